@@ -27,6 +27,7 @@ NOT_RUN = {
     ("cdn.md", "varnishd"): "test_cdn.py runs Varnish with that file",
     ("cdn.md", "mkdir -p /var/lib/weir-cache"): "test_cdn.py runs nginx with that file",
     ("configuration.md", "http:"): "a file, which test_configuration.py reads",
+    ("ingest.md", "ffmpeg"): "test_mpegts_http.py runs them",
     ("metrics.md", "scrape_configs"): "a configuration of Prometheus",
     ("metrics.md", "groups:"): "the same",
     ("playback.md", "vlc"): "VLC needs a display",

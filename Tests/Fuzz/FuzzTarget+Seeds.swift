@@ -41,6 +41,7 @@ extension FuzzTarget {
     case .psi: Self.tables
     case .adts:
       [[0] + TransportScript.adts([1, 2, 3]) + TransportScript.adts([4, 5]), [1, 0x7F, 0xE0, 3, 0xFC, 1, 2]]
+    case .latm: Self.loasStreams
     case .file: [Self.recordingFile, Self.recordingFile.flatMap(Self.finished)].compactMap { $0 }
     }
   }

@@ -71,7 +71,13 @@ extension FuzzTarget {
   static func audioFrames(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     var reader: any AudioFrameReader = ADTSReader()
-    if first & 1 != 0, let opus = OpusPacketReader(channels: first >> 1) { reader = opus }
+    switch first & 0xC0 {
+    case 0x40: reader = LATMReader()
+    case 0x80: reader = AC3FrameReader()
+    case 0xC0: reader = EAC3FrameReader()
+    default: break
+    }
+    if first & 0xC1 == 1, let opus = OpusPacketReader(channels: first >> 1) { reader = opus }
     reader.begin()
     for piece in [bytes.dropFirst().prefix(bytes.count / 2), bytes.dropFirst().dropFirst(bytes.count / 2)] {
       reader.append(ByteBuffer(bytes: piece))
@@ -113,6 +119,12 @@ extension FuzzTarget {
     let audio = TransportScript.pes(0xC0, 7200, TransportScript.adts([1, 2, 3]))
     return [[0] + pieces(video) + pieces(video), [6] + pieces(audio) + pieces(audio)]
   }()
+
+  static let loasStreams: [[UInt8]] = [
+    [0x40] + TransportScript.loas([1, 2, 3]) + TransportScript.loas([4], repeatsConfiguration: false),
+    [0x80, 0x0B, 0x77, 0x44, 0x80, 0x08, 0x40, 0x43, 0xE1] + [UInt8](repeating: 0, count: 248) + [0x0B, 0x77],
+    [0xC0, 0x0B, 0x77, 0x00, 0x3F, 0x34, 0x86, 0xFF, 0xE0] + [UInt8](repeating: 0, count: 120) + [0x0B, 0x77],
+  ]
 
   static let tables: [[UInt8]] = [
     TransportScript.association([(1, pid: 32), (2, pid: 33)]),

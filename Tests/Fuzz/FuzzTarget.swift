@@ -44,6 +44,8 @@ enum FuzzTarget: String, CaseIterable {
   case psi
   /// Audio frames behind their headers.
   case adts
+  /// AAC in LOAS, and AC-3 and E-AC-3 by their sync words.
+  case latm
   /// A row of the catalogue or of the ledger, in a database that another program wrote.
   case catalogue
 
@@ -80,7 +82,7 @@ enum FuzzTarget: String, CaseIterable {
     case .ts: Self.transport(bytes)
     case .pes: Self.packetized(bytes)
     case .psi: Self.sections(bytes)
-    case .adts: Self.audioFrames(bytes)
+    case .adts, .latm: Self.audioFrames(bytes)
     }
   }
 

@@ -96,7 +96,8 @@ function row(name, control) {
       stop.hidden = source.state === "stopped" || source.state === "stopping";
       const isFresh = performance.now() - answered.at < ANSWER_MILLISECONDS;
       const { video = null, audio = null } = source.capture ?? {};
-      const text = (isFresh ? answered.text : null) ?? source.reason ?? video?.problem ?? audio?.problem ?? "";
+      const text = (isFresh ? answered.text : null) ?? source.reason ?? video?.problem ?? audio?.problem
+        ?? source.reception?.problem ?? "";
       reason.hidden = text === "";
       setText(reason, text);
     },

@@ -134,7 +134,7 @@ export class SourcePanel {
     this.#frame.hidden = state !== "preview";
     if (now - this.#answeredAt > ANSWER_MILLISECONDS) this.#answer = null;
     const { video = null, audio = null } = source?.capture ?? {};
-    const reason = this.#answer ?? source?.reason ?? video?.problem ?? audio?.problem ?? null;
+    const reason = this.#answer ?? source?.reason ?? video?.problem ?? audio?.problem ?? source?.reception?.problem ?? null;
     this.#reason.hidden = reason === null;
     setText(this.#reason, reason ?? "");
     this.#devices.show(kind === "capture" ? source?.capture ?? null : null);

@@ -89,11 +89,12 @@ import { timeout } from "../media/fetching.js";
 /**
  * @typedef {object} OwnSource A publisher that is part of the server.
  * @property {string} name
- * @property {"test" | "file" | "capture"} kind
+ * @property {"test" | "file" | "capture" | "udp"} kind
  * @property {"live" | "preview" | "stopping" | "stopped"} state "preview": captured, but not offered to viewers.
  * @property {string | null} reason Why it stopped, if that was not requested.
  * @property {StreamRecording | null} recording The newest recording of the source itself, which runs on air and off.
  * @property {Capture | null} capture
+ * @property {{state: string, problem: string | null} | null} reception Of a transport stream by UDP.
  */
 
 /**

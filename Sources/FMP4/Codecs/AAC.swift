@@ -73,6 +73,20 @@ extension AAC.Configuration: Hashable {
 }
 
 extension AAC {
+  /// An `AudioSpecificConfig` that begins at a bit of `bytes`, and whose length nothing states (LATM, ISO/IEC 14496-3
+  /// §1.7.3.1). Returns its bytes, of which zeros fill the last, and its length in bits.
+  package static func specificConfig(
+    in bytes: [UInt8], at bit: Int
+  ) throws(CodecError) -> (record: [UInt8], bits: Int) {
+    var reader = BitReader(bytes)
+    try reader.skip(bit)
+    let start = reader
+    let left = min(reader.remaining, Configuration.maximumSize * 8)
+    let bits = try SpecificConfig(try reader.bytes(left / 8, andBits: left % 8), .inner).bits
+    reader = start
+    return (try reader.bytes(bits / 8, andBits: bits % 8), bits)
+  }
+
   /// The fields of an `AudioSpecificConfig`, ISO/IEC 14496-3 §1.6.2.1.
   private struct SpecificConfig {
     var profile = Configuration.Profile.lowComplexity
@@ -80,8 +94,18 @@ extension AAC {
     var outputFrequency: UInt32
     var samplesPerFrame: UInt32
     var channels: Int
+    /// Length of the fields before the signalling of SBR behind them.
+    var bits: Int
 
-    init(_ bytes: [UInt8]) throws(CodecError) {
+    /// Where it ends.
+    enum Extent {
+      /// With the bytes.
+      case whole
+      /// Within them. Nothing is signalled behind its fields.
+      case inner
+    }
+
+    init(_ bytes: [UInt8], _ extent: Extent = .whole) throws(CodecError) {
       var reader = BitReader(bytes)
       var type = try Self.objectType(&reader)
       coreFrequency = try Self.frequency(&reader)
@@ -108,8 +132,9 @@ extension AAC {
         channelConfiguration == 0
         ? try Self.programConfigElement(&reader) : try Self.channels(of: channelConfiguration)
 
+      bits = reader.position
       // Backward compatible signalling of SBR: decoders without SBR stop before it (§1.6.6.1).
-      if !hierarchical, reader.remaining >= 16, try reader.bits(11) == 0x2B7,
+      if extent == .whole, !hierarchical, reader.remaining >= 16, try reader.bits(11) == 0x2B7,
         try Self.objectType(&reader) == 5, try reader.flag()
       {
         profile = .highEfficiency

@@ -1,12 +1,12 @@
 /// Reads bits, most significant first, as the syntax tables of ITU-T H.264 §7.2, H.265 §7.2 and AV1 §4 require. Each
 /// read is checked against the end: hostile bytes throw, they never trap.
-struct BitReader {
+package struct BitReader {
   private let bytes: [UInt8]
   /// Position of the next unread bit.
-  private(set) var position = 0
+  package private(set) var position = 0
   private let end: Int
 
-  init(_ bytes: [UInt8], from offset: Int = 0) {
+  package init(_ bytes: [UInt8], from offset: Int = 0) {
     self.bytes = bytes
     end = bytes.count &* 8
     position = min(max(offset, 0), bytes.count) &* 8
@@ -19,10 +19,10 @@ struct BitReader {
   }
 
   /// Number of bits left.
-  var remaining: Int { end &- position }
+  package var remaining: Int { end &- position }
 
   /// Reads up to 32 bits as a number.
-  mutating func bits(_ count: Int) throws(CodecError) -> UInt32 {
+  package mutating func bits(_ count: Int) throws(CodecError) -> UInt32 {
     guard count <= remaining else { throw ended }
     var value: UInt64 = 0
     var left = count
@@ -37,13 +37,28 @@ struct BitReader {
     return UInt32(truncatingIfNeeded: value)
   }
 
-  mutating func flag() throws(CodecError) -> Bool {
+  package mutating func flag() throws(CodecError) -> Bool {
     try bits(1) != 0
   }
 
-  mutating func skip(_ count: Int) throws(CodecError) {
+  package mutating func skip(_ count: Int) throws(CodecError) {
     guard count <= remaining else { throw ended }
     position &+= count
+  }
+
+  /// Reads whole bytes from any bit on, and `rest` bits of a last one, which zeros fill.
+  package mutating func bytes(_ count: Int, andBits rest: Int = 0) throws(CodecError) -> [UInt8] {
+    guard count &* 8 &+ rest <= remaining else { throw ended }
+    var read: [UInt8] = []
+    read.reserveCapacity(count &+ 1)
+    if position & 7 == 0 {
+      read += bytes[position >> 3..<position >> 3 &+ count]
+      position &+= count &* 8
+    } else {
+      for _ in 0..<count { read.append(UInt8(truncatingIfNeeded: try bits(8))) }
+    }
+    if rest > 0 { read.append(UInt8(truncatingIfNeeded: try bits(rest) << (8 - UInt32(rest)))) }
+    return read
   }
 
   mutating func alignToByte() {

@@ -38,6 +38,11 @@ package protocol CodecConfiguration: Sendable, Hashable {
   /// The configuration after parameter sets from an access unit. Nil if they change nothing, or if one is unreadable.
   func updated(withParameterSets sets: [[UInt8]]) -> Self?
 
+  /// Whether frames state the configuration, and nothing else does.
+  static var isStatedByFrames: Bool { get }
+  /// The record that a frame states. Nil if the codec's frames state none, or if it is not a frame.
+  static func record(inFrame frame: ByteBuffer) -> [UInt8]?
+
   /// Ticks of each audio frame. Nil if they differ.
   var frameDuration: UInt32? { get }
   /// Ticks of an audio frame. Nil if the frame is invalid, and for video.
@@ -46,6 +51,8 @@ package protocol CodecConfiguration: Sendable, Hashable {
 
 extension CodecConfiguration {
   package static var fileBrand: FourCC? { nil }
+  package static var isStatedByFrames: Bool { false }
+  package static func record(inFrame frame: ByteBuffer) -> [UInt8]? { nil }
   package init(stream: ByteBuffer) throws(CodecError) { try self.init(record: stream) }
   package init(boxed: ByteBuffer) throws(CodecError) { try self.init(record: boxed) }
   package func boxed() -> [UInt8] { record() }

@@ -7,6 +7,8 @@ extension CodecID {
     case .av1: AV1.Configuration.self
     case .aac: AAC.Configuration.self
     case .opus: Opus.Configuration.self
+    case .ac3: AC3.Configuration.self
+    case .eac3: EAC3.Configuration.self
     }
   }
 }

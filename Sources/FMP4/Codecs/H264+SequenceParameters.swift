@@ -5,6 +5,8 @@ extension H264 {
     let compatibility: UInt8
     let level: UInt8
     let format: VideoFormat
+    /// Nil if the set allows frames only.
+    let fieldSyntax: FieldSyntax?
 
     /// Whether the set and the record state chroma format and bit depth.
     static func isHigh(profile: UInt8) -> Bool {
@@ -36,7 +38,7 @@ extension H264 {
         if try reader.flag() { try Self.skipScalingMatrix(&reader, lists: chroma == .yuv444 ? 12 : 8) }
       }
 
-      _ = try reader.ue("log2_max_frame_num_minus4", max: 12)
+      let frameNumberBits = 4 &+ Int(try reader.ue("log2_max_frame_num_minus4", max: 12))
       let orderCountType = try reader.ue("pic_order_cnt_type", max: 2)
       if orderCountType == 0 {
         _ = try reader.ue("log2_max_pic_order_cnt_lsb_minus4", max: 12)
@@ -54,6 +56,8 @@ extension H264 {
       let columns = Int64(try reader.ue("pic_width_in_mbs_minus1")) + 1
       let rows = Int64(try reader.ue("pic_height_in_map_units_minus1")) + 1
       let frameOnly = try reader.flag()
+      fieldSyntax =
+        frameOnly ? nil : FieldSyntax(frameNumberBits: frameNumberBits, hasSeparatePlanes: separatePlanes)
       if !frameOnly { try reader.skip(1) }  // mb_adaptive_frame_field_flag
       try reader.skip(1)  // direct_8x8_inference_flag
       var width = columns * 16

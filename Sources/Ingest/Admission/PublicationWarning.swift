@@ -10,6 +10,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case leftOutCodec(MediaKind, String)
   /// Media came in an unsupported form of its codec. The reason is printable.
   case leftOutForm(MediaKind, String)
+  /// The codec's name: it is passed on, and most browsers cannot play it.
+  case rarelyPlayed(String)
   /// More tracks of a kind came than weir accepts.
   case leftOutTrack(MediaKind)
   /// Media arrives much faster than it plays. Withdrawn when it no longer does.
@@ -27,6 +29,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
     case .leftOutCodec(let kind, let codec):
       "\(kind.rawValue) in \(codec) is left out; weir takes \(Self.taken(kind)): choose one of them in the encoder"
     case .leftOutForm(let kind, let reason): "\(kind.rawValue) is left out: \(reason)"
+    case .rarelyPlayed(let codec):
+      "audio in \(codec) is passed on as it is, and most browsers cannot play it; --audio-codec aac adds a rendition that all can"
     case .leftOutTrack(let kind):
       "a further \(kind.rawValue) track is left out; weir takes one \(kind.rawValue) track of a publication, the first"
     case .runsAhead:
@@ -41,7 +45,7 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   private static func taken(_ kind: MediaKind) -> String {
     switch kind {
     case .video: "H.264, HEVC and AV1"
-    case .audio: "AAC and Opus"
+    case .audio: "AAC, Opus, AC-3 and E-AC-3"
     }
   }
 }

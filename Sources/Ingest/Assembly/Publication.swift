@@ -9,6 +9,7 @@ struct Publication {
   /// Causes that are logged once.
   private enum Cause: Hashable {
     case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, fallsBehind
+    case rarelyPlayed
     case noConfiguration(MediaKind), leftOutCodec(MediaKind), leftOutTrack(MediaKind), leftOutForm
   }
 
@@ -112,6 +113,9 @@ struct Publication {
       do {
         if try audios[index].configure(coding, record) { held.forget(track) }
         gate.saw(.audio, time: nil, now: now)
+        if coding.type.isStatedByFrames, warned.insert(.rarelyPlayed).inserted {
+          tell(.rarelyPlayed(coding.name), to: &out)
+        }
       } catch {
         gate.leftOut(.audio, now: now)
         let reason = "\(coding.name) configuration: \(error)"

@@ -9,8 +9,14 @@ protocol PublisherConnectionOwner: AnyObject {
   /// Send the reason to the peer and close the connection. The peer may not publish, or not any longer. `isFailure` is
   /// whether it counts as a failure of its address.
   func refuse(_ reason: String, isFailure: Bool)
+  /// The same for a refusal of the gate, for protocols that have a code for it.
+  func refuse(_ refusal: PublishRefusal, isFailure: Bool)
   /// Close the connection without a message.
   func closeAtOnce()
+}
+
+extension PublisherConnectionOwner {
+  func refuse(_ refusal: PublishRefusal, isFailure: Bool) { refuse(refusal.description, isFailure: isFailure) }
 }
 
 /// A publisher's connection, for all protocols: the time until it publishes, the decision of the gate, the publication,
@@ -206,13 +212,13 @@ final class PublisherConnection {
       guard !isOver, !isClosing else { return }
       publisher.logger.warning("refused: \(refusal.description)", metadata: publisher.metadata(of: stream))
       guard refusal == .unauthorized else {
-        owner?.refuse(refusal.description, isFailure: false)
+        owner?.refuse(refusal, isFailure: false)
         return
       }
       // A random delay slows the guessing of keys and hides timing.
       loop.scheduleTask(
         in: .milliseconds(.random(in: 100...400)),
-        onLoop { $0.owner?.refuse(refusal.description, isFailure: true) })
+        onLoop { $0.owner?.refuse(refusal, isFailure: true) })
     }
   }
 

@@ -9,6 +9,8 @@ extension CodecID {
     case .hevc: (AV_CODEC_ID_HEVC, nil)
     case .av1: (AV_CODEC_ID_AV1, "libdav1d")  // libavcodec's own needs a graphics card
     case .aac: (AV_CODEC_ID_AAC, nil)
+    case .ac3: (AV_CODEC_ID_AC3, nil)
+    case .eac3: (AV_CODEC_ID_EAC3, nil)
     case .opus: (AV_CODEC_ID_OPUS, "libopus")  // libavcodec's own delays some kinds of frames
     }
   }

@@ -7,6 +7,10 @@ enum ElementContent: Hashable {
   case hevc
   /// AAC with a header in front of each frame (ISO/IEC 13818-7 §6.2).
   case adts
+  /// AAC in LOAS (ISO/IEC 14496-3 §1.7).
+  case latm
+  case ac3
+  case eac3
   /// The number is `channel_config_code`.
   case opus(channels: UInt8)
   /// Cues of SCTE 35.
@@ -23,7 +27,7 @@ enum ElementContent: Hashable {
     case 0x06: self = Self.privateData(own)
     case 0x0F: self = .adts
     case 0x10: self = .unsupported(.video, name: "MPEG-4 video")
-    case 0x11: self = .unsupported(.audio, name: "AAC in LATM")
+    case 0x11: self = .latm
     case 0x15: self = .data(name: own.registration == "KLVA" ? "KLV" : "metadata")
     case 0x1B: self = .h264
     case 0x21: self = .unsupported(.video, name: "JPEG 2000")
@@ -31,12 +35,12 @@ enum ElementContent: Hashable {
     case 0x33: self = .unsupported(.video, name: "VVC")
     case 0x42, 0xD2: self = .unsupported(.video, name: "AVS video")
     case 0x80 where inProgram.registration == "HDMV": self = .unsupported(.audio, name: "LPCM")
-    case 0x81: self = .unsupported(.audio, name: "AC-3")
+    case 0x81: self = .ac3
     case 0x82 where own.registration == nil && inProgram.registration == "HDMV", 0x8A:
       self = .unsupported(.audio, name: "DTS")
     case 0x86 where inProgram.registration == "HDMV": self = .unsupported(.audio, name: "DTS-HD")
     case 0x86: self = .splices
-    case 0x87, 0x84: self = .unsupported(.audio, name: "E-AC-3")
+    case 0x87, 0x84: self = .eac3
     case 0xEA: self = .unsupported(.video, name: "VC-1")
     default: self = .data(name: "stream type 0x\(String(type, radix: 16))")
     }
@@ -47,8 +51,8 @@ enum ElementContent: Hashable {
     switch own.registration {
     case "Opus": return .opus(channels: own.opusChannels ?? 2)
     case "HEVC": return .hevc
-    case "AC-3": return .unsupported(.audio, name: "AC-3")
-    case "EAC3": return .unsupported(.audio, name: "E-AC-3")
+    case "AC-3": return .ac3
+    case "EAC3": return .eac3
     case "AC-4": return .unsupported(.audio, name: "AC-4")
     case "BSSD": return .unsupported(.audio, name: "SMPTE 302M")
     case "DTS1", "DTS2", "DTS3": return .unsupported(.audio, name: "DTS")
@@ -57,8 +61,8 @@ enum ElementContent: Hashable {
     case "ID3 ": return .data(name: "ID3")
     case .some, nil: break
     }
-    if own.tags.contains(ElementDescriptors.ac3) { return .unsupported(.audio, name: "AC-3") }
-    if own.tags.contains(ElementDescriptors.enhancedAC3) { return .unsupported(.audio, name: "E-AC-3") }
+    if own.tags.contains(ElementDescriptors.ac3) { return .ac3 }
+    if own.tags.contains(ElementDescriptors.enhancedAC3) { return .eac3 }
     if own.tags.contains(ElementDescriptors.teletext) { return .data(name: "teletext") }
     if own.tags.contains(ElementDescriptors.subtitles) { return .data(name: "DVB subtitles") }
     return .data(name: "private data")
@@ -68,7 +72,7 @@ enum ElementContent: Hashable {
   var kind: MediaKind? {
     switch self {
     case .h264, .hevc: .video
-    case .adts, .opus: .audio
+    case .adts, .latm, .opus, .ac3, .eac3: .audio
     case .unsupported(let kind, _): kind
     case .splices, .data: nil
     }
@@ -77,7 +81,7 @@ enum ElementContent: Hashable {
   /// Whether its media becomes a track.
   var isTaken: Bool {
     switch self {
-    case .h264, .hevc, .adts, .opus: true
+    case .h264, .hevc, .adts, .latm, .opus, .ac3, .eac3: true
     case .splices, .unsupported, .data: false
     }
   }
@@ -87,7 +91,9 @@ enum ElementContent: Hashable {
     switch self {
     case .h264: "H.264"
     case .hevc: "HEVC"
-    case .adts: "AAC"
+    case .adts, .latm: "AAC"
+    case .ac3: "AC-3"
+    case .eac3: "E-AC-3"
     case .opus: "Opus"
     case .splices: "SCTE-35"
     case .unsupported(_, let name), .data(let name): name

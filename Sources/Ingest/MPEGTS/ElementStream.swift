@@ -26,6 +26,9 @@ struct ElementStream {
     case .h264: video = VideoElementReader(.h264)
     case .hevc: video = VideoElementReader(.hevc)
     case .adts: audio = AudioElementReader(ADTSReader())
+    case .latm: audio = AudioElementReader(LATMReader())
+    case .ac3: audio = AudioElementReader(AC3FrameReader())
+    case .eac3: audio = AudioElementReader(EAC3FrameReader())
     case .opus(let channels): audio = OpusPacketReader(channels: channels).map { AudioElementReader($0) }
     case .splices: sections = PSISectionReader()
     case .unsupported, .data: break

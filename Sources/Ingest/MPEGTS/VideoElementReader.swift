@@ -10,11 +10,22 @@ struct VideoElementReader {
     var record: ByteBuffer?
   }
 
+  /// The same with its times in ticks.
+  private struct Timed {
+    var unit: Prepared
+    var presentation: Int64?
+    var decode: Int64?
+  }
+
   private var finder: AccessUnitFinder
   private var parameters: VideoParameterSets
   private var times = DecodeTimes<Prepared>()
   /// The configuration that has not been told yet.
   private var record: ByteBuffer?
+  /// Of H.264 that may be coded as fields: their syntax, and a first field that waits for the second one. Both are one
+  /// sample, with the times of the first.
+  private var fields: H264.FieldSyntax?
+  private var firstField: (field: H264.Field, unit: Timed)?
   /// The last reason for which a configuration was refused.
   private var refusal: String?
 
@@ -24,7 +35,8 @@ struct VideoElementReader {
   }
 
   /// Bytes that are kept for later.
-  var heldBytes: Int { finder.heldBytes &+ times.held(\.payload.readableBytes) }
+  var heldBytes: Int { finder.heldBytes &+ times.held(\.payload.readableBytes) &+ fieldBytes }
+  private var fieldBytes: Int { firstField?.unit.unit.payload.readableBytes ?? 0 }
   /// Access units without any time of their own.
   var untimed: Int { times.untimed }
 
@@ -32,7 +44,7 @@ struct VideoElementReader {
   mutating func noteLoss() { finder.noteLoss() }
 
   mutating func drop(to out: inout [ElementEvent]) {
-    if finder.drop() { out.append(.lost(.video)) }
+    if finder.drop() || firstField.take() != nil { out.append(.lost(.video)) }
   }
 
   mutating func receive(_ step: PESReader.Step, clock: inout WireClock, to out: inout [ElementEvent]) {
@@ -44,6 +56,7 @@ struct VideoElementReader {
 
   mutating func finish(clock: inout WireClock, to out: inout [ElementEvent]) {
     if let unit = finder.finish() { take(unit, &clock, to: &out) }
+    if let first = firstField.take() { place(first.unit, to: &out) }
     for placed in times.finish() { emit(placed, to: &out) }
   }
 
@@ -55,19 +68,32 @@ struct VideoElementReader {
     do throws(CodecError) {
       if try parameters.receive(access.parameterSets), let codec = parameters.codec {
         record = ByteBuffer(bytes: codec.record())
+        fields = (codec.configuration as? H264.Configuration)?.sps.first.flatMap { .init(sequenceParameters: $0) }
       }
     } catch {
       if refusal != error.reason { out.append(.unusable(parameters.coding, error.reason)) }
       refusal = error.reason
     }
-    guard let codec = parameters.codec, access.payload.readableBytes > 0 else { return }
-    let decode = unit.times.decode.map { clock.ticks($0) }
-    let presentation = unit.times.presentation.map { clock.ticks($0) }
-    let format = codec.videoFormat
-    let frame = format?.frameRate.flatMap { Self.ticks(ofFrame: $0) }
+    guard parameters.codec != nil, access.payload.readableBytes > 0 else { return }
+    let timed = Timed(
+      unit: Prepared(payload: access.payload, record: record.take()),
+      presentation: unit.times.presentation.map { clock.ticks($0) }, decode: unit.times.decode.map { clock.ticks($0) })
+    let field = fields?.field(of: access.payload)
+    if var first = firstField.take() {
+      if field?.completes(first.field) == true {
+        first.unit.unit.payload.writeImmutableBuffer(access.payload)
+        return place(first.unit, to: &out)
+      }
+      place(first.unit, to: &out)
+    }
+    if let field { firstField = (field, timed) } else { place(timed, to: &out) }
+  }
+
+  private mutating func place(_ timed: Timed, to out: inout [ElementEvent]) {
+    let format = parameters.codec?.videoFormat
     let placed = times.receive(
-      Prepared(payload: access.payload, record: record.take()), presentation: presentation, decode: decode,
-      reorderDepth: format?.reorderDepth, frame: frame)
+      timed.unit, presentation: timed.presentation, decode: timed.decode, reorderDepth: format?.reorderDepth,
+      frame: format?.frameRate.flatMap { Self.ticks(ofFrame: $0) })
     for unit in placed { emit(unit, to: &out) }
   }
 

@@ -1,7 +1,16 @@
 package import NIOCore
 
-/// A listener of one ingest protocol. Its publications pass through the gate given at creation.
-package protocol IngestListener: Sendable {
+/// A way in for publishers. Its publications pass through the gate given at creation.
+package protocol PublisherEntrance: Sendable {
+  /// Sum over all addresses, since the start.
+  var refusals: ConnectionRefusals { get }
+  /// Takes no more publishers and ends every publication with `EndReason.shutdown`. Notifies the publishers, and returns
+  /// when all connections are closed.
+  func stop() async
+}
+
+/// A listener of one ingest protocol.
+package protocol IngestListener: PublisherEntrance {
   /// Listens at an endpoint. With `tls` it uses TLS and asks for the context of each connection. May be called for
   /// several endpoints. Port 0 takes a free port. Returns the address it listens at; throws the system's error.
   func start(_ place: ListenEndpoint, tls: TLSContextSource?) async throws -> SocketAddress
@@ -9,11 +18,6 @@ package protocol IngestListener: Sendable {
   func stop(at place: SocketAddress) async
   /// The most connections of one address from now on; nil for no limit.
   func limit(connectionsPerAddress: Int?)
-  /// Sum over all addresses, since the start.
-  var refusals: ConnectionRefusals { get }
-  /// Stops listening and ends every publication with `EndReason.shutdown`. Notifies the publishers, and returns when
-  /// all connections are closed.
-  func stop() async
 }
 
 extension IngestListener {

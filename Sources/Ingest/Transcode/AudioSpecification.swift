@@ -6,6 +6,9 @@ package struct AudioSpecification: Sendable, Hashable {
   /// Bits per second.
   package let bitRate: Int
 
+  /// The codecs that weir encodes.
+  package static var codings: [CodecID] { CodecID.allCases.filter { AudioEncoding.all[$0] != nil } }
+
   /// Without a `bitRate` it is one that suits stereo music.
   package init(_ coding: CodecID, bitRate: Int? = nil) {
     self.coding = coding

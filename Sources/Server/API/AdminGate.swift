@@ -63,7 +63,7 @@ struct AdminGate: Sendable {
   }
 
   /// The token of `Bearer TOKEN`; the scheme's name is of any case (RFC 9110 §11.1).
-  private static func bearer(_ field: String) -> Substring? {
+  static func bearer(_ field: String) -> Substring? {
     let parts = field.split(separator: " ", maxSplits: 1)
     guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
     return parts[1]
@@ -71,7 +71,7 @@ struct AdminGate: Sendable {
 
   /// A request without Origin comes from no page. Behind a proxy that terminates TLS without saying so, the page's origin is
   /// https although the connection is not.
-  private static func isOwnOrigin(_ request: HTTPRequest) -> Bool {
+  static func isOwnOrigin(_ request: HTTPRequest) -> Bool {
     let origins = request.headers("Origin")
     guard !origins.isEmpty else { return true }
     guard origins.count == 1, let host = request.header("Host"), !host.isEmpty else { return false }

@@ -5,6 +5,7 @@ internal import NIOCore
 /// Chooses the routes by the first segment of the path.
 struct Router: HTTPResponder {
   let live: LiveRoutes
+  let ingest: IngestRoutes
   let api: APIRoutes
   let recordings: RecordingRoutes
   let replay: ReplayRoutes
@@ -15,7 +16,8 @@ struct Router: HTTPResponder {
 
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     if request.path.first == "api" { return answerOfAPI(request, on: eventLoop) }
-    // Only the API changes anything.
+    if IngestRoutes.isAsked(by: request) { return .now(IngestRoutes.empty) }
+    // Only publishers and the API change anything.
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
     if let place = Redirection.place(of: request) { return .now(.redirect(to: place.address, place.kind)) }
     return pages.guiding(request, on: eventLoop, route(request, on: eventLoop))
@@ -37,6 +39,7 @@ struct Router: HTTPResponder {
   }
 
   func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
+    if IngestRoutes.isAsked(by: request) { return IngestRoutes.refusal(of: request) }
     guard request.path.first == "api" else {
       return request.isRead ? Problem.bodyTooLarge(0) : .methodNotAllowed()
     }
@@ -44,6 +47,12 @@ struct Router: HTTPResponder {
     case .failure(let refusal): return refusal.problem
     case .success(let (route, _)): return route.takesBody ? nil : Problem.bodyTooLarge(0)
     }
+  }
+
+  func takesArrivingBody(of request: HTTPRequest) -> Bool { IngestRoutes.isAsked(by: request) }
+
+  func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? {
+    IngestRoutes.isAsked(by: request) ? ingest.body(of: request) : nil
   }
 
   private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {

@@ -88,6 +88,7 @@ struct SourceAnswer: Encodable {
   let state: String
   let reason: String?
   let capture: CaptureAnswer?
+  let reception: ReceptionAnswer?
   /// Null before its first recording, and if that ended before any media came.
   let recording: RecordingStateAnswer?
 
@@ -101,6 +102,7 @@ struct SourceAnswer: Encodable {
       case .stopped(let reason): ("stopped", reason?.words)
       }
     capture = source.status.map(CaptureAnswer.init)
+    reception = source.reception.map(ReceptionAnswer.init)
     recording = source.recorder.flatMap { recorder in
       if case .idle = recorder.state, !recorder.isActive { nil } else { RecordingStateAnswer(recorder) }
     }

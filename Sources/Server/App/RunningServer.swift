@@ -12,7 +12,7 @@ struct RunningServer: Service {
   let streams: StreamRegistry
   let recordings: RecordingLibrary?
   let clock: SteadyClock
-  let publishers: [any IngestListener]
+  let publishers: [any PublisherEntrance]
   let http: HTTPListener
   let sources: LocalSources
   let certificate: CertificateHolder
@@ -75,7 +75,7 @@ struct RunningServer: Service {
   /// ended, or left to the next process. Recordings are finished, and viewers are disconnected.
   private func stop() async {
     if stateStore == nil { streams.shutDown() } else { streams.handOver() }
-    for listener in publishers { await listener.stop() }
+    for entrance in publishers { await entrance.stop() }
     await recordings?.shutDown()
     streams.letGo()
     await http.stop()

@@ -127,8 +127,11 @@ struct WeirServer {
     }
     let rtmp = endpoints.first { $0.setting == "rtmp" }
     let settings = SettingsHolder()
+    let ingest = transportIngest
+    let publishers: [any PublisherEntrance] = protocols.map { $0.listener } + [ingest]
     let http = makeHTTPListener(
-      protocols, rtmpPort: rtmp?.address.port, memory: memory, sources: sources, settings: settings, control: control)
+      publishers, ingest, rtmpPort: rtmp?.address.port, memory: memory, sources: sources, settings: settings,
+      control: control)
     var pages: [SettingName: SocketAddress] = [:]
     for place in pagePlaces(configuration, http, certificate) {
       let bound = try await place.start()
@@ -142,7 +145,7 @@ struct WeirServer {
     let report = StartupReport(
       configuration: configuration, capacity: capacity, http: page, https: pages["https"], endpoints: endpoints)
     let running = RunningServer(
-      report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
+      report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
       http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
       settings: settings, control: control, opensPage: openingPage,
       logger: logger)
@@ -186,6 +189,12 @@ struct WeirServer {
       return LocalSource(name: name, kind: "capture", gate: streams) { last, gate in
         CaptureSource(name: name, settings: last ?? given, gate: gate, clock: clock, logger: logger)
       }
+    case .datagrams(let place):
+      return LocalSource(name: name, kind: "udp", gate: streams) { _, gate in
+        DatagramSource(
+          name: name, place: place, gate: gate, clock: clock, logger: logger,
+          group: NIOSingletons.posixEventLoopGroup)
+      }
     }
   }
 
@@ -210,9 +219,16 @@ struct WeirServer {
     return pool
   }
 
+  /// Transport streams by HTTP.
+  private var transportIngest: TransportIngest {
+    var limits = TransportIngest.Configuration()
+    limits.proxies = configuration.trustedProxies
+    return TransportIngest(gate: streams, clock: clock, logger: logger, configuration: limits)
+  }
+
   private func makeHTTPListener(
-    _ protocols: [PublisherProtocol], rtmpPort: Int?, memory: MemoryBudget, sources: LocalSources,
-    settings: SettingsHolder, control: ControlDatabase?
+    _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, rtmpPort: Int?, memory: MemoryBudget,
+    sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, logger: logger)
     let gate = AdminGate(authorizer: authorizer, attempts: attempts)
@@ -221,7 +237,7 @@ struct WeirServer {
       streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic,
       capacity: capacity,
       attempts: attempts
-    ) { ConnectionRefusals(sumOf: protocols.map(\.listener.refusals)) }
+    ) { ConnectionRefusals(sumOf: publishers.map(\.refusals)) }
     // Three threads, which end with the process. Two wait for thumbnail workers: one for live streams, one for recordings, so
     // that a gallery of recordings does not delay live streams. The third makes reports and lists, since an event loop must not,
     // and a disk thread may be blocked.
@@ -234,6 +250,7 @@ struct WeirServer {
       live: LiveRoutes(
         streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: liveThumbnails),
         archive: archive),
+      ingest: IngestRoutes(ingest: ingest),
       api: APIRoutes(
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(

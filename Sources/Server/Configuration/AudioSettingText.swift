@@ -19,7 +19,9 @@ struct AudioSettingText: Sendable, Hashable {
   init(parsing text: String) throws(ValueError) {
     if text == "source" { return }
     let halves = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let coding = halves.first.flatMap({ CodecID(.audio, rawValue: $0) }) else {
+    guard let coding = halves.first.flatMap({ CodecID(.audio, rawValue: $0) }),
+      AudioSpecification.codings.contains(coding)
+    else {
       throw ValueError("\"\(text)\" is not an audio codec", advice: "use source, aac or opus, or aac@128k")
     }
     guard halves.count == 2 else {

@@ -5,7 +5,7 @@ internal import Ingest
 struct SourceOptions: SettingGroup {
   let source = Setting(
     "source", at: "sources", "name=kind", shape: .byName, split: SourceSpecification.list,
-    "A source that weir runs itself: test, file:PATH, v4l2:DEVICE, alsa:DEVICE; may be repeated."
+    "A source that weir runs itself: test, file:PATH, v4l2:DEVICE, alsa:DEVICE, udp://ADDRESS:PORT; may be repeated."
   ) { $0 }
   let testPattern = Setting(
     "test-pattern", at: "testPatterns", "name", shape: .list, split: { $0.commaSeparated },

@@ -18,12 +18,20 @@ package protocol HTTPResponder: Sendable {
   /// Why a request's body is refused; nil when the route accepts one from this client. Called after the head, and only when it
   /// announces a body.
   func refusal(ofBodyOf request: HTTPRequest) -> Problem?
+
+  /// Takes the body of this request while it arrives; nil if it is collected first. Asked after `refusal(ofBodyOf:)`.
+  func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)?
+
+  /// Whether `arrivingBody(of:)` takes the body of this request, so that the limit of collected bodies does not apply.
+  func takesArrivingBody(of request: HTTPRequest) -> Bool
 }
 
 extension HTTPResponder {
   package func options(of request: HTTPRequest) -> HTTPResponse { StandardResponse.preflight }
   package func answersAlways(_ request: HTTPRequest) -> Bool { false }
   package func refusal(ofBodyOf request: HTTPRequest) -> Problem? { nil }
+  package func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? { nil }
+  package func takesArrivingBody(of request: HTTPRequest) -> Bool { false }
 }
 
 /// A response, now or later. A failed future gives a 500, and the log has the reason. With `Cacheability` the response is the

@@ -11,6 +11,8 @@ struct RequestAssembler {
     case sendContinue
     /// The request is complete; `keepsAlive` is the client's wish for the connection.
     case request(HTTPRequest, keepsAlive: Bool)
+    /// The head is complete, and a route takes the body while it arrives. No part of it belongs to the assembler.
+    case arriving(ArrivingRequest)
     /// Send this response and close: the rest of the input is invalid or not needed.
     case refuse(Problem)
   }
@@ -67,7 +69,6 @@ struct RequestAssembler {
     }
     // Only requests that change something have a body (RFC 9110 §9.3.1: the body of a GET has no meaning).
     bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : limits.requestBodyBytes
-    if case .length(let length) = head.body, length > bodyLimit { return refuse(Problem.bodyTooLarge(bodyLimit)) }
     let bytes = head.target.readableBytesUInt8Span
     if head.method == .options, bytes.count == 1, bytes[0] == UInt8(ascii: "*") {
       target = RequestTarget(segments: [])
@@ -87,10 +88,18 @@ struct RequestAssembler {
           detail: "The only supported expectation is 100-continue."))
     }
     let request = request(head)
+    if case .length(let length) = head.body, length > bodyLimit, !responder.takesArrivingBody(of: request) {
+      return refuse(Problem.bodyTooLarge(bodyLimit))
+    }
     guard head.body != .none else { return .request(request, keepsAlive: head.keepsAlive) }
     if let problem = responder.refusal(ofBodyOf: request) { return refuse(problem) }
+    let awaitsContinue = head.expectation == .leave && head.version != .http1_0
+    if let body = responder.arrivingBody(of: request) {
+      return .arriving(
+        ArrivingRequest(request, body, keepsAlive: head.keepsAlive, awaitsContinue: awaitsContinue))
+    }
     self.head = head
-    return head.expectation == .leave && head.version != .http1_0 ? .sendContinue : .nothing
+    return awaitsContinue ? .sendContinue : .nothing
   }
 
   private func request(_ head: RequestHead) -> HTTPRequest {

@@ -89,7 +89,7 @@ struct DeviceOptions {
       case "rate": settings.rate = try OptionValues.number(name, value, 8000...192_000)
       case "channels": settings.channels = try OptionValues.number(name, value, 1...128)
       case "bitrate": settings.bitRate = try OptionValues.bitRate(value, 16_000...512_000)
-      case "codec": settings.coding = try OptionValues.word(name, value, CodecID.allCases.filter { $0.kind == .audio })
+      case "codec": settings.coding = try OptionValues.word(name, value, AudioSpecification.codings)
       default:
         throw ValueError("a microphone has no option \"\(name)\"", advice: "use rate, channels, bitrate or codec")
       }

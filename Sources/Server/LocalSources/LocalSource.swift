@@ -83,6 +83,9 @@ final class LocalSource: Sendable {
   /// Figures of capturing and encoding; nil without those, or if it does not run.
   var status: CaptureStatus? { current?.status }
 
+  /// State of its reception; nil if it receives nothing from a network, or does not run.
+  var reception: ReceptionStatus? { current?.reception }
+
   /// Its newest key frame, on air or off.
   var keyFrame: SourceOutput.KeyFrame? { output.keyFrame }
 

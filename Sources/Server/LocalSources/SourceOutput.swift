@@ -136,9 +136,14 @@ final class SourceOutput: PublishGate, MediaSink {
     state.withLock { state in
       note(event, &state)
       if case .closed? = state.take?.give(event, state.tracks, state.anchor) { state.take = nil }
-      return state.air?.give(event, state.tracks, state.anchor) ?? .accepted
+      let verdict = state.air?.give(event, state.tracks, state.anchor) ?? .accepted
+      // A source whose sender is away asks again when it is back.
+      if case .end = event { (state.request, state.take, state.air, state.keyFrame) = (nil, nil, nil, nil) }
+      return verdict
     }
   }
+
+  func note(_ refused: RefusedPublication) { gate.note(refused) }
 
   func lost(_ kind: MediaKind) { sink?.lost(kind) }
   func warn(_ warning: PublicationWarning) { sink?.warn(warning) }

@@ -1,7 +1,8 @@
 internal import Basics
 internal import Ingest
 
-/// A local source: `demo=test`, `loop=file:clip.mp4`, `cam=v4l2:/dev/video0?size=1280x720,alsa:default`.
+/// A local source: `demo=test`, `loop=file:clip.mp4`, `cam=v4l2:/dev/video0?size=1280x720,alsa:default`,
+/// `field=udp://239.1.1.1:5000`.
 struct SourceSpecification: Sendable, Hashable {
   /// Where video and audio come from.
   enum Kind: Sendable, Hashable {
@@ -10,6 +11,8 @@ struct SourceSpecification: Sendable, Hashable {
     /// A file of this machine, in a loop.
     case file(path: String)
     case capture(CaptureSettings)
+    /// A transport stream that arrives by UDP.
+    case datagrams(DatagramPlace)
   }
 
   var name: StreamName
@@ -21,7 +24,7 @@ struct SourceSpecification: Sendable, Hashable {
   }
 
   private static let advice =
-    "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE or NAME=v4l2:DEVICE,alsa:DEVICE"
+    "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE, NAME=v4l2:DEVICE,alsa:DEVICE or NAME=udp://ADDRESS:PORT"
 
   /// Parses `NAME=KIND`.
   ///
@@ -40,6 +43,7 @@ struct SourceSpecification: Sendable, Hashable {
       guard !path.isEmpty else { throw ValueError("no file is named", advice: "write NAME=file:PATH") }
       return .file(path: path)
     }
+    if let place = text.rest(after: "udp://") { return .datagrams(try DatagramPlace(parsing: place)) }
     var settings = CaptureSettings()
     for part in devices(text) {
       if let camera = part.rest(after: "v4l2:") {
@@ -90,7 +94,7 @@ struct SourceSpecification: Sendable, Hashable {
   }
 
   private static func isKind(_ text: String) -> Bool {
-    text == "test" || text.hasPrefix("file:") || begins(text)
+    text == "test" || text.hasPrefix("file:") || text.hasPrefix("udp://") || begins(text)
   }
 }
 

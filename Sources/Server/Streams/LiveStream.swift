@@ -178,6 +178,8 @@ final class LiveStream: Sendable {
 
   /// Records a warning about a publication, for the API.
   func warn(_ warning: PublicationWarning, from token: PublicationToken) {
+    // Another rendition of the audio is what it asks for.
+    if case .rarelyPlayed = warning, settings.audio != nil { return }
     state.withLock { if $0.publisher.holder?.token == token { _ = $0.warnings.add(warning) } }
   }
 

@@ -9,6 +9,7 @@ struct CodecConfigurationTests {
   private static let records: [CodecID: [UInt8]] = [
     .h264: RecordFixture.h264High, .hevc: RecordFixture.hevcMain, .av1: RecordFixture.av1Main, .aac: [0x11, 0x90],
     .opus: Array("OpusHead".utf8) + [1, 2, 0x38, 1, 0x80, 0xBB, 0, 0, 0, 0, 0],
+    .ac3: [0x10, 0x3D, 0xC0], .eac3: [0x0C, 0x00, 0x20, 0x0F, 0x00],
   ]
 
   private func configuration(_ id: CodecID) throws -> any CodecConfiguration {
@@ -20,6 +21,7 @@ struct CodecConfigurationTests {
       (.h264, .video, "avc1", "avcC", nil), (.hevc, .video, "hvc1", "hvcC", nil), (.av1, .video, "av01", "av1C", nil),
       // ISO/IEC 14496-3 has one frame of priming, RFC 7845 §4.6 80 ms.
       (.aac, .audio, "mp4a", "esds", -1), (.opus, .audio, "Opus", "dOps", -4),
+      (.ac3, .audio, "ac-3", "dac3", -1), (.eac3, .audio, "ec-3", "dec3", -1),
     ] as [(CodecID, MediaKind, FourCC, FourCC, Int16?)])
   func `Boxes, kind and roll distance are those of its standard`(
     _ id: CodecID, _ kind: MediaKind, _ entry: FourCC, _ box: FourCC, _ roll: Int16?

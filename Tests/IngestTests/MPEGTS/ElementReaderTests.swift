@@ -1,4 +1,4 @@
-import FMP4
+@testable import FMP4
 import NIOCore
 import Testing
 
@@ -32,6 +32,49 @@ struct ElementReaderTests {
     let one = TransportScript.adts([1, 2, 3])
     let (reader, frames) = frames([one + [9, 9, 9] + one + one])
     #expect(frames.count == 3 && reader.damaged == 1)
+  }
+
+  /// A slice of interlaced video: an IDR picture or a P picture, as a frame or as one field.
+  private func slice(_ number: UInt32, _ isBottom: Bool?, isKey: Bool = false, bits: Int) -> [UInt8] {
+    var value: UInt64 = 0b1_0001000_1
+    value = value << UInt64(bits) | UInt64(number)
+    value = value << 2 | (isBottom.map { $0 ? 3 : 2 } ?? 0)
+    value <<= UInt64(64 - 11 - bits)
+    return [0, 0, 1, isKey ? 0x65 : 0x41] + (0..<8).map { UInt8(value >> UInt64(56 - 8 * $0) & 255) | ($0 > 2 ? 1 : 0) }
+  }
+
+  @Test func `Two fields of a frame are one sample, and a field alone is one, too`() throws {
+    let record = try H264.Configuration(
+      record: ByteBuffer(
+        bytes: [
+          0x01, 0x64, 0x00, 0x1E, 0xFF, 0xE1, 0x00, 0x18, 0x67, 0x64, 0x00, 0x1E, 0xAC, 0xD9, 0x40, 0xB4, 0x24, 0xD8,
+          0x20, 0x80, 0x00, 0x00, 0x03, 0x00, 0x80, 0x00, 0x00, 0x19, 0x0F, 0x8A, 0x14, 0xCB, 0x01, 0x00, 0x06, 0x68,
+          0xFB, 0xA3, 0xCB, 0x22, 0xC0, 0xFD, 0xF8, 0xF8, 0x00,
+        ]))
+    let syntax = try #require(H264.FieldSyntax(sequenceParameters: record.sps[0]))
+    let bits = syntax.frameNumberBits
+    let sets = (record.sps + record.pps).flatMap { [0, 0, 0, 1] + $0 }
+    let pictures: [(UInt64, [UInt8])] = [
+      (0, sets + slice(0, false, isKey: true, bits: bits)), (1800, slice(0, true, bits: bits)),
+      (3600, slice(1, false, bits: bits)), (5400, slice(1, true, bits: bits)),
+      (7200, slice(2, nil, bits: bits)),
+      // The second field of this one is lost.
+      (10_800, slice(3, false, bits: bits)), (14_400, slice(4, false, bits: bits)),
+      (16_200, slice(4, true, bits: bits)),
+    ]
+    var reader = VideoElementReader(.h264)
+    var clock = ProgramClock.counter
+    var events: [ElementEvent] = []
+    for (time, bytes) in pictures {
+      let step = PESReader.Step(
+        begins: PESReader.Times(presentation: time + 3600, decode: time),
+        bytes: ByteBuffer(bytes: [0, 0, 1, 9, 0x10] + bytes))
+      reader.receive(step, clock: &clock, to: &events)
+    }
+    reader.finish(clock: &clock, to: &events)
+    let units = events.compactMap { if case .unit(let unit) = $0 { unit } else { nil } }
+    #expect(units.map(\.decode) == [0, 3600, 7200, 10_800, 14_400])
+    #expect(units.map(\.payload.readableBytes) == [26, 26, 13, 13, 26] && reader.heldBytes == 0)
   }
 
   @Test func `Several audio frames of a PES packet are counted on without drift`() {

@@ -9,11 +9,13 @@ struct TransportFixture: CustomStringConvertible {
   var description: String { name }
 
   static let all = [
-    TransportFixture(name: "ffmpeg-5.1-ac3", pids: [256]),
+    TransportFixture(name: "ffmpeg-5.1-ac3", pids: [256, 257]),
     TransportFixture(name: "ffmpeg-5.1-bframes-aac44", pids: [256, 257]),
+    TransportFixture(name: "ffmpeg-5.1-eac3", pids: [256, 257]),
     TransportFixture(name: "ffmpeg-5.1-h264-aac", pids: [256, 257]),
     TransportFixture(name: "ffmpeg-5.1-h264-opus", pids: [256, 257]),
     TransportFixture(name: "ffmpeg-5.1-hevc-aac", pids: [256, 257]),
+    TransportFixture(name: "ffmpeg-5.1-latm", pids: [256, 257]),
     // Its audio is private data without a descriptor, which only probing would recognise.
     TransportFixture(name: "ffmpeg-5.1-m2ts", pids: [0x1011]),
     TransportFixture(name: "ffmpeg-5.1-one-frame-a-pes", pids: [256, 257]),

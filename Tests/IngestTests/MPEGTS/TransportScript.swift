@@ -87,6 +87,29 @@ struct TransportScript {
     ] + payload
   }
 
+  /// A frame of LOAS with AAC of 48 kHz stereo. Its payload begins within a byte.
+  static func loas(_ payload: [UInt8], repeatsConfiguration: Bool = true) -> [UInt8] {
+    var bits: [Bool] = []
+    func add(_ value: UInt32, _ count: Int) {
+      for bit in (0..<count).reversed() { bits.append(value >> UInt32(bit) & 1 != 0) }
+    }
+    add(repeatsConfiguration ? 0 : 1, 1)
+    if repeatsConfiguration {
+      // Version 0, one framing, one frame, one programme, one layer; then 0x1190; frames of stated length.
+      for (value, count) in [(0, 1), (1, 1), (0, 6), (0, 4), (0, 3), (0x1190, 16), (0, 3), (0xFF, 8), (0, 1), (0, 1)] {
+        add(UInt32(value), count)
+      }
+    }
+    for _ in 0..<payload.count / 255 { add(255, 8) }
+    add(UInt32(payload.count % 255), 8)
+    for byte in payload { add(UInt32(byte), 8) }
+    while bits.count % 8 != 0 { bits.append(false) }
+    let bytes = stride(from: 0, to: bits.count, by: 8).map { start in
+      bits[start..<start + 8].reduce(UInt8(0)) { $0 << 1 | ($1 ? 1 : 0) }
+    }
+    return [0x56, 0xE0 | UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
+  }
+
   static func events(_ bytes: [UInt8], _ choice: ProgramChoice = .first) -> (TransportStream, [TransportEvent]) {
     var stream = TransportStream(choice)
     var events: [TransportEvent] = []

@@ -133,7 +133,8 @@ struct RTMPListenerTests {
       for _ in 0..<20 { try? await client.send(S.media(milliseconds: 1000)) }
       #expect(try await eventually(5) { client.text.contains("codec vp09 unsupported") })
     }
-    #expect(gate.sinks.first?.ending == .failed("codec vp09 unsupported; supported: H.264, HEVC, AV1, AAC, Opus"))
+    let reason = "codec vp09 unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3"
+    #expect(gate.sinks.first?.ending == .failed(reason))
   }
 
   @Test func aPublisherThatFallsSilentIsLost() async throws {

@@ -1,5 +1,6 @@
 import FMP4
 import Ingest
+import NIOCore
 import Testing
 
 @testable import Basics
@@ -29,6 +30,28 @@ import Testing
     #expect(try capture("mic=alsa:hw:0").camera == nil)
     let both = try capture("cam=v4l2:/dev/video0,alsa:default")
     #expect(both.camera == CameraSettings(device: "/dev/video0") && both.microphone?.device == "default")
+  }
+
+  @Test func aTransportStreamHasAnAddressAndOptions() throws {
+    func place(_ text: String) throws -> DatagramPlace {
+      guard case .datagrams(let place) = try SourceSpecification(parsing: "field=udp://\(text)").kind else {
+        throw ValueError("no transport stream", advice: text)
+      }
+      return place
+    }
+    let group = try SocketAddress(ipAddress: "239.1.1.1", port: 5000)
+    #expect(try place("239.1.1.1:5000") == DatagramPlace(address: group))
+    #expect(
+      try place("@239.1.1.1:5000?interface=eth0&program=2&from=192.0.2.7")
+        == DatagramPlace(
+          address: group, interface: "eth0", sender: try SocketAddress(ipAddress: "192.0.2.7", port: 0), program: 2))
+    #expect(try place(":5000").address == SocketAddress(ipAddress: "0.0.0.0", port: 5000))
+    #expect(try place("[ff15::1]:5000").address == SocketAddress(ipAddress: "ff15::1", port: 5000))
+    for wrong in ["", ":0", "host:5000", ":1?x=1", ":1?program=0", ":1?from=me", ":1?interface", ":1?interface="] {
+      #expect(complaint("field=udp://\(wrong)") != "accepted", "\(wrong)")
+    }
+    #expect(
+      SourceSpecification.list("a=udp://:5000,b=udp://:5001?from=::1") == ["a=udp://:5000", "b=udp://:5001?from=::1"])
   }
 
   @Test func namesOfMicrophonesMayHoldCommasAndEqualsSigns() throws {
@@ -130,7 +153,8 @@ import Testing
 
   @Test func whatIsWrongIsSaidWithWhatToWrite() {
     let advice =
-      "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE or NAME=v4l2:DEVICE,alsa:DEVICE"
+      "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE, NAME=v4l2:DEVICE,alsa:DEVICE or "
+      + "NAME=udp://ADDRESS:PORT"
     #expect(complaint("cam") == "a source needs a name and a kind; \(advice)")
     #expect(complaint("cam=tset") == "the kind of source \"tset\" is unknown; \(advice)")
     #expect(complaint("cam=file:") == "no file is named; write NAME=file:PATH")

@@ -13,6 +13,8 @@ struct FLVAudioTag {
 
   /// Content of the accepted track.
   private(set) var content = Content.nothing
+  /// The configuration that the frame states itself.
+  private(set) var ownRecord: ByteBuffer?
   private(set) var leftOut = FLVLeftOut()
   /// As in `FLVVideoTag`.
   private(set) var nanoseconds: UInt32 = 0
@@ -44,9 +46,10 @@ struct FLVAudioTag {
   private mutating func take(
     _ track: UInt8, _ coding: CodecID, packetType: UInt8, _ bytes: ByteBuffer, _ choice: inout FLVTrackChoice
   ) {
-    guard packetType <= 1 else { return }
-    // The configuration decides whether the track is accepted.
-    guard packetType == 0 ? choice.takes(track) : choice.follows(track) else {
+    guard packetType <= 1, packetType == 1 || !coding.type.isStatedByFrames else { return }
+    // The configuration decides whether the track is accepted, or a frame that states its own.
+    let record = packetType == 1 ? coding.type.record(inFrame: bytes) : nil
+    guard packetType == 0 || record != nil ? choice.takes(track) : choice.follows(track) else {
       leftOut.hasFurtherTrack = true
       return
     }
@@ -54,6 +57,7 @@ struct FLVAudioTag {
       content = .configuration(coding, bytes)
     } else if bytes.readableBytes > 0 {
       content = .frame(coding, bytes)
+      ownRecord = record.map { ByteBuffer(bytes: $0) }
     }
   }
 }

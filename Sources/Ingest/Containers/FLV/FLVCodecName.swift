@@ -4,7 +4,10 @@ internal import FMP4
 /// lines.
 enum FLVCodecName {
   /// Supported codecs by FourCC.
-  static let taken: [String: CodecID] = ["avc1": .h264, "hvc1": .hevc, "av01": .av1, "mp4a": .aac, "Opus": .opus]
+  static let taken: [String: CodecID] = [
+    "avc1": .h264, "hvc1": .hevc, "av01": .av1, "mp4a": .aac, "Opus": .opus, "ac-3": .ac3,
+    "ec-3": .eac3,
+  ]
   /// FLV 10.1 E.4.3.1, and HEVC as some encoders send it.
   static let legacyTaken: [UInt8: CodecID] = [7: .h264, 12: .hevc]
 
@@ -27,8 +30,6 @@ enum FLVCodecName {
   /// Usual name of an unsupported audio codec of Enhanced RTMP v2. For others, the FourCC itself.
   static func audio(fourCC: String) -> String {
     switch fourCC {
-    case "ac-3": "AC-3"
-    case "ec-3": "E-AC-3"
     case ".mp3": "MP3"
     case "fLaC": "FLAC"
     default: fourCC

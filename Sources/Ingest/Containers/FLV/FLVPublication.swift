@@ -8,6 +8,8 @@ struct FLVPublication {
   private var clock = WireClock(hertz: 1000, bits: 32)
   private var videoChoice = FLVTrackChoice()
   private var audioChoice = FLVTrackChoice()
+  /// The newest configuration that a frame of audio stated.
+  private var ownAudioRecord: ByteBuffer?
 
   init(reading: ClockReading) {
     publication = Publication(reading: reading)
@@ -60,6 +62,10 @@ struct FLVPublication {
     case .configuration(let coding, let record):
       if try !publication.configure(.audio, coding, record: record, now: now, to: &out) { audioChoice.release() }
     case .frame(let coding, let bytes):
+      if let record = tag.ownRecord, record != ownAudioRecord {
+        ownAudioRecord = record
+        if try !publication.configure(.audio, coding, record: record, now: now, to: &out) { audioChoice.release() }
+      }
       publication.receive(
         WireUnit(track: .audio, coding: coding, time: time, payload: bytes), now: now, to: &out)
     }

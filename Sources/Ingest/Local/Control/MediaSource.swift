@@ -1,6 +1,7 @@
 package import FMP4
 
-/// A publisher inside the server: the test pattern, a file, or a camera with its microphone.
+/// A publisher inside the server: the test pattern, a file, a camera with its microphone, or a
+/// transport stream that arrives by UDP.
 package protocol MediaSource: Sendable {
   var name: StreamName { get }
   /// Publishes until `stop` is called, the task is cancelled or the server ends the publication. Returns the reason
@@ -11,6 +12,8 @@ package protocol MediaSource: Sendable {
   func stop(_ reason: EndReason)
   /// Status of its capture and encoding. Nil if it has none.
   var status: CaptureStatus? { get }
+  /// State of its reception. Nil if it receives nothing from a network.
+  var reception: ReceptionStatus? { get }
   /// Present settings of its devices. Nil if it has none.
   var settings: CaptureSettings? { get }
   /// Requests a change while it is live. Returns the reason if it is refused.
@@ -19,6 +22,7 @@ package protocol MediaSource: Sendable {
 
 extension MediaSource {
   package var status: CaptureStatus? { nil }
+  package var reception: ReceptionStatus? { nil }
   package var settings: CaptureSettings? { nil }
   package func change(_ change: CaptureChange) -> CaptureRefusal? { .isNoCapture }
 }

@@ -11,9 +11,11 @@ internal import Storage
 /// event loop.
 final class HTTP1Connection: HTTPConnection {
   /// The phase of the connection.
-  private enum Phase {
+  enum Phase {
     /// Between requests, or before the end of one.
     case receiving
+    /// A route takes the request's body while it arrives, and responds when it likes.
+    case arriving(ArrivingRequest)
     /// The route prepares the response.
     case waiting
     /// The response is being sent. Then the connection continues or ends.
@@ -25,9 +27,9 @@ final class HTTP1Connection: HTTPConnection {
     case closed
   }
 
-  private let services: HTTPServices
-  private let loop: LoopContext
-  private let writer: SocketWriter
+  let services: HTTPServices
+  let loop: LoopContext
+  let writer: SocketWriter
   private let context: ChannelHandlerContext
   let peer: HTTPPeer
   private let logsRequests: Bool
@@ -37,20 +39,20 @@ final class HTTP1Connection: HTTPConnection {
   private var assembler: RequestAssembler
   /// The client that was last admitted to a shared response.
   private var admitted: (stamp: Generation, client: ClientID, tick: Int)?
-  private var phase = Phase.receiving
+  var phase = Phase.receiving
   /// At the last tick, the backlog of an endless body was above its lasting limit.
   private var isLiveBehind = false
   private var framing: ChunkedFraming?
-  private var waiting = WaitingParts()
+  var waiting = WaitingParts()
   private var isTakingParts = false
   private var isReadHeldBack = false
-  private var isStopping = false
+  private(set) var isStopping = false
   private var inputIsClosed = false
   /// The tick in which the phase began, or in which an incomplete head began.
-  private var since: Int
+  var since: Int
   private var sawPart = false
   /// Whether `since` is the start of a head: the first one, or one that has begun to arrive.
-  private var isWithinHead = true
+  var isWithinHead = true
 
   init(
     services: HTTPServices, loop: LoopContext, writer: SocketWriter, context: ChannelHandlerContext, peer: HTTPPeer
@@ -69,7 +71,11 @@ final class HTTP1Connection: HTTPConnection {
   // MARK: Input
 
   private var takesParts: Bool {
-    if case .receiving = phase { true } else { false }
+    switch phase {
+    case .receiving: true
+    case .arriving(let arriving): arriving.isOpen
+    default: false
+    }
   }
 
   func receive(_ bytes: ByteBuffer) {
@@ -102,7 +108,7 @@ final class HTTP1Connection: HTTPConnection {
   private func receive(_ part: RequestPart) {
     sawPart = true
     switch phase {
-    case .receiving where waiting.isEmpty: take(part)
+    case .receiving where waiting.isEmpty, .arriving where takesParts && waiting.isEmpty: take(part)
     case .lingering, .closed: break
     default: waiting.append(part, limit: services.limits.pipelinedRequests)
     }
@@ -129,10 +135,11 @@ final class HTTP1Connection: HTTPConnection {
   func mayRead() -> Bool {
     switch phase {
     case .receiving, .lingering: return true
+    case .arriving where takesParts: return true
     // Stopping to read costs two system calls per request, and would hide that the client closed. A client that sends more
     // before its response is not read further.
-    case .waiting where waiting.isEmpty: return true
-    case .waiting, .sending, .live, .closed:
+    case .waiting where waiting.isEmpty, .arriving where waiting.isEmpty: return true
+    case .arriving, .waiting, .sending, .live, .closed:
       isReadHeldBack = true
       return false
     }
@@ -144,7 +151,7 @@ final class HTTP1Connection: HTTPConnection {
     inputIsClosed = true
     switch phase {
     case .sending: break
-    case .receiving where !waiting.isEmpty: break
+    case .receiving where !waiting.isEmpty, .arriving where !waiting.isEmpty: break
     default: close()
     }
   }
@@ -154,13 +161,17 @@ final class HTTP1Connection: HTTPConnection {
     phase = .closed
     waiting.removeAll()
     writer.close()
-    if case .live(let response, _) = last { response.stop() }
+    switch last {
+    case .live(let response, _): response.stop()
+    case .arriving(let arriving): arriving.body.abandon("the client closed the connection within its request")
+    default: break
+    }
   }
 
   // MARK: Requests
 
   /// Processes queued parts while no response is under way.
-  private func takeParts() {
+  func takeParts() {
     guard !isTakingParts else { return }
     isTakingParts = true
     defer { isTakingParts = false }
@@ -177,6 +188,7 @@ final class HTTP1Connection: HTTPConnection {
   }
 
   private func take(_ part: RequestPart) {
+    if case .arriving(let arriving) = phase { return take(part, of: arriving) }
     var head: RequestHead?
     if case .head(let found) = part {
       if answerAtOnce(found) { return }
@@ -192,6 +204,7 @@ final class HTTP1Connection: HTTPConnection {
       since = loop.now
       isWithinHead = false
       _ = writer.send(StandardResponse.goOn)
+    case .arriving(let arriving): begin(arriving)
     case .request(let request, let keepsAlive):
       answer(request, head: head, keepsAlive: keepsAlive && peer.isServed && !isStopping)
     case .refuse(let problem): refuse(problem)
@@ -230,12 +243,13 @@ final class HTTP1Connection: HTTPConnection {
   /// Responds to an invalid request and ends the connection.
   private func refuse(_ problem: Problem) {
     waiting.removeAll()
+    if case .arriving(let arriving) = phase { arriving.body.abandon(problem.detail) }
     send(problem.response, to: HTTPRequest(method: .get, target: RequestTarget(segments: [])), keepsAlive: false)
   }
 
   // MARK: Responses
 
-  private func send(_ response: HTTPResponse, to request: HTTPRequest, keepsAlive: Bool) {
+  func send(_ response: HTTPResponse, to request: HTTPRequest, keepsAlive: Bool) {
     if logsRequests { services.log(response, to: request, of: peer) }
     let response = HTTP1Response(
       ResponsePlan(response, to: request), version: request.version, keepsAlive: keepsAlive, date: loop.date)
@@ -439,7 +453,7 @@ extension HTTP1Connection: LoopContext.Member {
       }
       if writer.kernelHoldsBytes { writer.resetOnClose() }
       close()
-    case .waiting, .closed: break
+    case .arriving, .waiting, .closed: break
     case .sending:
       if writer.isStalled(for: loop.ticks(limits.writeStall)) {
         cut("it read nothing for too long")

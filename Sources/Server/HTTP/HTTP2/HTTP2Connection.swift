@@ -8,7 +8,7 @@ internal import NIOHTTP2
 /// what is sent when. Confined to the channel's event loop.
 final class HTTP2Connection: HTTPConnection {
   /// Bytes that the client may send before the next WINDOW_UPDATE (RFC 9113 §6.9.2).
-  private static let inboundWindow = 65_535
+  static let inboundWindow = 65_535
   /// A ping that shows whether the client has received a GOAWAY.
   private static let goAwayPing = HTTP2PingData(withInteger: 0x7765_6972)
 
@@ -102,10 +102,17 @@ final class HTTP2Connection: HTTPConnection {
 
   /// Reopens the client's window when half of it is used.
   func inboundWindowDidChange(of id: HTTP2StreamID, to size: Int) {
+    streams[id]?.inboundWindow = size
     guard !isClosed, size < Self.inboundWindow / 2, id == .rootStream || streams[id]?.isReceiving == true else {
       return
     }
     sender.write(.windowUpdate(windowSizeIncrement: Self.inboundWindow &- size), on: id)
+  }
+
+  /// Does so for a stream that takes its body again.
+  func reopenWindow(of stream: HTTP2Stream) {
+    guard streams[stream.outbox.id] === stream else { return }
+    inboundWindowDidChange(of: stream.outbox.id, to: stream.inboundWindow)
   }
 
   func streamDidClose(_ id: HTTP2StreamID) {

@@ -10,6 +10,8 @@ final class HTTP2Stream {
   private enum Phase {
     /// The request's body is arriving.
     case receiving
+    /// A route takes the body while it arrives.
+    case arriving(ArrivingRequest)
     /// The route prepares the response.
     case waiting
     case sending
@@ -30,6 +32,10 @@ final class HTTP2Stream {
   private let since: Int
   /// Received bytes of an incomplete request body.
   private(set) var bodyBytes = 0
+  /// Parts of an arriving body before it is taken; the client's window bounds them.
+  private var held: [ByteBuffer] = []
+  /// What the client may still send on this stream before its window is reopened.
+  var inboundWindow = HTTP2Connection.inboundWindow
 
   init(id: HTTP2StreamID, window: Int, connection: HTTP2Connection) {
     self.connection = connection
@@ -41,7 +47,11 @@ final class HTTP2Stream {
   }
 
   var isReceiving: Bool {
-    if case .receiving = phase { !remoteHasEnded } else { false }
+    switch phase {
+    case .receiving: !remoteHasEnded
+    case .arriving(let arriving): arriving.isOpen && !remoteHasEnded
+    default: false
+    }
   }
 
   // MARK: The request
@@ -58,6 +68,10 @@ final class HTTP2Stream {
   /// A part of the body. `room` is the number of body bytes that the connection may still receive.
   func receive(_ bytes: ByteBuffer, isEnd: Bool, room: Int) {
     remoteHasEnded = remoteHasEnded || isEnd
+    if case .arriving(let arriving) = phase {
+      held.append(bytes)
+      return handIn(arriving)
+    }
     guard case .receiving = phase else { return }
     guard bytes.readableBytes <= room else {
       refuse(Problem.bodyTooLarge(services.limits.requestBodyBytes))
@@ -71,7 +85,11 @@ final class HTTP2Stream {
   /// Trailers, which are not used, or an empty last frame.
   func end() {
     remoteHasEnded = true
-    if case .receiving = phase { take(.end) }
+    switch phase {
+    case .receiving: take(.end)
+    case .arriving(let arriving): handIn(arriving)
+    default: break
+    }
   }
 
   private func take(_ part: RequestPart) {
@@ -80,6 +98,7 @@ final class HTTP2Stream {
     case .nothing: break
     case .sendContinue:
       if !remoteHasEnded { connection.sender.write(.headers(.init(headers: HTTP2Response.goOn)), on: outbox.id) }
+    case .arriving(let arriving): begin(arriving)
     case .request(let request, _): answer(request)
     case .refuse(let problem): refuse(problem)
     }
@@ -145,7 +164,11 @@ final class HTTP2Stream {
     phase = .closed
     bodyBytes = 0
     connection.sender.close(outbox)
-    if case .live(let response) = last { response.stop() }
+    switch last {
+    case .live(let response): response.stop()
+    case .arriving(let arriving): arriving.body.abandon("the client closed the connection within its request")
+    default: break
+    }
   }
 
   /// Resets the stream of a viewer that does not read.
@@ -180,7 +203,7 @@ final class HTTP2Stream {
       } else if outbox.queue.isCalledIn {
         cut(LeftoverBudget.reason, .lateViewers)
       }
-    case .waiting, .closed: break
+    case .arriving, .waiting, .closed: break
     }
   }
 }
@@ -195,6 +218,57 @@ extension HTTP2Stream: HTTP2Outbox.Owner {
       "response aborted", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
     connection.reset(self, .internalError)
   }
+}
+
+// MARK: Bodies that are taken while they arrive
+
+extension HTTP2Stream: ArrivingBodySource {
+  private func begin(_ arriving: ArrivingRequest) {
+    connection.peer.prove()
+    guard connection.peer.isServed else { return send(services.open(StandardResponse.full), to: arriving.request) }
+    phase = .arriving(arriving)
+    arriving.body.begin(self, on: connection.loop.eventLoop)
+  }
+
+  /// Hands in what is held, as far as it is taken.
+  private func handIn(_ arriving: ArrivingRequest) {
+    while arriving.isOpen, !held.isEmpty { arriving.body.receive(held.removeFirst()) }
+    if arriving.isOpen, remoteHasEnded, held.isEmpty { arriving.finish() }
+  }
+
+  func accept() {
+    guard case .arriving(let arriving) = phase else { return }
+    arriving.accept()
+    if arriving.awaitsContinue, held.isEmpty, !remoteHasEnded {
+      connection.sender.write(.headers(.init(headers: HTTP2Response.goOn)), on: outbox.id)
+    }
+    goOn(arriving)
+  }
+
+  func pause() {
+    if case .arriving(let arriving) = phase { arriving.pause() }
+  }
+
+  func resume() {
+    guard case .arriving(let arriving) = phase else { return }
+    arriving.resume()
+    goOn(arriving)
+  }
+
+  private func goOn(_ arriving: ArrivingRequest) {
+    handIn(arriving)
+    connection.reopenWindow(of: self)
+    connection.sender.pump()
+  }
+
+  func respond(_ response: HTTPResponse) {
+    guard case .arriving(let arriving) = phase else { return }
+    held = []
+    send(services.origins.applied(to: response, of: arriving.request), to: arriving.request)
+    connection.sender.pump()
+  }
+
+  func cut() { connection.reset(self, .cancel) }
 }
 
 // MARK: Endless bodies

@@ -81,9 +81,19 @@ struct FLVTagTests {
     let frames = try video([0x96, 0x11] + cc("av01") + [1, 0, 0, 1, 7] + [0, 0, 0, 2, 8, 9])
     #expect(describe(frames) == "av1 frame 0 [7]")
     #expect(frames.leftOut == FLVLeftOut(hasFurtherTrack: true))
-    let audioSamples = audio([0x95, 0x20] + cc("ac-3") + [0, 0, 0, 1, 7] + cc("mp4a") + [1, 0, 0, 2, 8, 9])
+    let audioSamples = audio([0x95, 0x20] + cc("fLaC") + [0, 0, 0, 1, 7] + cc("mp4a") + [1, 0, 0, 2, 8, 9])
     #expect(describe(audioSamples) == "aac configuration [8, 9]")
-    #expect(audioSamples.leftOut == FLVLeftOut(codec: "AC-3"))
+    #expect(audioSamples.leftOut == FLVLeftOut(codec: "FLAC"))
+  }
+
+  /// The beginning of a frame of AC-3, stereo at 48 kHz and 64 kbit/s.
+  private static let ac3: [UInt8] = [0x0B, 0x77, 0x44, 0x80, 0x08, 0x40, 0x43, 0xE1]
+
+  @Test func aFrameOfAC3StatesItsConfiguration() {
+    let tag = audio([0x91] + cc("ac-3") + Self.ac3)
+    #expect(describe(tag) == "ac3 frame \(Self.ac3)" && tag.ownRecord == ByteBuffer(bytes: [0x10, 0x10, 0x80]))
+    #expect(describe(audio([0x90] + cc("ac-3"))) == "nothing" && audio([0x90] + cc("ec-3")).leftOut == FLVLeftOut())
+    #expect(audio([0x91] + cc("ec-3") + [1]).ownRecord == nil)
   }
 
   @Test func theTrackThatWasTakenStaysTheOne() throws {
@@ -130,14 +140,17 @@ struct FLVTagTests {
       ([0x91] + [0, 10, 200, 65], "???A"), ([0x1F, 1], "video codec 15"),
     ]
     for (bytes, name) in expected {
-      #expect(throws: WireError(.unsupported, "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus")) {
+      #expect(
+        throws: WireError(
+          .unsupported, "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3")
+      ) {
         try video(bytes)
       }
     }
     // Audio is left out; the video goes on without it.
     let audioSamples: [([UInt8], String)] = [
       ([0x2F, 1], "MP3"), ([0xB2, 1], "Speex"), ([0x90] + cc("fLaC"), "FLAC"), ([0x91] + cc(".mp3") + [1], "MP3"),
-      ([0x91] + cc("ec-3") + [1], "E-AC-3"), ([0x91] + cc("abcd") + [1], "abcd"), ([0x91, 0, 10, 200, 65], "???A"),
+      ([0x91] + cc("abcd") + [1], "abcd"), ([0x91, 0, 10, 200, 65], "???A"),
     ]
     for (bytes, name) in audioSamples {
       let tag = audio(bytes)

@@ -1,0 +1,147 @@
+internal import HTTP
+internal import Ingest
+internal import NIOCore
+internal import NIOHTTP1
+
+/// `POST /live/{stream}/ingest`, and PUT: a transport stream as the endless body of a request. The publish key is a bearer
+/// token (RFC 6750 §2.1) or `?key=`.
+struct IngestRoutes {
+  let ingest: TransportIngest
+
+  /// Whether the request publishes.
+  static func isAsked(by request: HTTPRequest) -> Bool {
+    (request.method == .post || request.method == .put) && request.path.count == 3 && request.path[0] == "live"
+      && request.path[2] == "ingest"
+  }
+
+  /// Why the request cannot publish, whoever sends it.
+  static func refusal(of request: HTTPRequest) -> Problem? {
+    guard StreamName(request.path[1]) != nil else {
+      return .badRequest("No stream can have that name: a name is \(StreamName.grammar).")
+    }
+    // A page of another origin could publish with the address of its visitor.
+    guard AdminGate.isOwnOrigin(request) else {
+      return Problem(
+        status: .forbidden, title: "Another origin", detail: "Only this server's own pages may publish.",
+        help: "Send the request without an Origin field, or from a page of this server.")
+    }
+    let type = request.header("Content-Type")?.split(separator: ";").first?.lowercased()
+    guard type == nil || type == "video/mp2t" || type == "application/octet-stream" else {
+      return Problem(
+        status: .unsupportedMediaType, title: "Not MPEG-TS",
+        detail: "This address takes MPEG transport streams, and the body is of another type.",
+        help: "Send Content-Type: video/mp2t.")
+    }
+    return nil
+  }
+
+  /// The response to a request without a body.
+  static let empty = Problem.badRequest(
+    "The request has no body, so there is nothing to publish.",
+    help: "Send an MPEG transport stream as the body, with Content-Length or in chunks."
+  ).response
+
+  func body(of request: HTTPRequest) -> (any ArrivingBody)? {
+    StreamName(request.path[1]).map { TransportBody(of: request, to: $0, ingest) }
+  }
+}
+
+/// The body of a request that publishes.
+private final class TransportBody: ArrivingBody, TransportUploadOwner {
+  private let request: HTTPRequest
+  private let stream: StreamName
+  private let ingest: TransportIngest
+  private var upload: TransportUpload?
+  private var source: (any ArrivingBodySource)?
+
+  init(of request: HTTPRequest, to stream: StreamName, _ ingest: TransportIngest) {
+    self.request = request
+    self.stream = stream
+    self.ingest = ingest
+  }
+
+  // MARK: the connection
+
+  func begin(_ source: any ArrivingBodySource, on eventLoop: any EventLoop) {
+    self.source = source
+    let client = TransportIngest.Client(
+      protocolName: request.isSecure == true ? "HTTPS" : "HTTP", address: request.source.peer, client: request.client,
+      software: request.header("User-Agent") ?? "")
+    let key = request.headers("Authorization").first.flatMap { AdminGate.bearer($0) }.map { Secret($0) }
+    upload = ingest.begin(
+      stream, key: key ?? request.query("key").map { Secret($0) }, of: client, owner: self, on: eventLoop)
+  }
+
+  func receive(_ bytes: ByteBuffer) { upload?.receive(bytes) }
+
+  func finish() {
+    upload?.finish()
+    respond(HTTPResponse(status: .noContent, headers: [HeaderField("Cache-Control", CachePolicy.never.value)]))
+  }
+
+  func abandon(_ reason: String) {
+    source = nil
+    upload?.abandon(reason)
+    upload = nil
+  }
+
+  private func respond(_ response: HTTPResponse) {
+    let source = source.take()
+    upload = nil
+    source?.respond(response)
+  }
+
+  // MARK: the upload
+
+  func uploadIsAdmitted() { source?.accept() }
+  func uploadIsRefused(_ refusal: TransportUpload.Refusal) { respond(refusal.problem.response) }
+
+  func uploadIsSilent() {
+    let source = source.take()
+    upload = nil
+    source?.cut()
+  }
+
+  func uploadIsPaused(_ isPaused: Bool) {
+    if isPaused { source?.pause() } else { source?.resume() }
+  }
+}
+
+extension TransportUpload.Refusal {
+  fileprivate var problem: Problem {
+    switch self {
+    case .gate(let refusal): refusal.problem
+    case .tooManyWaiting:
+      Problem(
+        status: .tooManyRequests, title: "Too many requests",
+        detail: "Too many requests of this address wait to publish.", help: "Try again in 5 s.",
+        headers: [HeaderField("Retry-After", "5")])
+    case .unusable(let reason): Problem(status: .unprocessableEntity, title: "Unusable media", detail: reason)
+    case .ended(let reason): Problem(status: .conflict, title: "Ended", detail: reason)
+    }
+  }
+}
+
+extension PublishRefusal {
+  /// The refusal as a response. It names no address.
+  fileprivate var problem: Problem {
+    func problem(_ status: HTTPResponseStatus, _ title: String, after seconds: Int? = nil) -> Problem {
+      Problem(
+        status: status, title: title, detail: publicDescription,
+        headers: seconds.map { [HeaderField("Retry-After", String($0))] } ?? [])
+    }
+    switch self {
+    case .unauthorized:
+      return Problem(
+        status: .unauthorized, title: "Not authorized", detail: "The publish key is missing or wrong.",
+        help: "Send it as Authorization: Bearer KEY, or behind the address: ?key=KEY.",
+        headers: [HeaderField("WWW-Authenticate", #"Bearer realm="weir""#)])
+    case .busy: return problem(.conflict, "Busy")
+    case .tooManyTakeovers(_, let seconds), .tooManyBreaks(_, let seconds):
+      return problem(.tooManyRequests, "Too many publications", after: seconds)
+    case .tooManyNames(_, let seconds): return problem(.tooManyRequests, "Too many names", after: seconds)
+    case .tooManyOfAddress: return problem(.tooManyRequests, "Too many streams of this address")
+    case .tooManyStreams, .noRoom, .shuttingDown: return problem(.serviceUnavailable, "No room", after: 5)
+    }
+  }
+}

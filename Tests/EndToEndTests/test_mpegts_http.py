@@ -1,0 +1,210 @@
+"""Transport streams as bodies of requests: ffmpeg, curl and GStreamer over HTTP/1.1 and HTTP/2, and clients that may not."""
+
+import contextlib
+import json
+import os
+import shlex
+import socket
+import threading
+import time
+
+import pytest
+
+from harness import nothing_wrong, packets, publishers, sources, tools, transport
+
+TOKEN = "sesame-0815-4711"
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture(scope="module")
+def keyed(start_shared, canary):
+    weir = start_shared("--publish-key", f"{canary}-all", "--admin-token", TOKEN, "--no-record")
+    weir.secrets += [canary, TOKEN]
+    weir.key = f"{canary}-all"
+    return weir
+
+
+def playlist(weir, name: str) -> str:
+    """The address of the media playlist, which names the epoch."""
+    text = weir.get(f"/live/{name}/index.m3u8").good().text
+    return next(line for line in text.splitlines() if line.endswith("/av/index.m3u8"))
+
+
+def recording(weir, name: str):
+    """The only recording of a stream, once its publisher has ended it."""
+    def there():
+        found = weir.recordings_of(name)
+        return found if found and all(r["state"] == "completed" for r in found) else None
+
+    assert len(weir.wait(there, 10, f"the recording of {name}")) == 1
+    return next((weir.recordings / name).glob("*.mp4"))
+
+
+def curl(*options) -> list[str]:
+    return ["curl", "-sS", "--max-time", "60", "-o", "/dev/null", "-w", "%{http_code} %{http_version}", *map(str, options)]
+
+
+def test_what_clients_send_is_recorded_with_its_times(start, tmp_path):
+    """ffmpeg, curl with a length, in chunks and by HTTP/2, GStreamer: the clean end of the body ends the stream."""
+    certificate, key = tools.make_certificate(tmp_path)
+    film = transport.film("h264-30")
+    weir = start("--https", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key, "--admin-token", TOKEN,
+                 listeners=("http", "rtmp", "https"))
+    https = weir.addresses["https"]
+
+    def to(name: str, base: str = weir.web) -> str:
+        return f"{base}/live/{name}/ingest"
+
+    clients = {
+        "ffmpeg": publishers.Publisher([
+            tools.FFMPEG, "-v", "warning", "-nostdin", "-re", "-i", str(sources.source("h264-30")), "-c", "copy",
+            "-f", "mpegts", "-method", "POST", to("ffmpeg")]),
+        "length": publishers.Publisher(curl("-T", film, "--limit-rate", "150K", to("length"))),
+        "chunks": publishers.Publisher([
+            "bash", "-c", f"cat {film} | " + shlex.join(curl("-T", "-", "--limit-rate", "150K", to("chunks")))]),
+        "http2": publishers.Publisher(curl(
+            "--http2", "-k", "-X", "POST", "-H", "Content-Type: video/mp2t", "-T", film, "--limit-rate", "150K",
+            to("http2", https))),
+        "gstreamer": publishers.Publisher([
+            tools.GSTREAMER, "-q", "filesrc", f"location={sources.source('h264-30')}", "!", "qtdemux", "name=d",
+            "mpegtsmux", "name=m", "!", "curlhttpsink", f"location={to('gstreamer')}", "content-type=video/mp2t",
+            "d.video_0", "!", "queue", "!", "h264parse", "!", "identity", "sync=true", "!", "m.",
+            "d.audio_0", "!", "queue", "!", "aacparse", "!", "identity", "sync=true", "!", "m."]),
+    }
+    problems = []
+    for name, client in clients.items():
+        code, log = client.outcome(40)
+        if code:
+            problems.append(f"{name}: exit {code}: {log}")
+    for name in clients:
+        problems += [f"{name}: {problem}" for problem in packets.compare(
+            packets.probe(sources.source("h264-30")), packets.probe(recording(weir, name)),
+            whole=name != "gstreamer")]  # which leaves out the last frame of the audio
+        if weir.stream(name)["protocol"] != ("HTTPS" if name == "http2" else "HTTP"):
+            problems.append(f"{name}: {weir.stream(name)}")
+    nothing_wrong(problems)
+
+
+def head(weir, path: str, *fields: str) -> tuple[int, dict, dict]:
+    """The response to the head of a request whose body does not come."""
+    host, port = weir.web.removeprefix("http://").split(":")
+    with contextlib.closing(socket.create_connection((host, int(port)), timeout=10)) as client:
+        lines = [f"POST {path} HTTP/1.1", "Host: weir", "Transfer-Encoding: chunked", *fields, "", ""]
+        client.sendall("\r\n".join(lines).encode())
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            piece = client.recv(65536)
+            if not piece:
+                break
+            answer += piece
+        text, _, body = answer.partition(b"\r\n\r\n")
+        first, *rest = text.decode().split("\r\n")
+        fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
+        while len(body) < int(fields.get("content-length", 0)):
+            body += client.recv(65536)
+        return int(first.split()[1]), fields, json.loads(body) if body else {}
+
+
+def test_a_client_that_may_not_is_refused_before_its_body(keyed):
+    status, fields, problem = head(keyed, "/live/cam/ingest")
+    assert status == 401 and fields["www-authenticate"].startswith("Bearer") and "?key=KEY" in problem["help"]
+    assert head(keyed, "/live/cam/ingest?key=wrong", "Expect: 100-continue")[0] == 401
+    bearer = f"Authorization: Bearer {keyed.key}"
+    assert head(keyed, "/live/cam/ingest", bearer, "Origin: http://elsewhere.example")[0] == 403
+    assert head(keyed, "/live/cam/ingest", bearer, "Content-Type: video/mp4")[0] == 415
+    assert head(keyed, "/live/.cam/ingest", bearer)[0] in (400, 404)
+    assert head(keyed, "/live/cam/other", bearer)[0] == 405
+    assert head(keyed, "/live/cam/ingest", bearer, "Expect: 100-continue")[0] == 100
+    with http_publisher(keyed, "busy", "127.0.0.2"):
+        keyed.wait_state("busy", "live")
+        status, _, problem = head(keyed, "/live/busy/ingest", bearer)
+        assert status == 409 and "127.0.0.2" not in json.dumps(problem), problem
+    assert keyed.get("/live/cam/ingest").status == 404
+    assert any(r["stream"] == "cam" and r["protocol"] == "HTTP"
+               for r in keyed.get("/api/v1/refusals", headers=ADMIN).json["refusals"])
+
+
+class http_publisher:
+    """A client that sends a film in chunks, evenly over its length. `cut` ends the connection at once."""
+
+    def __init__(self, weir, name: str, own: str = "127.0.0.1", data: bytes | None = None, seconds: float = 8):
+        self.data = transport.film("h264-30").read_bytes() if data is None else data
+        self.seconds, self.place = seconds, weir.web.removeprefix("http://").split(":")
+        self.socket = socket.create_connection((self.place[0], int(self.place[1])), source_address=(own, 0), timeout=10)
+        self.socket.sendall(
+            f"POST /live/{name}/ingest?key={getattr(weir, 'key', '')} HTTP/1.1\r\nHost: weir\r\n"
+            "Transfer-Encoding: chunked\r\n\r\n".encode())
+
+    def __enter__(self):
+        self.ends = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+        return self
+
+    def _run(self):
+        size, began = 1316, time.monotonic()
+        for at in range(0, len(self.data), size):
+            wait = began + self.seconds * at / len(self.data) - time.monotonic()
+            if wait > 0 and self.ends.wait(wait) or self.ends.is_set():
+                return
+            piece = self.data[at:at + size]
+            try:
+                self.socket.sendall(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            except OSError:
+                return
+
+    def __exit__(self, *_):
+        self.ends.set()
+        self.thread.join(10)
+        self.socket.close()
+
+
+def test_a_lost_connection_is_an_interruption_and_a_return_goes_on(keyed):
+    with http_publisher(keyed, "field"):
+        keyed.wait_state("field", "live")
+        before = playlist(keyed, "field")
+    keyed.wait_state("field", "reconnecting", seconds=5)
+    with http_publisher(keyed, "field") as again:
+        keyed.wait_state("field", "live")
+        assert playlist(keyed, "field") == before
+        time.sleep(1)
+        again.ends.set()
+        again.thread.join(10)
+        again.socket.sendall(b"0\r\n\r\n")
+        answer = again.socket.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 204"), answer
+        keyed.wait_state("field", "ended", seconds=5)
+        # The connection goes on after a complete request.
+        again.socket.sendall(b"GET /healthz HTTP/1.1\r\nHost: weir\r\n\r\n")
+        assert again.socket.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_hostile_bodies_end_their_own_connection(keyed):
+    film = transport.film("h264-30").read_bytes()
+    blind = b"".join(piece for piece in (film[at:at + 188] for at in range(0, len(film), 188))
+                     if (piece[1] & 0x1F) << 8 | piece[2] != 0)
+    with http_publisher(keyed, "viewed") as viewed, http_publisher(keyed, "blind", data=blind, seconds=14) as client:
+        noise = http_publisher(keyed, "noise", data=os.urandom(2 << 20), seconds=1)
+        with noise:
+            client.socket.settimeout(20)
+            answer = client.socket.recv(65536)
+            assert b" 422 " in answer.split(b"\r\n")[0] and b"no programme" in answer, answer
+            noise.socket.settimeout(5)
+            assert b" 422 " in noise.socket.recv(65536).split(b"\r\n")[0]
+        broken = http_publisher(keyed, "broken", data=b"")
+        broken.socket.sendall(b"zz\r\n")
+        assert b" 400 " in broken.socket.recv(65536).split(b"\r\n")[0]
+        broken.socket.close()
+        assert viewed.thread.is_alive() or keyed.stream("viewed")["state"] in ("live", "reconnecting")
+    assert keyed.resident_kilobytes() < 600_000
+
+
+def test_media_that_comes_at_once_waits_in_the_client(keyed):
+    """A whole hour of audio frames, as fast as the network takes it: the client is slowed, and nothing grows."""
+    film = transport.film("audio-only").read_bytes()
+    before = keyed.resident_kilobytes()
+    with http_publisher(keyed, "flood", data=film * 120, seconds=0) as flood:
+        keyed.wait_state("flood", "live")
+        time.sleep(4)
+        assert flood.thread.is_alive(), "all of it was taken at once"
+        assert keyed.resident_kilobytes() - before < 200_000

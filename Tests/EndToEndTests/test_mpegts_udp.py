@@ -1,0 +1,130 @@
+"""Transport streams by UDP: unicast and multicast, several programmes, senders that go and return, and senders of rubbish."""
+
+import contextlib
+import os
+import socket
+import time
+
+import pytest
+
+from harness import nothing_wrong, packets, sources, transport
+
+TOKEN = "sesame-0815-4711"
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+GROUP = "239.255.77.1"
+
+
+def source_of(weir, name: str) -> dict:
+    return next(s for s in weir.get("/api/v1/sources", headers=ADMIN).json["sources"] if s["name"] == name)
+
+
+def playlist(weir, name: str) -> str:
+    """The address of the media playlist, which names the epoch."""
+    text = weir.get(f"/live/{name}/index.m3u8").good().text
+    return next(line for line in text.splitlines() if line.endswith("/av/index.m3u8"))
+
+
+def recording(weir, name: str):
+    """The only recording of a stream, once the server has stopped."""
+    found = sorted((weir.recordings / name).glob("*.mp4"))
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_what_arrives_is_recorded_with_the_senders_times(start):
+    """Unicast, multicast, and the second of two programmes: frames and times are the published ones."""
+    ports = {name: transport.free_port() for name in ("uni", "multi", "second")}
+    film = transport.film("h264-30")
+    two = transport.film("h264-30", "-map", "0", "-map", "1", "-program", "program_num=1:st=0:st=1",
+                         "-program", "program_num=7:st=2:st=3", inputs=("-i", str(sources.source("straight"))))
+    weir = start(
+        "--source", f"uni=udp://127.0.0.1:{ports['uni']}", "--source", f"multi=udp://@{GROUP}:{ports['multi']}?interface=lo",
+        "--source", f"second=udp://127.0.0.1:{ports['second']}?program=7", "--admin-token", TOKEN)
+    senders = [
+        transport.Sender(film.read_bytes(), ports["uni"], 8),
+        transport.Sender(film.read_bytes(), ports["multi"], 8, host=GROUP),
+        transport.Sender(two.read_bytes(), ports["second"], 8),
+    ]
+    for sender in senders:
+        sender.wait()
+    weir.wait(lambda: source_of(weir, "uni")["reception"]["packets"] == len(film.read_bytes()) // 188, 3, "all packets")
+    for name in ports:
+        told = source_of(weir, name)
+        assert (told["kind"], told["state"], told["reception"]["state"]) == ("udp", "live", "receiving"), told
+        assert (told["reception"]["gaps"], told["reception"]["foreign"]) == (0, 0), told
+        assert weir.stream(name)["protocol"] == "udp"
+    weir.stop()
+    problems = []
+    for name, published in (("uni", "h264-30"), ("multi", "h264-30"), ("second", "straight")):
+        problems += [f"{name}: {problem}" for problem in packets.compare(
+            packets.probe(sources.source(published)), packets.probe(recording(weir, name)))]
+    nothing_wrong(problems)
+
+
+def test_a_sender_that_returns_goes_on_in_the_same_playlist(start):
+    port = transport.free_port()
+    film = transport.film("h264-30").read_bytes()
+    weir = start("--source", f"field=udp://127.0.0.1:{port}", "--admin-token", TOKEN, "--no-record")
+    first = transport.Sender(film, port, 8)
+    weir.wait_state("field", "live")
+    before = playlist(weir, "field")
+    first.wait()
+    weir.wait_log("no datagram for 5 s", 10)
+    assert weir.stream("field")["state"] == "reconnecting", weir.stream("field")
+    assert source_of(weir, "field")["reception"]["state"] == "waiting"
+    second = transport.Sender(film, port, 8)
+    weir.wait_state("field", "live")
+    assert playlist(weir, "field") == before
+    second.stop()
+
+
+def test_senders_of_rubbish_disturb_nothing_and_are_counted(start):
+    """Noise, foreign senders with a stream of their own, packets without tables: none of it reaches the stream."""
+    port, other = transport.free_port(), transport.free_port()
+    film = transport.film("h264-30").read_bytes()
+    weir = start("--source", f"field=udp://127.0.0.1:{port}", "--source", f"own=udp://127.0.0.1:{other}?from=127.0.0.2",
+                 "--admin-token", TOKEN)
+    sender = transport.Sender(film, port, 8)
+    weir.wait_state("field", "live")
+    intruder = transport.Sender(film[:len(film) // 2], port, 5, own="127.0.0.3")
+    ignored = transport.Sender(film[:188 * 70], other, 1, own="127.0.0.3")
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as noise:
+        for number in range(400):
+            noise.sendto(os.urandom(number * 7 + 1), ("127.0.0.1", port))
+            time.sleep(0.005)
+    for each in (intruder, ignored, sender):
+        each.wait()
+    told = source_of(weir, "field")["reception"]
+    assert told["foreign"] == 400 and told["unfollowed"] > 100 and told["sender"].startswith("127.0.0.1:"), told
+    told = source_of(weir, "own")["reception"]
+    assert told["datagrams"] == 0 and told["unfollowed"] == 10 and told["state"] == "waiting", told
+    assert weir.resident_kilobytes() < 400_000
+    weir.stop()
+    text = weir.text("err")
+    assert "1 datagram without packets of MPEG-TS dropped" in text and text.count("dropped, the last") <= 12
+    nothing_wrong(packets.compare(packets.probe(sources.source("h264-30")), packets.probe(recording(weir, "field"))))
+
+
+def test_a_stream_without_a_programme_is_told_and_leaves_room_for_another(start):
+    port = transport.free_port()
+    film = transport.film("h264-30").read_bytes()
+    blind = b"".join(piece for piece in (film[at:at + 188] for at in range(0, len(film), 188))
+                     if (piece[1] & 0x1F) << 8 | piece[2] != 0)  # without its association table
+    weir = start("--source", f"field=udp://127.0.0.1:{port}", "--admin-token", TOKEN, "--no-record")
+    first = transport.Sender(blind, port, 14)
+    weir.wait_log("no programme of an MPEG transport stream within 10 s", 14)
+    assert weir.get("/api/v1/refusals", headers=ADMIN).json["refusals"][0]["stream"] == "field"
+    second = transport.Sender(film, port, 8, own="127.0.0.3")
+    weir.wait_state("field", "live", seconds=8)
+    first.stop()
+    second.stop()
+
+
+@pytest.mark.parametrize("place, complaint", [
+    ("udp://239.1.1.1", "an address needs a port"), ("udp://:0", "the port is 0"),
+    ("udp://:5000?ttl=3", 'udp has no option \\"ttl\\"'), ("udp://:5000?program=0", "not a whole number from 1"),
+])
+def test_a_wrong_address_is_told_at_start(start, place, complaint):
+    with pytest.raises(AssertionError) as wrong:
+        start("--source", f"a={place}")
+    assert complaint.replace("\\", "") in str(wrong.value)

@@ -1,0 +1,98 @@
+import FMP4
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+@Suite("Audio of the field: LATM, AC-3 and E-AC-3")
+struct FieldAudioTests {
+  private func frames(_ reader: some AudioFrameReader, _ bytes: [UInt8], pieces size: Int) -> (Int, [AudioFrame]) {
+    var reader = reader
+    var frames: [AudioFrame] = []
+    reader.begin()
+    for start in stride(from: 0, to: bytes.count, by: size) {
+      reader.append(ByteBuffer(bytes: bytes[start..<min(start + size, bytes.count)]))
+      while let frame = reader.next() { frames.append(frame) }
+    }
+    return (reader.damaged, frames)
+  }
+
+  private func payload(_ frame: AudioFrame) -> [UInt8] { Array(frame.payload.readableBytesView) }
+
+  @Test func `Frames of LOAS come out of pieces of any size, with the configuration of an earlier one`() {
+    let payloads = (0..<5).map { [UInt8](repeating: UInt8($0), count: [3, 254, 255, 256, 600][$0]) }
+    let bytes = payloads.enumerated().flatMap { TransportScript.loas($1, repeatsConfiguration: $0 % 2 == 0) }
+    for size in [1, 2, 3, 7, 100, bytes.count] {
+      let (damaged, frames) = frames(LATMReader(), bytes, pieces: size)
+      #expect(frames.map(payload) == payloads && damaged == 0)
+      #expect(frames.allSatisfy { $0.record == [0x11, 0x90] && $0.rate == 48_000 && $0.samples == 1024 })
+    }
+  }
+
+  @Test func `LOAS without a configuration gives nothing, and damage counts once`() {
+    let bare = TransportScript.loas([1, 2], repeatsConfiguration: false)
+    #expect(frames(LATMReader(), bare + bare, pieces: 9).1.isEmpty)
+    let whole = TransportScript.loas([1, 2])
+    let (damaged, found) = frames(LATMReader(), whole + [9, 9, 9, 0x56, 9] + whole + whole, pieces: 5)
+    #expect(found.count == 3 && damaged == 1)
+    // A length that leads beyond the element.
+    var short = whole
+    short[2] -= 1
+    #expect(frames(LATMReader(), short, pieces: 3).1.isEmpty)
+  }
+
+  /// A frame of E-AC-3: 48 kHz, stereo where it is independent; with Lrs and Rrs where it depends.
+  private func frame(isDependent: Bool = false, blocks: UInt32 = 3, substream: UInt32 = 0, bytes: Int) -> [UInt8] {
+    var value: UInt64 = 0
+    var count = 0
+    func add(_ field: UInt32, _ bits: Int) {
+      value = value << UInt64(bits) | UInt64(field)
+      count += bits
+    }
+    let fields: [(UInt32, Int)] = [
+      (isDependent ? 1 : 0, 2), (substream, 3), (UInt32(bytes / 2 - 1), 11), (0, 2), (blocks, 2), (2, 3), (0, 1),
+      (16, 5),
+      (31, 5), (0, 1), (isDependent ? 1 : 0, 1), (isDependent ? 1 << 9 : 0, 16),
+    ]
+    for (field, bits) in fields { add(field, bits) }
+    value <<= UInt64(64 - count)
+    let head = (0..<8).map { UInt8(value >> UInt64(56 - 8 * $0) & 255) }
+    return [0x0B, 0x77] + head + [UInt8](repeating: 1, count: bytes - 10)
+  }
+
+  @Test func `A sample of E-AC-3 holds six blocks, and the frames that depend on them`() throws {
+    let sample = frame(bytes: 100) + frame(isDependent: true, bytes: 60)
+    let (damaged, found) = frames(EAC3FrameReader(), sample + sample + sample, pieces: 33)
+    #expect(found.map(\.payload.readableBytes) == [160, 160, 160] && damaged == 0)
+    #expect(found.map(\.position) == [0, 160, 320])
+    let codec = try Codec(.eac3, record: ByteBuffer(bytes: try #require(found.first).record))
+    #expect(codec.audio?.channels == 4 && codec.audio?.sampleRate == 48_000)
+
+    // Two frames of three blocks.
+    let halves = frame(blocks: 2, bytes: 40) + frame(blocks: 2, bytes: 40)
+    #expect(frames(EAC3FrameReader(), halves + halves, pieces: 7).1.map(\.payload.readableBytes) == [80, 80])
+
+    // Another programme is left out.
+    let other = frame(bytes: 100) + frame(substream: 1, bytes: 100)
+    #expect(
+      frames(EAC3FrameReader(), other + other + other, pieces: 50).1.allSatisfy { $0.payload.readableBytes == 100 })
+  }
+
+  @Test func `A dependent frame that comes later costs one sample, not the track`() {
+    let before = frame(bytes: 100)
+    let after = before + frame(isDependent: true, bytes: 60)
+    let (_, found) = frames(EAC3FrameReader(), before + before + before + after + after + after + after, pieces: 50)
+    #expect(found.map(\.payload.readableBytes).suffix(2) == [160, 160])
+    #expect(Set(found.map(\.record)).count == 2)
+  }
+
+  @Test func `A frame of AC-3 states its channels`() throws {
+    let head: [UInt8] = [0x0B, 0x77, 0, 0, 0x1E, 0x40, 0xE1, 0x20]
+    let frame = try #require(AC3.Frame(ByteBuffer(bytes: head)))
+    #expect(frame.byteCount == 1792 && frame.configuration.channels == 5)
+    #expect(AC3.Frame(ByteBuffer(bytes: head.dropLast())) == nil)
+    var wrong = head
+    wrong[4] = 0xFF
+    #expect(AC3.Frame(ByteBuffer(bytes: wrong)) == nil)
+  }
+}
