@@ -1,3 +1,4 @@
+internal import FMP4
 package import Logging
 package import NIOCore
 

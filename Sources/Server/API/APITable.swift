@@ -42,9 +42,10 @@ enum APITable {
     APIRoute(.get, "/api/v1/sources/{source}", .read, "one of them") { $0.sources.one($1) },
     APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .read, "its newest frame") { $0.sources.preview($1) },
     APIRoute(
-      .post, "/api/v1/sources/{source}/recording/start|stop|cancel", .operate, "its recording, on the air or off"
-    ) {
-      $0.sources.record($1)
+      .post, "/api/v1/sources/{source}/recording/start", .operate, takesBody: true, "records it, on the air or off"
+    ) { $0.sources.record($1) },
+    APIRoute(.post, "/api/v1/sources/{source}/recording/stop|cancel", .operate, "ends its recording") {
+      $0.sources.endRecording($1)
     },
     APIRoute(
       .post, "/api/v1/sources/{source}/start|preview|stop", .operate, "puts it on the air, takes it off, ends it"
@@ -58,8 +59,11 @@ enum APITable {
       .post, "/api/v1/streams/{stream}/capture/camera|microphone|controls|keyframe", .operate, takesBody: true,
       "changes devices and their controls while they are live"
     ) { $0.captures.change($1) },
-    APIRoute(.post, "/api/v1/streams/{stream}/recording/start|stop|cancel", .operate, "the stream's recording") {
-      $0.recordingAPI.control($1)
+    APIRoute(.post, "/api/v1/streams/{stream}/recording/start", .operate, takesBody: true, "records the stream") {
+      $0.recordingAPI.start($1)
+    },
+    APIRoute(.post, "/api/v1/streams/{stream}/recording/stop|cancel", .operate, "ends the stream's recording") {
+      $0.recordingAPI.end($1)
     },
     APIRoute(.delete, "/api/v1/streams/{stream}/settings", .admin, "takes back what was set of a stream") {
       $0.control.setSettings($1, clearing: true)

@@ -136,6 +136,8 @@ extension PublishRefusal {
         status: .unauthorized, title: "Not authorized", detail: "The publish key is missing or wrong.",
         help: "Send it as Authorization: Bearer KEY, or behind the address: ?key=KEY.",
         headers: [HeaderField("WWW-Authenticate", #"Bearer realm="weir""#)])
+    case .unanswered: return problem(.serviceUnavailable, "No answer", after: 5)
+    case .addressNotAllowed: return problem(.forbidden, "Not allowed")
     case .busy: return problem(.conflict, "Busy")
     case .tooManyTakeovers(_, let seconds), .tooManyBreaks(_, let seconds):
       return problem(.tooManyRequests, "Too many publications", after: seconds)

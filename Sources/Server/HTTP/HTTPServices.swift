@@ -17,7 +17,7 @@ struct HTTPServices: Sendable {
   let pool: NIOThreadPool
   let logger: Logger
 
-  private var origins: CrossOrigin { policy.now.origins }
+  var origins: CrossOrigin { policy.now.origins }
 
   /// The response to a complete request. It comes from the routes, except for OPTIONS, a full server and repeated polls. Called
   /// on `eventLoop`.
