@@ -8,6 +8,9 @@ enum APITable {
     APIRoute(.get, "/api/v1", "this list") { _, _ in .now(.json(APITable.index)) },
     APIRoute(.get, "/api/v1/admin", .admin, "200: the token is the right one") { _, _ in .now(.json(["admin": true])) },
     APIRoute(.get, "/api/v1/devices", .admin, "cameras and microphones of this machine") { $0.sources.devices($1) },
+    APIRoute(.get, "/api/v1/events", .admin, "what happened: a page, or as it comes (text/event-stream)") {
+      $0.events.list($1)
+    },
     APIRoute(.get, "/api/v1/recordings", "a page of recordings, newest first") { $0.recordingAPI.list($1) },
     APIRoute(.get, "/api/v1/recordings/{stream}/{file}", "one recording") { $0.recordingAPI.one($1) },
     APIRoute(.delete, "/api/v1/recordings/{stream}/{file}", .admin, "moves it aside, to be deleted later") {

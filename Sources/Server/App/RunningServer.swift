@@ -18,6 +18,7 @@ struct RunningServer: Service {
   let memory: MemoryBudget
   /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
+  let events: EventLog
   /// Whether the first source's page is opened in a browser.
   let opensPage: Bool
   let logger: Logger
@@ -45,6 +46,7 @@ struct RunningServer: Service {
   /// Ends streams whose publishers stay away, and checks recordings and free memory.
   private func tendStreams() async {
     while !Task.isCancelled {
+      events.tend()
       streams.tend()
       recordings?.tend()
       memory.look(expectedGrowth: streams.expectedGrowth)
@@ -67,7 +69,9 @@ struct RunningServer: Service {
     for listener in publishers { await listener.stop() }
     await recordings?.shutDown()
     streams.letGo()
+    events.endReading()
     await http.stop()
     await stateStore?.close()
+    await events.close()
   }
 }

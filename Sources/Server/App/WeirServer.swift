@@ -20,6 +20,7 @@ struct WeirServer {
   let descriptors: DescriptorBudget
   private let media: WindowBudget
   private let stateStore: StreamStateStore?
+  private let events: EventLog
   private let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
 
@@ -60,11 +61,14 @@ struct WeirServer {
       (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
     }
     segments?.thread.start()
+    let events = EventLog(clock: clock, logger: logger)
+    self.events = events
     stateStore = configuration.stateFolder.map { StreamStateStore(folder: $0, clock: clock, logger: logger) }
     streams = StreamRegistry(
       settings: { profiles[$0].settings },
       publishKeys: configuration.publishKeys, names: configuration.nameLimits, descriptors: descriptors,
-      memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, stateStore: stateStore
+      memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, stateStore: stateStore,
+      events: events
     ) { stream, epoch, requested in
       let rewinds = profiles[stream].settings.rewind != nil
       var sinks: [any FragmentSink] =
@@ -80,6 +84,7 @@ struct WeirServer {
       return sinks
     }
     library?.follow(streams, buffers: buffers)
+    library?.tell(events)
   }
 
   /// Listens, serves until SIGTERM or SIGINT, then ends everything in order. Throws `ConfigurationError` if this machine prevents
@@ -89,6 +94,7 @@ struct WeirServer {
   func run(openingPage: Bool = false) async throws {
     // Without this, a file at the size limit ends the server instead of being an error of its recording (EFBIG).
     signal(SIGXFSZ, SIG_IGN)
+    await resumeEvents()
     await resumeStreams()
     await recordings?.finishLeftovers(patience: Self.leftoverPatience)
     let protocols = protocols(self)
@@ -110,7 +116,7 @@ struct WeirServer {
       configuration: configuration, capacity: capacity, http: pages.http, https: pages.https, endpoints: endpoints)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
-      http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
+      http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore, events: events,
       opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
@@ -123,6 +129,16 @@ struct WeirServer {
 
   /// Most leftovers are finished within milliseconds, so the first client finds them.
   private static let leftoverPatience = Duration.milliseconds(500)
+
+  /// Continues the log of events of the previous process.
+  private func resumeEvents() async {
+    guard let folder = configuration.stateFolder else { return }
+    do {
+      try await NIOSingletons.posixBlockingThreadPool.runIfActive { [events] in try events.begin(folder: folder) }
+    } catch {
+      logger.warning("events end with this process, their log in \(folder) cannot be opened: \(error)")
+    }
+  }
 
   /// Continues the streams of the previous process. If their state cannot be read, they begin anew.
   private func resumeStreams() async {
@@ -180,9 +196,9 @@ struct WeirServer {
   private func makeHTTPListener(
     _ protocols: [PublisherProtocol], rtmpPort: Int?, memory: MemoryBudget, sources: LocalSources
   ) -> HTTPListener {
-    let attempts = AdminAttempts(clock: clock, logger: logger)
+    let attempts = AdminAttempts(clock: clock, events: events, logger: logger)
     let gate = AdminGate(token: configuration.adminToken, attempts: attempts)
-    let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
+    let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock, events: events)
     let traffic = HTTPTraffic()
     let metrics = MetricsReport(
       streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic,
@@ -205,7 +221,7 @@ struct WeirServer {
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(
           sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings),
-        replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort,
+        replay: replay, events: EventsAPI(log: events), gate: gate, clock: clock, rtmpPort: rtmpPort,
         publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
         capacity: capacity, lists: SingleFlight(limit: 1, on: reports, sharing: .untilBegun)),
       recordings: RecordingRoutes(
