@@ -1,8 +1,8 @@
-internal import FMP4
+package import FMP4
 
 extension EndReason {
   /// Text of the reason, for publishers and the log.
-  var text: String {
+  package var text: String {
     switch self {
     case .finished: "the publisher ended the stream"
     case .connectionLost(let why): "connection lost: \(why)"

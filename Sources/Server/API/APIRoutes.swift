@@ -12,6 +12,7 @@ struct APIRoutes {
   let captures: CaptureAPI
   let sources: SourcesAPI
   let replay: ReplayRoutes
+  let events: EventsAPI
   /// Checks whether a client may change things.
   let gate: AdminGate
   let clock: SteadyClock

@@ -8,6 +8,9 @@ enum APITable {
     APIRoute(.get, "/api/v1", "this list") { _, _ in .now(.json(APITable.index)) },
     APIRoute(.get, "/api/v1/admin", .read, "200: the token is the right one") { _, _ in .now(.json(["admin": true])) },
     APIRoute(.get, "/api/v1/devices", .read, "cameras and microphones of this machine") { $0.sources.devices($1) },
+    APIRoute(.get, "/api/v1/events", .read, "what happened: a page, or as it comes (text/event-stream)") {
+      $0.events.list($1)
+    },
     APIRoute(.get, "/api/v1/keys", .admin, "the keys, without their texts") { routes, _ in routes.control.keys() },
     APIRoute(.post, "/api/v1/keys", .admin, takesBody: true, "makes a key; its text is told once") {
       $0.control.addKey($1)

@@ -12,6 +12,7 @@ final class AdminAttempts: Sendable {
   fileprivate static let addresses = 4096
 
   private let clock: SteadyClock
+  private let events: EventLog?
   private let logger: Logger?
   private let state = Mutex(State())
 
@@ -21,8 +22,9 @@ final class AdminAttempts: Sendable {
     var refused = 0
   }
 
-  init(clock: SteadyClock = .system(), logger: Logger? = nil) {
+  init(clock: SteadyClock = .system(), events: EventLog? = nil, logger: Logger? = nil) {
     self.clock = clock
+    self.events = events
     self.logger = logger
   }
 
@@ -48,6 +50,7 @@ final class AdminAttempts: Sendable {
       _ = bucket.take(now: now)
       state.buckets[address?.host] = bucket
     }
+    events?.tell(.accessRefused, by: address?.host.hostText, ["reason": "a wrong admin token"])
     logger?.warning(
       "a wrong admin token came over HTTP", metadata: ["remote": "\(address?.host.hostText ?? "unknown")"])
   }

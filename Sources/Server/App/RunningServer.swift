@@ -19,6 +19,7 @@ struct RunningServer: Service {
   let memory: MemoryBudget
   /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
+  let events: EventLog
   let settings: SettingsHolder
   let control: ControlDatabase?
   /// Whether the first source's page is opened in a browser.
@@ -56,6 +57,7 @@ struct RunningServer: Service {
   /// Ends streams whose publishers stay away, and checks recordings and free memory.
   private func tendStreams() async {
     while !Task.isCancelled {
+      events.tend()
       streams.tend()
       recordings?.tend()
       memory.look(expectedGrowth: streams.expectedGrowth)
@@ -78,7 +80,9 @@ struct RunningServer: Service {
     for entrance in publishers { await entrance.stop() }
     await recordings?.shutDown()
     streams.letGo()
+    events.endReading()
     await http.stop()
     await stateStore?.close()
+    await events.close()
   }
 }

@@ -21,6 +21,7 @@ struct WeirServer {
   let viewers: ViewerRegistry
   private let media: WindowBudget
   private let stateStore: StreamStateStore?
+  let events: EventLog
   let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
   let authorizer: Authorizer
@@ -52,7 +53,9 @@ struct WeirServer {
     self.profiles = profiles
     let authorizer = Authorizer(configuration.accessRules, clock: clock, logger: logger)
     self.authorizer = authorizer
-    viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
+    let events = EventLog(clock: clock, logger: logger)
+    self.events = events
+    viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock, events: events)
     let registry = Reloadable<StreamRegistry?>(nil)
     let archive = RecordingArchive(
       folder: configuration.recordingsFolder,
@@ -77,7 +80,8 @@ struct WeirServer {
     streams = StreamRegistry(
       settings: { profiles.now[$0].settings },
       authorizer: authorizer, names: configuration.nameLimits, descriptors: descriptors,
-      memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, stateStore: stateStore
+      memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, stateStore: stateStore,
+      events: events
     ) { stream, epoch, requested in
       let rewinds = profiles.now[stream].settings.rewind != nil
       var sinks: [any FragmentSink] =
@@ -94,6 +98,7 @@ struct WeirServer {
     }
     registry.now = streams
     library?.follow(streams, buffers: buffers)
+    library?.tell(events)
   }
 
   /// Listens, serves until SIGTERM or SIGINT, then ends everything in order. Throws `ConfigurationError` if this machine prevents
@@ -103,6 +108,7 @@ struct WeirServer {
   func run(openingPage: Bool = false) async throws {
     // Without this, a file at the size limit ends the server instead of being an error of its recording (EFBIG).
     signal(SIGXFSZ, SIG_IGN)
+    await resumeEvents()
     await resumeStreams()
     await recordings?.finishLeftovers(patience: Self.leftoverPatience)
     let control = try openControlDatabase()
@@ -147,7 +153,7 @@ struct WeirServer {
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
       http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
-      settings: settings, control: control, opensPage: openingPage,
+      events: events, settings: settings, control: control, opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
       configuration: ServiceGroupConfiguration(
@@ -159,6 +165,16 @@ struct WeirServer {
 
   /// Most leftovers are finished within milliseconds, so the first client finds them.
   private static let leftoverPatience = Duration.milliseconds(500)
+
+  /// Continues the log of events of the previous process.
+  private func resumeEvents() async {
+    guard let folder = configuration.stateFolder else { return }
+    do {
+      try await NIOSingletons.posixBlockingThreadPool.runIfActive { [events] in try events.begin(folder: folder) }
+    } catch {
+      logger.warning("events end with this process, their log in \(folder) cannot be opened: \(error)")
+    }
+  }
 
   /// Continues the streams of the previous process. If their state cannot be read, they begin anew.
   private func resumeStreams() async {
@@ -230,7 +246,7 @@ struct WeirServer {
     _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, rtmpPort: Int?, memory: MemoryBudget,
     sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?
   ) -> HTTPListener {
-    let attempts = AdminAttempts(clock: clock, logger: logger)
+    let attempts = AdminAttempts(clock: clock, events: events, logger: logger)
     let gate = AdminGate(authorizer: authorizer, attempts: attempts)
     let traffic = HTTPTraffic()
     let metrics = MetricsReport(
@@ -255,7 +271,7 @@ struct WeirServer {
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(
           sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings),
-        replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort, publicURL: configuration.publicURL,
+        replay: replay, events: EventsAPI(log: events), gate: gate, clock: clock, rtmpPort: rtmpPort, publicURL: configuration.publicURL,
         capacity: capacity,
         control: ControlAPI(
           authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock),

@@ -40,9 +40,11 @@ extension LiveStream {
   /// wait.
   func handOver() {
     let former = state.withLock { state -> PublisherSlot.Holder? in
+      makeTurn(&state)
       guard state.life.phase != .ended else { return nil }
       state.life.isLeaving = true
       let former = state.publisher.release()
+      if former != nil { tell(.streamInterrupted, because: EndReason.shutdown.text, state) }
       stamp.change()
       interrupt(&state)
       state.subscribers.deliver(.end(.shutdown))

@@ -20,6 +20,8 @@ final class LiveStream: Sendable {
   let workers: WorkerLauncher
   /// Stores the epoch for the next process; nil when no process resumes it.
   let stateStore: StreamStateStore?
+  /// Where changes of the phase are told before they are made.
+  let events: EventLog?
   /// Limits the memory.
   let memory: WindowBudget
   /// Holds the bytes of all epochs.
@@ -36,11 +38,12 @@ final class LiveStream: Sendable {
     var life: EpochLife
     var subscribers = Subscribers()
     var warnings = StreamWarnings()
+    var turns = StreamTurns()
   }
 
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
-    knownGroup: MediaTime?, workers: WorkerLauncher, stateStore: StreamStateStore? = nil,
+    knownGroup: MediaTime?, workers: WorkerLauncher, stateStore: StreamStateStore? = nil, events: EventLog? = nil,
     memory: WindowBudget = .unlimited,
     store: SegmentStore = SegmentStore(name: SegmentStore.ofStreams), resuming record: EpochRecord? = nil
   ) {
@@ -51,6 +54,7 @@ final class LiveStream: Sendable {
     self.epochIDs = epochIDs
     self.workers = workers
     self.stateStore = stateStore
+    self.events = events
     self.memory = memory
     self.logger = logger.of(name)
     let wall = clock.wallTime
@@ -62,13 +66,19 @@ final class LiveStream: Sendable {
       epoch, record == nil ? .starting : .reconnecting, startedAt: record?.startedAt ?? wall,
       knownGroup: record?.longestGroup ?? knownGroup, now: clock.monotonic())
     state = RankedMutex(.stream, State(publisher: PublisherSlot(settings.bounds), life: life))
+    if let record { state.withLock { $0.turns.begunEpoch = record.epoch } }
   }
 
   /// The settings of the current epoch.
   var settings: StreamSettings { currentSettings.now }
 
   /// The next publisher begins a new epoch.
-  var hasEnded: Bool { state.withLock { $0.life.phase == .ended } }
+  var hasEnded: Bool {
+    state.withLock { state in
+      if case .ended? = state.turns.pending?.turn { return true }
+      return state.life.phase == .ended
+    }
+  }
 
   // MARK: Publishers
 
@@ -83,9 +93,11 @@ final class LiveStream: Sendable {
     return try state.withLock { state throws(PublishRefusal) in
       stamp.change()
       let admitted = try state.publisher.admit(request, proof, takeover: rule, now: now)
+      makeTurn(&state)
       if let former = admitted.former {
         logger.warning(
           "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(former.remoteAddress)")
+        tell(.streamInterrupted, because: EndReason.replaced.text, by: former.remoteAddress, state)
         interrupt(&state)
       }
       if state.life.phase == .ended { renewEpoch(settings, &state, now: now) }
@@ -97,7 +109,7 @@ final class LiveStream: Sendable {
       }
       state.warnings.beginPublication()
       state.life.epoch.startPublication()
-      state.life.enter(state.life.epoch.window.hasBegun ? .live : .starting, now: now)
+      begin(&state)
       return admitted
     }
   }
@@ -134,9 +146,8 @@ final class LiveStream: Sendable {
       case .end(let reason):
         state.publisher.release()
         switch reason {
-        case .finished, .shutdown:
-          if state.life.isLeaving { lose(reason, &state, now: now) } else { end(reason, &state) }
-        case .connectionLost, .failed, .replaced: lose(reason, &state, now: now)
+        case .finished, .shutdown: turn(state.life.isLeaving ? .lost(reason) : .ended(reason), &state)
+        case .connectionLost, .failed, .replaced: turn(.lost(reason), &state)
         }
         return .accepted
       case .sample, .clock, .progress, .discontinuity: break
@@ -144,7 +155,7 @@ final class LiveStream: Sendable {
       if let complaint = state.publisher.complaint(about: event, now: now) {
         logger.warning("the publication is ended: \(complaint)")
         state.publisher.release()
-        lose(.failed(complaint), &state, now: now)
+        turn(.lost(.failed(complaint)), &state)
         return .closed(.failed(complaint))
       }
       if case .sample = event { judgePace(&state) }
@@ -170,7 +181,7 @@ final class LiveStream: Sendable {
       } catch {
         logger.error("the stream ends, because its media cannot be stored: \(error)")
         state.publisher.release()
-        end(.failed("\(error)"), &state)
+        turn(.ended(.failed("\(error)")), &state)
         return .closed(.failed("the server has no memory for this stream: \(error)"))
       }
     }
@@ -180,7 +191,10 @@ final class LiveStream: Sendable {
   func warn(_ warning: PublicationWarning, from token: PublicationToken) {
     // Another rendition of the audio is what it asks for.
     if case .rarelyPlayed = warning, settings.audio != nil { return }
-    state.withLock { if $0.publisher.holder?.token == token { _ = $0.warnings.add(warning) } }
+    state.withLock { state in
+      guard state.publisher.holder?.token == token, state.warnings.add(warning) else { return }
+      tell(warning.description, state)
+    }
   }
 
   /// Removes a warning about a publication.
@@ -191,13 +205,6 @@ final class LiveStream: Sendable {
   /// Counts a sample that arrived and could not be used.
   func lost(_ kind: MediaKind, from token: PublicationToken) {
     state.withLock { if $0.publisher.holder?.token == token { $0.publisher.countLost(kind) } }
-  }
-
-  private func lose(_ reason: EndReason, _ state: inout State, now: MonotonicTime) {
-    stamp.change()
-    interrupt(&state)
-    guard state.life.epoch.initSegment != nil || state.life.epoch.window.isResumed else { return end(reason, &state) }
-    state.life.enter(.reconnecting, now: now)
   }
 
   /// Stores the pending media of the publication; the epoch continues.
@@ -224,9 +231,9 @@ final class LiveStream: Sendable {
       switch state.life.phase {
       case .starting, .live: return true
       case .reconnecting:
-        if age >= settings.reconnectWindow.nanoseconds {
+        if age >= settings.reconnectWindow.nanoseconds, state.turns.pending == nil {
           logger.notice("ended, because its publisher did not return in time")
-          end(.connectionLost("the publisher did not return in time"), &state)
+          turn(.ended(.connectionLost("the publisher did not return in time")), &state)
         }
         return true
       case .ended:
@@ -240,11 +247,10 @@ final class LiveStream: Sendable {
   /// Ends a publication whose key no longer gives the right to the name. The stream waits for another publisher.
   func endRevoked(unless isValid: (Secret) -> Bool) {
     let reason = EndReason.failed("the key that it was published with has been revoked")
-    let now = clock.monotonic()
     let former = state.withLock { state -> PublisherSlot.Holder? in
       guard let key = state.publisher.holder?.key, !isValid(key) else { return nil }
       let former = state.publisher.release()
-      lose(reason, &state, now: now)
+      turn(.lost(reason), &state)
       return former
     }
     guard let former else { return }
@@ -256,13 +262,14 @@ final class LiveStream: Sendable {
   func shutDown() {
     let former = state.withLock { state in
       let former = state.publisher.release()
-      end(.shutdown, &state)
+      turn(.ended(.shutdown), &state)
+      makeTurn(&state)
       return former
     }
     former?.evict(.shutdown)
   }
 
-  private func end(_ reason: EndReason, _ state: inout State) {
+  func end(_ reason: EndReason, _ state: inout State) {
     guard state.life.phase != .ended else { return }
     stamp.change()
     let rungs = state.life.rungVersions
@@ -305,6 +312,7 @@ final class LiveStream: Sendable {
     }
     if let warning = state.warnings.judge(state.life.epoch, segmentTarget: settings.segmentTarget) {
       logger.warning("\(warning)")
+      tell(warning, state)
     }
     wake(&state)
   }

@@ -31,6 +31,8 @@ struct PublisherSlot: Sendable {
   private(set) var lastProtocol = ""
   /// As `PublishRequest.host`, of the last publisher.
   private(set) var lastHost: String?
+  /// Address and port of the last publisher; nil for a source of this server.
+  private(set) var lastAddress: String?
   /// The same when the last publisher had no key.
   private(set) var unprovenHost: String?
   private(set) var recordingWish = PublishRequest.RecordingWish.asConfigured
@@ -74,6 +76,7 @@ struct PublisherSlot: Sendable {
     recordingWish = request.recording
     lastProtocol = request.protocolName
     lastHost = request.host
+    lastAddress = request.origin == .server ? nil : request.remoteAddress
     unprovenHost = right == .unproven ? request.host : nil
     let token = PublicationToken(number: publications)
     holder = Holder(

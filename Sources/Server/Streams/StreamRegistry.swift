@@ -23,6 +23,7 @@ final class StreamRegistry: PublishGate {
   private let epochIDs = EpochID()
   /// Stores the streams for the next process; nil when no process resumes them.
   private let stateStore: StreamStateStore?
+  private let events: EventLog?
   private let state: RankedMutex<State>
   private let refusals = Mutex(RecentRefusals())
 
@@ -49,7 +50,7 @@ final class StreamRegistry: PublishGate {
     authorizer: Authorizer? = nil, names: NameAllowance.Limits = NameAllowance.Limits(),
     descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, sinksPerStream: Int = 0,
     clock: SteadyClock, logger: Logger,
-    stateStore: StreamStateStore? = nil,
+    stateStore: StreamStateStore? = nil, events: EventLog? = nil,
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingWish) -> [any FragmentSink]
   ) {
     self.settings = settings
@@ -62,6 +63,7 @@ final class StreamRegistry: PublishGate {
     self.clock = clock
     self.logger = logger
     self.stateStore = stateStore
+    self.events = events
     self.makeSinks = makeSinks
     memory.onShortage { [weak self] name, bytes in
       // The caller holds another stream's lock.
@@ -80,10 +82,16 @@ final class StreamRegistry: PublishGate {
 
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     do throws(PublishRefusal) {
-      return try await admitInTime(request)
+      // A change that is told and not made yet comes first.
+      await events?.ticket.written()
+      let sink = try await admitInTime(request)
+      // No media of the publisher is shown before its coming is written.
+      await events?.ticket.written()
+      return sink
     } catch {
       state.withLock { $0.rejections[error.code, default: 0] += 1 }
       note(RefusedPublication(error, of: request))
+      await events?.ticket.written()
       throw error
     }
   }
@@ -91,6 +99,9 @@ final class StreamRegistry: PublishGate {
   func note(_ refused: RefusedPublication) {
     let now = clock.wallTime
     refusals.withLock { $0.add(refused, now: now) }
+    events?.tell(
+      .publisherRefused, of: refused.stream, by: refused.remoteAddress,
+      ["protocol": .text(refused.protocolName), "reason": .text(refused.reason)])
   }
 
   /// Oldest first.
@@ -205,14 +216,20 @@ final class StreamRegistry: PublishGate {
     LiveStream(
       name: request.stream, settings: settings(request.stream), clock: clock, epochIDs: epochIDs, logger: logger,
       knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, stateStore: stateStore,
-      memory: memory,
+      events: events, memory: memory,
       store: store)
   }
 
   /// Resumes streams that the last process left open: they wait for their publishers as after a lost connection. A stream begins
   /// anew when the current settings contradict what its players were told.
   func resume(_ entries: [StreamName: StreamStateEntry]) {
+    // The last process told of the end, and did not come to make it.
+    let ended = events?.endedEpochs ?? []
     for (name, entry) in entries {
+      guard !ended.contains(entry.record.epoch) else {
+        stateStore?.forget(name)
+        continue
+      }
       let settings = settings(name)
       guard entry.promise == settings.promise else {
         logger.of(name).notice("begins anew: the lengths or layouts in the settings have changed since the last run")
@@ -228,12 +245,29 @@ final class StreamRegistry: PublishGate {
       let record = entry.record.read(at: clock.wallTime)
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
-        workers: workers, stateStore: stateStore, memory: memory, store: reservation.store, resuming: record)
+        workers: workers, stateStore: stateStore, events: events, memory: memory, store: reservation.store,
+        resuming: record)
       state.withLock { state in
         state.streams[name] = stream
         if state.namedInMetrics.count < Self.namedInMetrics { state.namedInMetrics.insert(name) }
       }
       logger.of(name).notice("continues with segment \(entry.record.nextSequenceNumber) when its publisher returns")
+    }
+    tellOfRestart()
+  }
+
+  /// Tells what the end of the last process did to its streams, where it did not come to that.
+  private func tellOfRestart() {
+    let reason = "the server was started anew"
+    for (name, left) in (events?.openStreams ?? [:]).sorted(by: { $0.key < $1.key }) {
+      let known = StreamName(name).flatMap { stream($0) }
+      if known?.epoch.id == left.epoch {
+        guard left.kind != .streamInterrupted else { continue }
+        events?.tell(
+          .streamInterrupted, of: name, epoch: left.epoch, ["epoch": .text(left.epoch), "reason": .text(reason)])
+      } else {
+        events?.tell(.streamEnded, of: name, epoch: left.epoch, ["epoch": .text(left.epoch), "reason": .text(reason)])
+      }
     }
   }
 

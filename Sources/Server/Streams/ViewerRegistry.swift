@@ -18,6 +18,7 @@ final class ViewerRegistry: Sendable {
   }
 
   private let clock: SteadyClock
+  private let events: EventLog?
   private let state = Mutex(State())
 
   private struct Viewer {
@@ -120,9 +121,10 @@ final class ViewerRegistry: Sendable {
 
   private static let sweepInterval: Int64 = 1_000_000_000
 
-  init(limit: Int, clock: SteadyClock) {
+  init(limit: Int, clock: SteadyClock, events: EventLog? = nil) {
     places = Atomic(limit)
     self.clock = clock
+    self.events = events
   }
 
   /// Records a request of a client. False when it is new and the server is full. `lifetime` is how long it counts as a viewer
@@ -141,7 +143,13 @@ final class ViewerRegistry: Sendable {
       return room
     }
     seat?.revoke()
+    if !isAdmitted { tellOfRefusal(stream, client) }
     return isAdmitted
+  }
+
+  private func tellOfRefusal(_ stream: StreamName, _ client: ClientID) {
+    events?.tell(
+      .viewersRefused, of: stream.description, by: client.host?.hostText, ["maxViewers": .whole(Int64(limit))])
   }
 
   /// Finds room for one more place of a client.
@@ -181,6 +189,7 @@ final class ViewerRegistry: Sendable {
       return (seat, room.seat)
     }
     others?.revoke()
+    if own == nil { tellOfRefusal(stream, client) }
     return own
   }
 

@@ -16,6 +16,7 @@ extension RecordingCatalogue {
       guard !entry.isProtected else { throw .protected }
       let (folder, deleted) = try self.folders(of: key.stream)
       let file = entry.isPlayable ? key.name.finished : key.name.unfinished
+      self.foretell(.deleted, entry.facts)
       try Self.onDisk { () throws(RecordingError) in try folder.move(file, to: deleted) }
       // Use the inode's time, which is the one left after a loss of the catalogue.
       let moved = deleted.look(at: file)?.changedAt ?? now
@@ -38,6 +39,7 @@ extension RecordingCatalogue {
         try deleted.move(entry.isPlayable ? key.name.finished : key.name.unfinished, to: folder)
       }
       entry.deletedAt = nil
+      self.foretell(.restored, entry.facts)
       self.logger.of(key.stream).notice("restored \(entry.file)")
     }
   }

@@ -14,6 +14,8 @@ internal import Synchronization
 final class RecordingCatalogue: RecordingObserver, Sendable {
   let folder: String
   let logger: Logger
+  /// Called before a client gets the response to a change.
+  let foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void
   let thread = NIOThreadPool(numberOfThreads: 1)
   private let readers = NIOThreadPool(numberOfThreads: 2)
   private let state = Mutex(State())
@@ -34,8 +36,12 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     var isClosed = false
   }
 
-  init(folder: String, logger: Logger) {
+  init(
+    folder: String, foretell: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
+    logger: Logger
+  ) {
     self.folder = folder
+    self.foretell = foretell
     self.logger = logger
     thread.start()
     readers.start()

@@ -55,6 +55,13 @@ struct RecordingEntry: Sendable, Hashable {
   /// In nanoseconds. Names are truncated to seconds, and the start found by salvage is a few frames off.
   private static let precisionOfNames: UInt64 = 2_000_000_000
 
+  var facts: RecordingFacts {
+    RecordingFacts(
+      stream: stream, name: name, startedAt: startedAt, seconds: seconds, bytes: UInt64(clamping: bytes),
+      codecs: codecs,
+      gaps: gaps)
+  }
+
   var file: String { name.finished }
 
   /// Path of its file below the recordings folder.

@@ -10,6 +10,7 @@ struct RetentionKeeper {
   /// Nanoseconds for which a deletion can be undone.
   private var undoTime: Int64
   private let tell: @Sendable (RecordingEvent) -> Void
+  private let foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void
   private let freeBytes: @Sendable () -> Int64?
 
   private var lastFree: Int64?
@@ -32,6 +33,7 @@ struct RetentionKeeper {
 
   init(
     catalogue: RecordingCatalogue, settings: RetentionSettings, keepFree: Int64,
+    foretell: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
     tell: @escaping @Sendable (RecordingEvent) -> Void
   ) {
     self.catalogue = catalogue
@@ -42,7 +44,7 @@ struct RetentionKeeper {
     undoTime = settings.undoTime
     let folder = catalogue.folder
     freeBytes = settings.freeBytes ?? { try? RecordingFolder.open(folder).freeBytes }
-    self.tell = tell
+    (self.tell, self.foretell) = (tell, foretell)
   }
 
   /// Follows other rules from the next look on.
@@ -130,6 +132,7 @@ struct RetentionKeeper {
 
   private func remove(_ entry: RecordingEntry, _ reason: String, _ database: CatalogueDatabase) throws {
     let folder = try RecordingFolder.open(catalogue.folder).folder(of: entry.stream, ifAbsent: .fail)
+    foretell(.removed(reason: reason), entry.facts)
     if entry.deletedAt == nil {
       folder.erase(entry.key)
       catalogue.logger.of(entry.stream).notice("removed \(entry.file): \(reason)")
@@ -139,11 +142,6 @@ struct RetentionKeeper {
       catalogue.logger.of(entry.stream).notice("removed for good \(entry.file): \(reason)")
     }
     try database.write { try $0.remove(entry.key) }
-    tell(
-      RecordingEvent(
-        kind: .deleted(reason: reason),
-        facts: RecordingFacts(
-          stream: entry.stream, name: entry.name, startedAt: entry.startedAt, seconds: entry.seconds,
-          bytes: UInt64(clamping: entry.bytes), codecs: entry.codecs, gaps: entry.gaps)))
+    tell(RecordingEvent(kind: .deleted(reason: reason), facts: entry.facts))
   }
 }

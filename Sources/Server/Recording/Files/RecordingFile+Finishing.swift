@@ -46,6 +46,7 @@ extension RecordingFile {
     }
     let head = builder.head(contentLength: length, blockSize: MoovInsertion.blockSize(descriptor))
     if room == nil, try insert(head) {
+      beforeFinalName(length + UInt64(head.readableBytes))
       try folder.rename(name.unfinished, to: name.finished)
       noteFinished(length + UInt64(head.readableBytes))
       return .inserted
@@ -62,6 +63,7 @@ extension RecordingFile {
     }
     if outcome != .leftFragmented {
       noteHead()
+      beforeFinalName(length + UInt64(head.readableBytes))
       try folder.rename(name.temporary, to: name.finished)
       folder.remove(name.unfinished)
       noteFinished(length + UInt64(head.readableBytes))
@@ -100,6 +102,7 @@ extension RecordingFile {
       throw error.error
     }
     noteHead()
+    beforeFinalName(length + contentStart)
     try folder.rename(name.unfinished, to: name.finished)
     noteFinished(length + contentStart)
     return .filled

@@ -26,6 +26,8 @@ final class RecordingFile {
   let calls: DiskCalls
   /// Set for a file that this process created.
   private var holder: UnfinishedRecordingFiles.Holder?
+  /// Called before it gets its final name, with the bytes that it then has.
+  var beforeFinalName: (UInt64) -> Void = { _ in }
   /// End of the range that the disk keeps allocated for this file.
   private var reservedLength: UInt64 = 0
   /// Whether the file is still fragmented.

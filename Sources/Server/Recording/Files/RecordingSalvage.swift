@@ -20,6 +20,8 @@ struct RecordingSalvage {
   var keepFree: Int64 = 0
   /// Called with the bytes of the file that are done.
   var onProgress: (Work, UInt64) -> Void = { _, _ in }
+  /// Called before the file gets its final name, with its bytes.
+  var beforeFinalName: (Contents, UInt64) -> Void = { _, _ in }
 
   /// The slow steps.
   enum Work: Sendable {
@@ -77,13 +79,12 @@ struct RecordingSalvage {
       }
       if torn > 0 { try file.truncate(to: length) }
       builder.annex = annex.bytes
+      let contents = Contents(
+        startedAt: annex.metadata.startedAt, seconds: tables.seconds, codecs: tables.codecs, gaps: annex.metadata.gaps,
+        failure: annex.metadata.failure, tornBytes: torn)
+      file.beforeFinalName = { beforeFinalName(contents, $0) }
       let outcome = try file.finish(builder, effort: effort, keepFree: keepFree) { onProgress(.copying, $0) }
-      return .finished(
-        outcome,
-        Contents(
-          startedAt: annex.metadata.startedAt, seconds: tables.seconds, codecs: tables.codecs,
-          gaps: annex.metadata.gaps,
-          failure: annex.metadata.failure, tornBytes: torn))
+      return .finished(outcome, contents)
     }
   }
 
@@ -99,11 +100,13 @@ struct RecordingSalvage {
     if metadata == nil {
       try RecordingMetadata.noteSalvaged(file.descriptor, size: file.length, path: file.path)
     }
-    try file.folder.rename(file.name.unfinished, to: file.name.finished)
-    let movie = file.folder.contents(of: file.name.finished)
-    return Contents(
+    let movie = file.folder.contents(of: file.name.unfinished)
+    let contents = Contents(
       startedAt: movie.metadata?.startedAt, seconds: movie.seconds, codecs: [], gaps: movie.metadata?.gaps ?? [],
       failure: movie.metadata?.failure)
+    beforeFinalName(contents, file.length)
+    try file.folder.rename(file.name.unfinished, to: file.name.finished)
+    return contents
   }
 
   /// The metadata and the index for the finished file: from its recorder if known, otherwise from the file.

@@ -8,6 +8,7 @@ internal import Synchronization
 /// Makes movies of fragmented files: those of an earlier run, and those whose file system needs a copy.
 final class RecordingFinisher: Sendable {
   private let announce: @Sendable (RecordingEvent) -> Void
+  private let foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void
   private let counters: RecordingCounters
   private let clock: SteadyClock
   /// One thread, for one copy after another.
@@ -29,11 +30,14 @@ final class RecordingFinisher: Sendable {
   }
 
   init(
-    announce: @escaping @Sendable (RecordingEvent) -> Void, counters: RecordingCounters = RecordingCounters(),
+    announce: @escaping @Sendable (RecordingEvent) -> Void,
+    foretell: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
+    counters: RecordingCounters = RecordingCounters(),
     clock: SteadyClock = .system(), keepFree: Int64 = 0, calls: DiskCalls = .system, copier: NIOThreadPool,
     logger: Logger
   ) {
     self.announce = announce
+    self.foretell = foretell
     self.counters = counters
     self.clock = clock
     self.keepFree = keepFree
@@ -144,6 +148,10 @@ final class RecordingFinisher: Sendable {
         onProgress: { work, done in
           progress.note(work, done)
           self.underWay.withLock { $0[key]?.share = min(1, Double(done) / Double(progress.total)) }
+        },
+        beforeFinalName: { contents, bytes in
+          let (facts, isSalvaged) = Self.facts(of: recording, contents, bytes: bytes)
+          self.foretell(isSalvaged ? .salvaged : .stored, facts)
         })
       let start = clock.monotonic()
       switch try salvage.run() {
@@ -188,18 +196,24 @@ final class RecordingFinisher: Sendable {
   private func announceStored(
     _ recording: UnfinishedRecording, _ file: RecordingFile, _ contents: RecordingSalvage.Contents
   ) {
+    let (facts, isSalvaged) = Self.facts(of: recording, contents, bytes: file.length)
+    announce(RecordingEvent(kind: isSalvaged ? .salvaged : .stored, facts: facts))
+    if !isSalvaged { recording.whenStored() }
+  }
+
+  private static func facts(
+    of recording: UnfinishedRecording, _ contents: RecordingSalvage.Contents, bytes: UInt64
+  ) -> (facts: RecordingFacts, isSalvaged: Bool) {
     if var facts = recording.facts {
-      facts.bytes = file.length
+      facts.bytes = bytes
       if contents.tornBytes > 0 { facts.seconds = contents.seconds }
-      announce(RecordingEvent(kind: .stored, facts: facts))
-      recording.whenStored()
-    } else {
-      let facts = RecordingFacts(
-        stream: recording.stream, name: recording.name,
-        startedAt: contents.startedAt ?? recording.name.startTime ?? .zero, seconds: contents.seconds,
-        bytes: file.length, codecs: contents.codecs, gaps: contents.gaps, failure: contents.failure)
-      announce(RecordingEvent(kind: .salvaged, facts: facts))
+      return (facts, false)
     }
+    let facts = RecordingFacts(
+      stream: recording.stream, name: recording.name,
+      startedAt: contents.startedAt ?? recording.name.startTime ?? .zero, seconds: contents.seconds,
+      bytes: bytes, codecs: contents.codecs, gaps: contents.gaps, failure: contents.failure)
+    return (facts, true)
   }
 }
 

@@ -124,7 +124,9 @@ struct RecordingInProgress {
 
   /// Finishes the file after an error: cuts off what is not known to be durable and reads the rest again. Also returns the
   /// seconds that remain.
-  func rescue(failure: String?) throws(RecordingError) -> (RecordingFile.Outcome, seconds: Double) {
+  func rescue(
+    failure: String?, beforeFinalName: @escaping (RecordingSalvage.Contents, UInt64) -> Void
+  ) throws(RecordingError) -> (RecordingFile.Outcome, seconds: Double) {
     // The media of a file with its moov in front is whole and durable: nothing is to be cut.
     try file.requireFragments()
     file.releaseReserve()
@@ -136,7 +138,8 @@ struct RecordingInProgress {
     }
     guard case .cut = cut else { return (try finish(failure: failure), tables.seconds) }
     let salvage = RecordingSalvage(
-      file: file, title: stream.description, effort: .inPlace, metadata: metadata(failure))
+      file: file, title: stream.description, effort: .inPlace, metadata: metadata(failure),
+      beforeFinalName: beforeFinalName)
     guard case .finished(let outcome, let found) = try salvage.run() else { return (.leftFragmented, 0) }
     return (outcome, found.seconds)
   }

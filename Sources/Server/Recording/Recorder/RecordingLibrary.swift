@@ -42,6 +42,13 @@ final class RecordingLibrary: Sendable {
     let recorders = RankedMutex(.recorders, Recorders())
     let observers = Mutex<[any RecordingObserver]>([])
     let streams = RankedMutex(.followed, Streams())
+    let teller = Mutex<RecordingTeller?>(nil)
+    /// Less space is free than is to be kept.
+    let isLow = Atomic(false)
+
+    func foretell(_ prospect: RecordingProspect, _ facts: RecordingFacts) {
+      teller.withLock { $0 }?.receive(prospect, facts)
+    }
   }
 
   private struct Recorders {
@@ -93,8 +100,10 @@ final class RecordingLibrary: Sendable {
     settings.announce = { event in
       for observer in registers.observers.withLock({ $0 }) { observer.receive(event) }
     }
+    settings.foretell = { registers.foretell($0, $1) }
     let finisher = RecordingFinisher(
-      announce: settings.announce, counters: settings.counters, clock: clock, keepFree: keepFree, calls: calls,
+      announce: settings.announce, foretell: settings.foretell, counters: settings.counters, clock: clock,
+      keepFree: keepFree, calls: calls,
       copier: copier, logger: logger)
     settings.finishLater = { finisher.finishLater($0) }
     settings.finishAgain = { finisher.finishAgain($0) }
@@ -107,7 +116,7 @@ final class RecordingLibrary: Sendable {
     self.settings = settings
     self.keepFree = keepFree
     undo = Atomic(retention.undoTime / 1_000_000_000)
-    catalogue = RecordingCatalogue(folder: folder, logger: logger)
+    catalogue = RecordingCatalogue(folder: folder, foretell: settings.foretell, logger: logger)
     let counters = settings.counters
     registers.observers.withLock { [catalogue] in $0 = [catalogue, counters] + (archive.map { [$0] } ?? []) }
     var retention = retention
@@ -118,7 +127,9 @@ final class RecordingLibrary: Sendable {
       return free
     }
     keeper = Mutex(
-      RetentionKeeper(catalogue: catalogue, settings: retention, keepFree: keepFree, tell: settings.announce))
+      RetentionKeeper(
+        catalogue: catalogue, settings: retention, keepFree: keepFree, foretell: settings.foretell,
+        tell: settings.announce))
     writers = NIOThreadPool(numberOfThreads: writerCount)
     writers.start()
     copier.start()
@@ -176,6 +187,21 @@ final class RecordingLibrary: Sendable {
   /// Adds an observer, which receives all events from now on.
   func observe(_ observer: any RecordingObserver) {
     registers.observers.withLock { $0.append(observer) }
+  }
+
+  /// Tells of recordings in the log of events. To be called once, before anything is recorded.
+  func tell(_ events: EventLog) {
+    let teller = RecordingTeller(events)
+    registers.teller.withLock { $0 = teller }
+    // First of all: what the others show comes after the event.
+    registers.observers.withLock { $0.insert(teller, at: 0) }
+  }
+
+  private func tellOfSpace() {
+    guard let free = freeSpaceSample.newest?.freeBytes else { return }
+    if free >= keepFree &+ RetentionKeeper.leastHeadroom { registers.isLow.store(false, ordering: .relaxed) }
+    guard free < keepFree, !registers.isLow.exchange(true, ordering: .relaxed) else { return }
+    registers.teller.withLock { $0 }?.tellLow(freeBytes: free, keepFree: keepFree, folder: folder)
   }
 
   // MARK: Recorders
@@ -304,6 +330,7 @@ final class RecordingLibrary: Sendable {
       recorder.tick()
     }
     finisher.tend()
+    tellOfSpace()
   }
 
   /// Fulfilled when the newest recording of a stream is in the requested state, or `patience` is over.

@@ -25,6 +25,8 @@ struct RecordingSettings: Sendable {
   var files = RecordingFileRate()
   /// Called with every recording event.
   var announce: @Sendable (RecordingEvent) -> Void = { _ in }
+  /// Called before what it says can be seen.
+  var foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in }
   /// Called when a recording reaches its limit of length or size while the epoch of its stream goes on.
   var endedEarly: @Sendable (StreamName, _ epoch: String) -> Void = { _, _ in }
   /// Queues a file whose finishing needs a copy. The file must be unlocked.

@@ -334,7 +334,16 @@ final class RecordingWriter {
     facts.failure = keepsAll ? failure : reason
     do throws(RecordingError) {
       let start = now
-      let (outcome, seconds) = try interrupted.rescue(failure: facts.failure)
+      interrupted.file.beforeFinalName = { [library, facts] bytes in
+        var facts = facts
+        facts.bytes = bytes
+        library.foretell(.stored, facts)
+      }
+      let (outcome, seconds) = try interrupted.rescue(failure: facts.failure) { [library, facts] contents, bytes in
+        var facts = facts
+        (facts.seconds, facts.bytes) = (contents.seconds, bytes)
+        library.foretell(.stored, facts)
+      }
       library.counters.finished(outcome, nanoseconds: now &- start)
       // Seconds that were cut off belong to the gap.
       let lost = Int64(max(0, facts.seconds - seconds) * 1_000_000_000)
@@ -398,6 +407,12 @@ final class RecordingWriter {
     announce(.stopped(stop), closing.facts)
     do throws(RecordingError) {
       let start = now
+      closing.file.beforeFinalName = { [library] bytes in
+        var facts = closing.facts
+        facts.bytes = bytes
+        library.foretell(.stored, facts)
+      }
+      defer { closing.file.beforeFinalName = { _ in } }
       let outcome = try closing.finish(effort: stop.effort == .atOnce ? .atOnce : .inPlace)
       library.counters.finished(outcome, nanoseconds: now &- start)
       leave(closing, outcome == .inserted || outcome == .filled ? .finished : .left)

@@ -1,0 +1,181 @@
+internal import Ingest
+internal import NIOCore
+
+/// The state of an `EventLog`, under its lock. Nothing here waits or calls out.
+struct EventLogState {
+  /// In the order of their ids.
+  private(set) var events = CircularBuffer<Event>()
+  var bytes = 0
+  var nextID: Int64
+  /// Events up to this one are no longer kept.
+  var dropped: Int64
+  /// Events up to these may be seen, and are in the database.
+  var visible: Int64
+  var written: Int64
+  var keys: [String: Int64] = [:]
+  var open: [String: OpenStream] = [:]
+  var rate = EventRate()
+  var database: EventDatabase?
+  var isWriting = false
+  var isClosed = false
+  /// Readers come to an end.
+  var isEnding = false
+  /// Since when there is something that is not written yet.
+  var unwrittenSince: MonotonicTime?
+  /// The disk is too slow, or fails.
+  var isLate = false
+  var waiting: [(id: Int64, body: @Sendable () -> Void)] = []
+  var followers: [Int: @Sendable () -> Void] = [:]
+  var followerCount = 0
+  var positions: [String: Int64] = [:]
+  var newPositions: [String: Int64] = [:]
+  var forgotten: [String] = []
+  var prunedThrough: Int64 = 0
+
+  /// What became of something that was told.
+  enum Outcome {
+    /// One of too many.
+    case none
+    case known(Int64)
+    case shown(Int64, [@Sendable () -> Void])
+    case toWrite(Int64, begins: Bool)
+  }
+
+  init(nextID: Int64, dropped: Int64, visible: Int64, written: Int64) {
+    (self.nextID, self.dropped, self.visible, self.written) = (nextID, dropped, visible, written)
+  }
+
+  /// The index of the first event behind `id`.
+  func place(after id: Int64) -> CircularBuffer<Event>.Index {
+    var (low, high) = (0, events.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if events[events.index(events.startIndex, offsetBy: middle)].id <= id { low = middle + 1 } else { high = middle }
+    }
+    return events.index(events.startIndex, offsetBy: low)
+  }
+
+  mutating func resume(_ contents: EventDatabase.Contents, _ database: EventDatabase) {
+    self.database = database
+    let own = events
+    let ownBytes = bytes
+    let newest = contents.events.last?.id ?? 0
+    if let first = contents.events.first {
+      // Of a full log, older events were dropped.
+      dropped = contents.events.count >= EventLog.limit ? first.id - 1 : 0
+    }
+    events = CircularBuffer(contents.events)
+    bytes = contents.events.reduce(ownBytes) { $0 + $1.bytes }
+    for event in contents.events { if let key = event.key { keys[key] = event.id } }
+    open = contents.open.merging(open) { $1 }
+    positions = contents.positions
+    // A clock that was set back.
+    if nextID <= newest {
+      let shift = newest + 1 - (own.first?.id ?? nextID)
+      for var event in own {
+        event.id += shift
+        if let key = event.key { keys[key] = event.id }
+        events.append(event)
+      }
+      nextID += shift
+    } else {
+      events.append(contentsOf: own)
+    }
+    written = max(
+      newest, (own.isEmpty ? nextID : events[events.index(events.startIndex, offsetBy: contents.events.count)].id) - 1)
+    visible = written
+    prune()
+  }
+
+  /// Adds an event whose id is `nextID`.
+  mutating func append(_ event: Event, now: MonotonicTime) -> Outcome {
+    nextID += 1
+    events.append(event)
+    bytes += event.bytes
+    if let key = event.key { keys[key] = event.id }
+    if event.kind.isOfLife, let stream = event.stream {
+      open[stream] = event.kind == .streamEnded ? nil : OpenStream(epoch: event.epoch ?? "", kind: event.kind)
+    }
+    prune()
+    guard database != nil else {
+      (visible, written) = (event.id, event.id)
+      return .shown(event.id, Array(followers.values))
+    }
+    if unwrittenSince == nil { unwrittenSince = now }
+    guard isLate else { return .toWrite(event.id, begins: begin()) }
+    visible = event.id
+    return .shown(event.id, Array(followers.values))
+  }
+
+  private mutating func prune() {
+    while events.count > EventLog.limit || bytes > EventLog.byteLimit, let first = events.popFirst() {
+      bytes -= first.bytes
+      dropped = first.id
+      if let key = first.key, keys[key] == first.id { keys[key] = nil }
+    }
+  }
+
+  // MARK: Writing
+
+  var needsWriting: Bool {
+    database != nil && (written < nextID - 1 || !newPositions.isEmpty || !forgotten.isEmpty)
+  }
+
+  /// True if the caller has to submit the work.
+  mutating func begin() -> Bool {
+    guard !isWriting, !isClosed else { return false }
+    isWriting = true
+    return true
+  }
+
+  /// Nil when nothing is left to be written.
+  mutating func takeBatch(_ limit: Int) -> EventDatabase.Batch? {
+    guard database != nil, needsWriting else {
+      isWriting = false
+      return nil
+    }
+    var batch = EventDatabase.Batch()
+    batch.events = Array(events[place(after: written)...].prefix(limit))
+    (batch.positions, newPositions) = (newPositions, [:])
+    (batch.forgotten, forgotten) = (forgotten, [])
+    // Some hundred rows are deleted at a time.
+    if let first = events.first, first.id > prunedThrough, dropped > 0, events.count >= EventLog.limit / 2 {
+      batch.first = first.id
+    }
+    return batch
+  }
+
+  mutating func giveBack(_ batch: EventDatabase.Batch) {
+    isWriting = false
+    newPositions.merge(batch.positions) { newer, _ in newer }
+    forgotten = batch.forgotten + forgotten
+  }
+
+  /// Whether the disk has caught up, and who is to be woken.
+  mutating func wrote(
+    _ batch: EventDatabase.Batch, now: MonotonicTime
+  ) -> (isBack: Bool, woken: [@Sendable () -> Void]) {
+    if let first = batch.first { prunedThrough = first }
+    written = max(written, batch.events.last?.id ?? written)
+    // What was dropped meanwhile is never written.
+    written = max(written, dropped)
+    unwrittenSince = written < nextID - 1 ? now : nil
+    let isBack = isLate && unwrittenSince == nil
+    if isBack { isLate = false }
+    return (isBack, batch.events.isEmpty ? [] : show(through: max(visible, written)))
+  }
+
+  /// Whether that is news, and who is to be woken.
+  mutating func becomeLate() -> (isNew: Bool, woken: [@Sendable () -> Void]) {
+    let isNew = !isLate
+    isLate = true
+    return (isNew, show(through: nextID - 1))
+  }
+
+  private mutating func show(through id: Int64) -> [@Sendable () -> Void] {
+    visible = id
+    let woken = waiting.filter { $0.id <= id }.map(\.body)
+    waiting.removeAll { $0.id <= id }
+    return woken + followers.values
+  }
+}

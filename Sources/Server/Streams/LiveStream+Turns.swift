@@ -1,0 +1,116 @@
+internal import Basics
+internal import FMP4
+internal import Ingest
+
+/// A change of a stream's phase.
+enum StreamTurn: Sendable {
+  /// The publisher was lost: viewers wait for it, if there is anything to watch.
+  case lost(EndReason)
+  /// A publisher is back.
+  case resumed
+  case ended(EndReason)
+}
+
+/// The change that was told and waits to be made: nothing shows it before its event is written.
+struct StreamTurns: Sendable {
+  fileprivate(set) var pending: (turn: StreamTurn, number: Int)?
+  private var count = 0
+  /// The epoch whose start was told.
+  var begunEpoch: String?
+
+  fileprivate mutating func put(_ turn: StreamTurn) -> Int {
+    count += 1
+    pending = (turn, count)
+    return count
+  }
+}
+
+/// Changes of the phase. Each is told first, and made when its event is written. The stream's lock is not held meanwhile, and
+/// publisher and viewers find the stream as it was.
+extension LiveStream {
+  /// Tells of a change. It is made at once if there is nothing to wait for.
+  func turn(_ turn: StreamTurn, _ state: inout State) {
+    makeTurn(&state)
+    let ticket =
+      switch turn {
+      case .lost(let reason): tell(.streamInterrupted, because: reason.text, state)
+      case .resumed: tell(.streamResumed, because: nil, state)
+      case .ended(let reason):
+        state.life.phase == .ended ? EventTicket.settled : tell(.streamEnded, because: reason.text, state)
+      }
+    let number = state.turns.put(turn)
+    let waits = ticket.whenWritten { [self] in
+      self.state.withLock { if $0.turns.pending?.number == number { makeTurn(&$0) } }
+    }
+    if !waits { makeTurn(&state) }
+  }
+
+  /// Makes the change that was told, if there is one.
+  func makeTurn(_ state: inout State) {
+    guard let (turn, _) = state.turns.pending else { return }
+    state.turns.pending = nil
+    switch turn {
+    case .lost(let reason):
+      stamp.change()
+      interrupt(&state)
+      guard state.life.epoch.initSegment != nil || state.life.epoch.window.isResumed else {
+        return self.turn(.ended(reason), &state)
+      }
+      state.life.enter(.reconnecting, now: clock.monotonic())
+    case .resumed:
+      stamp.change()
+      state.life.enter(state.life.epoch.window.hasBegun ? .live : .starting, now: clock.monotonic())
+    case .ended(let reason): end(reason, &state)
+    }
+  }
+
+  /// A publisher was admitted.
+  func begin(_ state: inout State) {
+    let epoch = state.life.epoch.id
+    guard state.turns.begunEpoch == epoch else {
+      state.turns.begunEpoch = epoch
+      state.life.enter(state.life.epoch.window.hasBegun ? .live : .starting, now: clock.monotonic())
+      tell(.streamStarted, because: nil, state)
+      return
+    }
+    turn(.resumed, &state)
+  }
+
+  // MARK: Telling
+
+  @discardableResult
+  func tell(_ kind: EventKind, because reason: String?, by who: String? = nil, _ state: borrowing State) -> EventTicket
+  {
+    guard let events else { return .settled }
+    let epoch = state.life.epoch.id
+    return events.tell(
+      kind, of: name.description, by: who ?? state.publisher.lastAddress, epoch: epoch,
+      [
+        "epoch": .text(epoch), "protocol": .text(state.publisher.lastProtocol), "reason": .text(orNull: reason),
+        "startedAt": .text(UTCText(state.life.startedAt).internet),
+        "tracks": .list((state.life.epoch.initSegment?.tracks ?? []).map(EventValue.init)),
+        "watch": .text("/watch/\(name)"),
+        "hls": .text("/live/\(name)/index.m3u8"), "dash": .text("/live/\(name)/manifest.mpd"),
+      ])
+  }
+
+  /// Tells of a warning.
+  func tell(_ warning: String, _ state: borrowing State) {
+    events?.tell(.streamWarned, of: name.description, ["epoch": .text(state.life.epoch.id), "warning": .text(warning)])
+  }
+}
+
+extension EventValue {
+  /// As the API tells it.
+  fileprivate init(_ track: TrackDescription) {
+    let (size, format) = (track.codec.displaySize, track.codec.audio)
+    self = [
+      "kind": .text(track.kind.rawValue), "codec": .text(track.codec.name),
+      "codecString": .text(track.codec.codecString), "width": size.map { .whole(Int64($0.width)) } ?? .null,
+      "height": size.map { .whole(Int64($0.height)) } ?? .null,
+      "frameRate": track.frameRate.map { .number(Double($0) / 1000) } ?? .null,
+      "sampleRate": format.map { .whole(Int64($0.sampleRate)) } ?? .null,
+      "channels": format.map { .whole(Int64($0.channels)) } ?? .null,
+    ]
+  }
+}
