@@ -115,6 +115,7 @@ final class LiveStream: Sendable {
     let now = clock.monotonic()
     return state.withLock { state in
       guard state.publisher.holder?.token == token else {
+        if let reason = state.publisher.dismissal(of: token) { return .closed(reason) }
         return .closed(state.life.phase == .ended || state.life.isLeaving ? .shutdown : .replaced)
       }
       state.publisher.count(event, now: now)
@@ -180,7 +181,7 @@ final class LiveStream: Sendable {
     state.withLock { if $0.publisher.holder?.token == token { $0.publisher.countLost(kind) } }
   }
 
-  private func lose(_ reason: EndReason, _ state: inout State, now: MonotonicTime) {
+  func lose(_ reason: EndReason, _ state: inout State, now: MonotonicTime) {
     stamp.change()
     interrupt(&state)
     guard state.life.epoch.initSegment != nil || state.life.epoch.window.isResumed else { return end(reason, &state) }
@@ -234,7 +235,7 @@ final class LiveStream: Sendable {
     former?.evict(.shutdown)
   }
 
-  private func end(_ reason: EndReason, _ state: inout State) {
+  func end(_ reason: EndReason, _ state: inout State) {
     guard state.life.phase != .ended else { return }
     stamp.change()
     let rungs = state.life.rungVersions
