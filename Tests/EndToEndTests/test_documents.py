@@ -27,6 +27,7 @@ NOT_RUN = {
     ("cdn.md", "varnishd"): "test_cdn.py runs Varnish with that file",
     ("cdn.md", "mkdir -p /var/lib/weir-cache"): "test_cdn.py runs nginx with that file",
     ("configuration.md", "http:"): "a file, which test_configuration.py reads",
+    ("http.md", "weir streams"): "test_control_socket.py runs each of them",
     ("metrics.md", "scrape_configs"): "a configuration of Prometheus",
     ("metrics.md", "groups:"): "the same",
     ("playback.md", "vlc"): "VLC needs a display",
@@ -84,9 +85,10 @@ def test_each_document_is_in_the_index():
 def test_flags_that_documents_name_exist():
     weir = tools.weir_binary()
     commands = [["serve"], ["capture"], ["devices"], ["pattern"], ["record", "list"], ["record", "verify"],
-                ["record", "finalize"], ["record", "clip"]]
-    # Flags of swift and VLC, whose names stand before the quotes.
-    known = {"--version", "--filter", "--explicit-target-dependency-import-check", "--network-caching"}
+                ["record", "finalize"], ["record", "clip"], ["streams", "show"], ["sessions", "list"],
+                ["recordings", "list"]]
+    # Flags of swift, VLC and curl, whose names stand before the quotes.
+    known = {"--version", "--filter", "--explicit-target-dependency-import-check", "--network-caching", "--unix-socket"}
     for command in commands:
         said = tools.run(weir, *command, "--help")
         known |= set(re.findall(r"--[a-z][a-z-]*", said.stdout + said.stderr))
