@@ -40,7 +40,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check web docs format test test-devices test-devices-short unit quick e2e faults torture soak calls fuzz sanitize players bench deps test-deps bench-deps clean
+.PHONY: help run build install check web docs format test test-devices test-devices-short unit quick e2e faults torture soak calls contract fuzz sanitize players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -74,8 +74,9 @@ web: ## the pages' scripts: that all are embedded, their types, and tests of wha
 	tsc -p web
 	node --test --test-reporter=spec Tests/WebTests/*.test.mjs
 
-docs: build ## write the tables of docs/flags.md: what the help of the commands says
+docs: build ## write the tables of docs/flags.md and docs/http.md: what the help of the commands and the API's description say
 	.ci/write-flags "$(BIN)"
+	.ci/write-api "$(BIN)"
 
 format: ## lay the sources out as `make check` wants them
 	$(SWIFT) format -i -r Package.swift Sources Tests
@@ -139,6 +140,9 @@ CALLS ?= 300
 
 calls: check test-deps ## calls for descriptors, memory and disks that fail, CALLS=300 of each kind, while all goes on (two hours)
 	WEIR_CALLS=long WEIR_CALLS_COUNT=$(CALLS) WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_calls.py -s $(ARGS)
+
+contract: check test-deps ## the API under 20,000 calls made up from its own description (schemathesis): no 500, no answer that it does not declare
+	WEIR_CONTRACT=20000 WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_contract.py -s $(ARGS)
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30

@@ -28,6 +28,7 @@ NOT_RUN = {
     ("cdn.md", "mkdir -p /var/lib/weir-cache"): "test_cdn.py runs nginx with that file",
     ("configuration.md", "http:"): "a file, which test_configuration.py reads",
     ("ingest.md", "ffmpeg"): "test_mpegts_http.py runs them",
+    ("http.md", "weir streams"): "test_control_socket.py runs each of them",
     ("metrics.md", "scrape_configs"): "a configuration of Prometheus",
     ("metrics.md", "groups:"): "the same",
     ("playback.md", "vlc"): "VLC needs a display",
@@ -85,9 +86,10 @@ def test_each_document_is_in_the_index():
 def test_flags_that_documents_name_exist():
     weir = tools.weir_binary()
     commands = [["serve"], ["capture"], ["devices"], ["pattern"], ["record", "list"], ["record", "verify"],
-                ["record", "finalize"], ["record", "clip"]]
-    # Flags of swift and VLC, whose names stand before the quotes.
-    known = {"--version", "--filter", "--explicit-target-dependency-import-check", "--network-caching"}
+                ["record", "finalize"], ["record", "clip"], ["streams", "show"], ["sessions", "list"],
+                ["recordings", "list"]]
+    # Flags of swift, VLC and curl, whose names stand before the quotes.
+    known = {"--version", "--filter", "--explicit-target-dependency-import-check", "--network-caching", "--unix-socket"}
     for command in commands:
         said = tools.run(weir, *command, "--help")
         known |= set(re.findall(r"--[a-z][a-z-]*", said.stdout + said.stderr))
@@ -103,8 +105,9 @@ def test_flags_that_documents_name_exist():
     assert missing == []
 
 
-def test_the_tables_of_flags_are_what_the_help_says():
-    done = subprocess.run([tools.ROOT / ".ci" / "write-flags", tools.weir_binary(), "--check"], capture_output=True, text=True)
+@pytest.mark.parametrize("writer", ["write-flags", "write-api"])
+def test_the_tables_of_the_documents_are_what_weir_says(writer):
+    done = subprocess.run([tools.ROOT / ".ci" / writer, tools.weir_binary(), "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -35,9 +35,20 @@ struct APIRoutes {
 
   var refusals: RefusalsAPI { RefusalsAPI(streams: streams, gate: gate, publishKeyRequired: publishKeyRequired) }
 
+  var sessions: SessionsAPI { SessionsAPI(streams: streams, viewers: viewers, clock: clock) }
+
+  /// Ends a stream and its publication.
+  func endStream(_ request: APIRequest) -> HTTPAnswer {
+    guard let stream = StreamName(request[0]).flatMap(streams.stream), stream.phase != .ended else {
+      return .now(Problem(.noSuchStream, "There is no stream of that name at present.").response)
+    }
+    stream.endOnRequest()
+    return .now(.json(describe(stream)))
+  }
+
   func stream(_ request: APIRequest) -> HTTPAnswer {
     guard let name = StreamName(request[0]), let stream = streams.stream(name) else {
-      return .now(Problem.notFound("There is no stream of that name at present.").response)
+      return .now(Problem(.noSuchStream, "There is no stream of that name at present.").response)
     }
     return .now(.json(describe(stream)))
   }
@@ -51,7 +62,8 @@ struct APIRoutes {
 
   private var list: ServerAnswer {
     ServerAnswer(
-      streams: streams.all.map(describe), publishKeyRequired: publishKeyRequired, writable: gate.isOpen,
+      version: Version.number, streams: streams.all.map(describe), publishKeyRequired: publishKeyRequired,
+      writable: gate.isOpen,
       records: recordings != nil, rtmpPort: rtmpPort,
       capacity: [
         "streams": capacity.streams, "connections": capacity.connections, "descriptors": capacity.descriptors,

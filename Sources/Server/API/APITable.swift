@@ -4,80 +4,7 @@ internal import HTTP
 /// All routes of the API in one list. From it follow the list at `/api/v1`, 404, 405, Allow, the check of the admin token, and
 /// docs/http.md.
 enum APITable {
-  static let routes = [
-    APIRoute(.get, "/api/v1", "this list") { _, _ in .now(.json(APITable.index)) },
-    APIRoute(.get, "/api/v1/admin", .read, "200: the token is the right one") { _, _ in .now(.json(["admin": true])) },
-    APIRoute(.get, "/api/v1/devices", .read, "cameras and microphones of this machine") { $0.sources.devices($1) },
-    APIRoute(.get, "/api/v1/events", .read, "what happened: a page, or as it comes (text/event-stream)") {
-      $0.events.list($1)
-    },
-    APIRoute(.get, "/api/v1/keys", .admin, "the keys, without their texts") { routes, _ in routes.control.keys() },
-    APIRoute(.post, "/api/v1/keys", .admin, takesBody: true, "makes a key; its text is told once") {
-      $0.control.addKey($1)
-    },
-    APIRoute(.delete, "/api/v1/keys/{key}", .admin, "revokes a key and ends what it publishes") {
-      $0.control.removeKey($1)
-    },
-    APIRoute(.get, "/api/v1/recordings", "a page of recordings, newest first") { $0.recordingAPI.list($1) },
-    APIRoute(.get, "/api/v1/recordings/{stream}/{file}", "one recording") { $0.recordingAPI.one($1) },
-    APIRoute(.delete, "/api/v1/recordings/{stream}/{file}", .operate, "moves it aside, to be deleted later") {
-      $0.recordingAPI.change($1, .delete)
-    },
-    APIRoute(.get, "/api/v1/recordings/{stream}/{file}/clip", "a stretch of it as an MP4") { $0.replay.clip($1) },
-    APIRoute(.get, "/api/v1/recordings/{stream}/{file}/keyframes", "where decoding can begin, and the time of day") {
-      $0.replay.keyFrames($1)
-    },
-    APIRoute(.post, "/api/v1/recordings/{stream}/{file}/protect", .operate, "nothing deletes it") {
-      $0.recordingAPI.change($1, .protect)
-    },
-    APIRoute(.post, "/api/v1/recordings/{stream}/{file}/restore", .operate, "takes a deletion back") {
-      $0.recordingAPI.change($1, .restore)
-    },
-    APIRoute(.post, "/api/v1/recordings/{stream}/{file}/unprotect", .operate, "it may be deleted again") {
-      $0.recordingAPI.change($1, .unprotect)
-    },
-    APIRoute(.get, "/api/v1/refusals", "publications that were refused lately, and why") { $0.refusals.list($1) },
-    APIRoute(.get, "/api/v1/settings", .read, "what holds, and where each value comes from") {
-      $0.control.settings($1)
-    },
-    APIRoute(.post, "/api/v1/settings/reload", .admin, "reads the configuration file again") { $0.control.reload($1) },
-    APIRoute(.get, "/api/v1/sources", .read, "this server's own sources") { $0.sources.list($1) },
-    APIRoute(.get, "/api/v1/sources/{source}", .read, "one of them") { $0.sources.one($1) },
-    APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .read, "its newest frame") { $0.sources.preview($1) },
-    APIRoute(
-      .post, "/api/v1/sources/{source}/recording/start", .operate, takesBody: true, "records it, on the air or off"
-    ) { $0.sources.record($1) },
-    APIRoute(.post, "/api/v1/sources/{source}/recording/stop|cancel", .operate, "ends its recording") {
-      $0.sources.endRecording($1)
-    },
-    APIRoute(
-      .post, "/api/v1/sources/{source}/start|preview|stop", .operate, "puts it on the air, takes it off, ends it"
-    ) {
-      $0.sources.act($1)
-    },
-    APIRoute(.get, "/api/v1/storage", "room on the disk of recordings") { $0.recordingAPI.storage(on: $1.eventLoop) },
-    APIRoute(.get, "/api/v1/streams", "all streams, and what this server is") { $0.list(on: $1.eventLoop) },
-    APIRoute(.get, "/api/v1/streams/{stream}", "one stream") { $0.stream($1) },
-    APIRoute(
-      .post, "/api/v1/streams/{stream}/capture/camera|microphone|controls|keyframe", .operate, takesBody: true,
-      "changes devices and their controls while they are live"
-    ) { $0.captures.change($1) },
-    APIRoute(.post, "/api/v1/streams/{stream}/recording/start", .operate, takesBody: true, "records the stream") {
-      $0.recordingAPI.start($1)
-    },
-    APIRoute(.post, "/api/v1/streams/{stream}/recording/stop|cancel", .operate, "ends the stream's recording") {
-      $0.recordingAPI.end($1)
-    },
-    APIRoute(.delete, "/api/v1/streams/{stream}/settings", .admin, "takes back what was set of a stream") {
-      $0.control.setSettings($1, clearing: true)
-    },
-    APIRoute(.get, "/api/v1/streams/{stream}/settings", .read, "what holds for a stream") {
-      $0.control.settingsOfStream($1)
-    },
-    APIRoute(.put, "/api/v1/streams/{stream}/settings", .admin, takesBody: true, "sets what holds for a stream") {
-      $0.control.setSettings($1, clearing: false)
-    },
-  ]
+  static let routes = general + control + recordings + sources + streams
 
   private static let addresses: [APIAddress] = {
     var addresses: [APIAddress] = []
@@ -122,80 +49,25 @@ enum APITable {
   static func unknown(_ path: [String]) -> Problem {
     let words = path.count > 3 ? addresses.flatMap { $0.words(insteadOfLastIn: path) } : []
     let help = words.isEmpty ? "See /api/v1." : "Use one of \(words.joined(separator: ", "))."
-    return .notFound("The API has no such address.", help: help)
+    return Problem(.noSuchAddress, "The API has no such address.", help: help)
   }
 
-  /// `/api/v1`.
-  struct Index: Encodable {
-    let version = Version.number
-    let addresses: [Address]
-
-    struct Address: Encodable {
-      let path: String
-      let methods: String
-    }
-  }
-
-  static var index: Index {
-    Index(addresses: addresses.map { Index.Address(path: $0.pattern, methods: $0.methods.description) })
+  static var index: IndexAnswer {
+    IndexAnswer(
+      version: Version.number,
+      addresses: addresses.map { IndexAnswer.Address(path: $0.pattern, methods: $0.methods.description) })
   }
 }
 
-/// The routes of one address.
-struct APIAddress: Sendable {
-  let pattern: String
-  fileprivate(set) var routes: [APIRoute]
-  private let segments: [Segment]
+/// `/api/v1`.
+struct IndexAnswer: APIObject {
+  let version: String
+  let addresses: [Address]
 
-  private enum Segment: Sendable {
-    case word(String)
-    case any
-    case oneOf([String])
+  struct Address: APIObject {
+    let path: String
+    let methods: String
   }
 
-  fileprivate init(_ route: APIRoute) {
-    pattern = route.pattern
-    routes = [route]
-    segments = route.pattern.split(separator: "/").map { segment in
-      if segment.hasPrefix("{") { return .any }
-      let words = segment.split(separator: "|").map(String.init)
-      return words.count == 1 ? .word(words[0]) : .oneOf(words)
-    }
-  }
-
-  var methods: AllowedMethods { routes.reduce([]) { $0.union($1.method) } }
-
-  /// Nil if the address does not support the method.
-  func route(for method: HTTPRequest.Method) -> APIRoute? {
-    method == .options ? nil : routes.first { $0.method.allow(method) }
-  }
-
-  /// Nil if the path does not match the address.
-  fileprivate func values(of path: [String]) -> [String]? {
-    guard path.count == segments.count else { return nil }
-    var values: [String] = []
-    for (segment, text) in zip(segments, path) {
-      switch segment {
-      case .word(let word): guard text == word else { return nil }
-      case .any: values.append(text)
-      case .oneOf(let words):
-        guard words.contains(text) else { return nil }
-        values.append(text)
-      }
-    }
-    return values
-  }
-
-  /// The words allowed as the last segment if all segments before match the path; none where any name is allowed.
-  fileprivate func words(insteadOfLastIn path: [String]) -> [String] {
-    guard path.count == segments.count, let last = segments.last, let text = path.last else { return [] }
-    let words: [String] =
-      switch last {
-      case .word(let word): [word]
-      case .any: []
-      case .oneOf(let words): words
-      }
-    guard !words.contains(text), let word = words.first, values(of: path.dropLast() + [word]) != nil else { return [] }
-    return words
-  }
+  static let notes: [String: FieldNote] = ["addresses": "All addresses of the API; `|` separates words to choose from."]
 }

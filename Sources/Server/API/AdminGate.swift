@@ -15,19 +15,21 @@ struct AdminGate: Sendable {
   ///
   /// - Parameter scope: what the bearer must be allowed to do.
   func refusal(of request: HTTPRequest, needing scope: AdminScope = .operate) -> Problem? {
+    // The system has checked the peer.
+    if request.source.isControl { return nil }
     guard isOpen else {
       return Problem(
-        status: .forbidden, title: "Read-only", detail: "This server was started without an admin token.",
+        .readOnly, "This server was started without an admin token.",
         help: "Start it with --admin-token or WEIR_ADMIN_TOKEN to change anything over HTTP.")
     }
     guard Self.isOwnOrigin(request) else {
       return Problem(
-        status: .forbidden, title: "Another origin", detail: "Only this server's own pages may change anything.",
+        .otherOrigin, "Only this server's own pages may change anything.",
         help: "Send the request without an Origin field, or from a page of this server.")
     }
     let fields = request.headers("Authorization")
     guard !fields.isEmpty else {
-      return Self.unauthorized("The request has no admin token.", challenge: #"Bearer realm="weir""#)
+      return Self.unauthorized(.tokenMissing, "The request has no admin token.", challenge: #"Bearer realm="weir""#)
     }
     let client = request.client
     if let seconds = attempts.pause(of: client) { return Self.tooMany(retryAfter: seconds) }
@@ -35,12 +37,11 @@ struct AdminGate: Sendable {
     else {
       attempts.fail(client)
       return Self.unauthorized(
-        "The admin token is wrong.", challenge: #"Bearer realm="weir", error="invalid_token""#)
+        .tokenWrong, "The admin token is wrong.", challenge: #"Bearer realm="weir", error="invalid_token""#)
     }
     guard granted >= scope else {
       return Problem(
-        status: .forbidden, title: "Not allowed",
-        detail: "This token has the scope \(granted.rawValue), and \(scope.rawValue) is needed.",
+        .scopeTooSmall, "This token has the scope \(granted.rawValue), and \(scope.rawValue) is needed.",
         help: "Use a token with the scope \(scope.rawValue).",
         headers: [HeaderField("WWW-Authenticate", #"Bearer realm="weir", error="insufficient_scope""#)])
     }
@@ -50,15 +51,13 @@ struct AdminGate: Sendable {
   /// RFC 6585 §4.
   private static func tooMany(retryAfter seconds: Int) -> Problem {
     Problem(
-      status: .tooManyRequests, title: "Too many wrong tokens",
-      detail: "This address has sent too many wrong admin tokens.", help: "Try again in \(seconds) s.",
-      headers: [HeaderField("Retry-After", String(seconds))])
+      .tooManyWrongTokens, "This address has sent too many wrong admin tokens.", help: "Try again in \(seconds) s.",
+      retryAfter: seconds)
   }
 
-  private static func unauthorized(_ detail: String, challenge: String) -> Problem {
+  private static func unauthorized(_ kind: ProblemKind, _ detail: String, challenge: String) -> Problem {
     Problem(
-      status: .unauthorized, title: "Not authorized", detail: detail,
-      help: "Send the admin token: Authorization: Bearer TOKEN.",
+      kind, detail, help: "Send the admin token: Authorization: Bearer TOKEN.",
       headers: [HeaderField("WWW-Authenticate", challenge)])
   }
 

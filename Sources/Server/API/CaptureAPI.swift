@@ -23,7 +23,7 @@ struct CaptureAPI {
   func change(_ request: APIRequest) -> HTTPAnswer {
     guard let source = StreamName(request[0]).flatMap({ sources[$0] }), let subject = Subject(rawValue: request[1])
     else {
-      return .now(Problem.notFound(CaptureRefusal.isNoCapture.description).response)
+      return .now(Self.answer(.isNoCapture))
     }
     let wanted = String(buffer: request.http.body)
     do throws(ValueError) {
@@ -31,17 +31,24 @@ struct CaptureAPI {
         return .now(Self.answer(refusal))
       }
     } catch {
-      return .now(Problem.badRequest("\(error.reason).", help: "\(error.advice).").response)
+      return .now(Problem(.malformedBody, "\(error.reason).", help: "\(error.advice).").response)
     }
-    return .now(.json(source.status.map(CaptureAnswer.init)))
+    return .now(source.status.map { .json(CaptureAnswer($0)) } ?? Self.answer(.hasEnded))
   }
 
   private static func answer(_ refusal: CaptureRefusal) -> HTTPResponse {
-    switch refusal {
-    // These requests can never succeed.
-    case .isFixed, .codesByItself: Problem.badRequest(refusal.description).response
-    default: RecordingAPI.conflict(refusal.description)
-    }
+    let kind: ProblemKind =
+      switch refusal {
+      case .isNoCapture: .noCapture
+      case .hasNoCamera, .hasNoMicrophone: .noDevice
+      case .unknownControl, .outOfRange: .badControl
+      // These requests can never succeed.
+      case .isFixed: .optionFixed
+      case .codesByItself: .cameraEncodes
+      case .hasNoKeyFrames: .noKeyFrames
+      case .hasEnded: .sourceEnded
+      }
+    return Problem(kind, refusal.description).response
   }
 
   /// - Parameter present: the present settings of the devices, kept where the request names nothing else.

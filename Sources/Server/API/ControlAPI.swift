@@ -3,7 +3,6 @@ internal import FMP4
 internal import HTTP
 internal import Ingest
 internal import NIOCore
-internal import NIOHTTP1
 internal import NIOPosix
 
 /// `/api/v1/keys…` and settings: what is changed while the server runs, and outlives it.
@@ -30,14 +29,13 @@ struct ControlAPI {
       let wanted = try JSONText.decode(KeyRequest.self, from: request.http.body)
       key = AccessKey(grant: try Self.grant(wanted, now: clock.wallTime), secret: Secret(text), madeAt: clock.wallTime)
     } catch {
-      return .now(Problem.badRequest("\(error.reason).", help: "\(error.advice).").response)
+      return .now(Problem(.malformedBody, "\(error.reason).", help: "\(error.advice).").response)
     }
     let (keys, now) = (authorizer.keys, clock.wallTime)
     return onDisk(request) {
       guard keys.add(key) else {
         return Problem(
-          status: .conflict, title: "Conflict",
-          detail: "There is a key of that name, or there are \(ControlDatabase.keyLimit) keys.",
+          .keyExists, "There is a key of that name, or there are \(ControlDatabase.keyLimit) keys.",
           help: "Choose another name, or delete a key."
         ).response
       }
@@ -54,15 +52,15 @@ struct ControlAPI {
   /// Deletes a key and ends the publications that depend on it.
   func removeKey(_ request: APIRequest) -> HTTPAnswer {
     guard let database else { return .now(Self.needsState.response) }
-    let (keys, streams, name) = (authorizer.keys, streams, request[0])
+    let (keys, streams, name, now) = (authorizer.keys, streams, request[0], clock.wallTime)
     return onDisk(request) {
-      guard keys.all.contains(where: { $0.grant.name == name }) else {
-        return Problem.notFound("There is no key of that name.").response
+      guard let key = keys.all.first(where: { $0.grant.name == name }) else {
+        return Problem(.noSuchKey, "There is no key of that name.").response
       }
       try database.removeKey(name)
       _ = keys.remove(name)
       streams.endRevoked()
-      return .json(["deleted": name])
+      return .json(KeyAnswer(key, now: now))
     }
   }
 
@@ -123,10 +121,7 @@ struct ControlAPI {
     case .success(let answer): .json(answer)
     case .failure(let mistake) where mistake.isOfServer: Problem.unreadable(mistake.text).response
     case .failure(let mistake):
-      Problem(
-        status: .unprocessableEntity, title: "Settings refused", detail: mistake.text,
-        help: "Nothing was changed. Correct it and try again."
-      ).response
+      Problem(.settingsRefused, mistake.text, help: "Nothing was changed. Correct it and try again.").response
     }
   }
 
@@ -136,7 +131,7 @@ struct ControlAPI {
     _ request: APIRequest, _ body: @escaping @Sendable (any SettingsControl) async -> HTTPResponse
   ) -> HTTPAnswer {
     guard let control = settings.control else {
-      return .now(Problem.notFound("This server's settings cannot be read again.").response)
+      return .now(Problem(.settingsFixed, "This server's settings cannot be read again.").response)
     }
     let promise = request.eventLoop.makePromise(of: HTTPResponse.self)
     promise.completeWithTask { await body(control) }
@@ -152,10 +147,9 @@ struct ControlAPI {
       })
   }
 
-  private static let noName = Problem.notFound("No stream can have that name.")
+  private static let noName = Problem(.invalidStreamName, "No stream can have that name.")
 
   private static let needsState = Problem(
-    status: .conflict, title: "Needs a state folder",
-    detail: "This server keeps no state, so what is set over the API would be forgotten.",
+    .needsState, "This server keeps no state, so what is set over the API would be forgotten.",
     help: "Start it with --state FOLDER or WEIR_STATE.")
 }

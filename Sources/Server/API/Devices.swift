@@ -60,13 +60,12 @@ struct Devices {
   }
 }
 
-/// The devices and encoders of this machine. Probing the encoders takes seconds.
-struct DevicesAnswer {
+/// `/api/v1/devices`
+struct DevicesAnswer: APIObject {
   let cameras: [Camera]
   let microphones: [Microphone]
-  let encoders: [ListedEncoder]?
 
-  struct Camera: Encodable {
+  struct Camera: APIObject {
     let device: String
     let name: String
     let problem: String?
@@ -74,28 +73,20 @@ struct DevicesAnswer {
     let controls: [ControlAnswer]
   }
 
-  struct Mode: Encodable {
+  struct Mode: APIObject {
     let format: String
     let width: Int
     let height: Int
     let framesPerSecond: Double
   }
 
-  struct Microphone: Encodable {
+  struct Microphone: APIObject {
     let device: String
     let name: String
     let problem: String?
   }
 
-  struct ListedEncoder: Encodable {
-    let name: String
-    let codec: String
-    let hardware: Bool
-    let works: Bool
-    let problem: String?
-  }
-
-  init(cameras: [CameraListing], microphones: [MicrophoneListing], encoders: [EncoderListing]? = nil) {
+  init(cameras: [CameraListing], microphones: [MicrophoneListing]) {
     self.cameras = cameras.map { camera in
       Camera(
         device: "v4l2:\(camera.path)", name: camera.name, problem: camera.problem?.description,
@@ -108,15 +99,22 @@ struct DevicesAnswer {
     self.microphones = microphones.map {
       Microphone(device: "alsa:\($0.device)", name: $0.name, problem: $0.problem?.description)
     }
-    self.encoders = encoders?.map {
+  }
+
+  /// What `weir devices --json` prints: the encoders as well. Probing them takes seconds.
+  func json(with encoders: [EncoderListing]) -> ByteBuffer {
+    let listed = encoders.map {
       ListedEncoder(
         name: $0.name, codec: $0.coding, hardware: $0.isHardware, works: $0.problem == nil, problem: $0.problem)
     }
+    return JSONText.encode(inOrder: [("cameras", cameras), ("microphones", microphones), ("encoders", listed)])
   }
 
-  var json: ByteBuffer {
-    var members: [(name: String, value: any Encodable)] = [("cameras", cameras), ("microphones", microphones)]
-    if let encoders { members.append(("encoders", encoders)) }
-    return JSONText.encode(inOrder: members)
+  private struct ListedEncoder: Encodable {
+    let name: String
+    let codec: String
+    let hardware: Bool
+    let works: Bool
+    let problem: String?
   }
 }

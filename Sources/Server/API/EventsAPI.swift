@@ -18,7 +18,7 @@ struct EventsAPI: Sendable {
       return .now(
         try Self.wantsStream(request.http) ? stream(request.http, filter) : page(request.http, filter))
     } catch {
-      return .now(Problem.badRequest("The query cannot be answered: \(error.reason).", help: error.advice).response)
+      return .now(Problem(.malformedQuery, "The query cannot be answered: \(error.reason).", help: error.advice).response)
     }
   }
 
@@ -42,10 +42,9 @@ struct EventsAPI: Sendable {
     }
     guard let place = streams.take(request.client) else {
       return Problem(
-        status: .tooManyRequests, title: "Too many",
-        detail:
-          "At most \(EventStreams.limit) streams of events are open at a time, \(EventStreams.limitPerAddress) of an address.",
-        help: "Close one, or ask for pages.", headers: [HeaderField("Retry-After", "10")]
+        .tooManyEventStreams,
+        "At most \(EventStreams.limit) streams of events are open at a time, \(EventStreams.limitPerAddress) of an address.",
+        help: "Close one, or ask for pages.", retryAfter: 10
       ).response
     }
     return HTTPResponse(

@@ -17,19 +17,19 @@ struct IngestRoutes {
   /// Why the request cannot publish, whoever sends it.
   static func refusal(of request: HTTPRequest) -> Problem? {
     guard StreamName(request.path[1]) != nil else {
-      return .badRequest("No stream can have that name: a name is \(StreamName.grammar).")
+      return Problem(.malformedAddress, "No stream can have that name: a name is \(StreamName.grammar).")
     }
     // A page of another origin could publish with the address of its visitor.
     guard AdminGate.isOwnOrigin(request) else {
       return Problem(
-        status: .forbidden, title: "Another origin", detail: "Only this server's own pages may publish.",
+        .otherOrigin, "Only this server's own pages may publish.",
         help: "Send the request without an Origin field, or from a page of this server.")
     }
     let type = request.header("Content-Type")?.split(separator: ";").first?.lowercased()
     guard type == nil || type == "video/mp2t" || type == "application/octet-stream" else {
       return Problem(
-        status: .unsupportedMediaType, title: "Not MPEG-TS",
-        detail: "This address takes MPEG transport streams, and the body is of another type.",
+        .notMPEGTS,
+        "This address takes MPEG transport streams, and the body is of another type.",
         help: "Send Content-Type: video/mp2t.")
     }
     return nil
@@ -113,11 +113,9 @@ extension TransportUpload.Refusal {
     case .gate(let refusal): refusal.problem
     case .tooManyWaiting:
       Problem(
-        status: .tooManyRequests, title: "Too many requests",
-        detail: "Too many requests of this address wait to publish.", help: "Try again in 5 s.",
-        headers: [HeaderField("Retry-After", "5")])
-    case .unusable(let reason): Problem(status: .unprocessableEntity, title: "Unusable media", detail: reason)
-    case .ended(let reason): Problem(status: .conflict, title: "Ended", detail: reason)
+        .tooManyUploads, "Too many requests of this address wait to publish.", help: "Try again in 5 s.", retryAfter: 5)
+    case .unusable(let reason): Problem(.unusableMedia, reason)
+    case .ended(let reason): Problem(.publicationEnded, reason)
     }
   }
 }
@@ -125,25 +123,23 @@ extension TransportUpload.Refusal {
 extension PublishRefusal {
   /// The refusal as a response. It names no address.
   fileprivate var problem: Problem {
-    func problem(_ status: HTTPResponseStatus, _ title: String, after seconds: Int? = nil) -> Problem {
-      Problem(
-        status: status, title: title, detail: publicDescription,
-        headers: seconds.map { [HeaderField("Retry-After", String($0))] } ?? [])
+    func problem(_ kind: ProblemKind, after seconds: Int? = nil) -> Problem {
+      Problem(kind, publicDescription, retryAfter: seconds)
     }
     switch self {
     case .unauthorized:
       return Problem(
-        status: .unauthorized, title: "Not authorized", detail: "The publish key is missing or wrong.",
+        .publishKeyWrong, "The publish key is missing or wrong.",
         help: "Send it as Authorization: Bearer KEY, or behind the address: ?key=KEY.",
         headers: [HeaderField("WWW-Authenticate", #"Bearer realm="weir""#)])
-    case .unanswered: return problem(.serviceUnavailable, "No answer", after: 5)
-    case .addressNotAllowed: return problem(.forbidden, "Not allowed")
-    case .busy: return problem(.conflict, "Busy")
+    case .unanswered: return problem(.accessUnanswered, after: 5)
+    case .addressNotAllowed: return problem(.addressNotAllowed)
+    case .busy: return problem(.streamBusy)
     case .tooManyTakeovers(_, let seconds), .tooManyBreaks(_, let seconds):
-      return problem(.tooManyRequests, "Too many publications", after: seconds)
-    case .tooManyNames(_, let seconds): return problem(.tooManyRequests, "Too many names", after: seconds)
-    case .tooManyOfAddress: return problem(.tooManyRequests, "Too many streams of this address")
-    case .tooManyStreams, .noRoom, .shuttingDown: return problem(.serviceUnavailable, "No room", after: 5)
+      return problem(.tooManyPublications, after: seconds)
+    case .tooManyNames(_, let seconds): return problem(.tooManyPublications, after: seconds)
+    case .tooManyOfAddress: return problem(.tooManyPublications)
+    case .tooManyStreams, .noRoom, .shuttingDown: return problem(.noRoom, after: 5)
     }
   }
 }

@@ -9,8 +9,8 @@ extension LiveRoutes {
   func patch(_ request: HTTPRequest, of stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let text = request.query("from"), let base = Self.publishTime(text) else {
       return .now(
-        Problem.badRequest(
-          "Request a patch as manifest.mpp?from=TIME, with the time in the manifest's PatchLocation."
+        Problem(
+          .malformedQuery, "Request a patch as manifest.mpp?from=TIME, with the time in the manifest's PatchLocation."
         ).response)
     }
     return stream.patch(from: base, to: stream.view, on: eventLoop)

@@ -22,12 +22,14 @@ struct LiveRoutes {
       return .now(Problem.notFound("A stream's address is /live/NAME/index.m3u8.").response)
     }
     guard let name = StreamName(path[1]) else {
-      return .now(Problem.notFound("No stream can have that name: a name is \(StreamName.grammar).").response)
+      return .now(
+        Problem(.invalidStreamName, "No stream can have that name: a name is \(StreamName.grammar).").response)
     }
     guard let stream = streams.stream(name) else {
       return .now(
-        Problem.notFound(
-          "No stream \"\(name)\" is live.", help: "Publish it to rtmp://HOST/live with the stream key \(name)."
+        Problem(
+          .noSuchStream, "No stream \"\(name)\" is live.",
+          help: "Publish it to rtmp://HOST/live with the stream key \(name)."
         ).response)
     }
     // A thumbnail request is not counted as a viewer.
@@ -90,7 +92,7 @@ struct LiveRoutes {
   }
 
   private func ended(_ stream: LiveStream) -> HTTPResponse {
-    Problem.notFound("The stream \"\(stream.name)\" has ended.").response
+    Problem(.streamEnded, "The stream \"\(stream.name)\" has ended.").response
   }
 
   /// Responds with the playlist once its target duration is known and it has segments.
@@ -120,7 +122,7 @@ private final class StreamAdmission: Admission {
   }
 
   static var full: HTTPResponse {
-    Problem.full("The server has as many viewers as it may have (--max-viewers).").response
+    Problem.full(.tooManyViewers, "The server has as many viewers as it may have (--max-viewers).").response
   }
 
   func refusal(of client: ClientID) -> HTTPResponse? {

@@ -21,7 +21,8 @@ struct MediaRoutes {
   func respond(to request: HTTPRequest, asking asked: MediaName.Asked) -> HTTPAnswer {
     guard let view = stream.view(ofEpoch: epoch), let window = view.epoch.window(of: rendition) else {
       return .now(
-        Problem.notFound("This part of the stream \"\(stream.name)\" has ended and is no longer available.").response)
+        Problem(.epochEnded, "This part of the stream \"\(stream.name)\" has ended and is no longer available.")
+          .response)
     }
     switch asked {
     case .playlist: return playlist(request, view, window)
@@ -79,7 +80,7 @@ struct MediaRoutes {
     do throws(HLSDirectives.Malformed) {
       directives = try HLSDirectives(request.query)
     } catch {
-      return .now(Problem.badRequest(error.detail).response)
+      return .now(Problem(.malformedQuery, error.detail).response)
     }
     guard !window.segments.isEmpty, window.targetDuration != nil else {
       return beginning(directives, window).shared(sharing)
@@ -126,8 +127,8 @@ struct MediaRoutes {
     case .tooFar:
       let edge = window.edge(of: rendition)
       return .now(
-        Problem.badRequest(
-          "\(goal) lies too far ahead of segment \(edge.segment), part \(edge.part).",
+        Problem(
+          .playlistTooFarAhead, "\(goal) lies too far ahead of segment \(edge.segment), part \(edge.part).",
           help: "Load the playlist without _HLS_msn."
         ).response)
     case .wait:
@@ -154,9 +155,8 @@ struct MediaRoutes {
   /// The publisher is stuck or away.
   private func late(_ window: LiveWindow) -> HTTPResponse {
     Problem(
-      status: .serviceUnavailable, title: "Not yet",
-      detail: "The stream \"\(stream.name)\" received no media for \(3 * (window.targetDuration ?? 4)) s.",
-      help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
+      .notYet, "The stream \"\(stream.name)\" received no media for \(3 * (window.targetDuration ?? 4)) s.",
+      help: "Try again in a second.", retryAfter: 1
     ).response
   }
 
@@ -337,8 +337,7 @@ struct MediaRoutes {
 
   private func unsatisfiable(_ known: Int) -> HTTPResponse {
     Problem(
-      status: .rangeNotSatisfiable, title: "Range not satisfiable",
-      detail: "The segment is still being made; \(known) bytes of it exist.", cache: .never
+      .rangeNotSatisfiable, "The segment is still being made; \(known) bytes of it exist."
     ).response
   }
 }

@@ -17,7 +17,7 @@ struct PageRoutes {
       return files.answer(["pages", "watch.html"], to: request, on: eventLoop)
     case ("watch", 2):
       let detail = "No stream can have that name: a name is \(StreamName.grammar)."
-      return .now(Problem.notFound(detail, help: "The streams are listed at /.").response)
+      return .now(Problem(.invalidStreamName, detail, help: "The streams are listed at /.").response)
     case ("web", 2...): return files.answer(Array(path.dropFirst()), to: request, on: eventLoop)
     default:
       return .now(Problem.notFound("There is nothing at this address.", help: "The streams are listed at /.").response)

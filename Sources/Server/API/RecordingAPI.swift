@@ -14,7 +14,7 @@ struct RecordingAPI {
 
   /// `/api/v1/storage`.
   func storage(on eventLoop: any EventLoop) -> HTTPAnswer {
-    guard let library else { return .now(Problem.notFound("This server records nothing.").response) }
+    guard let library else { return .now(Problem(.noStorage, "This server records nothing.").response) }
     return .fromDisk(
       library.storage(on: eventLoop).map { storage in
         .json(
@@ -44,13 +44,11 @@ struct RecordingAPI {
       return start(try RecordingBody.order(in: request.http.body))
     } catch let error as ValueError {
       return .now(
-        Problem(
-          status: .unprocessableEntity, title: "Unusable value", detail: "\(error.reason).", help: "\(error.advice)."
-        ).response)
+        Problem(.unusableValue, "\(error.reason).", help: "\(error.advice).").response)
     } catch {
       return .now(
-        Problem.badRequest(
-          "The body is no JSON object of the form that this address takes.",
+        Problem(
+          .malformedBody, "The body is no JSON object of the form that this address takes.",
           help: #"Send nothing, or {"name": "…", "tracks": "all", "limits": {"duration": "1h", "bytes": "2GB"}}."#
         ).response)
     }
@@ -61,20 +59,24 @@ struct RecordingAPI {
   ) -> HTTPAnswer {
     guard let library else { return .now(Self.recordsNothing) }
     guard let name = StreamName(request[0]) else {
-      return .now(Problem.notFound("No stream can have that name.").response)
+      return .now(Problem(.invalidStreamName, "No stream can have that name.").response)
+    }
+    let action: APIAction
+    do {
+      action = try APIAction(request, telling: "/api/v1/streams/\(name)")
+    } catch {
+      return APIAction.refusal(error)
     }
     switch act(library, name) {
     case .done:
       return .later(
-        library.settle(name, on: request.eventLoop, patience: Self.patience).map { .json(describe(name)) })
-    case .refused(.notLive): return .now(Problem.notFound(RecordingRefusal.notLive.description).response)
-    case .refused(let refusal): return .now(Self.conflict(refusal.description))
+        library.settle(name, on: request.eventLoop, patience: action.patience).map {
+          guard let state = describe(name) else { return Self.response(.notRecording) }
+          return action.response(state, isReached: library.newest(name)?.isSettled ?? true)
+        })
+    case .refused(let refusal): return .now(Self.response(refusal))
     }
   }
-
-  /// How long a request waits for the recording to reach the requested state. A copy may be needed, the first key frame may be
-  /// far away, or the disk may be busy. The response then gives the present state.
-  static let patience = TimeAmount.seconds(2)
 
   // MARK: Reading
 
@@ -83,7 +85,8 @@ struct RecordingAPI {
     do {
       query = try CatalogueQuery(request.http)
     } catch {
-      return .now(Problem.badRequest("The query cannot be answered: \(error.reason).", help: error.advice).response)
+      return .now(
+        Problem(.malformedQuery, "The query cannot be answered: \(error.reason).", help: error.advice).response)
     }
     guard let library else {
       return .now(.json(RecordingsAnswer(CataloguePage(entries: [], next: nil, total: 0, isComplete: true))))
@@ -144,21 +147,34 @@ struct RecordingAPI {
   private static func response(_ refusal: CatalogueRefusal) -> HTTPResponse {
     switch refusal {
     case .notFound: missing
-    case .running: conflict("The recording is being written.", help: "Stop it first.")
-    case .protected: conflict("The recording is protected.", help: "Unprotect it first.")
-    case .conflict(let detail): conflict(detail)
-    case .disk(let detail):
-      Problem(status: .internalServerError, title: "Disk", detail: detail, help: "Repair the disk, then retry.")
-        .response
+    case .running: Problem(.recordingRuns, "The recording is being written.", help: "Stop it first.").response
+    case .protected: Problem(.recordingProtected, "The recording is protected.", help: "Unprotect it first.").response
+    case .notDeleted: Problem(.recordingNotDeleted, "It is not deleted.").response
+    case .unfinished:
+      Problem(.recordingUnfinished, "It is not finished yet; the server finishes it at its next start.").response
+    case .disk(let detail): Problem(.diskFailed, detail, help: "Repair the disk, then retry.").response
     }
   }
 
-  static let recordsNothing = conflict("This server records nothing.", help: "Start it with --record.")
+  static let recordsNothing = Problem(
+    .recordsNothing, "This server records nothing.", help: "Start it with --record."
+  ).response
 
-  static func conflict(_ detail: String, help: String? = nil) -> HTTPResponse {
-    Problem(status: .conflict, title: "Not now", detail: detail, help: help).response
+  static func response(_ refusal: RecordingRefusal) -> HTTPResponse {
+    let kind: ProblemKind =
+      switch refusal {
+      case .notLive: .notLive
+      case .alreadyRecording: .alreadyRecording
+      case .notRecording: .notRecording
+      case .neverRecorded: .neverRecorded
+      case .noSuchTrack: .noSuchTrack
+      case .isStopping: .sourceStopping
+      case .isClosing: .recordingsClosing
+      }
+    return Problem(kind, refusal.description).response
   }
 
-  private static let missing = Problem.notFound("There is no such recording.", help: "See /api/v1/recordings.")
-    .response
+  private static let missing = Problem(
+    .noSuchRecording, "There is no such recording.", help: "See /api/v1/recordings."
+  ).response
 }

@@ -44,6 +44,6 @@ struct RecordingRoutes {
   }
 
   private var missing: HTTPResponse {
-    Problem.notFound("There is no such recording.", help: "See /api/v1/recordings.").response
+    Problem(.noSuchRecording, "There is no such recording.", help: "See /api/v1/recordings.").response
   }
 }

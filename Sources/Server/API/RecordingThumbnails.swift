@@ -116,14 +116,11 @@ final class RecordingThumbnails: Sendable {
       ], entityTag: tag, body: .pieces([.bytes(jpeg)]))
   }
 
-  private static let missing = Problem.notFound(
-    "There is no such recording, or no thumbnail of it can be made.", help: "See /api/v1/recordings."
+  private static let missing = Problem(
+    .noSuchRecording, "There is no such recording, or no thumbnail of it can be made.", help: "See /api/v1/recordings."
   ).response
 
-  private static let tooBusy = Problem(
-    status: .serviceUnavailable, title: "Busy", detail: "Other thumbnails are being made.",
-    help: "Try again in 2 seconds.", headers: [HeaderField("Retry-After", "2")]
-  ).response
+  private static let tooBusy = Thumbnails.tooBusy
 }
 
 extension RecordingFolder {

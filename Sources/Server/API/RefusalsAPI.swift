@@ -17,10 +17,16 @@ struct RefusalsAPI {
     let refusal = gate.refusal(of: request.http, needing: .read)
     if let refusal, name == nil, publishKeyRequired { return .now(refusal.response) }
     let entries = streams.recentRefusals.reversed().filter { name == nil || $0.refused.stream == name }
-    return .now(.json(["refusals": entries.map { Refusal($0, isForAdmin: refusal == nil) }]))
+    return .now(.json(RefusalsAnswer(refusals: entries.map { .init($0, isForAdmin: refusal == nil) })))
   }
 
-  private struct Refusal: Encodable {
+}
+
+/// `/api/v1/refusals`
+struct RefusalsAnswer: APIObject {
+  let refusals: [Refusal]
+
+  struct Refusal: APIObject {
     let stream: String?
     let `protocol`: String
     /// Null without the admin token.
@@ -29,6 +35,14 @@ struct RefusalsAPI {
     let count: Int
     let firstAt: String
     let lastAt: String
+
+    static let notes: [String: FieldNote] = [
+      "stream": "The requested name; null if none was.",
+      "address": "Null without the admin token.",
+      "count": "How often it was refused for this reason.",
+      "firstAt": .time("The first time."),
+      "lastAt": .time("The last time."),
+    ]
 
     init(_ entry: RecentRefusals.Entry, isForAdmin: Bool) {
       let refused = entry.refused

@@ -16,7 +16,7 @@ extension ReplayRoutes {
       to = try Self.moment(request.http, "to")
     } catch {
       return .now(
-        Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or from=2026-11-21T07:24:10Z.").response)
+        Problem(.malformedQuery, error.detail, help: "Write from=12.5&to=72.5, or from=2026-11-21T07:24:10Z.").response)
     }
     return open(stream, name.stem, for: request.http.client, on: request.eventLoop, patience: Self.patience) { source in
       do {
@@ -33,7 +33,7 @@ extension ReplayRoutes {
           return Self.response(clip, .bytes(clip.head), fileName: fileName, isOver: source.isOver)
         }
         guard let (clip, head) = try longClips.make(make) else {
-          return Problem.full("Other long clips are being made or sent.").response
+          return Problem.full(.clipsBusy, "Other long clips are being made or sent.").response
         }
         return Self.response(clip, .file(head), fileName: fileName, isOver: source.isOver)
       } catch let failure as ReplaySource.ClipFailure {
@@ -68,16 +68,17 @@ extension ReplayRoutes {
   private static func problem(_ failure: ReplaySource.ClipFailure) -> Problem {
     switch failure {
     case .tooLong:
-      .badRequest(
-        "A clip lasts at most \(Int(longest.seconds) / 3600) h.",
+      Problem(
+        .clipTooLong, "A clip lasts at most \(Int(longest.seconds) / 3600) h.",
         help: "Ask for less, download the recording, or cut its file with weir record clip.")
     case .noClock:
-      .badRequest(
-        "Neither the recording nor its name contains a time of day.",
+      Problem(
+        .clipWithoutClock, "Neither the recording nor its name contains a time of day.",
         help: "Give from and to in seconds of the recording.")
-    case .empty: .badRequest("The clip would end before it begins.", help: "Choose to after from.")
+    case .empty: Problem(.clipEmpty, "The clip would end before it begins.", help: "Choose to after from.")
     case .outside(let length):
-      Problem.notFound(
+      Problem(
+        .clipOutside,
         "The recording has no media in that range: it is \(Decimals.fixed(seconds: length, digits: 0)) s long.")
     }
   }

@@ -24,15 +24,21 @@ extension ReplayRoutes {
 }
 
 /// The key frames of a recording, and the clock beside them. Times are seconds on the timeline of the finished movie.
-struct RecordedKeyFrames: Sendable, Encodable {
+struct RecordedKeyFrames: APIObject {
   /// Length of the recording so far.
   let seconds: Double
   /// In order.
   let keyFrames: [Double]
   let clock: [Moment]
 
+  static let notes: [String: FieldNote] = [
+    "seconds": "Length of the recording so far.",
+    "keyFrames": "Seconds at which decoding can begin, in order.",
+    "clock": "The time of day runs with the media from one of these places to the next.",
+  ]
+
   /// A media time and its wall-clock time. The clock runs with the media up to the next moment.
-  struct Moment: Sendable, Encodable {
+  struct Moment: APIObject {
     let at: Double
     let time: String
   }

@@ -51,7 +51,8 @@ struct ReplayRoutes {
   }
 
   var missing: HTTPResponse {
-    Problem.notFound("There is no such recording, or no such part of it.", help: "See /api/v1/recordings.").response
+    Problem(.noSuchRecording, "There is no such recording, or no such part of it.", help: "See /api/v1/recordings.")
+      .response
   }
 
   private func document(_ document: ReplayDocument, of source: ReplaySource) -> HTTPResponse {

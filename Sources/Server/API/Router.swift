@@ -29,9 +29,9 @@ struct Router: HTTPResponder {
     return StandardResponse.preflight(allowing: address.methods)
   }
 
-  /// Probes and metrics are served even by a full server, for monitoring.
+  /// Probes, metrics and commands are served even by a full server.
   func answersAlways(_ request: HTTPRequest) -> Bool {
-    Self.isProbe(request.path)
+    Self.isProbe(request.path) || request.source.isControl
   }
 
   private static func isProbe(_ path: [String]) -> Bool {

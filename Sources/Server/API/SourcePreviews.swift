@@ -48,12 +48,10 @@ final class SourcePreviews: Sendable {
   }
 
   private static let notYet = Problem(
-    status: .serviceUnavailable, title: "Not yet", detail: "The source has no key frame yet.",
-    help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
+    .noKeyFrameYet, "The source has no key frame yet.", help: "Try again in a second.", retryAfter: 1
   ).response
 
   private static let noThumbnail = Problem(
-    status: .internalServerError, title: "No thumbnail", detail: "The newest key frame cannot be decoded.",
-    help: "Try the next key frame."
+    .noThumbnail, "The newest key frame cannot be decoded.", help: "Try the next key frame."
   ).response
 }

@@ -13,7 +13,7 @@ struct SourcesAPI {
   /// Nil if nothing is recorded.
   let recordings: SourceRecordings?
 
-  func list(_: APIRequest) -> HTTPAnswer { .now(.json(["sources": sources.all.map(SourceAnswer.init)])) }
+  func list(_: APIRequest) -> HTTPAnswer { .now(.json(SourcesAnswer(sources: sources.all.map(SourceAnswer.init)))) }
 
   func one(_ request: APIRequest) -> HTTPAnswer {
     guard let source = source(request) else { return .now(Self.missing) }
@@ -27,14 +27,29 @@ struct SourcesAPI {
 
   func act(_ request: APIRequest) -> HTTPAnswer {
     guard let source = source(request) else { return .now(Self.missing) }
-    switch request[1] {
+    let action: APIAction
+    do {
+      action = try Self.action(request, source)
+    } catch {
+      return APIAction.refusal(error)
+    }
+    let word = request[1]
+    let respond = { @Sendable (isReached: Bool) in action.response(SourceAnswer(source), isReached: isReached) }
+    switch word {
     case "start":
       let refusal = request.eventLoop.makeFutureWithTask { await source.start() }
-      return .later(refusal.map { $0.map { RecordingAPI.conflict($0.description) } ?? .json(SourceAnswer(source)) })
-    case "preview": source.preview()
-    default: source.stop()
+      return .later(refusal.map { $0.map { Problem(.sourceNotAdmitted, $0.description).response } ?? respond(true) })
+    case "preview":
+      source.preview()
+      return action.when({ if case .preview = source.activity { true } else { false } }, respond)
+    default:
+      source.stop()
+      return action.when({ if case .stopped = source.activity { true } else { false } }, respond)
     }
-    return .now(.json(SourceAnswer(source)))
+  }
+
+  private static func action(_ request: APIRequest, _ source: LocalSource) throws(ValueError) -> APIAction {
+    try APIAction(request, telling: "/api/v1/sources/\(source.name)")
   }
 
   /// Starts a source's recording and responds with the new state of the source.
@@ -45,19 +60,25 @@ struct SourcesAPI {
   /// Stops or cancels a source's recording and responds with the new state of the source.
   func endRecording(_ request: APIRequest) -> HTTPAnswer { perform(request[1] == "stop" ? .stop : .cancel, request) }
 
-  private func perform(_ action: SourceRecordings.Action, _ request: APIRequest) -> HTTPAnswer {
+  private func perform(_ asked: SourceRecordings.Action, _ request: APIRequest) -> HTTPAnswer {
     guard let source = source(request) else { return .now(Self.missing) }
     guard let recordings else { return .now(RecordingAPI.recordsNothing) }
-    switch recordings.perform(action, on: source) {
+    let action: APIAction
+    do {
+      action = try Self.action(request, source)
+    } catch {
+      return APIAction.refusal(error)
+    }
+    switch recordings.perform(asked, on: source) {
     case .done:
       guard let recorder = source.recorder else { return .now(.json(SourceAnswer(source))) }
       return .later(
-        recorder.wait(until: \.isSettled, on: request.eventLoop, patience: RecordingAPI.patience)
+        recorder.wait(until: \.isSettled, on: request.eventLoop, patience: action.patience)
           .map { _ in
-            if case .start = action, let problem = failure(of: source, recorder) { return problem }
-            return .json(SourceAnswer(source))
+            if case .start = asked, let problem = failure(of: source, recorder) { return problem }
+            return action.response(SourceAnswer(source), isReached: recorder.isSettled)
           })
-    case .refused(let refusal): return .now(RecordingAPI.conflict(refusal.description))
+    case .refused(let refusal): return .now(RecordingAPI.response(refusal))
     }
   }
 
@@ -66,28 +87,32 @@ struct SourcesAPI {
     guard case .stopped(let reason?) = source.activity, !recorder.isActive, case .idle = recorder.state else {
       return nil
     }
-    return RecordingAPI.conflict("The source ended before anything was recorded: \(reason.words)")
+    return Problem(.sourceEnded, "The source ended before anything was recorded: \(reason.words)").response
   }
 
   /// `/api/v1/devices`: cameras and microphones, as `weir devices --json` lists them. Drivers are slow, so the list is made on a
   /// thread.
   func devices(_ request: APIRequest) -> HTTPAnswer {
     let listed = NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: request.eventLoop) {
-      HTTPResponse.json(
-        text: DevicesAnswer(cameras: CameraCatalogue.list(), microphones: MicrophoneCatalogue.list()).json)
+      HTTPResponse.json(DevicesAnswer(cameras: CameraCatalogue.list(), microphones: MicrophoneCatalogue.list()))
     }
     return .later(listed)
   }
 
   private func source(_ request: APIRequest) -> LocalSource? { StreamName(request[0]).flatMap { sources[$0] } }
 
-  private static let missing = Problem.notFound(
-    "This server has no source of that name.", help: "See /api/v1/sources."
+  private static let missing = Problem(
+    .noSuchSource, "This server has no source of that name.", help: "See /api/v1/sources."
   ).response
 }
 
+/// `/api/v1/sources`
+struct SourcesAnswer: APIObject {
+  let sources: [SourceAnswer]
+}
+
 /// A local source.
-struct SourceAnswer: Encodable {
+struct SourceAnswer: APIObject {
   let name: String
   let kind: String
   let state: String
@@ -96,6 +121,14 @@ struct SourceAnswer: Encodable {
   let reception: ReceptionAnswer?
   /// Null before its first recording, and if that ended before any media came.
   let recording: RecordingStateAnswer?
+
+  static let notes: [String: FieldNote] = [
+    "kind": .words(["test", "file", "capture", "udp"], "What it is made of."),
+    "state": .words(
+      ["live", "preview", "stopping", "stopped"], "preview: its devices are open, and nothing is published."),
+    "reason": "Why it stopped by itself.",
+    "recording": "Null before its first one.",
+  ]
 
   init(_ source: LocalSource) {
     (name, kind) = (source.name.description, source.kind)

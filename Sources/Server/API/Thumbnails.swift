@@ -54,7 +54,7 @@ final class Thumbnails: Sendable {
     let epoch = stream.epoch
     guard let initSegment = epoch.initSegment else { return .now(Self.notYet) }
     guard initSegment.tracks.contains(where: { $0.kind == .video }) else {
-      return .now(Problem.notFound("The stream \"\(stream.name)\" has no video.").response)
+      return .now(Problem(.noVideo, "The stream \"\(stream.name)\" has no video.").response)
     }
     guard let keyFrame = epoch.window.newestKeyFrame else { return .now(Self.notYet) }
     let source = Source(stream: stream.name, epoch: epoch.id, segment: keyFrame.segment)
@@ -87,19 +87,17 @@ final class Thumbnails: Sendable {
 
 extension Thumbnails {
   private static let notYet = Problem(
-    status: .serviceUnavailable, title: "Not yet", detail: "The stream has no key frame yet.",
-    help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
+    .noKeyFrameYet, "The stream has no key frame yet.", help: "Try again in a second.", retryAfter: 1
   ).response
 
   static let tooBusy = Problem(
-    status: .serviceUnavailable, title: "Busy", detail: "Other thumbnails are being made.",
-    help: "Try again in 2 seconds.", headers: [HeaderField("Retry-After", "2")]
+    .thumbnailsBusy, "Other thumbnails are being made.", help: "Try again in 2 seconds.", retryAfter: 2
   ).response
 
   private static func response(_ outcome: Outcome, _ source: Source) -> HTTPResponse {
     guard case .made(let jpeg) = outcome else {
       return Problem(
-        status: .internalServerError, title: "No thumbnail", detail: "The newest key frame cannot be decoded.",
+        .noThumbnail, "The newest key frame cannot be decoded.",
         help: "Try the next segment; the log says why this one failed."
       ).response
     }

@@ -14,6 +14,8 @@ struct RunningServer: Service {
   let clock: SteadyClock
   let publishers: [any PublisherEntrance]
   let http: HTTPListener
+  /// Nil without commands.
+  let commands: ControlSocket?
   let sources: LocalSources
   let certificate: CertificateHolder
   let memory: MemoryBudget
@@ -82,6 +84,7 @@ struct RunningServer: Service {
     streams.letGo()
     events.endReading()
     await http.stop()
+    commands?.remove()
     await stateStore?.close()
     await events.close()
   }

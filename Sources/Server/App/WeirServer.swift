@@ -145,6 +145,7 @@ struct WeirServer {
       pages[place.setting] = bound
     }
     guard let page = pages["http"] else { throw ChannelError.unknownLocalAddress }
+    let commands = try await listenToCommands(http)
     descriptors.onShortage { count in http.shedSoon(count) }
     settings.control = makeReloader(
       protocols, given: given, http: http, listening: listening, certificate: certificate, control: control)
@@ -152,7 +153,7 @@ struct WeirServer {
       configuration: configuration, capacity: capacity, http: page, https: pages["https"], endpoints: endpoints)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
-      http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
+      http: http, commands: commands, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
       events: events, settings: settings, control: control, opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(

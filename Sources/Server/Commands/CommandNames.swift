@@ -13,6 +13,8 @@ enum CommandNames {
       let subcommands = command.configuration.subcommands
       guard !subcommands.isEmpty else { return }
       guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else {
+        // What follows is an argument of the subcommand that is left out: weir streams cam.
+        if path.count > 1, command.configuration.defaultSubcommand != nil { return }
         throw unknown(word, below: path, among: subcommands)
       }
       command = next

@@ -21,8 +21,8 @@ struct DevicesCommand: ParsableCommand {
     let (cameras, microphones) = (CameraCatalogue.list(), MicrophoneCatalogue.list())
     let encoders = EncoderCatalogue.list()
     if json {
-      let answer = DevicesAnswer(cameras: cameras, microphones: microphones, encoders: encoders)
-      print(String(buffer: answer.json))
+      let answer = DevicesAnswer(cameras: cameras, microphones: microphones)
+      print(String(buffer: answer.json(with: encoders)))
     } else {
       print(Devices(cameras: cameras, microphones: microphones, encoders: encoders).text)
     }

@@ -11,7 +11,7 @@ struct RootCommand: AsyncParsableCommand {
     version: Version.text,
     subcommands: [
       ServeCommand.self, CaptureCommand.self, RecordCommand.self, DevicesCommand.self, PatternCommand.self,
-      ConfigCommand.self,
+      ConfigCommand.self, StreamsCommand.self, SessionsCommand.self, RecordingsCommand.self, OpenAPICommand.self,
       VersionCommand.self, TranscodeWorkerCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
@@ -26,6 +26,15 @@ struct VersionCommand: ParsableCommand {
   func run() {
     print(Version.text)
   }
+}
+
+/// `weir openapi`
+struct OpenAPICommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "openapi", abstract: "Print the description of the API (OpenAPI 3.1).",
+    discussion: "Example:\n  weir openapi > weir.openapi.json")
+
+  func run() { print(OpenAPIDocument.text, terminator: "") }
 }
 
 extension Version {

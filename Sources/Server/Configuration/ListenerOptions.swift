@@ -12,6 +12,9 @@ struct ListenerOptions: SettingGroup {
   let tlsMin = Setting<TLSMinimum>(
     "tls-min", at: "rtmps.tlsMinimum", .word, default: "1.2",
     "The oldest TLS of RTMPS: 1.0 or 1.1 for old encoders, 1.2, 1.3.")
+  let control = Setting(
+    "control", at: "control.socket", SettingText("path|off", ControlSocket.Place.parse),
+    "Unix socket for commands to the running server; usually /run/weir/weir.sock or $XDG_RUNTIME_DIR/weir.sock.")
   let publicURL = Setting(
     "public-url", at: "publicURL", SettingText("url", PublicURL.init(parsing:)),
     "Where viewers find this server: https://live.example.com.")
@@ -50,6 +53,16 @@ struct ListenerOptions: SettingGroup {
     try take(https, given[https])
     try take(rtmp, given[rtmp])
     try take(rtmps, given[rtmps])
+  }
+}
+
+extension ControlSocket.Place {
+  fileprivate static func parse(_ text: String) throws(ValueError) -> ControlSocket.Place {
+    if text == "off" { return .none }
+    guard text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../") else {
+      throw ValueError("that is not a path", advice: "write /run/weir/weir.sock, ./weir.sock or off")
+    }
+    return .path(text)
   }
 }
 

@@ -12,6 +12,8 @@ struct ServerConfiguration: Sendable {
   var https: ListenAddress?
   var rtmp: ListenAddress
   var rtmps: ListenAddress?
+  /// The Unix socket for commands.
+  var control: ControlSocket.Place
   /// Set whenever `https` or `rtmps` is.
   var tls: TLSFiles?
   /// The oldest TLS version of RTMPS; HTTPS has at least 1.2.
@@ -85,6 +87,7 @@ extension ServerConfiguration {
     https = try given[options.listeners.https]
     rtmp = try given[options.listeners.rtmp]
     rtmps = try given[options.listeners.rtmps]
+    control = try given[options.listeners.control] ?? .standard
     tls = try options.listeners.tls(given)
     minimumTLS = try given[options.listeners.tlsMin]
     publicURL = try given[options.listeners.publicURL]

@@ -18,8 +18,6 @@ extension HTTPAnswer {
   }
 
   private static let diskDoesNotAnswer = Problem(
-    status: .serviceUnavailable, title: "The disk does not answer",
-    detail: "The disk that the recordings are on is busy or frozen.",
-    help: "Try again in 5 seconds. What you changed may be done by then.",
-    headers: [HeaderField("Retry-After", "5")])
+    .diskNotResponding, "The disk that the recordings are on is busy or frozen.",
+    help: "Try again in 5 seconds. What you changed may be done by then.", retryAfter: 5)
 }

@@ -2,6 +2,18 @@ internal import Basics
 internal import Ingest
 internal import NIOCore
 
+/// How clients reach an address.
+enum ConnectionKind: Sendable {
+  case plain
+  /// The context of the next connection.
+  case tls(TLSContextSource)
+  /// The Unix socket for the commands.
+  case control
+
+  var isTLS: Bool { if case .tls = self { true } else { false } }
+  var isControl: Bool { if case .control = self { true } else { false } }
+}
+
 /// The other end of a connection, as counted by `ConnectionLimiter`. Confined to the channel's event loop.
 final class HTTPPeer {
   /// Without the port, for the log; empty for channels without an address.
@@ -24,13 +36,15 @@ final class HTTPPeer {
   private var polls: PollLimit
 
   /// Counts the connection until the channel closes. Nil when it must be closed without a response.
-  init?(of channel: any Channel, isTLS: Bool, door: SocketAddress? = nil, services: HTTPServices, loop: LoopContext) {
+  init?(of channel: any Channel, kind: ConnectionKind, door: SocketAddress? = nil, services: HTTPServices, loop: LoopContext) {
     let limiter = services.limiter
     let host = Self.host(of: channel.remoteAddress)
-    let source = RequestSource(peer: channel.remoteAddress, isTLS: isTLS, proxies: services.proxies)
-    let admission = limiter.admit(host, isTLS: isTLS, isProxy: source.isProxy)
+    let source =
+      kind.isControl
+      ? .control : RequestSource(peer: channel.remoteAddress, isTLS: kind.isTLS, proxies: services.proxies)
+    let admission = limiter.admit(host, isTLS: kind.isTLS, isProxy: source.isProxy)
     guard admission != .dropped else { return nil }
-    address = channel.remoteAddress?.ipAddress ?? ""
+    address = kind.isControl ? "control socket" : channel.remoteAddress?.ipAddress ?? ""
     self.host = host
     number = limiter.nextNumber()
     self.source = source

@@ -5,9 +5,7 @@ internal import Storage
 
 /// An error for a client (RFC 9457 `application/problem+json`): what failed, with which value and why, and what to do.
 package struct Problem: Sendable {
-  package var status: HTTPResponseStatus
-  /// What failed, the same for each occurrence: "No such stream".
-  package var title: String
+  package var kind: ProblemKind
   /// The value and the reason.
   package var detail: String
   /// What to do; nil when there is nothing to do.
@@ -15,23 +13,27 @@ package struct Problem: Sendable {
   package var cache: CachePolicy
   package var headers: [HeaderField]
 
+  package var status: HTTPResponseStatus { kind.status }
+
+  /// - Parameters:
+  ///   - cache: by default that of the status: what does not exist may exist a second later.
+  ///   - retryAfter: in seconds.
   package init(
-    status: HTTPResponseStatus, title: String, detail: String, help: String? = nil, cache: CachePolicy = .never,
+    _ kind: ProblemKind, _ detail: String, help: String? = nil, cache: CachePolicy? = nil, retryAfter: Int? = nil,
     headers: [HeaderField] = []
   ) {
-    self.status = status
-    self.title = title
+    self.kind = kind
     self.detail = detail
     self.help = help
-    self.cache = cache
-    self.headers = headers
+    self.cache = cache ?? (kind.status == .notFound ? .missing : .never)
+    self.headers = headers + (retryAfter.map { [HeaderField("Retry-After", String($0))] } ?? [])
   }
 
   package var response: HTTPResponse {
     let help = help.map { #","help":\#(LogText.json($0))"# } ?? ""
     let text =
-      #"{"type":"about:blank","status":\#(status.code),"title":\#(LogText.json(title)),"#
-      + #""detail":\#(LogText.json(detail))\#(help)}"#
+      #"{"type":"about:blank","status":\#(status.code),"code":\#(LogText.json(kind.code)),"#
+      + #""title":\#(LogText.json(kind.title)),"detail":\#(LogText.json(detail))\#(help)}"#
     return HTTPResponse(
       status: status,
       headers: [
@@ -42,7 +44,7 @@ package struct Problem: Sendable {
 
   /// No resource at this path.
   package static func notFound(_ detail: String, help: String? = nil) -> Problem {
-    Problem(status: .notFound, title: "Not found", detail: detail, help: help, cache: .missing)
+    Problem(.nothingHere, detail, help: help)
   }
 
   package static let nothingHere = Problem.notFound("There is nothing at this address.")
@@ -50,43 +52,38 @@ package struct Problem: Sendable {
   /// A stream without a complete segment yet.
   package static func notYet(_ stream: some CustomStringConvertible) -> Problem {
     Problem(
-      status: .serviceUnavailable, title: "Not yet",
-      detail: "The stream \"\(stream)\" has a publisher, but no complete segment yet.",
-      help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")])
+      .notYet, "The stream \"\(stream)\" has a publisher, but no complete segment yet.",
+      help: "Try again in a second.", retryAfter: 1)
   }
 
   /// RFC 9110 §15.5.6: the response names the allowed methods.
   package static func methodNotAllowed(allow: String = "GET, HEAD, OPTIONS") -> Problem {
-    Problem(
-      status: .methodNotAllowed, title: "Method not allowed", detail: "This address allows \(allow).",
-      headers: [HeaderField("Allow", allow)])
+    Problem(.methodNotAllowed, "This address allows \(allow).", headers: [HeaderField("Allow", allow)])
   }
 
   /// No room for another viewer or connection; `retryAfter` in seconds.
-  package static func full(_ detail: String, retryAfter: Int = 5) -> Problem {
-    Problem(
-      status: .serviceUnavailable, title: "Full", detail: detail, help: "Try again in \(retryAfter) seconds.",
-      headers: [HeaderField("Retry-After", String(retryAfter))])
+  package static func full(_ kind: ProblemKind, _ detail: String, retryAfter: Int = 5) -> Problem {
+    Problem(kind, detail, help: "Try again in \(retryAfter) seconds.", retryAfter: retryAfter)
   }
 
   /// The server has no descriptor for another file.
-  package static var tooManyFiles: Problem { full("The limit of recordings that are read at a time is reached.") }
+  package static var tooManyFiles: Problem {
+    full(.tooManyFiles, "The limit of recordings that are read at a time is reached.")
+  }
 
   /// A disk, or a file on it, cannot be read.
   package static func unreadable(_ detail: String) -> Problem {
-    Problem(
-      status: .serviceUnavailable, title: "Not readable", detail: "A file on disk cannot be read: \(detail).",
-      headers: [HeaderField("Retry-After", "5")])
+    Problem(.notReadable, "A file on disk cannot be read: \(detail).", retryAfter: 5)
   }
 
   /// The body of a request exceeds `limit` bytes.
   package static func bodyTooLarge(_ limit: Int) -> Problem {
-    Problem(
-      status: .payloadTooLarge, title: "Body too large",
-      detail: limit == 0 ? "This request must have no body." : "The body of a request may have at most \(limit) bytes.")
+    limit == 0
+      ? Problem(.bodyNotAllowed, "This request must have no body.")
+      : Problem(.bodyTooLarge, "The body of a request may have at most \(limit) bytes.")
   }
 
   package static func badRequest(_ detail: String, help: String? = nil) -> Problem {
-    Problem(status: .badRequest, title: "Bad request", detail: detail, help: help)
+    Problem(.badRequest, detail, help: help)
   }
 }

@@ -65,7 +65,7 @@ struct RequestAssembler {
   private mutating func begin(_ head: RequestHead) -> Output {
     // RFC 9112 §3.2
     guard head.hosts == 1 || (head.hosts == 0 && head.version == .http1_0) else {
-      return refuse(.badRequest("The request has \(head.hosts) Host fields; it must have one."))
+      return refuse(Problem(.malformedRequest, "The request has \(head.hosts) Host fields; it must have one."))
     }
     // Only requests that change something have a body (RFC 9110 §9.3.1: the body of a GET has no meaning).
     bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : limits.requestBodyBytes
@@ -84,8 +84,7 @@ struct RequestAssembler {
     if head.expectation == .other {
       return refuse(
         Problem(
-          status: .expectationFailed, title: "Expectation failed",
-          detail: "The only supported expectation is 100-continue."))
+          .expectationFailed, "The only supported expectation is 100-continue."))
     }
     let request = request(head)
     if case .length(let length) = head.body, length > bodyLimit, !responder.takesArrivingBody(of: request) {
@@ -111,8 +110,8 @@ struct RequestAssembler {
   private static func problem(_ refusal: RequestTarget.Refusal) -> Problem {
     switch refusal {
     case .tooLong: StandardResponse.targetTooLong
-    case .malformed: .badRequest("The address is malformed.")
-    case .hostile: .badRequest("The address has a segment that no name can be.")
+    case .malformed: Problem(.malformedAddress, "The address is malformed.")
+    case .hostile: Problem(.malformedAddress, "The address has a segment that no name can be.")
     case .emptySegment: .notFound("There is nothing at this address.")
     }
   }

@@ -6,6 +6,8 @@ package struct RequestSource: Sendable {
   /// The other end of the connection; nil for channels without an address.
   package let peer: SocketAddress?
   let isTLS: Bool
+  /// The request came over the control socket: from the server's own user, or from root.
+  package let isControl: Bool
   /// The peer's address.
   private let address: NetworkAddress?
   /// Set when the peer is a proxy that may name its clients.
@@ -14,9 +16,17 @@ package struct RequestSource: Sendable {
   init(peer: SocketAddress? = nil, isTLS: Bool = false, proxies: TrustedProxies = .none) {
     self.peer = peer
     self.isTLS = isTLS
+    isControl = false
     address = NetworkAddress(peer)
     self.proxies = proxies.contains(address) ? proxies : nil
   }
+
+  private init(controlPeer: SocketAddress?) {
+    (peer, isTLS, isControl, address, proxies) = (controlPeer, false, true, nil, nil)
+  }
+
+  /// A peer of the control socket.
+  package static let control = RequestSource(controlPeer: nil)
 
   /// Whether requests may come from different clients.
   var isProxy: Bool { proxies != nil }

@@ -33,24 +33,21 @@ package enum StandardResponse {
   /// Fields in which players report playback data (CTA-5004 §3.1). The server does not read them.
   private static let cmcd = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status"
 
-  package static let full = Problem.full("This server has as many connections as it can serve.").response
+  package static let full = Problem.full(.serverFull, "This server has as many connections as it can serve.").response
 
   /// RFC 6585 §4.
   static let polled = Problem(
-    status: .tooManyRequests, title: "Too many requests",
-    detail: "This connection repeats a request for a playlist that has not changed.",
-    help: "Wait a second, or use a blocking reload with _HLS_msn and _HLS_part.",
-    headers: [HeaderField("Retry-After", "1")]
+    .tooManyPolls, "This connection repeats a request for a playlist that has not changed.",
+    help: "Wait a second, or use a blocking reload with _HLS_msn and _HLS_part.", retryAfter: 1
   ).response
 
   package static let failed = Problem(
-    status: .internalServerError, title: "Failed", detail: "The request failed; the server's log has the reason."
+    .failed, "The request failed; the server's log has the reason."
   ).response
 
   static let targetTooLong = Problem(
-    status: .uriTooLong, title: "Address too long", detail: "The address is longer than the limit of this server.")
+    .addressTooLong, "The address is longer than the limit of this server.")
 
   static let fieldsTooLarge = Problem(
-    status: .requestHeaderFieldsTooLarge, title: "Request header fields too large",
-    detail: "The request's head is larger than the limit of this server.")
+    .fieldsTooLarge, "The request's head is larger than the limit of this server.")
 }

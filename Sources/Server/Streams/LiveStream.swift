@@ -138,6 +138,7 @@ final class LiveStream: Sendable {
     let now = clock.monotonic()
     return state.withLock { state in
       guard state.publisher.holder?.token == token else {
+        if let reason = state.publisher.dismissal(of: token) { return .closed(reason) }
         return .closed(state.life.phase == .ended || state.life.isLeaving ? .shutdown : .replaced)
       }
       state.publisher.count(event, now: now)

@@ -12,6 +12,11 @@ struct PublisherSlot: Sendable {
   /// The current publisher.
   struct Holder: Sendable {
     let token: PublicationToken
+    let id = SessionID(.publisher)
+    let software: String
+    let since: MonotonicTime
+    /// Of its coded media.
+    fileprivate(set) var bytes = 0
     let remoteAddress: String
     /// As `PublishRequest.host`.
     let host: String?
@@ -23,6 +28,9 @@ struct PublisherSlot: Sendable {
     let keyName: String?
     fileprivate(set) var lastReceived: MonotonicTime
   }
+
+  /// The last publisher that was disconnected on request, and why: what it still sends is answered with the reason.
+  private var dismissed: (token: PublicationToken, reason: EndReason)?
 
   typealias Change = (token: PublicationToken, former: Holder?)
 
@@ -80,7 +88,8 @@ struct PublisherSlot: Sendable {
     unprovenHost = right == .unproven ? request.host : nil
     let token = PublicationToken(number: publications)
     holder = Holder(
-      token: token, remoteAddress: request.remoteAddress, host: request.host, evict: request.onEviction,
+      token: token, software: request.software, since: now, remoteAddress: request.remoteAddress, host: request.host,
+      evict: request.onEviction,
       askForKeyFrame: request.onKeyFrameWanted, key: proof.key, keyName: proof.name, lastReceived: now)
     return (token, former)
   }
@@ -109,6 +118,15 @@ struct PublisherSlot: Sendable {
   /// Frees the name. Returns the former holder.
   @discardableResult mutating func release() -> Holder? { holder.take() }
 
+  /// Frees the name on request. Returns the former holder, which the caller evicts.
+  mutating func dismiss(_ reason: EndReason) -> Holder? {
+    dismissed = holder.map { ($0.token, reason) }
+    return release()
+  }
+
+  /// Why a publisher that no longer holds the name was disconnected; nil if not on request.
+  func dismissal(of token: PublicationToken) -> EndReason? { dismissed?.token == token ? dismissed?.reason : nil }
+
   // MARK: Intake
 
   /// Counts an event of a publication.
@@ -118,6 +136,7 @@ struct PublisherSlot: Sendable {
     switch event {
     case .sample(let sample):
       counters.intake.bytes &+= sample.payload.readableBytes
+      holder?.bytes &+= sample.payload.readableBytes
       switch ends.take(sample) {
       case .video?:
         counters.intake.frames &+= 1

@@ -80,6 +80,9 @@ final class StreamRegistry: PublishGate {
     state.withLock { $0.streams.values.sorted { $0.name < $1.name } }
   }
 
+  /// In the order of the streams' names.
+  var publisherSessions: [PublisherSession] { all.compactMap(\.publisherSession) }
+
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     do throws(PublishRefusal) {
       // A change that is told and not made yet comes first.

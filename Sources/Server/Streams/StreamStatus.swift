@@ -2,7 +2,7 @@ internal import FMP4
 internal import Ingest
 
 /// The state of a stream.
-enum StreamPhase: String, Sendable, Hashable {
+enum StreamPhase: String, Sendable, Hashable, CaseIterable {
   /// There is a publisher, but nothing can be played yet.
   case starting
   case live

@@ -55,6 +55,8 @@ final class ViewerRegistry: Sendable {
 
   private struct OpenSeat {
     let number: Int
+    let id = SessionID(.viewer)
+    let since: MonotonicTime
     weak let seat: ViewerSeat?
   }
 
@@ -182,7 +184,7 @@ final class ViewerRegistry: Sendable {
         self?.leave(number, stream: stream, client: client, lifetime: lifetime)
       }
       var viewer = known ?? Viewer(number: number, expiry: now)
-      viewer.seats.append(OpenSeat(number: number, seat: seat))
+      viewer.seats.append(OpenSeat(number: number, since: now, seat: seat))
       viewer.delivery = .mp4
       state.set(viewer, stream, client)
       state.note(number, stream, client)
@@ -204,6 +206,27 @@ final class ViewerRegistry: Sendable {
       viewer.expiry = max(viewer.expiry, expiry)
       state.set(viewer, stream, client)
     }
+  }
+
+  /// The open endless responses, oldest first.
+  var sessions: [ViewerSession] {
+    let sessions = state.withLock { state in
+      state.streams.flatMap { stream, clients in
+        clients.flatMap { client, viewer in
+          viewer.seats.map { ViewerSession(id: $0.id, stream: stream, host: client.host, since: $0.since) }
+        }
+      }
+    }
+    return sessions.sorted { $0.since < $1.since }
+  }
+
+  /// Ends an endless response. False if there is none of that id.
+  func endSession(_ id: String) -> Bool {
+    let seat = state.withLock { state in
+      state.streams.values.lazy.flatMap(\.values).flatMap(\.seats).first { $0.id.description == id }?.seat
+    }
+    seat?.revoke()
+    return seat != nil
   }
 
   /// The current viewers of a stream.

@@ -53,7 +53,7 @@ struct ElementReaderTests {
         ]))
     let syntax = try #require(H264.FieldSyntax(sequenceParameters: record.sps[0]))
     let bits = syntax.frameNumberBits
-    let sets = (record.sps + record.pps).flatMap { [0, 0, 0, 1] + $0 }
+    let sets = (record.sps + record.pps).flatMap { [0, 0, 0, 1] + Array($0) } as [UInt8]
     let pictures: [(UInt64, [UInt8])] = [
       (0, sets + slice(0, false, isKey: true, bits: bits)), (1800, slice(0, true, bits: bits)),
       (3600, slice(1, false, bits: bits)), (5400, slice(1, true, bits: bits)),

@@ -87,7 +87,7 @@ import Testing
 
   @Test(arguments: [
     [], ["serve"], ["--http", ":1"], ["help"], ["help", "record", "list"], ["record"], ["record", "list", "--json"],
-    ["record", "verify", "servee"], ["transcode-worker"], ["--help"], ["version"], ["-h"],
+    ["record", "verify", "servee"], ["transcode-worker"], ["--help"], ["version"], ["-h"], ["streams", "cam"],
   ])
   func commandsAreLeftToTheParser(arguments: [String]) throws {
     try CommandNames.check(arguments)

@@ -15,7 +15,7 @@ import Testing
     let isOpen = Mutex(true)
     let admitted = Mutex(0)
     func refusal(of client: ClientID) -> HTTPResponse? {
-      guard isOpen.withLock({ $0 }) else { return Problem.full("There is no room.").response }
+      guard isOpen.withLock({ $0 }) else { return Problem.full(.serverFull, "There is no room.").response }
       admitted.withLock { $0 += 1 }
       return nil
     }

@@ -335,7 +335,7 @@ import Testing
     let harness = try await restart(try await folder())
     let catalogue = harness.library.catalogue
     let key = try #require(try await page(harness).entries.first?.key)
-    #expect(try await catalogue.restore(key, on: loop).get() == .failure(.conflict("It is not deleted.")))
+    #expect(try await catalogue.restore(key, on: loop).get() == .failure(.notDeleted))
     #expect(try await catalogue.setProtection(true, key, on: loop).get().map(\.isProtected) == .success(true))
     #expect(try await catalogue.delete(key, now: 0, on: loop).get() == .failure(.protected))
     #expect(try await catalogue.setProtection(false, key, on: loop).get().map(\.isProtected) == .success(false))

@@ -51,7 +51,7 @@ import Testing
     file.releaseReserve()
     file.noteHead()
     let size = Self.size(file)
-    #expect(throws: RecordingError.self) { try recording.rescue(failure: "the disk failed") }
+    #expect(throws: RecordingError.self) { try recording.rescue(failure: "the disk failed") { _, _ in } }
     #expect(Self.size(file) == size)
   }
 

@@ -1,11 +1,11 @@
 internal import Ingest
 
 /// The state of a source's camera and microphone.
-struct CaptureAnswer: Encodable {
+struct CaptureAnswer: APIObject {
   let video: Video?
   let audio: Audio?
 
-  struct Video: Encodable {
+  struct Video: APIObject {
     let device: String
     let name: String
     let mode: String
@@ -24,7 +24,7 @@ struct CaptureAnswer: Encodable {
     let controls: [ControlAnswer]
   }
 
-  struct Audio: Encodable {
+  struct Audio: APIObject {
     let device: String
     let state: String
     let problem: String?
@@ -54,7 +54,7 @@ struct CaptureAnswer: Encodable {
 }
 
 /// A control of a camera, as in `weir devices --json` and the API.
-struct ControlAnswer: Encodable {
+struct ControlAnswer: APIObject {
   let name: String
   let value: Int32
   let minimum: Int32

@@ -15,6 +15,11 @@ enum JSONText {
     return ByteBuffer(bytes: (try? encoder.encode(answer)) ?? Data("null".utf8))
   }
 
+  /// Nil if the text is no such value.
+  static func decode<Value: Decodable>(_ type: Value.Type, _ text: ByteBuffer) -> Value? {
+    try? JSONDecoder().decode(type, from: Data(text.readableBytesView))
+  }
+
   /// An object whose members keep their order.
   static func encode(inOrder members: [(name: String, value: any Encodable)]) -> ByteBuffer {
     var text = ByteBuffer()

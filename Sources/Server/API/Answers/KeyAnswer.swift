@@ -1,7 +1,7 @@
 internal import FMP4
 
 /// A key that was made over the API.
-struct KeyAnswer: Encodable, Sendable {
+struct KeyAnswer: APIObject {
   let name: String
   let publish: [String]
   let watch: [String]
@@ -26,12 +26,12 @@ struct KeyAnswer: Encodable, Sendable {
   }
 }
 
-struct KeysAnswer: Encodable, Sendable {
+struct KeysAnswer: APIObject {
   let keys: [KeyAnswer]
 }
 
 /// The body of a request that makes a key.
-struct KeyRequest: Decodable, Sendable {
+struct KeyRequest: APIObject {
   let name: String
   let publish: [String]?
   let watch: [String]?

@@ -1,7 +1,7 @@
 internal import Ingest
 
 /// What a source received from a network, since its start.
-struct ReceptionAnswer: Encodable {
+struct ReceptionAnswer: APIObject {
   let state: String
   /// Why datagrams are ignored for the moment.
   let problem: String?

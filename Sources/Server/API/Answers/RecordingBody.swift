@@ -128,3 +128,22 @@ struct RecordingBody: Decodable {
     }
   }
 }
+
+/// The same for the API's description.
+struct RecordingRequest: APIObject {
+  let name: String?
+  let tracks: String?
+  let limits: Limits?
+
+  struct Limits: APIObject {
+    let duration: String?
+    let bytes: String?
+
+    static let notes: [String: FieldNote] = ["duration": "`90m`; 1s to 366d.", "bytes": "`2GB`."]
+  }
+
+  static let notes: [String: FieldNote] = [
+    "name": "Name of the recording and of its download.",
+    "tracks": .words(["all", "audio", "video"], "Which tracks are recorded; also a list of track numbers."),
+  ]
+}

@@ -2,7 +2,7 @@ internal import FMP4
 internal import Ingest
 
 /// The state of the newest recording of a stream or a source.
-struct RecordingStateAnswer: Encodable {
+struct RecordingStateAnswer: APIObject {
   let state: String
   /// Why it failed, or the present problem of a running recording.
   let reason: String?
@@ -10,6 +10,12 @@ struct RecordingStateAnswer: Encodable {
   let seconds: Double
   let bytes: UInt64
   let gaps: [GapAnswer]
+
+  static let notes: [String: FieldNote] = [
+    "state": .words(["idle", "running", "completed", "failed", "cancelled"], "idle: it waits for the first media."),
+    "reason": "Why it failed, or the present problem of a running one.",
+    "seconds": "Of media.",
+  ]
 
   init(_ recorder: Recorder) { self.init(recorder.state, warning: recorder.warning) }
 
@@ -28,7 +34,7 @@ struct RecordingStateAnswer: Encodable {
 }
 
 /// A place where media is missing.
-struct GapAnswer: Encodable {
+struct GapAnswer: APIObject {
   let at: Double
   let seconds: Double
   let reason: String
@@ -37,11 +43,17 @@ struct GapAnswer: Encodable {
 }
 
 /// A page of `/api/v1/recordings`, and what `weir record list --json` prints.
-struct RecordingsAnswer: Encodable {
+struct RecordingsAnswer: APIObject {
   let recordings: [EntryAnswer]
   let next: String?
   let total: Int
   let complete: Bool
+
+  static let notes: [String: FieldNote] = [
+    "next": "The cursor of the next page; null for the last one.",
+    "total": "Of all pages; 10,000 stands for that many or more.",
+    "complete": "False while the folders are being read after a start.",
+  ]
 
   init(_ page: CataloguePage, undoSeconds: Int64? = nil) {
     recordings = page.entries.map { EntryAnswer($0, undoSeconds: undoSeconds) }
@@ -51,7 +63,7 @@ struct RecordingsAnswer: Encodable {
 }
 
 /// A recording of the catalogue.
-struct EntryAnswer: Encodable {
+struct EntryAnswer: APIObject {
   let stream: String
   let file: String
   /// The name that a client gave to it, or null.
@@ -72,6 +84,20 @@ struct EntryAnswer: Encodable {
   let deletedAt: String?
   let restorableUntil: String?
 
+  static let notes: [String: FieldNote] = [
+    "state": .words(RecordingEntry.State.allCases.map(\.rawValue), "Of its file."),
+    "url": "Null while it cannot be played: it is written, or its file was not finished.",
+    "thumbnail": "Null like url.",
+    "startedAt": .time("When its first frame was made."),
+    "codecs": "Of each track (RFC 6381).",
+    "reason": "Why it failed.",
+    "salvaged": "It was finished after its process had ended.",
+    "protected": "It is not deleted, neither by retention nor over the API.",
+    "finishing": "0 to 1 while its file is finished.",
+    "deletedAt": .time("When it was deleted."),
+    "restorableUntil": .time("Until then a deletion can be taken back."),
+  ]
+
   /// `undoSeconds`: seconds for which a deletion can be undone; nil if not known.
   init(_ entry: RecordingEntry, undoSeconds: Int64? = nil) {
     let base = "/recordings/\(entry.stream)/"
@@ -90,7 +116,7 @@ struct EntryAnswer: Encodable {
 }
 
 /// `/api/v1/storage`.
-struct StorageAnswer: Encodable {
+struct StorageAnswer: APIObject {
   let freeBytes: Int64?
   let totalBytes: Int64?
   let recordedBytes: Int64
@@ -98,4 +124,11 @@ struct StorageAnswer: Encodable {
   let keepFreeBytes: Int64
   let undoSeconds: Int64
   let writable: Bool
+
+  static let notes: [String: FieldNote] = [
+    "deletedBytes": "Of recordings that can still be restored.",
+    "keepFreeBytes": "Room that recordings leave to others (--keep-free).",
+    "undoSeconds": "How long a deletion can be taken back.",
+    "writable": "Whether an admin token is configured.",
+  ]
 }

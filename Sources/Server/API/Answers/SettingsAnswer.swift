@@ -1,8 +1,8 @@
 /// Settings, and where each value comes from.
-struct SettingsAnswer: Encodable, Sendable {
+struct SettingsAnswer: APIObject {
   var settings: [Setting]
 
-  struct Setting: Encodable, Sendable {
+  struct Setting: APIObject {
     /// The place in the configuration file: `limits.viewers`.
     let place: String
     /// As text; null for a key or token.
@@ -15,7 +15,7 @@ struct SettingsAnswer: Encodable, Sendable {
 }
 
 /// What a reload changed, by the places of the settings.
-struct ReloadAnswer: Encodable, Sendable {
+struct ReloadAnswer: APIObject {
   let changed: [String]
   let fromNextEpoch: [String]
   let needRestart: [String]

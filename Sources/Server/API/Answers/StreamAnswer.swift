@@ -3,8 +3,8 @@ internal import FMP4
 internal import Ingest
 
 /// `/api/v1/streams`: all streams, and the properties of this server.
-struct ServerAnswer: Encodable {
-  let version = Version.number
+struct ServerAnswer: APIObject {
+  let version: String
   let streams: [StreamAnswer]
   let publishKeyRequired: Bool
   /// Whether an admin token is configured, which changes need.
@@ -13,10 +13,19 @@ struct ServerAnswer: Encodable {
   let rtmpPort: Int?
   let capacity: [String: Int]
   let publicURL: String?
+
+  static let notes: [String: FieldNote] = [
+    "publishKeyRequired": "Whether publishers need a key.",
+    "writable": "Whether an admin token is configured, which changes need.",
+    "records": "Whether streams can be recorded.",
+    "rtmpPort": "For publishers; null without RTMP.",
+    "capacity": "What this machine allows: numbers of streams, connections and descriptors, and bytes of media.",
+    "publicURL": "--public-url",
+  ]
 }
 
 /// `/api/v1/streams/{stream}`.
-struct StreamAnswer: Encodable {
+struct StreamAnswer: APIObject {
   let name: String
   /// As configured.
   let title: String?
@@ -42,8 +51,29 @@ struct StreamAnswer: Encodable {
   let anchor: Anchor?
   let urls: [String: String]
 
+  static let notes: [String: FieldNote] = [
+    "state": .words(
+      StreamPhase.allCases.map(\.rawValue),
+      "starting: nothing can be played yet. reconnecting: the publisher is away, and playlists wait for it."),
+    "protocol": "How it is published.",
+    "startedAt": .time("When its epoch began."),
+    "ageSeconds": "Since then, until its end.",
+    "viewers": "Clients that requested media within three target durations, and open responses without an end.",
+    "bitrate": "Bits a second.",
+    "gopSeconds": "The longest distance of key frames.",
+    "targetDuration": "Of its playlists, in seconds.",
+    "memoryBytes": "Its media in memory.",
+    "warnings": "What is wrong with the publication, and what to do.",
+    "ladder": "Null where nothing is transcoded.",
+    "audio": "The audio that is transcoded to another codec.",
+    "recording": "Its newest recording; null before the first.",
+    "capture": "Camera and microphone, of one of the server's own sources.",
+    "anchor": "A time of the media, and its time of day.",
+    "urls": "Addresses of this server.",
+  ]
+
   /// The transcoding worker and its renditions.
-  struct Ladder: Encodable {
+  struct Ladder: APIObject {
     let worker: String
     let processID: Int?
     let restarts: Int
@@ -54,7 +84,7 @@ struct StreamAnswer: Encodable {
     let renditions: [Rendition]
   }
 
-  struct Rendition: Encodable {
+  struct Rendition: APIObject {
     let name: String
     let width: Int
     let height: Int
@@ -62,7 +92,7 @@ struct StreamAnswer: Encodable {
     let bitrate: Int
   }
 
-  struct Audio: Encodable {
+  struct Audio: APIObject {
     let worker: String
     let processID: Int?
     let restarts: Int
@@ -74,7 +104,7 @@ struct StreamAnswer: Encodable {
   }
 
   /// A media time and its wall-clock time.
-  struct Anchor: Encodable {
+  struct Anchor: APIObject {
     let mediaSeconds: Double
     let wall: String
   }
@@ -127,7 +157,7 @@ extension StreamAnswer.Audio {
 }
 
 /// A track of a stream; members that do not apply to its kind are null.
-struct TrackAnswer: Encodable {
+struct TrackAnswer: APIObject {
   let id: UInt32
   let kind: String
   let codec: String

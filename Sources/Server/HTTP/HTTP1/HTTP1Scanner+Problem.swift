@@ -8,10 +8,9 @@ extension HTTP1Scanner.Fault {
     case .targetTooLong: StandardResponse.targetTooLong
     case .unknownVersion:
       Problem(
-        status: .httpVersionNotSupported, title: "HTTP version not supported",
-        detail: "This server supports HTTP/1.1 and HTTP/1.0, and HTTP/2 over TLS.")
+        .versionNotSupported, "This server supports HTTP/1.1 and HTTP/1.0, and HTTP/2 over TLS.")
     case .unknownMethod: .methodNotAllowed()
-    case .malformed(let what): .badRequest("This is no HTTP request: \(what).")
+    case .malformed(let what): Problem(.malformedRequest, "This is no HTTP request: \(what).")
     }
   }
 }

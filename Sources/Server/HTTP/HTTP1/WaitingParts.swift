@@ -17,8 +17,7 @@ struct WaitingParts {
       guard requests < limit else {
         refuse(
           Problem(
-            status: .tooManyRequests, title: "Too many requests at once",
-            detail: "One connection may have at most \(limit) waiting requests."))
+            .tooManyWaiting, "One connection may have at most \(limit) waiting requests."))
         return
       }
       requests += 1

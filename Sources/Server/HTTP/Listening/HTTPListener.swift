@@ -66,6 +66,15 @@ package final class HTTPListener: Sendable {
   /// Starts to listen. Returns the address, with the chosen port for port 0. Throws system errors: address in use, not permitted,
   /// not available. `tls` is called for each connection; its context negotiates the HTTP version with the client.
   package func start(_ place: ListenEndpoint, tls: TLSContextSource? = nil) async throws -> SocketAddress {
+    try await start(place, tls.map { .tls($0) } ?? .plain)
+  }
+
+  /// Listens on the control socket. Connections of other users than the server's own and root are closed.
+  package func start(_ control: ControlSocket) async throws {
+    _ = try await start(.socket(control.descriptor), .control)
+  }
+
+  private func start(_ place: ListenEndpoint, _ kind: ConnectionKind) async throws -> SocketAddress {
     let services = services
     let loops = loops
     let bootstrap = ServerBootstrap(group: group)
@@ -81,7 +90,7 @@ package final class HTTPListener: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let door = channel.parent?.localAddress
-          try Self.configure(channel, door: door, services: services, loops: loops, tls: tls)
+          try Self.configure(channel, kind, door: door, services: services, loops: loops)
         }
       }
     let channel = try await bootstrap.listen(at: place)
@@ -158,19 +167,23 @@ package final class HTTPListener: Sendable {
   }
 
   private static func configure(
-    _ channel: any Channel, door: SocketAddress?, services: HTTPServices,
-    loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>],
-    tls: TLSContextSource?
+    _ channel: any Channel, _ kind: ConnectionKind, door: SocketAddress?, services: HTTPServices,
+    loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>]
   ) throws {
+    if kind.isControl {
+      let isAllowed = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+        of: NIOBSDSocket.Handle.self, ControlSocket.allows)
+      guard isAllowed == true else { throw ChannelError.ioOnClosedChannel }
+    }
     guard let loop = loops[ObjectIdentifier(channel.eventLoop)] else {
       throw ChannelError.inappropriateOperationForState
     }
-    guard let peer = HTTPPeer(of: channel, isTLS: tls != nil, door: door, services: services, loop: loop.value) else {
+    guard let peer = HTTPPeer(of: channel, kind: kind, door: door, services: services, loop: loop.value) else {
       throw ChannelError.ioOnClosedChannel
     }
     let pipelines = HTTPPipelines(services: services, loop: loop.value, peer: peer)
     let operations = channel.pipeline.syncOperations
-    if let tls {
+    if case .tls(let tls) = kind {
       try operations.addHandler(NIOSSLServerHandler(context: tls()))
       try operations.addHandler(TLSNegotiation(pipelines))
     } else {

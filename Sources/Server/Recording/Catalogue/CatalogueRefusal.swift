@@ -5,8 +5,10 @@ enum CatalogueRefusal: Error, Sendable, Hashable {
   case running
   /// It is protected.
   case protected
-  /// The request makes no sense in its present state, as the text explains.
-  case conflict(String)
+  /// It is to be restored, and is not deleted.
+  case notDeleted
+  /// Its file is not an ordinary movie yet.
+  case unfinished
   /// The disk failed: what failed, with which file, why.
   case disk(String)
 }

@@ -33,7 +33,7 @@ extension RecordingCatalogue {
     _ key: RecordingKey, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
     change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
-      guard entry.deletedAt != nil else { throw .conflict("It is not deleted.") }
+      guard entry.deletedAt != nil else { throw .notDeleted }
       let (folder, deleted) = try self.folders(of: key.stream)
       try Self.onDisk { () throws(RecordingError) in
         try deleted.move(entry.isPlayable ? key.name.finished : key.name.unfinished, to: folder)
@@ -51,9 +51,7 @@ extension RecordingCatalogue {
     change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
       guard entry.deletedAt == nil else { throw .notFound }
       guard entry.state != .running else { throw .running }
-      guard entry.isPlayable else {
-        throw .conflict("It is not finished yet; the server finishes it at its next start.")
-      }
+      guard entry.isPlayable else { throw .unfinished }
       guard entry.isProtected != isProtected else { return }
       let (folder, _) = try self.folders(of: key.stream)
       try Self.onDisk { () throws(RecordingError) in try folder.setReadOnly(isProtected, key.name.finished) }

@@ -1,0 +1,163 @@
+internal import HTTP
+internal import NIOHTTP1
+
+/// The causes that the routes know.
+extension ProblemKind {
+  // MARK: Addresses and access
+
+  static let noSuchAddress = ProblemKind("no-such-address", .notFound, "Not found", "The API has no such address.")
+  static let readOnly = ProblemKind(
+    "read-only", .forbidden, "Read-only", "The server was started without an admin token.")
+  static let otherOrigin = ProblemKind(
+    "other-origin", .forbidden, "Another origin", "The request comes from a page of another origin.")
+  static let tokenMissing = ProblemKind(
+    "token-missing", .unauthorized, "Not authorized", "The request has no admin token.")
+  static let tokenWrong = ProblemKind("token-wrong", .unauthorized, "Not authorized", "The admin token is wrong.")
+  static let tooManyWrongTokens = ProblemKind(
+    "too-many-wrong-tokens", .tooManyRequests, "Too many wrong tokens",
+    "The address has sent too many wrong admin tokens.")
+  static let malformedQuery = ProblemKind(
+    "malformed-query", .badRequest, "Bad request", "A value of the query cannot be used.")
+  static let malformedBody = ProblemKind("malformed-body", .badRequest, "Bad request", "The body cannot be used.")
+
+  static let unusableValue = ProblemKind(
+    "unusable-value", .unprocessableEntity, "Unusable value", "A value of the body cannot be used.")
+  static let scopeTooSmall = ProblemKind(
+    "scope-too-small", .forbidden, "Not allowed", "The token is valid, but its scope does not include this.")
+
+  // MARK: Keys, settings and events
+
+  static let keyExists = ProblemKind(
+    "key-exists", .conflict, "Not now", "A key of that name exists, or there are as many keys as there may be.")
+  static let noSuchKey = ProblemKind("no-such-key", .notFound, "Not found", "There is no key of that name.")
+  static let needsState = ProblemKind(
+    "needs-state", .conflict, "Needs a state folder", "The server keeps no state (--state), so it would be forgotten.")
+  static let settingsFixed = ProblemKind(
+    "settings-fixed", .notFound, "Not found", "The settings of this server cannot be read again.")
+  static let settingsRefused = ProblemKind(
+    "settings-refused", .unprocessableEntity, "Settings refused", "The settings have a mistake; the old ones go on.")
+  static let tooManyEventStreams = ProblemKind(
+    "too-many-event-streams", .tooManyRequests, "Too many", "As many streams of events are open as may be.")
+
+  // MARK: Publishing by HTTP
+
+  static let publishKeyWrong = ProblemKind(
+    "publish-key-wrong", .unauthorized, "Not authorized", "The publish key is missing or wrong.")
+  static let accessUnanswered = ProblemKind(
+    "access-unanswered", .serviceUnavailable, "No answer", "The server that decides about publishers does not answer.")
+  static let addressNotAllowed = ProblemKind(
+    "address-not-allowed", .forbidden, "Not allowed", "The stream takes publishers from other addresses only.")
+  static let streamBusy = ProblemKind("stream-busy", .conflict, "Busy", "Another publisher has the name.")
+  static let tooManyPublications = ProblemKind(
+    "too-many-publications", .tooManyRequests, "Too many publications",
+    "The stream or the address has more publications or names than it may have.")
+  static let tooManyUploads = ProblemKind(
+    "too-many-uploads", .tooManyRequests, "Too many requests", "Too many requests of the address wait to publish.")
+  static let noRoom = ProblemKind(
+    "no-room", .serviceUnavailable, "No room", "The server has no room for another stream, or shuts down.")
+  static let notMPEGTS = ProblemKind(
+    "not-mpeg-ts", .unsupportedMediaType, "Not MPEG-TS", "The body is of another type than MPEG transport streams.")
+  static let unusableMedia = ProblemKind(
+    "unusable-media", .unprocessableEntity, "Unusable media", "The media cannot be published.")
+  static let publicationEnded = ProblemKind("publication-ended", .conflict, "Ended", "The server ended the publication.")
+
+  // MARK: Streams
+
+  static let invalidStreamName = ProblemKind(
+    "invalid-stream-name", .notFound, "Not found", "No stream can have that name.")
+  static let noSuchStream = ProblemKind("no-such-stream", .notFound, "Not found", "No stream has that name now.")
+  static let streamEnded = ProblemKind("stream-ended", .notFound, "Not found", "The stream has ended.")
+  static let epochEnded = ProblemKind(
+    "epoch-ended", .notFound, "Not found", "This part of the stream has ended and is no longer available.")
+  static let noVideo = ProblemKind("no-video", .notFound, "Not found", "The stream has no video.")
+  static let playlistTooFarAhead = ProblemKind(
+    "playlist-too-far-ahead", .badRequest, "Bad request", "The playlist is requested for a segment that is not next.")
+  static let rangeNotSatisfiable = ProblemKind(
+    "range-not-satisfiable", .rangeNotSatisfiable, "Range not satisfiable",
+    "The range begins behind the existing bytes.")
+  static let tooManyViewers = ProblemKind(
+    "too-many-viewers", .serviceUnavailable, "Full", "The server has as many viewers as it may have (--max-viewers).")
+
+  static let noSuchSession = ProblemKind("no-such-session", .notFound, "Not found", "No session has that id now.")
+
+  // MARK: Thumbnails
+
+  static let noKeyFrameYet = ProblemKind(
+    "no-key-frame-yet", .serviceUnavailable, "Not yet", "The stream or source has no key frame yet.")
+  static let thumbnailsBusy = ProblemKind(
+    "thumbnails-busy", .serviceUnavailable, "Busy", "Other thumbnails are being made.")
+  static let noThumbnail = ProblemKind(
+    "thumbnail-failed", .internalServerError, "No thumbnail", "The key frame cannot be decoded.")
+
+  // MARK: Recordings
+
+  static let noSuchRecording = ProblemKind(
+    "no-such-recording", .notFound, "Not found", "There is no such recording, or no such part of it.")
+  static let noStorage = ProblemKind("no-storage", .notFound, "Not found", "The server records nothing.")
+  static let recordsNothing = ProblemKind(
+    "records-nothing", .conflict, "Not now", "The server records nothing (--record).")
+  static let recordingRuns = ProblemKind("recording-runs", .conflict, "Not now", "The recording is being written.")
+  static let recordingProtected = ProblemKind(
+    "recording-protected", .conflict, "Not now", "The recording is protected.")
+  static let recordingNotDeleted = ProblemKind(
+    "recording-not-deleted", .conflict, "Not now", "Only a deleted recording can be restored.")
+  static let recordingUnfinished = ProblemKind(
+    "recording-unfinished", .conflict, "Not now", "The server finishes the recording at its next start.")
+  static let diskFailed = ProblemKind("disk-failed", .internalServerError, "Disk", "The disk refused the change.")
+  static let notLive = ProblemKind("not-live", .notFound, "Not found", "No live stream has that name.")
+  static let alreadyRecording = ProblemKind(
+    "already-recording", .conflict, "Not now", "The stream is being recorded already.")
+  static let notRecording = ProblemKind("not-recording", .conflict, "Not now", "The stream is not being recorded.")
+  static let neverRecorded = ProblemKind("never-recorded", .conflict, "Not now", "The stream is never recorded.")
+  static let noSuchTrack = ProblemKind(
+    "no-such-track", .conflict, "Not now", "The stream does not have the chosen tracks now.")
+  static let recordingsClosing = ProblemKind(
+    "recordings-closing", .conflict, "Not now", "Earlier recordings of the stream are still being written.")
+
+  // MARK: Clips
+
+  static let clipTooLong = ProblemKind(
+    "clip-too-long", .badRequest, "Bad request", "The clip is longer than the limit.")
+  static let clipWithoutClock = ProblemKind(
+    "clip-without-clock", .badRequest, "Bad request", "The recording has no time of day to find the place by.")
+  static let clipEmpty = ProblemKind("clip-empty", .badRequest, "Bad request", "The clip ends before it begins.")
+  static let clipOutside = ProblemKind(
+    "clip-outside", .notFound, "Not found", "The recording has no media in that range.")
+  static let clipsBusy = ProblemKind(
+    "clips-busy", .serviceUnavailable, "Full", "Other long clips are being made or sent.")
+
+  // MARK: Own sources
+
+  static let noSuchSource = ProblemKind("no-such-source", .notFound, "Not found", "No own source has that name.")
+  static let sourceStopping = ProblemKind("source-stopping", .conflict, "Not now", "The source is being stopped.")
+  static let sourceEnded = ProblemKind(
+    "source-ended", .conflict, "Not now", "The source is not running, or ended before anything was recorded.")
+  static let sourceNotAdmitted = ProblemKind(
+    "source-not-admitted", .conflict, "Not now", "The source cannot be published, like a publisher that is refused.")
+  static let noCapture = ProblemKind(
+    "no-capture", .notFound, "Not found", "The stream does not come from a camera or microphone of the server.")
+  static let noDevice = ProblemKind("no-device", .conflict, "Not now", "The capture has no camera or no microphone.")
+  static let badControl = ProblemKind(
+    "bad-control", .conflict, "Not now", "The camera has no such control, or not that value.")
+  static let optionFixed = ProblemKind(
+    "option-fixed", .badRequest, "Bad request", "The option cannot be changed while the stream is live.")
+  static let cameraEncodes = ProblemKind(
+    "camera-encodes", .badRequest, "Bad request", "The camera encodes by itself; encoder options have no effect on it.")
+  static let noKeyFrames = ProblemKind(
+    "no-key-frames", .conflict, "Not now", "The camera makes no key frames on request.")
+
+  /// Every cause that a response can have.
+  static let all: [ProblemKind] =
+    ofHTTP + [
+      unusableValue, scopeTooSmall, keyExists, noSuchKey, needsState, settingsFixed, settingsRefused,
+      tooManyEventStreams, publishKeyWrong, accessUnanswered, addressNotAllowed, streamBusy, tooManyPublications,
+      tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, noSuchAddress, readOnly, otherOrigin, tokenMissing, tokenWrong, tooManyWrongTokens, malformedQuery, malformedBody,
+      invalidStreamName, noSuchStream, streamEnded, epochEnded, noVideo, playlistTooFarAhead, rangeNotSatisfiable,
+      tooManyViewers, noSuchSession, noKeyFrameYet, thumbnailsBusy, noThumbnail, noSuchRecording, noStorage,
+      recordsNothing,
+      recordingRuns, recordingProtected, recordingNotDeleted, recordingUnfinished, diskFailed, notLive,
+      alreadyRecording, notRecording, neverRecorded, recordingsClosing, noSuchTrack, clipTooLong, clipWithoutClock, clipEmpty,
+      clipOutside, clipsBusy, noSuchSource, sourceStopping, sourceEnded, sourceNotAdmitted, noCapture, noDevice,
+      badControl, optionFixed, cameraEncodes, noKeyFrames,
+    ]
+}

@@ -1,0 +1,30 @@
+internal import ArgumentParser
+internal import Basics
+internal import NIOCore
+internal import NIOHTTP1
+
+/// The options of all commands to the running server.
+struct ControlOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Unix socket of the server (default /run/weir/weir.sock or $XDG_RUNTIME_DIR/weir.sock; WEIR_CONTROL).",
+      valueName: "path")) var control: String?
+  @Flag(help: "Print what the API answers, as JSON.") var json = false
+
+  private func client() throws -> ControlClient {
+    let environment = Arguments.environment()
+    return try ControlClient(control ?? environment["WEIR_CONTROL"], environment: environment)
+  }
+
+  /// Sends a request and prints its answer: as JSON, or as `text` makes it.
+  func run<Answer: APIObject>(
+    _ target: String, _ method: HTTPMethod = .GET, for type: Answer.Type = Answer.self, text: (Answer) -> String
+  ) async throws {
+    let client = try client()
+    if json {
+      print(String(buffer: try await client.send(target, method)))
+    } else {
+      print(text(try await client.ask(target, method, for: type)), terminator: "")
+    }
+  }
+}

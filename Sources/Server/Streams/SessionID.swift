@@ -1,0 +1,46 @@
+internal import FMP4
+internal import Ingest
+internal import Synchronization
+
+/// The id of a session of a publisher or a viewer, unique beyond the process: a letter for the kind, a random number of the
+/// process, and a count.
+struct SessionID: Sendable, Hashable, CustomStringConvertible {
+  enum Kind: String, Sendable {
+    case publisher, viewer
+  }
+
+  let kind: Kind
+  private let number: Int
+
+  private static let process = String(UInt32.random(in: 0...UInt32.max), radix: 36)
+  private static let count = Atomic(0)
+
+  /// A new one.
+  init(_ kind: Kind) {
+    (self.kind, number) = (kind, Self.count.wrappingAdd(1, ordering: .relaxed).newValue)
+  }
+
+  var description: String { "\(kind.rawValue.prefix(1))-\(Self.process)-\(number)" }
+}
+
+/// A session of a publisher.
+struct PublisherSession: Sendable {
+  var id: SessionID
+  var stream: StreamName
+  var protocolName: String
+  /// Address and port.
+  var remoteAddress: String
+  /// As the publisher states it; possibly empty.
+  var software: String
+  var since: WallTime
+  /// Of coded media.
+  var bytes: Int
+}
+
+/// The open response without an end of a viewer.
+struct ViewerSession: Sendable {
+  var id: SessionID
+  var stream: StreamName
+  var host: NetworkAddress?
+  var since: MonotonicTime
+}

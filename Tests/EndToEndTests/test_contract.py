@@ -1,0 +1,90 @@
+"""The API under calls that schemathesis makes up from its own description: no 500, no answer that the description does not
+declare. A minute of `make test`; WEIR_CONTRACT=20000 asks for as many calls (`make contract`)."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from harness import http, tools
+
+TOKEN = "a-token-of-the-contract"
+#: Calls in all; a short run is bounded by time.
+CALLS = int(os.environ.get("WEIR_CONTRACT", "0"))
+SHORT_SECONDS = 25
+CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance," \
+         "allow_header_conformance"
+
+#: A 503 is no fault where the description declares it with its code, which the schema of the response checks.
+CONFIGURATION = """
+[checks]
+not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
+"""
+
+#: Names that exist stand beside those that are made up: otherwise nearly all answers are 404.
+HOOKS = """
+import os, random
+import schemathesis
+
+NAMES = {"stream": ["loop", "demo"], "source": ["loop", "demo"], "file": os.environ["CONTRACT_FILES"].split()}
+
+@schemathesis.hook
+def map_path_parameters(context, path_parameters):
+    for name in path_parameters or {}:
+        known = NAMES.get(name)
+        if known and hash(str(path_parameters[name])) % 2:
+            path_parameters[name] = known[hash(str(path_parameters[name])) // 2 % len(known)]
+    return path_parameters
+"""
+
+
+@pytest.fixture
+def weir(start, tmp_path):
+    clip = tmp_path / "clip.mp4"
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x90:rate=15", "-f", "lavfi", "-i",
+              "sine=frequency=440:sample_rate=48000", "-t", "4", "-c:v", "libx264", "-preset", "ultrafast", "-g", "15",
+              "-pix_fmt", "yuv420p", "-c:a", "aac", clip)
+    weir = start("--source", f"loop=file:{clip}", "--test-pattern", "demo", "--admin-token", TOKEN, "--record-mode", "manual")
+    weir.wait_state("loop", "live")
+    weir.files = [record(weir) for _ in range(3)]
+    return weir
+
+
+def record(weir) -> str:
+    """A finished recording; its file."""
+    def act(word: str):
+        weir.get(f"/api/v1/streams/loop/recording/{word}", method="POST", headers={"Authorization": f"Bearer {TOKEN}"}).good()
+
+    act("start")
+    weir.wait(lambda: weir.stream("loop")["recording"]["seconds"] > 1.2, 10, "some recorded media")
+    act("stop")
+    return weir.wait(lambda: weir.stream("loop")["recording"]["file"], 5, "a recording").removeprefix("loop/")
+
+
+def test_no_call_breaks_the_contract(weir, tmp_path):
+    (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
+    (tmp_path / "contract_hooks.py").write_text(HOOKS)
+    operations = sum(len(all) for all in weir.json("/api/v1/openapi.json")["paths"].values())
+    calls, round, began = 0, 0, time.monotonic()
+    while calls < max(CALLS, 1):
+        round += 1
+        line = [pathlib.Path(sys.executable).parent / "schemathesis", "--config-file", tmp_path / "schemathesis.toml", "run",
+                f"{weir.web}/api/v1/openapi.json", "-H", f"Authorization: Bearer {TOKEN}", "--checks", CHECKS, "--seed", round,
+                "--phases", "examples,coverage,fuzzing", "--continue-on-failure", "--warnings", "off", "--request-timeout", "30",
+                "--report", "ndjson", "--report-ndjson-path", tmp_path / "events.ndjson"]
+        line += ["--max-examples", max(50, min(1000, CALLS // operations))] if CALLS else ["--max-time", SHORT_SECONDS]
+        done = subprocess.run(
+            [str(part) for part in line], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            env={**os.environ, "SCHEMATHESIS_HOOKS": "contract_hooks", "PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": "0",
+                 "CONTRACT_FILES": " ".join(weir.files), "NO_COLOR": "1"})
+        assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-2000:]
+        found = re.search(r"(\d[\d,]*) generated", done.stdout)
+        assert found, done.stdout[-3000:]
+        calls += int(found[1].replace(",", ""))
+    print(f"{calls} calls of {operations} operations in {time.monotonic() - began:.0f} s")
+    assert weir.get("/healthz").status == 200

@@ -1,0 +1,239 @@
+"""Commands to the running server over its Unix socket: who may, what they print, and what happens where no server is."""
+
+import json
+import os
+import pathlib
+import pty
+import shutil
+import socket
+import stat
+import subprocess
+import tempfile
+
+import pytest
+
+from harness import http, publishers, tools
+from harness.weir import clean_environment
+from test_command import command, refused
+
+CONFIGURATION = 78
+
+
+@pytest.fixture(scope="module")
+def weir(start_shared):
+    """A test pattern on the air, recorded on request. There is no admin token: the socket needs none."""
+    # Below folders that other users may enter.
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-run-"))
+    folder.chmod(0o755)
+    path = folder / "weir.sock"
+    weir = start_shared("--test-pattern", "demo", "--record-mode", "manual", "--control", path)
+    weir.socket = path
+    weir.wait_state("demo", "live")
+    yield weir
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def published(weir, film):
+    """A stream of a publisher outside of the server."""
+    publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/cam")
+    weir.wait_state("cam", "live")
+    yield weir
+    publisher.kill()
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    film = tmp_path_factory.mktemp("film") / "film.mp4"
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
+              "sine=frequency=440:sample_rate=48000", "-t", "120", "-c:v", "libx264", "-preset", "ultrafast", "-g", "30",
+              "-pix_fmt", "yuv420p", "-c:a", "aac", film)
+    return film
+
+
+def ask(weir, *arguments, code: int = 0, **options) -> str:
+    got, out, err = command(*arguments, "--control", weir.socket, **options)
+    assert got == code, f"exit {got}\n{out}\n{err}"
+    return out if code == 0 else err
+
+
+def answer(weir, *arguments):
+    return json.loads(ask(weir, *arguments, "--json"))
+
+
+def on_terminal(*arguments) -> str:
+    """What a command prints on a terminal."""
+    main, other = pty.openpty()
+    process = subprocess.Popen([tools.weir_binary(), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=other,
+                               stderr=other, env=clean_environment())
+    os.close(other)
+    text = b""
+    while True:
+        try:
+            more = os.read(main, 65536)
+        except OSError:
+            break
+        if not more:
+            break
+        text += more
+    os.close(main)
+    assert process.wait(10) == 0, text
+    return text.decode()
+
+
+def test_only_its_user_may_use_the_socket(weir):
+    status = os.stat(weir.socket)
+    assert stat.S_ISSOCK(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o600
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    os.chmod(weir.socket, 0o666)
+    try:
+        # The mode alone would let it in now; the uid does not.
+        connection = f"""
+import os, socket
+os.setgid(65534); os.setuid(65534)
+s = socket.socket(socket.AF_UNIX); s.connect({str(weir.socket)!r}); s.settimeout(5)
+try:
+    s.sendall(b"GET /api/v1/streams HTTP/1.1\\r\\nHost: weir\\r\\n\\r\\n")
+    print(len(s.recv(100)))
+except (BrokenPipeError, ConnectionResetError):
+    print(0)
+"""
+        done = tools.run("python3", "-c", connection)
+        assert done.stdout.strip() == "0", done
+    finally:
+        os.chmod(weir.socket, 0o600)
+
+
+def test_the_api_over_the_socket_has_admin_rights(weir):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(weir.socket))
+    connection.sendall(b"GET /api/v1/admin HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n")
+    text = b""
+    while more := connection.recv(65536):
+        text += more
+    assert text.startswith(b"HTTP/1.1 200") and text.endswith(b'{"admin":true}')
+    # The same request over the network is refused.
+    refusal = weir.get("/api/v1/admin")
+    assert refusal.status == 403 and refusal.json["code"] == "read-only"
+
+
+def test_streams(weir):
+    assert answer(weir, "streams")["streams"][0]["name"] == "demo"
+    assert answer(weir, "streams", "demo")["name"] == answer(weir, "streams", "show", "demo")["name"] == "demo"
+    row = ask(weir, "streams").splitlines()[0].split("\t")
+    assert row[:3] == ["demo", "live", "test"] and "\x1b" not in ask(weir, "streams")
+    assert "state      live" in ask(weir, "streams", "demo")
+    assert "no stream" in ask(weir, "streams", "nothing", code=1)
+
+
+def test_a_terminal_gets_a_table(weir):
+    text = on_terminal("streams", "--control", weir.socket)
+    head, first = text.splitlines()[:2]
+    assert head.startswith("\x1b[1mNAME ") and first.split()[:2] == ["demo", "live"]
+
+
+def test_a_variable_names_the_socket(weir):
+    code, out, _ = command("streams", environment={"WEIR_CONTROL": str(weir.socket)})
+    assert code == 0 and out.startswith("demo\t")
+
+
+def test_recordings_are_started_and_deleted(published):
+    weir = published
+    assert ask(weir, "recordings", "start", "cam").startswith(("running", "idle"))
+    weir.wait(lambda: weir.stream("cam")["recording"]["seconds"] > 1, 10, "a second of a recording")
+    done = ask(weir, "recordings", "stop", "cam")
+    assert done.startswith("completed cam/")
+    name = done.split()[1]
+    weir.wait(lambda: name.removeprefix("cam/") in ask(weir, "recordings", "--stream", "cam"), 5, "a listed recording")
+    assert "can be restored until" in ask(weir, "recordings", "delete", name)
+    assert answer(weir, "recordings", "--state", "deleted")["total"] == 1
+    assert ask(weir, "recordings", "restore", name).strip() == f"{name}: completed"
+    assert "no such recording" in ask(weir, "recordings", "delete", "cam/20200101T000000Z.mp4", code=1)
+
+
+def test_a_session_is_ended_and_its_stream_waits(published):
+    weir = published
+    sessions = answer(weir, "sessions", "--stream", "cam")["sessions"]
+    assert [(s["kind"], s["protocol"], s["stream"]) for s in sessions] == [("publisher", "RTMP", "cam")]
+    session = sessions[0]
+    assert session["bytes"] > 0 and session["address"].startswith("127.0.0.1") and session["software"]
+    assert session["id"] in ask(weir, "sessions", "end", session["id"])
+    weir.wait_state("cam", "reconnecting", seconds=5)
+    assert "no such session" in ask(weir, "sessions", "end", session["id"], code=1)
+    weir.wait_log("an administrator ended the session")
+    assert weir.stream("demo")["state"] == "live"
+
+
+def test_the_response_of_a_viewer_is_ended(weir):
+    connection = socket.create_connection(weir.web.removeprefix("http://").split(":"))
+    connection.sendall(b"GET /live/demo/stream.mp4 HTTP/1.1\r\nHost: weir\r\n\r\n")
+    assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    viewer = weir.wait(
+        lambda: next((s for s in answer(weir, "sessions")["sessions"] if s["kind"] == "viewer"), None), 5, "a viewer")
+    assert viewer["stream"] == "demo" and answer(weir, "sessions")["viewers"]["demo"] >= 1
+    ask(weir, "sessions", "end", viewer["id"])
+    connection.settimeout(5)
+    last = b""
+    # It ends as a complete body does.
+    while not last.endswith(b"0\r\n\r\n"):
+        more = connection.recv(1 << 20)
+        assert more, "closed in the middle of the body"
+        last = (last + more)[-5:]
+
+
+def test_a_stream_is_ended(weir, film):
+    publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/brief")
+    weir.wait_state("brief", "live")
+    assert ask(weir, "streams", "stop", "brief") == "brief: ended\n"
+    assert http.fetch(f"{weir.web}/live/brief/index.m3u8").status in (200, 404)
+    publisher.outcome()
+    assert weir.stream("brief")["state"] == "ended"
+
+
+# Where no server is
+
+
+def test_without_a_server_the_error_names_the_path(tmp_path):
+    line = refused(1, "streams", "--control", tmp_path / "none.sock")
+    assert f"{tmp_path}/none.sock: No such file or directory" in line and "--control" in line
+    line = refused(1, "sessions", environment={"XDG_RUNTIME_DIR": str(tmp_path), "RUNTIME_DIRECTORY": str(tmp_path / "x")})
+    assert f"{tmp_path}/weir.sock" in line and f"{tmp_path}/x/weir.sock" in line
+
+
+def test_a_server_uses_the_folder_of_the_session(start, tmp_path):
+    environment = {"XDG_RUNTIME_DIR": str(tmp_path), "RUNTIME_DIRECTORY": "/nonexistent"}
+    weir = start("--test-pattern", "demo", environment=environment)
+    weir.wait_state("demo", "live")
+    assert command("streams", environment=environment)[1].startswith("demo\t")
+    # Another one leaves the socket alone, and runs without.
+    other = start("--no-record", environment=environment)
+    other.wait_log("another weir listens there")
+    assert command("streams", environment=environment)[1].startswith("demo\t")
+    weir.stop()
+    assert not (tmp_path / "weir.sock").exists()
+
+
+def test_a_stale_socket_is_replaced_and_a_live_one_is_not(start, tmp_path):
+    path = tmp_path / "weir.sock"
+    weir = start("--no-record", "--control", path)
+    line = refused(CONFIGURATION, "serve", "--http", "127.0.0.1:0", "--rtmp", "127.0.0.1:0", "--no-record", "--control", path)
+    assert "another weir listens there" in line
+    weir.kill()
+    assert path.exists()
+    again = start("--no-record", "--control", path)
+    assert command("streams", "--json", "--control", path)[0] == 0
+    again.stop()
+    assert not path.exists()
+
+
+def test_a_file_at_the_path_is_left_alone(tmp_path):
+    path = tmp_path / "precious"
+    path.write_text("x")
+    line = refused(CONFIGURATION, "serve", "--http", "127.0.0.1:0", "--rtmp", "127.0.0.1:0", "--no-record", "--control", path)
+    assert "not a socket" in line and path.read_text() == "x"
+
+
+def test_it_can_be_switched_off(start, tmp_path):
+    start("--no-record", "--control", "off", environment={"XDG_RUNTIME_DIR": str(tmp_path)})
+    assert list(tmp_path.glob("*.sock")) == []
