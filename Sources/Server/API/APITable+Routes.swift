@@ -1,7 +1,7 @@
 internal import Basics
 internal import HTTP
 
-/// The routes, sorted by their addresses.
+/// The routes, by what they are about.
 extension APITable {
   static let general = [
     APIRoute(.get, "/api/v1", "this list", gives: .json(IndexAnswer.self)) { _, _ in .now(.json(APITable.index)) },
@@ -13,6 +13,27 @@ extension APITable {
     ) { $0.sources.devices($1) },
     APIRoute(.get, "/api/v1/openapi.json", "the description of the API (OpenAPI 3.1)", gives: .document) { _, _ in
       .now(OpenAPIDocument.response)
+    },
+    APIRoute(
+      .get, "/api/v1/refusals", "publications that were refused lately, and why", gives: .json(RefusalsAnswer.self),
+      query: [APIParameter("stream", .text, "Only those of this name. Without the admin token it may be required.")],
+      problems: [.readOnly, .otherOrigin, .tokenMissing, .tokenWrong, .tooManyWrongTokens]
+    ) { $0.refusals.list($1) },
+    APIRoute(
+      .get, "/api/v1/sessions", .read, "publishers and viewers that are connected", gives: .json(SessionsAnswer.self),
+      query: [APIParameter("stream", .text, "Only those of this stream.")]
+    ) { $0.sessions.list($1) },
+    APIRoute(
+      .get, "/api/v1/sessions/{session}", .read, "one of them", gives: .json(SessionAnswer.self),
+      problems: [.noSuchSession]
+    ) { $0.sessions.one($1) },
+    APIRoute(
+      .delete, "/api/v1/sessions/{session}", .operate,
+      "disconnects it: a publisher may return, and its stream waits for it",
+      gives: .json(SessionAnswer.self), problems: [.noSuchSession]
+    ) { $0.sessions.end($1) },
+    APIRoute(.get, "/api/v1/version", "the release", gives: .json(VersionAnswer.self)) { _, _ in
+      .now(.json(VersionAnswer(version: Version.number)))
     },
   ]
 
@@ -68,6 +89,10 @@ extension APITable {
 
   static let recordings = [
     APIRoute(
+      .get, "/api/v1/storage", "room on the disk of recordings", gives: .json(StorageAnswer.self),
+      problems: [.noStorage, .diskNotResponding]
+    ) { $0.recordingAPI.storage(on: $1.eventLoop) },
+    APIRoute(
       .get, "/api/v1/recordings", "a page of recordings, newest first", gives: .json(RecordingsAnswer.self),
       query: [
         APIParameter("stream", .text, "Only this stream's."),
@@ -113,27 +138,9 @@ extension APITable {
       .post, "/api/v1/recordings/{stream}/{file}/unprotect", .operate, "it may be deleted again",
       gives: .json(EntryAnswer.self), problems: ofRecordings + [.recordingRuns, .recordingUnfinished, .diskFailed]
     ) { $0.recordingAPI.change($1, .unprotect) },
-    APIRoute(
-      .get, "/api/v1/refusals", "publications that were refused lately, and why", gives: .json(RefusalsAnswer.self),
-      query: [APIParameter("stream", .text, "Only those of this name. Without the admin token it may be required.")],
-      problems: [.readOnly, .otherOrigin, .tokenMissing, .tokenWrong, .tooManyWrongTokens]
-    ) { $0.refusals.list($1) },
   ]
 
   static let sources = [
-    APIRoute(
-      .get, "/api/v1/sessions", .read, "publishers and viewers that are connected", gives: .json(SessionsAnswer.self),
-      query: [APIParameter("stream", .text, "Only those of this stream.")]
-    ) { $0.sessions.list($1) },
-    APIRoute(
-      .get, "/api/v1/sessions/{session}", .read, "one of them", gives: .json(SessionAnswer.self),
-      problems: [.noSuchSession]
-    ) { $0.sessions.one($1) },
-    APIRoute(
-      .delete, "/api/v1/sessions/{session}", .operate,
-      "disconnects it: a publisher may return, and its stream waits for it",
-      gives: .json(SessionAnswer.self), problems: [.noSuchSession]
-    ) { $0.sessions.end($1) },
     APIRoute(.get, "/api/v1/sources", .read, "this server's own sources", gives: .json(SourcesAnswer.self)) {
       $0.sources.list($1)
     },
@@ -162,10 +169,6 @@ extension APITable {
       .post, "/api/v1/sources/{source}/start|preview|stop", .operate, "puts it on the air, takes it off, ends it",
       gives: .state(SourceAnswer.self), problems: [.noSuchSource, .sourceNotAdmitted]
     ) { $0.sources.act($1) },
-    APIRoute(
-      .get, "/api/v1/storage", "room on the disk of recordings", gives: .json(StorageAnswer.self),
-      problems: [.noStorage, .diskNotResponding]
-    ) { $0.recordingAPI.storage(on: $1.eventLoop) },
   ]
 
   static let streams = [
@@ -199,9 +202,6 @@ extension APITable {
       .post, "/api/v1/streams/{stream}/recording/stop|cancel", .operate, "ends the stream's recording",
       gives: .state(RecordingStateAnswer.self), problems: ofRecording
     ) { $0.recordingAPI.end($1) },
-    APIRoute(.get, "/api/v1/version", "the release", gives: .json(VersionAnswer.self)) { _, _ in
-      .now(.json(VersionAnswer(version: Version.number)))
-    },
   ]
 
   private static let ofRecording: [ProblemKind] = [

@@ -4,7 +4,9 @@ internal import HTTP
 /// All routes of the API in one list. From it follow the list at `/api/v1`, 404, 405, Allow, the check of the admin token, and
 /// docs/http.md.
 enum APITable {
-  static let routes = general + control + recordings + sources + streams
+  /// By address: routes of one address stand together.
+  static let routes = (general + control + recordings + sources + streams)
+    .sorted { ($0.pattern, $0.method.rawValue) < ($1.pattern, $1.method.rawValue) }
 
   private static let addresses: [APIAddress] = {
     var addresses: [APIAddress] = []

@@ -86,7 +86,7 @@ struct SessionAnswer: APIObject {
   init(_ session: PublisherSession) {
     (id, kind) = (session.id.description, session.id.kind.rawValue)
     (stream, `protocol`) = (session.stream.description, session.protocolName)
-    address = session.remoteAddress.isEmpty ? nil : session.remoteAddress
+    address = session.remoteAddress
     software = session.software.isEmpty ? nil : session.software
     (since, bytes) = (JSONText.time(session.since), session.bytes)
   }

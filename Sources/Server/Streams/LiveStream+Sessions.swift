@@ -10,7 +10,8 @@ extension LiveStream {
     state.withLock { state in
       state.publisher.holder.map { holder in
         PublisherSession(
-          id: holder.id, stream: name, protocolName: state.publisher.lastProtocol, remoteAddress: holder.remoteAddress,
+          id: holder.id, stream: name, protocolName: state.publisher.lastProtocol,
+          remoteAddress: holder.host.map { _ in holder.remoteAddress },
           software: holder.software, since: clock.reading.wallTime(at: holder.since), bytes: holder.bytes)
       }
     }

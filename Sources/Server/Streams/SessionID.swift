@@ -28,8 +28,8 @@ struct PublisherSession: Sendable {
   var id: SessionID
   var stream: StreamName
   var protocolName: String
-  /// Address and port.
-  var remoteAddress: String
+  /// Address and port; nil for the server's own sources.
+  var remoteAddress: String?
   /// As the publisher states it; possibly empty.
   var software: String
   var since: WallTime
