@@ -316,6 +316,39 @@ def test_recording_is_started_stopped_and_cancelled_while_the_stream_runs(start)
         publisher.kill()
 
 
+@pytest.mark.parametrize("choice, kinds", [("audio", ["audio"]), ("video", ["video"]), ([1], ["video"]), ("all", ["video", "audio"])])
+def test_a_recording_has_the_name_and_the_tracks_that_were_asked_for(start, choice, kinds):
+    weir = start("--record-mode", "manual", environment=ENVIRONMENT)
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+
+    def begin(body: bytes):
+        return weir.get("/api/v1/streams/cam/recording/start", method="POST", headers=ADMIN, body=body)
+
+    try:
+        weir.wait_state("cam", "live")
+        weir.wait(lambda: len(weir.stream("cam")["tracks"]) == 2, 10, "both tracks")
+        for body, status in ((b"{", 400), (b"[]", 400), (b'{"title": "a"}', 422), (b'{"name": "a/b"}', 422),
+                             (b'{"tracks": [9]}', 409), (b'{"limits": {"duration": "1"}}', 422)):
+            answer = begin(body)
+            assert answer.status == status and answer.json["detail"], (body, answer.text)
+        assert weir.stream("cam")["recording"] is None
+        order = {"name": "Gespräch 1", "tracks": choice, "limits": {"duration": "3s", "bytes": "1GB"}}
+        assert begin(json.dumps(order).encode()).status == 200
+        entry = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["state"] == "completed"), None), 20, "its end")
+        assert entry["name"] == "Gespräch 1" and entry["file"].startswith("Gespr-ch-1_20") and 2 < entry["seconds"] < 3.1
+        assert weir.stream("cam")["state"] == "live", "the stream goes on"
+        path = weir.recordings / "cam" / entry["file"]
+        told = json.loads(tools.run(tools.FFPROBE, "-v", "error", "-show_streams", "-show_format", "-count_frames", "-of", "json",
+                                    path).stdout)
+        assert [stream["codec_type"] for stream in told["streams"]] == kinds and told["format"]["tags"]["title"] == "Gespräch 1"
+        assert all(int(stream["nb_read_frames"]) >= 60 for stream in told["streams"])
+        disposition = weir.get(entry["url"] + "?download").headers["content-disposition"]
+        assert disposition == "attachment; filename=\"Gespr-ch-1.mp4\"; filename*=UTF-8''Gespr%C3%A4ch%201.mp4"
+        assert weir.get(f"/recordings/cam/{entry['file'][:-4]}/index.m3u8").status == 200
+    finally:
+        publisher.kill()
+
+
 def test_a_killed_servers_recording_is_salvaged_and_a_lost_catalogue_is_made_anew(start, tmp_path):
     folder = tmp_path / "kept"
     weir = start("--record", folder)

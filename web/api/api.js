@@ -107,6 +107,7 @@ import { timeout } from "../media/fetching.js";
  * @typedef {object} Recording
  * @property {string} stream
  * @property {string} file
+ * @property {string | null} [name] The name that a client gave to it.
  * @property {string | null} url Null while it cannot be played.
  * @property {string | null} thumbnail
  * @property {number} bytes

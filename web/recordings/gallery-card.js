@@ -54,7 +54,7 @@ export function galleryCard(actions) {
       if (!isOwnFile(recording.thumbnail)) image.hidden = true;
       shown = recording;
       setText(length, format.duration(recording.seconds));
-      setText(title, recording.stream);
+      setText(title, recording.name ? `${recording.name} (${recording.stream})` : recording.stream);
       setText(when, `${format.moment(recording.startedAt)} · ${format.size(recording.bytes)}`);
       showBadges(badges, recording, isDeleted);
       const remarks = remarksOn(recording);

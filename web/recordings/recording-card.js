@@ -30,7 +30,7 @@ export function recordingCard() {
     /** @param {import("../api/api.js").Recording} recording */
     update(recording) {
       shown = recording;
-      setText(title, recording.stream);
+      setText(title, recording.name ? `${recording.name} (${recording.stream})` : recording.stream);
       setText(when, format.moment(recording.startedAt));
       setText(figures, `${format.duration(recording.seconds)} · ${format.size(recording.bytes)}`);
       const word = STATES[recording.state] ?? recording.state;
@@ -47,7 +47,7 @@ export function recordingCard() {
       download.setAttribute("aria-label", `Download ${label}`);
       if (isOwnFile(recording.url)) download.href = recording.url;
       const isNamed = recording.file.startsWith(recording.stream);
-      download.download = isNamed ? recording.file : `${recording.stream}-${recording.file}`;
+      download.download = recording.name ? `${recording.name}.mp4` : isNamed ? recording.file : `${recording.stream}-${recording.file}`;
     },
   };
 }

@@ -34,6 +34,10 @@ export class RecordingPanel {
   #reason = byId("recording-reason", HTMLElement);
   #gaps = byId("recording-gaps", HTMLElement);
   #manage = byId("manage", HTMLButtonElement);
+  #order = byId("recording-order", HTMLElement);
+  #orderName = byId("recording-name", HTMLInputElement);
+  #orderTracks = byId("recording-tracks", HTMLSelectElement);
+  #orderLimit = byId("recording-limit", HTMLSelectElement);
   #name;
   #session;
   #buttons;
@@ -84,11 +88,22 @@ export class RecordingPanel {
     return { follows, recording: follows === "streams" ? ofStream : source?.recording ?? ofStream };
   }
 
+  /** The body of a request to start: the options, as JSON. */
+  get #body() {
+    const name = this.#orderName.value.trim();
+    const duration = this.#orderLimit.value;
+    const limits = duration === "" ? {} : { limits: { duration } };
+    return JSON.stringify({ tracks: this.#orderTracks.value, ...limits, ...name === "" ? {} : { name } });
+  }
+
   /** @param {RecordingAction} action */
   async #control(action) {
     this.#answer = null;
     try {
-      await change("POST", `/api/v1/${this.#subject.follows}/${encodeURIComponent(this.#name)}/recording/${action}`);
+      const address = `/api/v1/${this.#subject.follows}/${encodeURIComponent(this.#name)}/recording/${action}`;
+      await change("POST", address, action === "start" ? this.#body : undefined);
+      // The name was for this recording.
+      if (action === "start") this.#orderName.value = "";
       announce(DONE[action]);
     } catch (error) {
       this.#answer = error instanceof Error ? error.message : "The request failed.";
@@ -125,7 +140,8 @@ export class RecordingPanel {
     const mayChange = hasToken() && this.#storage?.writable === true;
     const isThere = follows === "sources" ? isCaptured : isLive(stream);
     const mayStart = state !== "running" && state !== "idle";
-    this.#buttons.allow(mayChange && isThere && mayStart, mayChange && isActive(recording) && isThere);
+    this.#order.hidden = !(mayChange && isThere && mayStart);
+    this.#buttons.allow(!this.#order.hidden, mayChange && isActive(recording) && isThere);
   }
 }
 

@@ -30,9 +30,11 @@ enum APITable {
     APIRoute(.get, "/api/v1/sources", .admin, "this server's own sources") { $0.sources.list($1) },
     APIRoute(.get, "/api/v1/sources/{source}", .admin, "one of them") { $0.sources.one($1) },
     APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .admin, "its newest frame") { $0.sources.preview($1) },
-    APIRoute(.post, "/api/v1/sources/{source}/recording/start|stop|cancel", .admin, "its recording, on the air or off")
-    {
-      $0.sources.record($1)
+    APIRoute(
+      .post, "/api/v1/sources/{source}/recording/start", .admin, takesBody: true, "records it, on the air or off"
+    ) { $0.sources.record($1) },
+    APIRoute(.post, "/api/v1/sources/{source}/recording/stop|cancel", .admin, "ends its recording") {
+      $0.sources.endRecording($1)
     },
     APIRoute(.post, "/api/v1/sources/{source}/start|preview|stop", .admin, "puts it on the air, takes it off, ends it")
     {
@@ -45,8 +47,11 @@ enum APITable {
       .post, "/api/v1/streams/{stream}/capture/camera|microphone|controls|keyframe", .admin, takesBody: true,
       "changes devices and their controls while they are live"
     ) { $0.captures.change($1) },
-    APIRoute(.post, "/api/v1/streams/{stream}/recording/start|stop|cancel", .admin, "the stream's recording") {
-      $0.recordingAPI.control($1)
+    APIRoute(.post, "/api/v1/streams/{stream}/recording/start", .admin, takesBody: true, "records the stream") {
+      $0.recordingAPI.start($1)
+    },
+    APIRoute(.post, "/api/v1/streams/{stream}/recording/stop|cancel", .admin, "ends the stream's recording") {
+      $0.recordingAPI.end($1)
     },
   ]
 

@@ -28,19 +28,42 @@ struct RecordingAPI {
   /// The newest recording of a stream; nil before its first one.
   func describe(_ name: StreamName) -> RecordingStateAnswer? { library?.newest(name).map { RecordingStateAnswer($0) } }
 
-  /// Starts, stops or cancels a stream's recording and responds with its new state.
-  func control(_ request: APIRequest) -> HTTPAnswer {
+  /// Starts a stream's recording and responds with its new state.
+  func start(_ request: APIRequest) -> HTTPAnswer {
+    Self.reading(request) { order in act(request) { $0.start($1, order) } }
+  }
+
+  /// Stops or cancels a stream's recording and responds with its new state.
+  func end(_ request: APIRequest) -> HTTPAnswer {
+    act(request) { request[1] == "stop" ? $0.stop($1) : $0.cancel($1) }
+  }
+
+  /// Reads the body of a request that starts a recording: 400 if it is no JSON of that form, 422 for a value that cannot be.
+  static func reading(_ request: APIRequest, _ start: (RecordingOrder) -> HTTPAnswer) -> HTTPAnswer {
+    do {
+      return start(try RecordingBody.order(in: request.http.body))
+    } catch let error as ValueError {
+      return .now(
+        Problem(
+          status: .unprocessableEntity, title: "Unusable value", detail: "\(error.reason).", help: "\(error.advice)."
+        ).response)
+    } catch {
+      return .now(
+        Problem.badRequest(
+          "The body is no JSON object of the form that this address takes.",
+          help: #"Send nothing, or {"name": "…", "tracks": "all", "limits": {"duration": "1h", "bytes": "2GB"}}."#
+        ).response)
+    }
+  }
+
+  private func act(
+    _ request: APIRequest, _ act: (RecordingLibrary, StreamName) -> RecordingAnswer
+  ) -> HTTPAnswer {
     guard let library else { return .now(Self.recordsNothing) }
     guard let name = StreamName(request[0]) else {
       return .now(Problem.notFound("No stream can have that name.").response)
     }
-    let answer: RecordingAnswer =
-      switch request[1] {
-      case "start": library.start(name)
-      case "stop": library.stop(name)
-      default: library.cancel(name)
-      }
-    switch answer {
+    switch act(library, name) {
     case .done:
       return .later(
         library.settle(name, on: request.eventLoop, patience: Self.patience).map { .json(describe(name)) })

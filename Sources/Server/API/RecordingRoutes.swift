@@ -14,13 +14,13 @@ struct RecordingRoutes {
     if let name = RecordingName(thumbnail: path[2]), let thumbnails {
       return thumbnails.answer(for: RecordingKey(stream: stream, name: name), on: eventLoop)
     }
-    let disposition = Self.disposition(stream, path[2], isDownload: request.query("download") != nil)
+    let kind = request.query("download") == nil ? "inline" : "attachment"
     return .fromDisk(
       library.open(stream: stream, file: path[2], for: request.client, on: eventLoop).map { opened in
         guard let opened else { return self.missing }
         var response = HTTPResponse.media(
           [.file(opened.range)], type: .mp4, cache: .recording, entityTag: opened.entityTag)
-        response.headers.append(disposition)
+        response.headers.append(Self.disposition(kind, stream, path[2], opened.title))
         return response
       }.flatMapErrorThrowing { error in
         guard error is OpenRecordings.Full else { throw error }
@@ -30,10 +30,17 @@ struct RecordingRoutes {
 
   /// RFC 6266: the file name for saving, and with `?download` the request to save it. The name has only letters, digits, dots,
   /// underscores and hyphens.
-  private static func disposition(_ stream: StreamName, _ file: String, isDownload: Bool) -> HeaderField {
-    let kind = isDownload ? "attachment" : "inline"
+  /// A name that a client gave to the recording comes in UTF-8 as well (RFC 8187).
+  private static func disposition(
+    _ kind: String, _ stream: StreamName, _ file: String, _ title: String?
+  ) -> HeaderField {
     let name = RecordingName(finished: file).map { "\($0.title(of: stream.description)).mp4" } ?? "recording.mp4"
-    return HeaderField("Content-Disposition", "\(kind); filename=\"\(name)\"")
+    guard let title = title.flatMap({ try? RecordingTitle($0) }) else {
+      return HeaderField("Content-Disposition", "\(kind); filename=\"\(name)\"")
+    }
+    let plain = title.fileName.map { "\($0).mp4" } ?? name
+    return HeaderField(
+      "Content-Disposition", "\(kind); filename=\"\(plain)\"; filename*=UTF-8''\(title.percentEncoded).mp4")
   }
 
   private var missing: HTTPResponse {

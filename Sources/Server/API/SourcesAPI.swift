@@ -37,11 +37,16 @@ struct SourcesAPI {
     return .now(.json(SourceAnswer(source)))
   }
 
-  /// Starts, stops or cancels a source's recording and responds with the new state of the source.
+  /// Starts a source's recording and responds with the new state of the source.
   func record(_ request: APIRequest) -> HTTPAnswer {
-    guard let source = source(request), let action = SourceRecordings.Action(rawValue: request[1]) else {
-      return .now(Self.missing)
-    }
+    RecordingAPI.reading(request) { perform(.start($0), request) }
+  }
+
+  /// Stops or cancels a source's recording and responds with the new state of the source.
+  func endRecording(_ request: APIRequest) -> HTTPAnswer { perform(request[1] == "stop" ? .stop : .cancel, request) }
+
+  private func perform(_ action: SourceRecordings.Action, _ request: APIRequest) -> HTTPAnswer {
+    guard let source = source(request) else { return .now(Self.missing) }
     guard let recordings else { return .now(RecordingAPI.recordsNothing) }
     switch recordings.perform(action, on: source) {
     case .done:
@@ -49,7 +54,7 @@ struct SourcesAPI {
       return .later(
         recorder.wait(until: \.isSettled, on: request.eventLoop, patience: RecordingAPI.patience)
           .map { _ in
-            if action == .start, let problem = failure(of: source, recorder) { return problem }
+            if case .start = action, let problem = failure(of: source, recorder) { return problem }
             return .json(SourceAnswer(source))
           })
     case .refused(let refusal): return .now(RecordingAPI.conflict(refusal.description))

@@ -86,6 +86,9 @@ final class LocalSource: Sendable {
   /// Its newest key frame, on air or off.
   var keyFrame: SourceOutput.KeyFrame? { output.keyFrame }
 
+  /// The tracks of its run; empty before they are known, and if it does not run.
+  var tracks: [TrackDescription] { current == nil ? [] : output.tracks }
+
   /// The present settings of its devices; nil without devices, or if it does not run.
   var settings: CaptureSettings? { current?.settings }
 

@@ -48,6 +48,9 @@ final class SourceOutput: PublishGate, MediaSink {
   /// The newest key frame of the run.
   var keyFrame: KeyFrame? { state.withLock { $0.keyFrame } }
 
+  /// The newest tracks.
+  var tracks: [TrackDescription] { state.withLock { $0.tracks } }
+
   // MARK: On air and off
 
   /// Puts the run on air with its next key frame, and later runs with their first. Returns the reason if that is refused.

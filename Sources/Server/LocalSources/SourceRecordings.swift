@@ -8,26 +8,30 @@ struct SourceRecordings: Sendable {
   let settings: @Sendable (StreamName) -> StreamSettings
   let logger: Logger
 
-  /// The requested action, as the last segment of an address.
-  enum Action: String, CaseIterable {
-    case start, stop, cancel
+  /// The requested action.
+  enum Action: Sendable {
+    case start(RecordingOrder = RecordingOrder())
+    case stop, cancel
   }
 
   func perform(_ action: Action, on source: LocalSource) -> RecordingAnswer {
     switch action {
-    case .start: start(source)
+    case .start(let order): start(source, order)
     case .stop: source.endRecording { $0.stop() }
     case .cancel: source.endRecording { $0.cancel() }
     }
   }
 
-  private func start(_ source: LocalSource) -> RecordingAnswer {
+  private func start(_ source: LocalSource, _ order: RecordingOrder) -> RecordingAnswer {
     // A source that is recorded with its stream is not recorded twice.
     if case .live = source.activity, library.isRecording(source.name) { return .refused(.alreadyRecording) }
     guard !library.isNeverRecorded(source.name) else { return .refused(.neverRecorded) }
+    // The tracks of a source that does not run are not known.
+    let tracks = source.tracks
+    guard tracks.isEmpty || order.tracks.isThere(in: tracks) else { return .refused(.noSuchTrack) }
     return source.record {
       SourceRecording(
-        recorder: library.makeTakeRecorder(source.name), settings: settings(source.name), logger: logger)
+        recorder: library.makeTakeRecorder(source.name, order), settings: settings(source.name), logger: logger)
     }
   }
 }

@@ -151,8 +151,8 @@ import Testing
       let sink = try await scene.sink()
       scene.send(0..<50, to: sink)
       #expect(scene.source.recorder == nil)
-      #expect(scene.perform(.start) == .done)
-      #expect(scene.perform(.start) == .refused(.alreadyRecording))
+      #expect(scene.perform(.start()) == .done)
+      #expect(scene.perform(.start()) == .refused(.alreadyRecording))
       scene.send(50..<200, to: sink)
       #expect(scene.perform(.stop) == .done)
       #expect(scene.perform(.stop) == .refused(.notRecording))
@@ -165,7 +165,7 @@ import Testing
       #expect(scene.events.steps == [.started, .stopped(.asked), .stored])
       #expect(scene.registry.stream(scene.source.name) == nil, "viewers were offered nothing")
 
-      #expect(scene.perform(.start) == .done, "and once more")
+      #expect(scene.perform(.start()) == .done, "and once more")
       scene.send(300..<400, to: sink)
       #expect(scene.perform(.cancel) == .done)
       try await scene.wait { $0 == .cancelled }
@@ -176,7 +176,7 @@ import Testing
   @Test func goingOnAirAndOffAgainCutsNothingAndRecordsNothingTwice() async throws {
     try await staged { scene in
       let sink = try await scene.sink()
-      #expect(scene.perform(.start) == .done)
+      #expect(scene.perform(.start()) == .done)
       scene.send(0..<100, to: sink)
       #expect(await scene.source.start() == nil)
       scene.send(100..<250, to: sink)
@@ -197,7 +197,7 @@ import Testing
     try await staged(.onAir, .manual) { scene in
       let sink = try await scene.sink()
       scene.send(0..<90, to: sink)
-      #expect(scene.perform(.start) == .done)
+      #expect(scene.perform(.start()) == .done)
       scene.send(90..<200, to: sink)
       scene.source.preview()
       scene.send(200..<300, to: sink)
@@ -210,7 +210,7 @@ import Testing
   @Test func itEndsWithItsSource() async throws {
     try await staged { scene in
       let sink = try await scene.sink()
-      #expect(scene.perform(.start) == .done)
+      #expect(scene.perform(.start()) == .done)
       scene.send(0..<100, to: sink)
       scene.source.stop()
       try await scene.waitForEnd()
@@ -236,8 +236,8 @@ import Testing
         if case .stopped = scene.source.activity { break }
         try await Task.sleep(for: .milliseconds(1))
       }
-      #expect(scene.perform(.start) == .done)
-      #expect(scene.perform(.start) == .refused(.alreadyRecording))
+      #expect(scene.perform(.start()) == .done)
+      #expect(scene.perform(.start()) == .refused(.alreadyRecording))
       let again = try await scene.sink(1)
       scene.send(0..<100, to: again)
       #expect(scene.registry.stream(scene.source.name)?.phase == .ended, "viewers are offered nothing")
@@ -252,7 +252,7 @@ import Testing
     try await staged { scene in
       let loop = MultiThreadedEventLoopGroup.singleton.next()
       let sink = try await scene.sink()
-      #expect(scene.perform(.start) == .done)
+      #expect(scene.perform(.start()) == .done)
       let recorder = try #require(scene.source.recorder)
       // Nothing comes: the answer does not wait for ever.
       try await recorder.wait(until: \.isSettled, on: loop, patience: .milliseconds(20)).get()
@@ -271,16 +271,16 @@ import Testing
     try await staged(.onAir) { scene in
       let sink = try await scene.sink()
       scene.send(0..<100, to: sink)
-      #expect(scene.perform(.start) == .refused(.alreadyRecording))
+      #expect(scene.perform(.start()) == .refused(.alreadyRecording))
       #expect(scene.library.stop(scene.source.name) == .done)
-      #expect(scene.perform(.start) == .done)
+      #expect(scene.perform(.start()) == .done)
     }
   }
 
   @Test func whatIsNeverRecordedIsNotRecordedOffTheAirEither() async throws {
     try await staged(recording: .never) { scene in
       _ = try await scene.sink()
-      #expect(scene.perform(.start) == .refused(.neverRecorded))
+      #expect(scene.perform(.start()) == .refused(.neverRecorded))
       #expect(scene.perform(.stop) == .refused(.notRecording))
     }
   }
@@ -289,7 +289,7 @@ import Testing
   @Test func itIsNeitherListedNorServedBeforeItIsStored() async throws {
     try await staged { scene in
       let sink = try await scene.sink()
-      #expect(scene.perform(.start) == .done)
+      #expect(scene.perform(.start()) == .done)
       scene.send(0..<200, to: sink)
       try await scene.wait { if case .running(let progress)? = $0 { progress.seconds > 4 } else { false } }
       let loop = MultiThreadedEventLoopGroup.singleton.next()
@@ -311,7 +311,7 @@ import Testing
   @Test func aServerThatStopsFinishesIt() async throws {
     try await staged { scene in
       let sink = try await scene.sink()
-      #expect(scene.perform(.start) == .done)
+      #expect(scene.perform(.start()) == .done)
       scene.send(0..<100, to: sink)
       scene.source.shutDown()
       while scene.source.recorder?.isActive == true { try await Task.sleep(for: .milliseconds(1)) }

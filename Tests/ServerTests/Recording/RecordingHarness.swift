@@ -106,7 +106,8 @@ final class RecordingHarness {
   init(
     _ folder: TemporaryFolder, keepFree: Int64 = 0, stream: String = "cam",
     policy: RecordingPolicy = RecordingPolicy(), retention: RetentionSettings = RetentionSettings(),
-    archive: RecordingArchive? = nil, calls: DiskCalls = .system, window: MediaTime? = nil
+    archive: RecordingArchive? = nil, calls: DiskCalls = .system, window: MediaTime? = nil,
+    order: RecordingOrder? = nil
   ) throws {
     self.folder = folder
     self.stream = try #require(StreamName(stream))
@@ -120,7 +121,10 @@ final class RecordingHarness {
     if let window { settings.window = window }
     epoch = Epoch(id: "e", settings: settings)
     archive?.begin(epoch: "e", of: self.stream)
-    recorder = try #require(library.makeRecorder(stream: self.stream, epoch: "e") as? Recorder)
+    recorder =
+      if let order { library.makeTakeRecorder(self.stream, order) } else {
+        try #require(library.makeRecorder(stream: self.stream, epoch: "e") as? Recorder)
+      }
   }
 
   /// What is in memory of the stream.

@@ -55,8 +55,7 @@ import Testing
     try await harness.end()
   }
 
-  private func open(_ harness: RecordingHarness, _ file: String) async throws -> (range: FileRange, entityTag: String)?
-  {
+  private func open(_ harness: RecordingHarness, _ file: String) async throws -> OpenedRecording? {
     try await harness.library.open(stream: harness.stream, file: file, on: loop).get()
   }
 

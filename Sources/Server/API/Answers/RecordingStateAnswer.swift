@@ -54,6 +54,8 @@ struct RecordingsAnswer: Encodable {
 struct EntryAnswer: Encodable {
   let stream: String
   let file: String
+  /// The name that a client gave to it, or null.
+  let name: String?
   let state: String
   /// These two are null if the recording cannot be played: it is being written, or its file was not finished.
   let url: String?
@@ -74,7 +76,7 @@ struct EntryAnswer: Encodable {
   init(_ entry: RecordingEntry, undoSeconds: Int64? = nil) {
     let base = "/recordings/\(entry.stream)/"
     let isServed = entry.isPlayable && entry.deletedAt == nil
-    (stream, file, state) = (entry.stream.description, entry.file, entry.state.rawValue)
+    (stream, file, name, state) = (entry.stream.description, entry.file, entry.title, entry.state.rawValue)
     (url, thumbnail) = isServed ? (base + entry.file, "\(base)\(entry.name.stem).jpg") : (nil, nil)
     (bytes, seconds) = (entry.bytes, (entry.seconds * 1000).rounded() / 1000)
     (startedAt, deletedAt) = (JSONText.time(entry.startedAt), entry.deletedAt.map(JSONText.time))

@@ -26,12 +26,12 @@ extension Database {
     try cachedStatement(
       sql: """
         INSERT OR REPLACE INTO recording (\(RecordingEntry.columns))
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
     ).execute(arguments: [
       entry.stream.description, entry.name.stem, entry.state.rawValue, entry.startedAt, entry.seconds, entry.bytes,
       entry.codecs.joined(separator: ","), RecordingGap.text(entry.gaps), entry.reason, entry.isSalvaged,
-      entry.isProtected, entry.deletedAt, entry.isPlayable, entry.modifiedAt,
+      entry.isProtected, entry.deletedAt, entry.isPlayable, entry.modifiedAt, entry.title,
     ])
   }
 
@@ -105,7 +105,7 @@ extension Database {
 extension RecordingEntry {
   /// In the order of reading and writing. A page has a thousand rows, and column names would be looked up in each.
   fileprivate static let columns =
-    "stream, name, state, start, seconds, bytes, codecs, gaps, reason, salvaged, protected, deletedAt, playable, modified"
+    "stream, name, state, start, seconds, bytes, codecs, gaps, reason, salvaged, protected, deletedAt, playable, modified, title"
 
   /// Upper bound of a plausible file (1 PiB).
   fileprivate static let mostBytes = 1 << 50
@@ -125,7 +125,8 @@ extension RecordingEntry {
     self.init(
       stream: stream, name: name, state: state, startedAt: startedAt, seconds: seconds, bytes: bytes,
       codecs: codecs.split(separator: ",").map(String.init), gaps: RecordingGap.read(gaps), reason: row.value(8),
-      isSalvaged: isSalvaged, isProtected: isProtected, deletedAt: row.value(11), isPlayable: isPlayable,
+      title: row.value(14), isSalvaged: isSalvaged, isProtected: isProtected, deletedAt: row.value(11),
+      isPlayable: isPlayable,
       modifiedAt: modifiedAt)
   }
 }

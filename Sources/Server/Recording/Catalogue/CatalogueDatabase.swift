@@ -11,7 +11,7 @@ struct CatalogueDatabase: Sendable {
   /// Name of the file in the recordings folder. It begins with a dot, because names without one are streams.
   static let fileName = ".catalogue.sqlite"
   /// Increases when the table changes.
-  private static let version = 2
+  private static let version = 3
 
   enum Opening: Sendable {
     /// From an earlier run.
@@ -103,7 +103,7 @@ struct CatalogueDatabase: Sendable {
             stream TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, start INTEGER NOT NULL,
             seconds REAL NOT NULL, bytes INTEGER NOT NULL, codecs TEXT NOT NULL, gaps TEXT NOT NULL, reason TEXT,
             salvaged INTEGER NOT NULL, protected INTEGER NOT NULL, deletedAt INTEGER, playable INTEGER NOT NULL,
-            modified INTEGER NOT NULL, PRIMARY KEY (stream, name)
+            modified INTEGER NOT NULL, title TEXT, PRIMARY KEY (stream, name)
           ) WITHOUT ROWID;
           CREATE INDEX byStart ON recording (start, name, stream, deletedAt) WHERE deletedAt IS NULL;
           CREATE INDEX byStream ON recording (stream, start, name, bytes, deletedAt) WHERE deletedAt IS NULL;

@@ -46,6 +46,7 @@ struct CatalogueUpdate {
     entry.bytes = Int(clamping: facts.bytes)
     if !facts.codecs.isEmpty { entry.codecs = facts.codecs }
     if !facts.gaps.isEmpty { entry.gaps = facts.gaps }
+    if let title = facts.title { entry.title = title }
     entry.isPlayable = false
     entry.deletedAt = nil
     return entry

@@ -28,6 +28,8 @@ struct RecordingEntry: Sendable, Hashable {
   var gaps: [RecordingGap] = []
   /// Why it failed.
   var reason: String?
+  /// The name that a client gave to it.
+  var title: String?
   /// A killed run left it unfinished, and a later run finished it.
   var isSalvaged = false
   /// Neither requests nor retention delete it.
@@ -44,7 +46,7 @@ struct RecordingEntry: Sendable, Hashable {
   /// Takes over the metadata of its file. The file's name contains the start to the second. If the name has a different start, it
   /// was renamed on purpose and that start is used.
   mutating func take(_ metadata: RecordingMetadata) {
-    (gaps, isSalvaged, reason) = (metadata.gaps, metadata.isSalvaged, metadata.failure)
+    (gaps, isSalvaged, reason, title) = (metadata.gaps, metadata.isSalvaged, metadata.failure, metadata.title)
     if reason != nil { state = .failed }
     let named = name.startTime ?? metadata.startedAt
     if (metadata.startedAt &- named).magnitude < Self.precisionOfNames { startedAt = metadata.startedAt }

@@ -44,6 +44,8 @@ struct RecordingFacts: Sendable, Hashable {
   var gaps: [RecordingGap]
   /// Why it ended early; nil where nothing is missing at the end.
   var failure: String?
+  /// The name that a client gave to it.
+  var title: String?
   var disclosure = RecordingVisibility.whileWritten
 }
 

@@ -18,6 +18,7 @@ internal import NIOCore
 /// | 30 | 2, 4 | numbers of texts and of gaps |
 /// | 36 | 2 + n each | the texts: length and UTF-8 |
 /// | | 18 each | the gaps: seconds of the recording and seconds that are missing (IEEE 754), which text tells why, from 0 on |
+/// | | 2 | only where a client gave it a name: which text that is, from 1 on |
 struct RecordingMetadata: Sendable, Hashable {
   /// Wall-clock time of its first video or audio.
   var startedAt: WallTime
@@ -27,6 +28,8 @@ struct RecordingMetadata: Sendable, Hashable {
   var failure: String?
   /// A killed run left it unfinished, and a later run finished it.
   var isSalvaged: Bool
+  /// The name that a client gave to it.
+  var title: String?
 
   /// Further gaps are merged into the last one.
   static let maximumGaps = 4096
@@ -34,11 +37,11 @@ struct RecordingMetadata: Sendable, Hashable {
   static let maximumTextBytes = 512
   private static let maximumTexts = 256
   /// Upper bound of the metadata's bytes: the largest numbers of texts and gaps.
-  static let maximumBytes = headSize + 16 + maximumTexts * (2 + maximumTextBytes) + maximumGaps * gapSize
+  static let maximumBytes = headSize + 18 + maximumTexts * (2 + maximumTextBytes) + maximumGaps * gapSize
 
   /// Upper bound of the bytes for that many gaps, each with a reason of its own.
   static func maximumBytes(gaps: Int) -> Int {
-    min(maximumBytes, headSize + 16 + (gaps + 1) * (2 + maximumTextBytes + gapSize))
+    min(maximumBytes, headSize + 18 + (gaps + 2) * (2 + maximumTextBytes + gapSize))
   }
 
   private static let magic: StaticString = "weir-rm1"
@@ -48,11 +51,15 @@ struct RecordingMetadata: Sendable, Hashable {
   static let salvagedOffset = 8
   private static let gapSize = 18
 
-  init(startedAt: WallTime, gaps: [RecordingGap] = [], failure: String? = nil, isSalvaged: Bool = false) {
+  init(
+    startedAt: WallTime, gaps: [RecordingGap] = [], failure: String? = nil, isSalvaged: Bool = false,
+    title: String? = nil
+  ) {
     self.startedAt = startedAt
     self.gaps = Self.bounded(gaps)
     self.failure = failure
     self.isSalvaged = isSalvaged
+    self.title = title
   }
 
   private static func bounded(_ gaps: [RecordingGap]) -> [RecordingGap] {
@@ -67,6 +74,7 @@ struct RecordingMetadata: Sendable, Hashable {
 
   var stored: ByteBuffer {
     var texts: [String] = []
+    let name = title.map { Self.place(of: $0, in: &texts) + 1 }
     let why = failure.map { Self.place(of: $0, in: &texts) + 1 } ?? 0
     let reasons = gaps.map { Self.place(of: $0.reason, in: &texts) }
     var rest = ByteBuffer()
@@ -84,6 +92,7 @@ struct RecordingMetadata: Sendable, Hashable {
       rest.writeInteger(gap.seconds.bitPattern)
       rest.writeInteger(UInt16(clamping: reason))
     }
+    if let name { rest.writeInteger(UInt16(clamping: name)) }
     var bytes = ByteBuffer()
     bytes.writeStaticString(Self.magic)
     bytes.writeInteger(UInt8(isSalvaged ? 1 : 0))
@@ -135,10 +144,12 @@ struct RecordingMetadata: Sendable, Hashable {
       gaps.append(
         RecordingGap(at: Double(bitPattern: at), seconds: Double(bitPattern: seconds), reason: texts[Int(reason)]))
     }
-    guard Int(why) <= texts.count, gaps.allSatisfy({ $0.at.isFinite && $0.seconds.isFinite }) else { return nil }
+    let named = Int(rest.readInteger(as: UInt16.self) ?? 0)
+    guard Int(why) <= texts.count, named <= texts.count, gaps.allSatisfy({ $0.at.isFinite && $0.seconds.isFinite })
+    else { return nil }
     self.init(
       startedAt: WallTime(nanoseconds: startedAt), gaps: gaps, failure: why > 0 ? texts[Int(why) - 1] : nil,
-      isSalvaged: salvaged == 1)
+      isSalvaged: salvaged == 1, title: named > 0 ? texts[named - 1] : nil)
   }
 }
 
@@ -162,7 +173,7 @@ extension RecordingMetadata {
 
   /// The metadata of a recorder's facts.
   init(_ facts: RecordingFacts) {
-    self.init(startedAt: facts.startedAt, gaps: facts.gaps, failure: facts.failure)
+    self.init(startedAt: facts.startedAt, gaps: facts.gaps, failure: facts.failure, title: facts.title)
   }
 }
 
@@ -187,4 +198,24 @@ extension RecordingGap {
   }
 
   private static let noteKind: StaticString = "gap1"
+}
+
+extension RecordingTitle {
+  /// As a fragmented file stores it (`RecordingMetadataBox`): `nam1` and the name in UTF-8.
+  var note: ByteBuffer {
+    var bytes = ByteBuffer(staticString: Self.noteKind)
+    bytes.writeString(description)
+    return bytes
+  }
+
+  /// Nil if the note is of another kind, or is no name.
+  init?(note bytes: ByteBuffer) {
+    var bytes = bytes
+    guard bytes.readString(length: 4) == "\(Self.noteKind)",
+      let title = try? RecordingTitle(String(decoding: bytes.readableBytesView, as: UTF8.self))
+    else { return nil }
+    self = title
+  }
+
+  private static let noteKind: StaticString = "nam1"
 }

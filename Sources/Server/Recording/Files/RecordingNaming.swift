@@ -37,6 +37,12 @@ struct RecordingNaming: Sendable, Hashable {
 
   private init(parts: [Part]) { self.parts = parts }
 
+  /// The title and the time; nil if nothing of the title is safe in a file name.
+  init?(_ title: RecordingTitle) {
+    guard let text = title.fileName else { return nil }
+    parts = [.text(text + "_"), .time]
+  }
+
   /// The name of a recording of that stream; nil if it would be too long.
   func name(stream: StreamName, start: UTCText) -> RecordingName? {
     let digits = Array(start.compact.utf8)

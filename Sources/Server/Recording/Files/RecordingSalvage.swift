@@ -7,6 +7,7 @@ internal import NIOCore
 /// Makes a movie of a recording that an earlier run left unfinished. A second run has the same result as one.
 struct RecordingSalvage {
   let file: RecordingFile
+  /// The movie's title, if the recording has no name of its own.
   let title: String
   let effort: RecordingFile.Effort
   /// The recorder's metadata; nil if only the file tells.
@@ -66,14 +67,15 @@ struct RecordingSalvage {
       return .removed
     case .finished: return .renamed(try rename())
     case .fragmented(let tables, let length):
+      let torn = file.length - length
+      let annex = annex(
+        found.notes.filter { $0.offset < length }.map(\.content), found.index, isWhole: torn == 0)
+      let title = annex.metadata.title ?? title
       guard var builder = MovieBuilder(tables, metadata: .recording(title: title, name: file.name)) else {
         file.discard()
         return .removed
       }
-      let torn = file.length - length
       if torn > 0 { try file.truncate(to: length) }
-      let annex = annex(
-        found.notes.filter { $0.offset < length }.map(\.content), found.index, isWhole: torn == 0)
       builder.annex = annex.bytes
       let outcome = try file.finish(builder, effort: effort, keepFree: keepFree) { onProgress(.copying, $0) }
       return .finished(
@@ -114,7 +116,8 @@ struct RecordingSalvage {
       ?? RecordingMetadata(
         startedAt: start > .zero ? start : file.name.startTime ?? .zero,
         gaps: notes.compactMap(RecordingGap.init(note:)),
-        failure: notes.compactMap(RecordingMetadata.failure(note:)).last ?? failure, isSalvaged: true)
+        failure: notes.compactMap(RecordingMetadata.failure(note:)).last ?? failure, isSalvaged: true,
+        title: notes.compactMap(RecordingTitle.init(note:)).first?.description)
     var bytes = metadata.stored
     let known = isWhole ? index : nil
     bytes.writeImmutableBuffer(known ?? found.stored)

@@ -14,6 +14,8 @@ enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
   case neverRecorded
   /// A local source whose devices are being closed.
   case isStopping
+  /// It has not all of the tracks that are to be recorded.
+  case noSuchTrack
   /// The disk has not taken what earlier recordings of the stream wrote.
   case isClosing
 
@@ -22,6 +24,7 @@ enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
     case .notLive: "There is no live stream of that name; publish it first."
     case .alreadyRecording: "The stream is already being recorded; stop that recording first."
     case .notRecording: "The stream is not being recorded."
+    case .noSuchTrack: "The stream does not have the chosen tracks at present."
     case .isStopping: "The source is being stopped; try again in a moment."
     case .isClosing:
       "\(ClosingSinks.limit) earlier recordings of the stream are still being written; try again when the disk has them."

@@ -8,6 +8,8 @@ internal import Storage
 struct RecordingInProgress {
   let file: RecordingFile
   let stream: StreamName
+  /// The name that a client gave to it.
+  let title: RecordingTitle?
   /// Wall-clock time of its first video or audio.
   let startedAt: WallTime
   /// The file for viewers who watch it while it is written.
@@ -18,11 +20,13 @@ struct RecordingInProgress {
   private var lastSync: MonotonicTime
 
   init(
-    file: RecordingFile, stream: StreamName, initSegment: InitSegment, startedAt: WallTime, replay: ReplaySource?,
+    file: RecordingFile, stream: StreamName, title: RecordingTitle? = nil, initSegment: InitSegment,
+    startedAt: WallTime, replay: ReplaySource?,
     now: MonotonicTime
   ) {
     self.file = file
     self.stream = stream
+    self.title = title
     self.initSegment = initSegment
     self.startedAt = startedAt
     self.replay = replay
@@ -35,6 +39,7 @@ struct RecordingInProgress {
     try file.reserve(media: initSegment.whole.readableBytes, head: headRoom)
     replay?.change(to: initSegment, at: 0)
     try file.begin(initSegment.whole)
+    if let note = title?.note, let box = RecordingMetadataBox.box(note, crc: Checksum.of) { try file.append(box) }
   }
 
   mutating func change(to initSegment: InitSegment) throws(RecordingError) {
@@ -45,11 +50,23 @@ struct RecordingInProgress {
     tables.change(to: initSegment.tracks)
   }
 
-  mutating func write(_ published: PublishedFragment, anchor: WallClockAnchor?) throws(RecordingError) {
-    try file.reserve(media: published.range.length + RecordingSeal.size, head: headRoom)
-    let start = try file.append(published.range, behind: seal(published.range.length, published.checksum))
+  /// `bytes`: those of the fragment, where they are not those of its range.
+  mutating func write(
+    _ published: PublishedFragment, bytes: ByteBuffer? = nil, anchor: WallClockAnchor?
+  ) throws(RecordingError) {
+    let length = bytes?.readableBytes ?? published.range.length
+    try file.reserve(media: length + RecordingSeal.size, head: headRoom)
+    let start: UInt64
+    if let bytes {
+      var sealed = seal(length, Checksum.of(bytes))
+      start = file.length + UInt64(sealed.readableBytes)
+      sealed.writeImmutableBuffer(bytes)
+      try file.append(sealed)
+    } else {
+      start = try file.append(published.range, behind: seal(length, published.checksum))
+    }
     tables.append(published.fragment.runs, mediaOffset: start &+ UInt64(published.headLength))
-    replay?.add(published, at: start, anchor: anchor)
+    replay?.add(published, at: start, length: length, anchor: anchor)
   }
 
   /// Notes that media is missing before the next fragment. The note is also written to the file, where a salvage reads it.
@@ -91,7 +108,7 @@ struct RecordingInProgress {
   func finish(
     failure: String? = nil, effort: RecordingFile.Effort = .inPlace
   ) throws(RecordingError) -> RecordingFile.Outcome {
-    let movieMetadata = MovieMetadata.recording(title: stream.description, name: file.name)
+    let movieMetadata = MovieMetadata.recording(title: title?.description ?? stream.description, name: file.name)
     replay?.end()
     guard var builder = MovieBuilder(tables, metadata: movieMetadata) else { return .leftFragmented }
     builder.annex = metadata(failure).stored
@@ -135,7 +152,7 @@ struct RecordingInProgress {
   var facts: RecordingFacts {
     RecordingFacts(
       stream: stream, name: file.name, startedAt: startedAt, seconds: tables.seconds, bytes: file.length,
-      codecs: tables.codecs, gaps: gaps)
+      codecs: tables.codecs, gaps: gaps, title: title?.description)
   }
 
   /// Upper bound of the movie's bytes, for file systems with blocks of 4 KiB.

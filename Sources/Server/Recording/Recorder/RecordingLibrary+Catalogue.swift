@@ -19,7 +19,7 @@ extension RecordingLibrary {
   /// URL. Fails with `OpenRecordings.Full`.
   func open(
     stream: StreamName, file: String, for client: NetworkAddress? = nil, on eventLoop: any EventLoop
-  ) -> EventLoopFuture<(range: FileRange, entityTag: String)?> {
+  ) -> EventLoopFuture<OpenedRecording?> {
     guard let name = RecordingName(finished: file) else { return eventLoop.makeSucceededFuture(nil) }
     return threads.runIfActive(eventLoop: eventLoop) { try self.openNow(stream, name, for: client) }
   }
@@ -27,11 +27,14 @@ extension RecordingLibrary {
   /// The same on the calling thread, which waits for the disk.
   func openNow(
     _ stream: StreamName, _ name: RecordingName, for client: NetworkAddress? = nil
-  ) throws(OpenRecordings.Full) -> (range: FileRange, entityTag: String)? {
+  ) throws(OpenRecordings.Full) -> OpenedRecording? {
     guard let folder = try? RecordingFolder.open(folder).folder(of: stream, ifAbsent: .fail),
       let (file, status) = try files.open(name.finished, in: folder, for: client)
     else { return nil }
-    return (FileRange(file: file, offset: 0, length: Int(status.st_size)), "\"\(Self.identity(status))\"")
+    return OpenedRecording(
+      range: FileRange(file: file, offset: 0, length: Int(status.st_size)),
+      entityTag: "\"\(Self.identity(status))\"",
+      title: RecordingMetadata.read(file.descriptor, size: UInt64(clamping: status.st_size))?.title)
   }
 
   /// Identifies the content of the file: inode, size and time of the last change.
@@ -76,6 +79,14 @@ extension RecordingLibrary {
         recordedBytes: bytes, deletedBytes: deleted, freeBytes: space?.free, totalBytes: space?.total)
     }
   }
+}
+
+/// A finished recording that is open for reading.
+struct OpenedRecording: Sendable {
+  var range: FileRange
+  var entityTag: String
+  /// The name that a client gave to it.
+  var title: String?
 }
 
 /// How full the disk is, in bytes.

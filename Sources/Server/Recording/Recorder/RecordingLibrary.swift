@@ -214,12 +214,13 @@ final class RecordingLibrary: Sendable {
 
   /// Begins to record a live stream, from the newest key frame in memory. The recording ends with the stream, or when it is
   /// stopped or cancelled.
-  func start(_ name: StreamName) -> RecordingAnswer {
+  func start(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> RecordingAnswer {
     guard let stream = liveStream(name) else { return .refused(.notLive) }
-    let settings = settings(of: name)
+    let settings = settings(of: name).ordered(order)
     guard settings.policy.start != .never else { return .refused(.neverRecorded) }
-    // With automatic recording, rewinding reads the recording; otherwise it reads a time-shift buffer.
-    let epoch = settings.policy.start == .automatic ? stream.epoch.id : nil
+    guard order.tracks.isThere(in: stream.status.tracks) else { return .refused(.noSuchTrack) }
+    // With automatic recording, rewinding reads a recording of all tracks; otherwise it reads a time-shift buffer.
+    let epoch = settings.policy.start == .automatic && order.tracks == .all ? stream.epoch.id : nil
     let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: writers)
     // The stream's lock must not be held here: `makeRecorder` is called under that lock.
     let isFirst = registers.recorders.withLock { recorders in
@@ -245,8 +246,8 @@ final class RecordingLibrary: Sendable {
   }
 
   /// A recorder for a local source, on air or not. Its files become visible only when they are stored.
-  func makeTakeRecorder(_ name: StreamName) -> Recorder {
-    var settings = settings(of: name)
+  func makeTakeRecorder(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> Recorder {
+    var settings = settings(of: name).ordered(order)
     settings.disclosure = .onceStored
     let recorder = Recorder(stream: name, settings: settings, threads: writers)
     registers.recorders.withLock { recorders in

@@ -11,6 +11,9 @@ struct RecordingSettings: Sendable {
   /// Recording stops while the disk has fewer free bytes than this.
   var keepFree: Int64
   var policy = RecordingPolicy()
+  /// The name that a client gave to the recording.
+  var title: RecordingTitle?
+  var tracks = TrackChoice.all
   var clock: SteadyClock
   var logger: Logger
   var calls = DiskCalls.system

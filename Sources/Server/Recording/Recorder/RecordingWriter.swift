@@ -16,6 +16,8 @@ final class RecordingWriter {
 
   private var state = RecordingState.idle
   private var initSegment: InitSegment?
+  /// Nil where all tracks are recorded.
+  private var chosen: ChosenTracks?
   private var anchor: WallClockAnchor?
   private var current: RecordingInProgress?
   /// The error that prevents recording, and the time until which nothing is tried.
@@ -39,6 +41,7 @@ final class RecordingWriter {
     tell: @escaping @Sendable (RecordingState) -> Void, plan: @escaping @Sendable (MediaTime?) -> Void = { _ in }
   ) {
     self.library = library
+    chosen = ChosenTracks(library.tracks)
     self.stream = stream
     self.epoch = epoch
     self.tell = tell
@@ -71,7 +74,7 @@ final class RecordingWriter {
 
   /// All fragments of a segment have been received.
   func complete(_ end: SegmentEnd) {
-    current?.replay?.complete(end)
+    current?.replay?.complete(chosen?.end(end) ?? end)
   }
 
   /// Fragments are left out at this place.
@@ -83,6 +86,8 @@ final class RecordingWriter {
   func leaveOut(until end: MediaTime) {
     leftOutUntil = anchor?.wallTime(at: end)
   }
+
+  private static let noTrack = "the stream has none of the chosen tracks"
 
   /// The reason given when groups of pictures are left out.
   static let tooSlow = "the disk was too slow"
@@ -130,8 +135,12 @@ final class RecordingWriter {
 
   // MARK: Writing
 
-  private func change(to initSegment: InitSegment) throws(RecordingError) {
-    self.initSegment = initSegment
+  private func change(to all: InitSegment) throws(RecordingError) {
+    initSegment = chosen == nil ? all : chosen?.change(to: all)
+    guard let initSegment else {
+      if state.fail(Self.noTrack) == .done { tell(state) }
+      return noteMissing(Self.noTrack)
+    }
     guard let tables = current?.tables else { return }
     if tables.canContinue(with: initSegment.tracks) {
       try current?.change(to: initSegment)
@@ -141,9 +150,9 @@ final class RecordingWriter {
   }
 
   private func record(_ published: PublishedFragment) throws(RecordingError) {
-    guard let initSegment else { return }
     let fragment = published.fragment
     leaveOut(until: fragment.end)
+    guard let initSegment else { return }
     if let trouble, now < trouble.until {
       return noteMissing(trouble.error.description)
     }
@@ -155,16 +164,32 @@ final class RecordingWriter {
     } else if let folder = current?.file.folder {
       try library.checkFreeSpace(folder)
     }
-    if try completes(before: published) { return }
+    let cut = try cut(published)
+    if chosen != nil, cut == nil {
+      // Nothing is missing from the recording.
+      if missing == nil { leftOutUntil = nil }
+      return
+    }
+    let published = cut?.published ?? published
+    if try completes(before: published, cut?.bytes.readableBytes ?? published.range.length) { return }
     try noteGap(before: fragment)
     let isFirst = current?.tables.sampleCount == 0
-    try current?.write(published, anchor: anchor)
+    try current?.write(published, bytes: cut?.bytes, anchor: anchor)
     trouble = nil
     written = (fragment.end, anchor?.wallTime(at: fragment.end))
     leftOutUntil = nil
     if isFirst, let current { announce(.started, current.facts) }
     try syncIfDue()
     report()
+  }
+
+  /// The fragment with the chosen tracks alone; nil where all are recorded, and if it has none of them.
+  private func cut(_ published: PublishedFragment) throws(RecordingError) -> ChosenTracks.Cut? {
+    do throws(StorageError) {
+      return try chosen?.cut(published, anchor: anchor)
+    } catch {
+      throw .system("read a fragment of", LogText.escaped(stream.description), errno: error.errno)
+    }
   }
 
   private func begin(with fragment: Fragment, _ initSegment: InitSegment) throws(RecordingError) {
@@ -178,7 +203,8 @@ final class RecordingWriter {
       in: folder, name: name, moovReservation: library.policy.moovReservation, calls: library.calls)
     let replay = library.archive?.begin(stream: stream, epoch: epoch, file: file, library.disclosure)
     current = RecordingInProgress(
-      file: file, stream: stream, initSegment: initSegment, startedAt: wall, replay: replay, now: now)
+      file: file, stream: stream, title: library.title, initSegment: initSegment, startedAt: wall, replay: replay,
+      now: now)
     try current?.begin()
     plan(library.policy.split.distance(from: wall).map { fragment.start + MediaTime(nanoseconds: $0) })
     library.logger.of(stream).notice("recording to \(file.path)")
@@ -199,10 +225,10 @@ final class RecordingWriter {
   private static let longestHole = 10.0
 
   /// Whether the recording has reached its limit of length or size; it is finished in that case.
-  private func completes(before published: PublishedFragment) throws(RecordingError) -> Bool {
+  private func completes(before published: PublishedFragment, _ length: Int) throws(RecordingError) -> Bool {
     guard let current else { return false }
     let seconds = earlier.seconds + current.tables.seconds + published.fragment.duration.seconds
-    let bytes = earlier.bytes + current.expectedBytes + UInt64(published.range.length)
+    let bytes = earlier.bytes + current.expectedBytes + UInt64(length)
     let policy = library.policy
     // Media after the limit is not missing from the recording.
     if let limit = policy.maximumDuration, seconds * 1_000_000_000 > Double(limit) + 1_000_000 {

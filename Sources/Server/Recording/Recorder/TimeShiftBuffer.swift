@@ -163,7 +163,7 @@ private final class TimeShiftWriter {
       return
     }
     length += off_t(fragment.range.length)
-    source.add(fragment, at: UInt64(start), anchor: anchor)
+    source.add(fragment, at: UInt64(start), length: fragment.range.length, anchor: anchor)
     if fragment.fragment.startsSegment { punchHole(source) }
   }
 

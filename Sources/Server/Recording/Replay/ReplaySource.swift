@@ -57,9 +57,9 @@ final class ReplaySource: Sendable {
   /// As `RecordingIndex.redate(by:)`.
   func redate(by anchor: WallClockAnchor) { state.withLock { $0.index.redate(by: anchor) } }
 
-  /// A fragment has been written at that offset.
-  func add(_ fragment: PublishedFragment, at offset: UInt64, anchor: WallClockAnchor?) {
-    let range = offset..<offset &+ UInt64(fragment.range.length)
+  /// A fragment of that many bytes has been written at that offset.
+  func add(_ fragment: PublishedFragment, at offset: UInt64, length: Int, anchor: WallClockAnchor?) {
+    let range = offset..<offset &+ UInt64(length)
     state.withLock {
       $0.index.add(
         fragment.fragment, number: fragment.sequenceNumberOfSegment, range: range, anchor: anchor,

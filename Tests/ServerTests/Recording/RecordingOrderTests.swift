@@ -1,0 +1,143 @@
+import Basics
+import FMP4
+import Glibc
+import Ingest
+import Logging
+import NIOCore
+import Support
+import Testing
+
+@testable import Server
+
+/// What a request for one recording asks for: its name, tracks and limits.
+@Suite struct RecordingOrderTests {
+  private static func order(_ text: String) throws -> RecordingOrder {
+    try RecordingBody.order(in: ByteBuffer(string: text))
+  }
+
+  @Test func aBodyIsReadWholeAndAnEmptyOneAsksForNothing() throws {
+    #expect(try Self.order("") == RecordingOrder())
+    #expect(try Self.order("{}") == RecordingOrder())
+    let all = #"{"name": "Ein Gespräch", "tracks": [2, 5], "limits": {"duration": "90m", "bytes": "2GB"}}"#
+    let expected = RecordingOrder(
+      title: try RecordingTitle("Ein Gespräch"), tracks: .numbers([TrackID(2), TrackID(5)]),
+      maximumDuration: 5_400_000_000_000, maximumBytes: 2_000_000_000)
+    #expect(try Self.order(all) == expected)
+    #expect(try Self.order(#"{"tracks": "audio"}"#).tracks == .kind(.audio))
+    #expect(try Self.order(#"{"tracks": "video", "name": null}"#).tracks == .kind(.video))
+    #expect(try Self.order(#"{"tracks": "all"}"#).tracks == .all)
+  }
+
+  @Test(arguments: [
+    "x", "[]", "1", #"{"name": 1}"#, #"{"tracks": [1.5]}"#, #"{"tracks": [-1]}"#, #"{"limits": "1h"}"#, "{",
+  ])
+  func aBodyOfAnotherFormIsMalformed(_ text: String) {
+    #expect(throws: RecordingBody.Malformed.self) { try Self.order(text) }
+  }
+
+  @Test(arguments: [
+    (#"{"title": "a"}"#, "there is no member \"title\""),
+    (#"{"limits": {"files": 1}}"#, "there is no member \"files\""),
+    (#"{"name": ""}"#, "name: it has 0 bytes"), (#"{"name": "a/b"}"#, "name: it has a control"),
+    (#"{"name": "a\nb"}"#, "name: it has a control"), (#"{"name": "  "}"#, "name: it is blank"),
+    (#"{"tracks": "sound"}"#, "tracks: that is no choice"), (#"{"tracks": []}"#, "tracks: the list is empty"),
+    (#"{"tracks": [1, 1]}"#, "tracks: the list is empty"),
+    (#"{"limits": {"duration": "9"}}"#, "limits.duration: a duration"),
+    (#"{"limits": {"duration": "10ms"}}"#, "limits.duration: 10ms is not"),
+    (#"{"limits": {"bytes": "0"}}"#, "limits.bytes: 0"),
+    (#"{"limits": {"bytes": "many"}}"#, "limits.bytes: that is not"),
+  ])
+  func aValueThatCannotBeIsNamed(_ text: String, _ reason: String) throws {
+    let error = #expect(throws: ValueError.self) { try Self.order(text) }
+    #expect(error?.reason.hasPrefix(reason) == true, "\(error?.reason ?? "")")
+  }
+
+  @Test func aNameHasAFileNameOfItsSafeCharacters() throws {
+    let longest = String(repeating: "a", count: RecordingTitle.maximumBytes)
+    #expect(try RecordingTitle(longest).fileName == longest)
+    #expect(throws: ValueError.self) { try RecordingTitle(longest + "a") }
+    #expect(try RecordingTitle("..Ein Gespräch: Teil 2!").fileName == "Ein-Gespr-ch-Teil-2")
+    #expect(try RecordingTitle("приём").fileName == nil)
+    #expect(try RecordingTitle("a ä").percentEncoded == "a%20%C3%A4")
+    let stream = try #require(StreamName("cam"))
+    let naming = try #require(RecordingNaming(try RecordingTitle("On 20250101T000000Z")))
+    let name = try #require(naming.name(stream: stream, start: UTCText(RecordingHarness.start)))
+    #expect(name.finished == "On-20250101T000000Z_20261121T072410Z.mp4" && name.start == "20261121T072410Z")
+    let note = try RecordingTitle("приём").note
+    #expect(RecordingTitle(note: note) == (try RecordingTitle("приём")))
+    #expect(RecordingTitle(note: ByteBuffer(string: "gap1")) == nil)
+  }
+
+  @Test func theLowerLimitHolds() {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    var settings = RecordingSettings(folder: "", keepFree: 0, clock: .system(), logger: logger)
+    settings.policy.maximumDuration = 10
+    let higher = settings.ordered(RecordingOrder(maximumDuration: 20, maximumBytes: 5))
+    #expect(higher.policy.maximumDuration == 10 && higher.policy.maximumBytes == 5)
+    #expect(settings.ordered(RecordingOrder(maximumDuration: 5)).policy.maximumDuration == 5)
+  }
+
+  // MARK: Files
+
+  private static func record(
+    _ choice: TrackChoice, title: String? = nil, _ folder: TemporaryFolder, isLeft: Bool = false
+  ) async throws -> RecordingHarness {
+    let order = RecordingOrder(title: try title.map { text in try RecordingTitle(text) }, tracks: choice)
+    let harness = try RecordingHarness(folder, order: order)
+    let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio(), try SyntheticMedia.audio(TrackID(3))]
+    try harness.startPublication(tracks)
+    try harness.send(SyntheticMedia.interleaved(seconds: 5, furtherAudios: [TrackID(3)]))
+    if !isLeft { try await harness.end() }
+    return harness
+  }
+
+  @Test(
+    arguments: [
+      (TrackChoice.kind(.audio), ["mp4a.40.2", "mp4a.40.2"]), (.kind(.video), ["avc1.64000D"]),
+      (.numbers([TrackID(3)]), ["mp4a.40.2"]), (.all, ["avc1.64000D", "mp4a.40.2", "mp4a.40.2"]),
+    ], TemporaryFolder.Place.allCases)
+  func theMovieHasTheChosenTracksAlone(
+    _ choice: (tracks: TrackChoice, codecs: [String]), _ place: TemporaryFolder.Place
+  ) async throws {
+    let folder = try TemporaryFolder(place)
+    let harness = try await Self.record(choice.tracks, title: "Take 1", folder)
+    let stored = try #require(harness.events.all.last)
+    #expect(stored.kind == .stored && stored.facts.gaps.isEmpty)
+    #expect(stored.facts.codecs == choice.codecs && abs(stored.facts.seconds - 5) < 0.1)
+    #expect(folder.files == ["cam/Take-1_20261121T072410Z.mp4"])
+    let contents = try RecordingFolder.open("\(folder.path)/cam").contents(of: "Take-1_20261121T072410Z.mp4")
+    #expect(contents.codecs == choice.codecs && contents.metadata?.title == "Take 1")
+    let samples = try await run(
+      "ffprobe -v error -count_packets -show_entries stream=nb_read_packets -of csv=p=0 "
+        + "\(folder.path)/cam/Take-1_20261121T072410Z.mp4")
+    let counts = samples.split(whereSeparator: \.isNewline).compactMap { Int($0.filter(\.isNumber)) }
+    #expect(counts.count == choice.codecs.count && counts.allSatisfy { $0 >= 149 }, "\(samples)")
+  }
+
+  @Test func aSalvagedRecordingKeepsItsNameAndItsTracks() async throws {
+    let folder = try TemporaryFolder()
+    let killed = try await Self.record(.kind(.audio), title: "приём", folder, isLeft: true)
+    try await killed.settle()
+    let left = try killed.bytes("cam/20261121T072410Z.part.mp4")
+    killed.recorder.cancel()
+    try await killed.settle()
+    let file = open("\(folder.path)/cam/20261121T072410Z.part.mp4", O_WRONLY | O_CREAT, 0o644)
+    #expect(write(file, left, left.count) == left.count)
+    close(file)
+    await killed.library.finishLeftovers()
+    let contents = try RecordingFolder.open("\(folder.path)/cam").contents(of: "20261121T072410Z.mp4")
+    #expect(contents.metadata?.title == "приём" && contents.metadata?.isSalvaged == true)
+    #expect(contents.codecs == ["mp4a.40.2", "mp4a.40.2"])
+  }
+
+  @Test func tracksThatAreNotThereAreSaid() async throws {
+    let folder = try TemporaryFolder()
+    let harness = try await Self.record(.numbers([TrackID(9)]), folder)
+    #expect(folder.files.isEmpty)
+    guard case .failed(nil, let reason) = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    #expect(reason == "the stream has none of the chosen tracks")
+  }
+}
