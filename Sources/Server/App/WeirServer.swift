@@ -139,10 +139,11 @@ struct WeirServer {
   private func makeSource(_ source: SourceSpecification) -> LocalSource {
     let (name, streams, clock, logger) = (source.name, streams, clock, logger)
     switch source.kind {
-    case .test:
-      let settings = TestSourceSettings.demo(
+    case .test(let rotation):
+      var settings = TestSourceSettings.demo(
         segmentDuration: .seconds(configuration.streams[name].settings.segmentTarget.seconds))
-      return LocalSource(name: name, kind: "test", recording: .never, gate: streams) { _, gate in
+      settings.rotation = rotation
+      return LocalSource(name: name, kind: "test", recording: .never, gate: streams) { [settings] _, gate in
         TestSource(name: name, settings: settings, gate: gate, clock: clock, logger: logger)
       }
     case .file(let path):
