@@ -232,7 +232,7 @@ final class RecordingLibrary: Sendable {
     let attachment = stream.attach(recorder)
     if attachment == .attached {
       // The recording makes a time-shift buffer redundant.
-      if epoch != nil { for buffer in stream.detach(all: TimeShiftBuffer.self) { buffer.stop() } }
+      if epoch != nil { stream.detach(all: TimeShiftBuffer.self) { $0.stop() } }
       return .done
     }
     registers.recorders.withLock { recorders in
@@ -282,8 +282,8 @@ final class RecordingLibrary: Sendable {
     if let next, next.stream.attach(next.buffer) != .attached { next.buffer.stop() }
     guard act(recorder) else {
       if let next {
-        next.stream.detach(next.buffer)
         next.buffer.stop()
+        next.stream.detach(next.buffer)
       }
       return .refused(.notRecording)
     }
