@@ -30,6 +30,7 @@ enum APITable {
     APIRoute(.get, "/api/v1/sources", .admin, "this server's own sources") { $0.sources.list($1) },
     APIRoute(.get, "/api/v1/sources/{source}", .admin, "one of them") { $0.sources.one($1) },
     APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .admin, "its newest frame") { $0.sources.preview($1) },
+    APIRoute(.get, "/api/v1/sources/{source}/preview.mp4", .admin, "it as an endless MP4") { $0.sources.film($1) },
     APIRoute(
       .post, "/api/v1/sources/{source}/recording/start", .admin, takesBody: true, "records it, on the air or off"
     ) { $0.sources.record($1) },

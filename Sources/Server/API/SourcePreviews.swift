@@ -47,7 +47,7 @@ final class SourcePreviews: Sendable {
     return jpeg
   }
 
-  private static let notYet = Problem(
+  static let notYet = Problem(
     status: .serviceUnavailable, title: "Not yet", detail: "The source has no key frame yet.",
     help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
   ).response

@@ -205,7 +205,10 @@ struct WeirServer {
       api: APIRoutes(
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(
-          sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings),
+          sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings,
+          film: { [profiles = configuration.streams, logger] in
+            SourceFilm(name: $0, settings: profiles[$0].settings, logger: logger)
+          }),
         replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort,
         publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
         capacity: capacity, lists: SingleFlight(limit: 1, on: reports, sharing: .untilBegun)),

@@ -68,7 +68,7 @@ import Testing
     #expect(
       APITable.routes.filter { $0.method == .get && $0.access == .admin }.map(\.pattern) == [
         "/api/v1/admin", "/api/v1/devices", "/api/v1/sources", "/api/v1/sources/{source}",
-        "/api/v1/sources/{source}/preview.jpg",
+        "/api/v1/sources/{source}/preview.jpg", "/api/v1/sources/{source}/preview.mp4",
       ])
   }
 
