@@ -16,6 +16,7 @@ struct RunningServer: Service {
   let sources: LocalSources
   let certificate: ServerCertificate?
   let memory: MemoryBudget
+  let inhibitor: SleepInhibitor
   /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
   /// Whether the first source's page is opened in a browser.
@@ -38,15 +39,17 @@ struct RunningServer: Service {
       // The samples in the encoders belong to streams that are still live.
       await sources.stop()
       await stop()
+      inhibitor.want(false)
       group.cancelAll()
     }
   }
 
-  /// Ends streams whose publishers stay away, and checks recordings and free memory.
+  /// Ends streams whose publishers stay away, and checks recordings, free memory and whether the machine may sleep.
   private func tendStreams() async {
     while !Task.isCancelled {
       streams.tend()
       recordings?.tend()
+      inhibitor.want(sources.isCapturing || recordings?.isRecordingAny == true)
       memory.look(expectedGrowth: streams.expectedGrowth)
       try? await Task.sleep(for: .milliseconds(500))
     }

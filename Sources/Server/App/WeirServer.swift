@@ -110,7 +110,8 @@ struct WeirServer {
       configuration: configuration, capacity: capacity, http: pages.http, https: pages.https, endpoints: endpoints)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
-      http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
+      http: http, sources: sources, certificate: certificate, memory: memory,
+      inhibitor: SleepInhibitor(clock: clock, logger: logger), stateStore: stateStore,
       opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(

@@ -205,6 +205,9 @@ static const unsigned char file67[] = {
 static const unsigned char file68[] = {
 #embed "../../../web/ui/style.css"
 };
+static const unsigned char file69[] = {
+#embed "../../../web/ui/wake-lock.js"
+};
 
 const weir_web_file weir_web_files[] = {
     {"admin/admin-dialog.js", file1, sizeof file1},
@@ -275,6 +278,7 @@ const weir_web_file weir_web_files[] = {
     {"ui/quality-menu.js", file66, sizeof file66},
     {"ui/seek-bar.js", file67, sizeof file67},
     {"ui/style.css", file68, sizeof file68},
+    {"ui/wake-lock.js", file69, sizeof file69},
 };
 
 const size_t weir_web_file_count = sizeof weir_web_files / sizeof weir_web_files[0];

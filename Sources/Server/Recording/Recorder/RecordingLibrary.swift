@@ -262,6 +262,13 @@ final class RecordingLibrary: Sendable {
     registers.recorders.withLock { $0.newest[name] }?.isActive == true
   }
 
+  /// Whether anything is being recorded.
+  var isRecordingAny: Bool {
+    registers.recorders.withLock { recorders in
+      recorders.newest.values.contains(where: \.isActive) || recorders.takes.contains(where: \.isActive)
+    }
+  }
+
   /// Ends the recording of a stream that goes on, and makes a movie of what was written. With automatic recording, the next epoch
   /// is recorded again.
   func stop(_ name: StreamName) -> RecordingAnswer {
