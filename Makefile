@@ -30,7 +30,8 @@ CHECK_PACKAGES := python3
 WEB_PACKAGES := node-typescript nodejs
 TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gstreamer1.0-libav gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy nghttp2-client \
-  nginx-light openssl python3 python3-pip python3-venv varnish xfsprogs btrfs-progs strace faketime
+  nginx-light openssl python3 python3-dbusmock python3-pip python3-venv varnish xfsprogs btrfs-progs strace faketime \
+  dbus-bin dbus-daemon
 SHORT_DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg kmod python3 qemu-system-x86
 DEVICE_PACKAGES := $(SHORT_DEVICE_PACKAGES) gcc-12 make
 BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-client nginx-light openssl python3 \

@@ -11,5 +11,13 @@ interface HTMLVideoElement {
   webkitEnterFullscreen?(): void;
 }
 
+interface WakeLockSentinel {
+  release(): Promise<void>;
+}
+
+interface Navigator {
+  readonly wakeLock: { request(type: "screen"): Promise<WakeLockSentinel> };
+}
+
 /** WebKit's managed media source, the only one on iPhones. */
 declare var ManagedMediaSource: typeof MediaSource | undefined;

@@ -1,5 +1,8 @@
 """Recordings of sources that weir runs itself: started and stopped separately, on air or off."""
 
+import subprocess
+import time
+
 import pytest
 
 from harness import http, tools
@@ -163,6 +166,35 @@ def test_what_is_thrown_away_is_gone_and_the_source_goes_on(weir):
 ])
 def test_who_may_not_or_asks_for_what_cannot_be_is_refused(weir, path, method, token, status):
     assert own(weir, path, method, token).status == status
+
+
+def test_administrators_see_a_source_off_the_air_move(weir, tmp_path):
+    go(weir, "preview", "ended")
+    address = f"{weir.web}/api/v1/sources/loop/preview.mp4"
+    assert own(weir, "/loop/preview.mp4", token=None).status == own(weir, "/loop/preview.mp4", token="wrong").status == 401
+    for number in range(2):
+        path = tmp_path / f"{number}.mp4"
+        tools.run(tools.FFMPEG, "-v", "error", "-headers", f"Authorization: Bearer {TOKEN}\r\n", "-t", "2", "-i", address, "-c",
+                  "copy", path)
+        frames = [seen for _, _, seen in packets(path)["video"]]
+        known = {seen: number for number, (_, _, seen) in enumerate(weir.clip["video"])}
+        first = known[frames[0]]
+        assert first % GROUP == 0 and len(frames) >= 30
+        assert frames == [weir.clip["video"][(first + n) % FRAMES][2] for n in range(len(frames))]
+    assert weir.stream("loop")["state"] == "ended" and weir.get("/live/loop/stream.mp4").status == 404
+    # Going on the air neither ends it nor is seen in it.
+    path = tmp_path / "across.mp4"
+    with subprocess.Popen([tools.FFMPEG, "-v", "error", "-headers", f"Authorization: Bearer {TOKEN}\r\n", "-t", "4", "-i", address,
+                           "-c", "copy", path]) as watching:
+        time.sleep(1)
+        go(weir, "start", "live")
+        assert watching.wait(20) == 0
+    times = [decoded for decoded, _, _ in packets(path)["video"]]
+    assert len(times) > 90 and len({b - a for a, b in zip(times, times[1:])}) == 1, "no gap"
+    own(weir, "/loop/stop", "POST").good()
+    weir.wait(lambda: activity(weir, "loop") == "stopped", 5, "its end")
+    assert own(weir, "/loop/preview.mp4").status == 503
+    go(weir, "start", "live")
 
 
 def test_what_begins_off_the_air_is_not_served_before_it_is_put_on_it(start, weir):

@@ -5,6 +5,7 @@ import { fetchOverview } from "../api/api.js";
 import { confirmButton } from "../ui/confirm-button.js";
 import { announce, byId, setText } from "../ui/dom.js";
 import { DeviceMenu } from "./device-menu.js";
+import { SourceFilm } from "./source-film.js";
 import { OFF_AIR, SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./source-names.js";
 
 const ASK_MILLISECONDS = 2000;
@@ -21,6 +22,8 @@ export class SourcePanel {
   #preview = byId("source-preview", HTMLButtonElement);
   #stop = byId("source-stop", HTMLButtonElement);
   #frame = byId("source-frame", HTMLCanvasElement);
+  #video = byId("source-film", HTMLVideoElement);
+  #film;
   /** The text of the preview button. */
   #previewWord;
   #name;
@@ -45,6 +48,7 @@ export class SourcePanel {
     this.#name = name;
     this.#session = session;
     this.#admin = admin;
+    this.#film = new SourceFilm(this.#video, this.#address("/preview.mp4"));
     this.#devices = new DeviceMenu((subject, device) =>
       this.#control(`/api/v1/streams/${encodeURIComponent(name)}/capture/${subject}`, device, "Switched"));
     this.#start.addEventListener("click", () => this.#control(this.#address("/start"), undefined, "Source on air"));
@@ -87,10 +91,10 @@ export class SourcePanel {
       this.#source = null;
     }
     this.refresh();
-    if (this.#source?.state === "preview") await this.#showFrame();
+    if (this.#source?.state === "preview" && !this.#film.isShown) await this.#showFrame();
   }
 
-  /** Shows the newest captured frame of a preview, which viewers do not see. */
+  /** Shows the newest captured frame of a preview, which viewers do not see, until its film plays, or where it cannot. */
   async #showFrame() {
     const frame = await fetchFrame(this.#address("/preview.jpg")).catch(() => null);
     if (frame === null) return;
@@ -122,6 +126,7 @@ export class SourcePanel {
     const kind = this.#ownKind;
     const { source } = this;
     this.#panel.hidden = !this.#isWritable || kind === null || (hasToken() && source === null);
+    this.#film.want(!this.#panel.hidden && source?.state === "preview" && !document.hidden);
     if (this.#panel.hidden || kind === null) return;
     const state = source?.state ?? (this.#session.stream?.state === "ended" ? "stopped" : "live");
     this.#badge.dataset.state = sourceBadge(state);
@@ -131,7 +136,8 @@ export class SourcePanel {
     this.#preview.hidden = source === null || state === "preview";
     this.#previewWord.setWord(state === "live" ? OFF_AIR : "Preview");
     this.#stop.hidden = source === null || state === "stopped" || state === "stopping";
-    this.#frame.hidden = state !== "preview";
+    this.#video.hidden = !this.#film.isShown;
+    this.#frame.hidden = state !== "preview" || this.#film.isShown;
     if (now - this.#answeredAt > ANSWER_MILLISECONDS) this.#answer = null;
     const { video = null, audio = null } = source?.capture ?? {};
     const reason = this.#answer ?? source?.reason ?? video?.problem ?? audio?.problem ?? source?.reception?.problem ?? null;

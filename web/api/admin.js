@@ -10,6 +10,9 @@ export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 
 export const forgetToken = () => sessionStorage.removeItem(KEY);
 
+/** Headers of a request with the admin token. @returns {Record<string, string>} */
+export const authorization = () => ({ Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}` });
+
 /** @param {string} path @param {string} token @param {string} method @param {string} [body] */
 function send(path, token, method, body) {
   return fetch(path, {

@@ -16,6 +16,7 @@ export class ProgressiveSource {
   #intent;
   #buffers;
   #edge;
+  #headers;
   /** @type {Uint8Array} The last appended init segment. */
   #init = new Uint8Array();
   /** @type {import("../media/boxes.js").InitTrack[]} */
@@ -27,13 +28,15 @@ export class ProgressiveSource {
    * @param {{plays: boolean}} intent Whether the viewer wants playback.
    * @param {import("./source-buffers.js").SourceBuffers} buffers
    * @param {import("./live-edge.js").LiveEdge} edge
+   * @param {() => Record<string, string>} headers Those of the request.
    */
-  constructor(video, url, intent, buffers, edge) {
+  constructor(video, url, intent, buffers, edge, headers = () => ({})) {
     this.#video = video;
     this.#url = url;
     this.#intent = intent;
     this.#buffers = buffers;
     this.#edge = edge;
+    this.#headers = headers;
   }
 
   /**
@@ -54,7 +57,7 @@ export class ProgressiveSource {
     };
     try {
       received();
-      const response = await fetch(this.#url, { cache: "no-store", signal: connection.signal });
+      const response = await fetch(this.#url, { cache: "no-store", headers: this.#headers(), signal: connection.signal });
       if (!response.ok || !response.body) return await refusal(response);
       const splitter = new PieceSplitter();
       const reader = response.body.getReader();

@@ -7,6 +7,7 @@ import { LastRecording } from "../recordings/last-recording.js";
 import { RecordingPanel } from "../recordings/recording-panel.js";
 import { byId } from "../ui/dom.js";
 import { publishRows, watchRows } from "../ui/links.js";
+import { keepAwake } from "../ui/wake-lock.js";
 
 const RETRY_MILLISECONDS = 5000;
 
@@ -21,6 +22,7 @@ export function openPanels(name, session) {
   const recording = new RecordingPanel(name, session, admin, source);
   const lastRecording = new LastRecording(name);
   showLinks(name);
+  for (const id of ["video", "source-film"]) keepAwake(byId(id, HTMLVideoElement));
   return {
     refresh() {
       lastRecording.refresh(session.phase);

@@ -6,6 +6,7 @@ import { icon, make, setIcon, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { isOwnFile } from "../ui/links.js";
 import { SeekBar } from "../ui/seek-bar.js";
+import { keepAwake } from "../ui/wake-lock.js";
 import { ClipEditor } from "./clip-editor.js";
 
 /** Seconds. */
@@ -42,6 +43,7 @@ export class RecordingPlayer {
     this.video.id = "recording-video";
     this.video.playsInline = true;
     this.video.preload = "auto";
+    keepAwake(this.video);
     this.#clip = new ClipEditor(this.#playback, this.video, this.#clipButton);
     place.append(this.#build(), this.#clip.element);
     this.#seekBar = new SeekBar(this.video, this.#playback, { wording: WORDING, shortest: 0 });

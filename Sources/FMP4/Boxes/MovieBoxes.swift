@@ -77,14 +77,8 @@ enum MovieBoxes {
     _ = try fields.u64()  // reserved
     _ = try fields.u32()  // layer, alternate_group
     _ = try fields.u32()  // volume, reserved
-    let rotation: Rotation =
-      switch (try fields.i32().signum(), try fields.i32().signum()) {
-      case (0, 1): .clockwise90
-      case (-1, 0): .clockwise180
-      case (0, -1): .clockwise270
-      default: .none
-      }
-    return (TrackID(id), rotation)
+    let (a, b, _) = (try fields.i32(), try fields.i32(), try fields.i32())
+    return (TrackID(id), Rotation(a: a, b: b, c: try fields.i32(), d: try fields.i32()))
   }
 
   /// An entry of an `elst`.
@@ -229,18 +223,14 @@ extension OutputRawSpan {
     if version == 1 { u64(value) } else { u32(UInt32(truncatingIfNeeded: value)) }
   }
 
-  /// The transformation matrix of §8.3.2: rotates the video clockwise about its corner and moves it back into view.
+  /// The transformation matrix of §8.3.2: turns the video about its corner and moves it back into view.
   fileprivate mutating func matrix(_ rotation: Rotation, width: Int, height: Int) {
     let one: Int32 = 0x0001_0000
     let w = Int32(clamping: width) << 16
     let h = Int32(clamping: height) << 16
-    let values: [Int32] =
-      switch rotation {
-      case .none: [one, 0, 0, 0, one, 0, 0, 0, 0x4000_0000]
-      case .clockwise90: [0, one, 0, -one, 0, 0, h, 0, 0x4000_0000]
-      case .clockwise180: [-one, 0, 0, 0, -one, 0, w, h, 0x4000_0000]
-      case .clockwise270: [0, -one, 0, one, 0, 0, 0, w, 0x4000_0000]
-      }
-    for value in values { i32(value) }
+    let (a, b, c, d) = rotation.matrix
+    let x = (a < 0 ? w : 0) | (c < 0 ? h : 0)
+    let y = (b < 0 ? w : 0) | (d < 0 ? h : 0)
+    for value in [a * one, b * one, 0, c * one, d * one, 0, x, y, 0x4000_0000] { i32(value) }
   }
 }

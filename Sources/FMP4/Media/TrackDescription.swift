@@ -1,11 +1,3 @@
-/// Clockwise rotation that a player applies to the video (the matrix of ISO/IEC 14496-12 §8.3.2).
-package enum Rotation: UInt16, Sendable, Hashable {
-  case none = 0
-  case clockwise90 = 90
-  case clockwise180 = 180
-  case clockwise270 = 270
-}
-
 /// Description of a track; it holds until the next parameter change. Two equal descriptions share an init segment.
 package struct TrackDescription: Sendable, Hashable {
   package var id: TrackID
@@ -35,6 +27,13 @@ package struct TrackDescription: Sendable, Hashable {
   }
 
   package var kind: MediaKind { codec.kind }
+
+  /// The same track, turned further; audio as it is.
+  package func turned(by rotation: Rotation) -> TrackDescription {
+    var turned = self
+    if kind == .video { turned.rotation = self.rotation.followed(by: rotation) }
+    return turned
+  }
 
   /// Ticks of each sample if all have the same duration: by the codec, else by the frame rate.
   package var sampleDuration: UInt32? { codec.configuration.frameDuration ?? frameDuration }

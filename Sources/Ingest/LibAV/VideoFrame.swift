@@ -48,27 +48,28 @@ final class VideoFrame {
       "make a frame black")
   }
 
-  /// The planar 4:2:0 frame rotated clockwise. Returns itself without a rotation.
+  /// The planar 4:2:0 frame, mirrored and rotated clockwise. Returns itself without a rotation.
   func turned(by rotation: Rotation) throws(LibAVError) -> VideoFrame {
     if rotation == .none { return self }
     let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
     let format = AVPixelFormat(frame.pointee.format)
     let turned =
-      rotation == .clockwise180
-      ? try VideoFrame(width: width, height: height, format: format)
-      : try VideoFrame(width: height, height: width, format: format)
+      rotation.swapsSides
+      ? try VideoFrame(width: height, height: width, format: format)
+      : try VideoFrame(width: width, height: height, format: format)
     for (plane, divisor) in [1, 2, 2].enumerated() {
       guard let source = lines(plane), let target = turned.lines(plane) else { continue }
       let (columns, rows) = (width / divisor, height / divisor)
       let stride = target.stride
       // Index of the first pixel in the target, and index steps for its right and lower neighbours.
-      let (start, right, below) =
-        switch rotation {
-        case .none: (0, 1, stride)
-        case .clockwise90: (rows - 1, stride, -1)
-        case .clockwise180: ((rows - 1) * stride + columns - 1, -1, -stride)
-        case .clockwise270: ((columns - 1) * stride, -stride, 1)
+      var (start, right, below) =
+        switch rotation.degrees {
+        case 90: (rows - 1, stride, -1)
+        case 180: ((rows - 1) * stride + columns - 1, -1, -stride)
+        case 270: ((columns - 1) * stride, -stride, 1)
+        default: (0, 1, stride)
         }
+      if rotation.isMirrored { (start, right) = (start + (columns - 1) * right, -right) }
       for row in 0..<rows {
         let (from, to) = (source.base + row * source.stride, target.base + start + row * below)
         for column in 0..<columns { to[column * right] = from[column] }

@@ -153,6 +153,10 @@ extension APITable {
       problems: [.noSuchSource, .noKeyFrameYet, .thumbnailsBusy, .noThumbnail]
     ) { $0.sources.preview($1) },
     APIRoute(
+      .get, "/api/v1/sources/{source}/preview.mp4", .read, "it as an endless MP4", gives: .bytes(.mp4),
+      problems: [.noSuchSource, .noKeyFrameYet]
+    ) { $0.sources.film($1) },
+    APIRoute(
       .post, "/api/v1/sources/{source}/recording/start", .operate, "records it, on the air or off",
       gives: .state(SourceAnswer.self), body: .json(RecordingRequest.self),
       problems: [

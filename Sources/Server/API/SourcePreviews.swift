@@ -47,7 +47,7 @@ final class SourcePreviews: Sendable {
     return jpeg
   }
 
-  private static let notYet = Problem(
+  static let notYet = Problem(
     .noKeyFrameYet, "The source has no key frame yet.", help: "Try again in a second.", retryAfter: 1
   ).response
 

@@ -12,6 +12,8 @@ struct SourcesAPI {
   let previews: SourcePreviews
   /// Nil if nothing is recorded.
   let recordings: SourceRecordings?
+  /// A new film of a source.
+  let film: @Sendable (StreamName) -> SourceFilm
 
   func list(_: APIRequest) -> HTTPAnswer { .now(.json(SourcesAnswer(sources: sources.all.map(SourceAnswer.init)))) }
 
@@ -23,6 +25,17 @@ struct SourcesAPI {
   func preview(_ request: APIRequest) -> HTTPAnswer {
     guard let source = source(request) else { return .now(Self.missing) }
     return previews.answer(for: source, on: request.eventLoop)
+  }
+
+  /// The source as an endless MP4, on air or off. 503 before its tracks are known, and if it does not run.
+  func film(_ request: APIRequest) -> HTTPAnswer {
+    guard let source = source(request) else { return .now(Self.missing) }
+    guard !source.tracks.isEmpty else { return .now(SourcePreviews.notYet) }
+    return .now(
+      HTTPResponse(
+        headers: [
+          HeaderField("Content-Type", ContentType.mp4.rawValue), HeaderField("Cache-Control", CachePolicy.never.value),
+        ], body: .live(SourceFilmBody(source: source) { [film] in film(source.name) })))
   }
 
   func act(_ request: APIRequest) -> HTTPAnswer {

@@ -19,6 +19,7 @@ struct RunningServer: Service {
   let sources: LocalSources
   let certificate: CertificateHolder
   let memory: MemoryBudget
+  let inhibitor: SleepInhibitor
   /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
   let events: EventLog
@@ -46,6 +47,7 @@ struct RunningServer: Service {
       await sources.stop()
       await stop()
       certificate.end()
+      inhibitor.want(false)
       group.cancelAll()
     }
     control?.close()
@@ -56,12 +58,13 @@ struct RunningServer: Service {
     for await _ in await UnixSignalsSequence(trapping: .sighup) { _ = await settings.control?.reload() }
   }
 
-  /// Ends streams whose publishers stay away, and checks recordings and free memory.
+  /// Ends streams whose publishers stay away, and checks recordings, free memory and whether the machine may sleep.
   private func tendStreams() async {
     while !Task.isCancelled {
       events.tend()
       streams.tend()
       recordings?.tend()
+      inhibitor.want(sources.isCapturing || recordings?.isRecordingAny == true)
       memory.look(expectedGrowth: streams.expectedGrowth)
       try? await Task.sleep(for: .milliseconds(500))
     }

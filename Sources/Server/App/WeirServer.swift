@@ -153,7 +153,8 @@ struct WeirServer {
       configuration: configuration, capacity: capacity, http: page, https: pages["https"], endpoints: endpoints)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
-      http: http, commands: commands, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
+      http: http, commands: commands, sources: sources, certificate: certificate, memory: memory,
+      inhibitor: SleepInhibitor(clock: clock, logger: logger), stateStore: stateStore,
       events: events, settings: settings, control: control, opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
@@ -192,10 +193,11 @@ struct WeirServer {
   private func makeSource(_ source: SourceSpecification) -> LocalSource {
     let (name, streams, clock, logger) = (source.name, streams, clock, logger)
     switch source.kind {
-    case .test:
-      let settings = TestSourceSettings.demo(
+    case .test(let rotation):
+      var settings = TestSourceSettings.demo(
         segmentDuration: .seconds(configuration.streams[name].settings.segmentTarget.seconds))
-      return LocalSource(name: name, kind: "test", recording: .never, gate: streams) { _, gate in
+      settings.rotation = rotation
+      return LocalSource(name: name, kind: "test", recording: .never, gate: streams) { [settings] _, gate in
         TestSource(name: name, settings: settings, gate: gate, clock: clock, logger: logger)
       }
     case .file(let path):
@@ -271,7 +273,8 @@ struct WeirServer {
       api: APIRoutes(
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(
-          sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings),
+          sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings,
+          film: { [profiles, logger] in SourceFilm(name: $0, settings: profiles.now[$0].settings, logger: logger) }),
         replay: replay, events: EventsAPI(log: events), gate: gate, clock: clock, rtmpPort: rtmpPort, publicURL: configuration.publicURL,
         capacity: capacity,
         control: ControlAPI(

@@ -35,7 +35,7 @@ struct SourceOptions: SettingGroup {
     }
     for text in try given[testPattern] {
       try add(text) { text throws(ValueError) in
-        SourceSpecification(name: try StreamName(parsing: text), kind: .test)
+        SourceSpecification(name: try StreamName(parsing: text), kind: .test())
       }
     }
     return specifications

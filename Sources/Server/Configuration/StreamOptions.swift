@@ -23,6 +23,13 @@ struct StreamOptions: SettingGroup {
   let partAddressing = Setting<StreamSettings.PartAddressing>(
     "part-addressing", at: "streams.*.partAddressing", .word, default: "url",
     "Parts by addresses of their own, or as ranges of segments.")
+  let rotate = Setting(
+    "rotate", at: "streams.*.rotate",
+    SettingText(
+      "0|90|180|270|mirrored|mirrored-90|…",
+      values: .pattern("^(0|90|180|270|mirrored|mirrored-(90|180|270))$", orNumber: true),
+      OptionValues.rotation), default: "0",
+    "Turn the video for players: mirrored, then clockwise. Nothing is encoded again.")
   let ladder = Setting(
     "ladder", at: "streams.*.ladder", "[name=]rungs", shape: .joined,
     split: { $0.split(separator: ";").map(String.init) },
@@ -81,6 +88,7 @@ struct StreamOptions: SettingGroup {
     settings.title = try given[title]
     settings.description = try given[description]
     settings.periodsToKeep = DASHManifest.periodsToKeep
+    settings.rotation = try given[rotate]
     settings.layout = try given[hlsLayout]
     settings.partAddressing = try given[partAddressing]
     settings.ladder = try given[ladder]

@@ -54,7 +54,7 @@ struct DeviceOptions {
       case "size": settings.size = try OptionValues.size(value)
       case "fps": settings.frameRate = try OptionValues.frameRate(value)
       case "format": settings.format = .some(try OptionValues.word(name, value))
-      case "rotate": settings.rotation = try Self.rotation(value)
+      case "rotate": settings.rotation = try OptionValues.rotation(value)
       case "rotate-by": settings.turning = try OptionValues.word(name, value)
       default:
         if try encoding.take(name, value) { continue }
@@ -95,13 +95,6 @@ struct DeviceOptions {
       }
     }
     return settings
-  }
-
-  private static func rotation(_ text: String) throws(ValueError) -> Rotation {
-    guard let rotation = UInt16(text).flatMap(Rotation.init(rawValue:)) else {
-      throw ValueError("rotate=\(text) is unknown", advice: "use one of 0, 90, 180, 270")
-    }
-    return rotation
   }
 
   /// A control by its name, as `weir devices` lists it, and a whole number.

@@ -194,6 +194,11 @@ final class LocalSource: Sendable {
     return end(take) ? .done : .refused(.notRecording)
   }
 
+  // MARK: Watching
+
+  /// Its film, which `make` makes if none runs; nil if the source does not run.
+  func watch(_ make: () -> SourceFilm) -> SourceFilm? { output.watch(make) }
+
   // MARK: Running
 
   /// Runs the source each time it is started, until `shutDown`.

@@ -20,6 +20,16 @@ final class LocalSources: Sendable {
 
   subscript(name: StreamName) -> LocalSource? { named[name] }
 
+  /// Whether any has devices open.
+  var isCapturing: Bool {
+    all.contains { source in
+      switch source.activity {
+      case .live, .preview: source.kind == "capture"
+      case .stopping, .stopped: false
+      }
+    }
+  }
+
   /// Runs all of them until the server stops.
   func run() async {
     await withTaskGroup(of: Void.self) { group in

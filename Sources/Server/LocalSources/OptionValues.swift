@@ -12,6 +12,15 @@ enum OptionValues {
     return CameraSettings.Size(width: width, height: height)
   }
 
+  /// `90`, `mirrored`, `mirrored-90`.
+  static func rotation(_ text: String) throws(ValueError) -> Rotation {
+    guard let rotation = Rotation.allCases.first(where: { $0.description == text }) else {
+      let words = Rotation.allCases.map(\.description).joined(separator: ", ")
+      throw ValueError("rotate=\(text) is unknown", advice: "use one of \(words)")
+    }
+    return rotation
+  }
+
   /// `30`, `29.97` or `30000/1001`.
   static func frameRate(_ text: String) throws(ValueError) -> FrameRate {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)

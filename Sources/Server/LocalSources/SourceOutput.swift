@@ -21,6 +21,8 @@ final class SourceOutput: PublishGate, MediaSink {
     /// The sink on air; nil off air.
     var air: LateJoiningSink?
     var take: LateJoiningSink?
+    /// The film for administrators that is watched.
+    var film: LateJoiningSink?
     /// The request of the present run; nil if there is none.
     var request: PublishRequest?
     var tracks: [TrackDescription] = []
@@ -87,13 +89,14 @@ final class SourceOutput: PublishGate, MediaSink {
     _ = sink?.receive(.end(.finished))
   }
 
-  /// The run has ended, and its recording with it.
+  /// The run has ended, and its recording and its film with it.
   func finishRun(_ reason: EndReason) {
-    let take = state.withLock { state in
+    let (take, film) = state.withLock { state in
       (state.request, state.keyFrame, state.air) = (nil, nil, nil)
-      return state.take.take()
+      return (state.take.take(), state.film.take())
     }
     _ = take?.sink.receive(.end(reason))
+    _ = film?.sink.receive(.end(reason))
   }
 
   // MARK: Recording
@@ -112,11 +115,27 @@ final class SourceOutput: PublishGate, MediaSink {
     state.withLock { state in if state.take?.sink === take { state.take = nil } }
   }
 
+  // MARK: Watching
+
+  /// The film that is watched, or one that `make` makes, which begins with the next key frame. Nil if there is no run.
+  func watch(_ make: () -> SourceFilm) -> SourceFilm? {
+    let (film, request) = state.withLock { state -> (SourceFilm?, PublishRequest?) in
+      guard let request = state.request else { return (nil, nil) }
+      if let film = state.film?.sink as? SourceFilm, film.isActive { return (film, nil) }
+      let film = make()
+      state.film = .atKeyFrame(film)
+      return (film, request)
+    }
+    request?.onKeyFrameWanted?()
+    return film
+  }
+
   // MARK: Input from the source
 
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     let published = state.withLock { state in
-      state = State(isWanted: state.isWanted, take: state.take, request: request, keyFrames: state.keyFrames)
+      state = State(
+        isWanted: state.isWanted, take: state.take, film: state.film, request: request, keyFrames: state.keyFrames)
       return state.isWanted ? state.publishRequest : nil
     }
     guard let published else { return self }
@@ -139,6 +158,7 @@ final class SourceOutput: PublishGate, MediaSink {
     state.withLock { state in
       note(event, &state)
       if case .closed? = state.take?.give(event, state.tracks, state.anchor) { state.take = nil }
+      if case .closed? = state.film?.give(event, state.tracks, state.anchor) { state.film = nil }
       let verdict = state.air?.give(event, state.tracks, state.anchor) ?? .accepted
       // A source whose sender is away asks again when it is back.
       if case .end = event { (state.request, state.take, state.air, state.keyFrame) = (nil, nil, nil, nil) }

@@ -12,18 +12,12 @@ final class SourceRecording: MediaSink {
   /// Nil once it has ended.
   private let epoch: RankedMutex<Epoch?>
 
-  /// A short window: the recorder keeps what waits for the disk, and there are no viewers.
-  private static let window = MediaTime(milliseconds: 1000)
-
   /// - Parameter settings: those of streams, which also apply to the cutting of recordings.
   init(recorder: Recorder, settings: StreamSettings, logger: Logger) {
     self.recorder = recorder
     self.logger = logger
-    var settings = settings
-    settings.window = Self.window
-    settings.layout = .interleaved
-    (settings.ladder, settings.audio) = ([], nil)
-    epoch = RankedMutex(.take, Epoch(id: "take", settings: settings))
+    // The recorder keeps what waits for the disk.
+    epoch = RankedMutex(.take, Epoch(id: "take", settings: settings.forOwnUse))
   }
 
   /// More may still be recorded.

@@ -1,4 +1,5 @@
 internal import Basics
+internal import FMP4
 internal import Ingest
 
 /// A local source: `demo=test`, `loop=file:clip.mp4`, `cam=v4l2:/dev/video0?size=1280x720,alsa:default`,
@@ -6,8 +7,8 @@ internal import Ingest
 struct SourceSpecification: Sendable, Hashable {
   /// Where video and audio come from.
   enum Kind: Sendable, Hashable {
-    /// The built-in test pattern.
-    case test
+    /// The built-in test pattern, its frames turned before they are encoded.
+    case test(rotation: Rotation = .none)
     /// A file of this machine, in a loop.
     case file(path: String)
     case capture(CaptureSettings)
@@ -38,7 +39,13 @@ struct SourceSpecification: Sendable, Hashable {
   }
 
   private static func kind(_ text: String, _ encoder: VideoEncoderName?) throws(ValueError) -> Kind {
-    if text == "test" { return .test }
+    if text == "test" { return .test() }
+    if let options = text.rest(after: "test?") {
+      guard let rotation = options.rest(after: "rotate=") else {
+        throw ValueError("a test pattern has no option \"\(options)\"", advice: "write NAME=test?rotate=90")
+      }
+      return .test(rotation: try OptionValues.rotation(rotation))
+    }
     if let path = text.rest(after: "file:") {
       guard !path.isEmpty else { throw ValueError("no file is named", advice: "write NAME=file:PATH") }
       return .file(path: path)
@@ -94,7 +101,7 @@ struct SourceSpecification: Sendable, Hashable {
   }
 
   private static func isKind(_ text: String) -> Bool {
-    text == "test" || text.hasPrefix("file:") || text.hasPrefix("udp://") || begins(text)
+    text == "test" || text.hasPrefix("test?") || text.hasPrefix("file:") || text.hasPrefix("udp://") || begins(text)
   }
 }
 

@@ -173,8 +173,12 @@ struct Epoch: Sendable {
   /// Segments that end shortly before this media time, or later, end with all tracks together.
   mutating func alignTracks(at time: MediaTime?) { segmenter.alignsFrom = time }
 
-  /// Moves the publication's event to the epoch's timeline.
-  mutating func shift(_ event: MediaEvent) -> MediaEvent { splicer.shift(event) }
+  /// Moves the publication's event to the epoch's timeline, and turns its video as the settings say.
+  mutating func shift(_ event: MediaEvent) -> MediaEvent {
+    let shifted = splicer.shift(event)
+    guard settings.rotation != .none, case .tracks(let tracks) = shifted else { return shifted }
+    return .tracks(tracks.map { $0.turned(by: settings.rotation) })
+  }
 
   /// Takes an event on the epoch's timeline.
   mutating func take(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {

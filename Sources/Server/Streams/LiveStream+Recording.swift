@@ -32,15 +32,15 @@ extension LiveStream {
   /// The number of these sinks.
   func countClosing() -> Int { state.withLock { $0.subscribers.closing.count() } }
 
-  /// Detaches all sinks of a type; they receive no more events.
-  func detach<Sink: FragmentSink>(all kind: Sink.Type) -> [Sink] {
+  /// Ends all sinks of a type by `stop`, and detaches them. They are counted until their files are closed.
+  func detach<Sink: FragmentSink>(all kind: Sink.Type, _ stop: (Sink) -> Void) {
     state.withLock { state in
-      defer { state.subscribers.detach { $0 is Sink } }
-      return state.subscribers.sinks.compactMap { $0 as? Sink }
+      for sink in state.subscribers.sinks { if let sink = sink as? Sink { stop(sink) } }
+      state.subscribers.detach { $0 is Sink }
     }
   }
 
-  /// Detaches a sink; it receives no more events.
+  /// Detaches a sink that was stopped; it receives no more events.
   func detach(_ sink: any FragmentSink) {
     state.withLock { state in state.subscribers.detach { $0 === sink } }
   }

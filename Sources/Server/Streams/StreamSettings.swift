@@ -29,6 +29,9 @@ struct StreamSettings: Sendable {
   /// earlier kept ones. Implemented by `DASHManifest`, which this folder does not know.
   var periodsToKeep: @Sendable (_ epoch: EpochView, _ count: Int) -> [KeptPeriod] = { _, _ in [] }
 
+  /// Turns the video of every publication, by its tracks' matrix.
+  var rotation = Rotation.none
+
   var layout = HLSLayout.interleaved
   var partAddressing = PartAddressing.url
   /// The rungs of a stream's video; empty without a ladder. A ladder needs the separate layout.

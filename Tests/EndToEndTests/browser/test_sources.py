@@ -111,13 +111,19 @@ def test_what_is_off_air_is_seen_in_the_panel_alone(page, studio):
     page.wait(f"{press('source-preview')}.checkVisibility()")
     watching.mean_it(page, press("source-preview"))
     page.wait(f"{STATE} === 'Off air' && document.querySelector('#stage').dataset.phase === 'ended'")
-    page.wait("document.querySelector('#source-frame').width === 640")
+    film = "document.querySelector('#source-film')"
+    page.wait(f"{film}.checkVisibility() && {film}.videoWidth === 1280 && document.querySelector('#source-frame').hidden", 20)
     # The preview of the test pattern is not black.
-    seen = "document.querySelector('#source-frame').getContext('2d').getImageData(0, 0, 640, 360).data.some((v, n) => n % 4 < 3 && v > 100)"
-    page.wait(seen)
+    page.evaluate("window.drawn = Object.assign(document.createElement('canvas'), { width: 640, height: 360 }).getContext('2d')")
+    page.evaluate(f"drawn.drawImage({film}, 0, 0, 640, 360)")
+    assert page.evaluate("drawn.getImageData(0, 0, 640, 360).data.some((v, n) => n % 4 < 3 && v > 100)")
+    # It moves, close to now.
+    before = page.evaluate(f"{film}.currentTime")
+    page.wait(f"{film}.currentTime > {before} + 3", 20)
+    assert page.evaluate(f"{film}.buffered.end({film}.buffered.length - 1) - {film}.currentTime") < 5
     assert page.evaluate(POOR_CONTRAST) == []
     page.click(press("source-start"))
-    page.wait(f"{STATE} === 'Live' && document.querySelector('#source-frame').hidden")
+    page.wait(f"{STATE} === 'Live' && document.querySelector('#source-frame').hidden && {film}.hidden")
     watching.wait_phase(page, "playing")
     page.errors.clear()  # a preview frame that did not exist yet may be one
 

@@ -405,7 +405,7 @@ import Testing
       Codec(try AAC.Configuration(record: ByteBuffer(bytes: [0x11, 0x90]))),
       Codec(try Opus.Configuration(channels: 2, preSkip: 312)),
     ]
-    for rotation in [Rotation.none, .clockwise90, .clockwise180, .clockwise270] {
+    for rotation in Rotation.allCases {
       let tracks = codecs.enumerated().map { index, codec in
         TrackDescription(
           id: TrackID(UInt32(index + 1)), codec: codec, timescale: 48_000, language: "deu",

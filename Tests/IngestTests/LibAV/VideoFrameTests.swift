@@ -45,8 +45,12 @@ import Testing
     let upright = planes(image)
     let quarter = upright.map(clockwise)
     let half = quarter.map(clockwise)
+    let mirrored = upright.map { $0.map { Array($0.reversed()) } }
     for (rotation, expected) in [
       (Rotation.none, upright), (.clockwise90, quarter), (.clockwise180, half), (.clockwise270, half.map(clockwise)),
+      (.mirrored, mirrored), (.mirrored90, mirrored.map(clockwise)),
+      (.mirrored180, mirrored.map(clockwise).map(clockwise)),
+      (.mirrored270, mirrored.map(clockwise).map(clockwise).map(clockwise)),
     ] {
       let turned = try image.turned(by: rotation)
       #expect(planes(turned) == expected, "\(rotation)")

@@ -71,22 +71,23 @@ import Testing
   @Test func framesAreTurnedAsTheirTrackSays() throws {
     let (sample, upright) = try Self.keyFrame()
     let reference = try decoded(try jpeg(of: sample.payload, track: upright))
-    for rotation in [Rotation.clockwise90, .clockwise180, .clockwise270] {
+    for rotation in Rotation.allCases {
       var track = upright
       track.rotation = rotation
       let turned = try decoded(try jpeg(of: sample.payload, track: track))
-      let isOnItsSide = rotation != .clockwise180
+      let isOnItsSide = rotation.swapsSides
       #expect(turned.width == (isOnItsSide ? reference.height : reference.width))
       #expect(turned.height == (isOnItsSide ? reference.width : reference.height))
       var difference = 0
       for row in stride(from: 0, to: reference.height, by: 7) {
         for column in stride(from: 0, to: reference.width, by: 7) {
+          let across = rotation.isMirrored ? reference.width - 1 - column : column
           let there: UInt8 =
-            switch rotation {
-            case .none: reference.luma[row][column]
-            case .clockwise90: turned.luma[column][reference.height - 1 - row]
-            case .clockwise180: turned.luma[reference.height - 1 - row][reference.width - 1 - column]
-            case .clockwise270: turned.luma[reference.width - 1 - column][row]
+            switch rotation.degrees {
+            case 90: turned.luma[across][reference.height - 1 - row]
+            case 180: turned.luma[reference.height - 1 - row][reference.width - 1 - across]
+            case 270: turned.luma[reference.width - 1 - across][row]
+            default: turned.luma[row][across]
             }
           if abs(Int(there) - Int(reference.luma[row][column])) > 40 { difference += 1 }
         }

@@ -24,7 +24,8 @@ import Testing
   }
 
   @Test func theKindsAreToldApart() throws {
-    #expect(try SourceSpecification(parsing: "demo=test").kind == .test)
+    #expect(try SourceSpecification(parsing: "demo=test").kind == .test())
+    #expect(try SourceSpecification(parsing: "demo=test?rotate=mirrored-90").kind == .test(rotation: .mirrored90))
     #expect(try SourceSpecification(parsing: "loop=file:a,b=c?.mp4").kind == .file(path: "a,b=c?.mp4"))
     #expect(try capture("mic=alsa:hw:0").microphone == MicrophoneSettings(device: "hw:0"))
     #expect(try capture("mic=alsa:hw:0").camera == nil)

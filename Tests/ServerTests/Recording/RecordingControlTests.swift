@@ -20,6 +20,7 @@ import Testing
     let events = RecordedEvents()
     let name: StreamName
     let archive: RecordingArchive
+    let buffers: TimeShiftBuffers
 
     init(_ start: RecordingPolicy.Start = .manual, policy: RecordingPolicy? = nil, rewind: MediaTime? = nil) throws {
       folder = try TemporaryFolder()
@@ -43,7 +44,7 @@ import Testing
         return rewind == nil ? [recorder] : [RewindRetention(stream: stream, epoch: epoch, archive: archive), recorder]
       }
       name = try #require(StreamName("cam"))
-      let buffers = TimeShiftBuffers(folder: folder.path, keepFree: 0, archive: archive, logger: logger)
+      buffers = TimeShiftBuffers(folder: folder.path, keepFree: 0, archive: archive, logger: logger)
       library.follow(registry, buffers: rewind == nil ? nil : buffers)
       library.observe(events)
     }
@@ -164,6 +165,24 @@ import Testing
     }
     let text = String(buffer: programme.playlist(.interleaved, window).body)
     #expect(!text.contains("GAP") && !text.contains("DISCONTINUITY") && text.contains("#EXT-X-MEDIA-SEQUENCE:1\n"))
+    _ = sink.receive(.end(.finished))
+  }
+
+  /// The buffer that a recording replaces holds its file open until the disk has taken what it received.
+  @Test func aBufferThatARecordingReplacesIsCountedUntilItIsClosed() async throws {
+    let scene = try Scene(.automatic, rewind: MediaTime(milliseconds: 3_600_000))
+    let sink = try await scene.publish()
+    scene.send(0..<100, to: sink)
+    #expect(scene.library.stop(scene.name) == .done)
+    let stream = try #require(scene.registry.stream(scene.name))
+    for _ in 0..<1000 where stream.countClosing() > 0 { try await Task.sleep(for: .milliseconds(10)) }
+    let thaw = try blockThread(of: scene.buffers.threads)
+    scene.send(100..<200, to: sink)
+    #expect(scene.library.start(scene.name) == .done)
+    #expect(stream.countClosing() == 1)
+    thaw()
+    for _ in 0..<1000 where stream.countClosing() > 0 { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(stream.countClosing() == 0)
     _ = sink.receive(.end(.finished))
   }
 

@@ -83,9 +83,6 @@ extension CameraSettings {
 extension CameraSettings.Size {
   /// The size after rotation.
   func turned(by rotation: Rotation) -> CameraSettings.Size {
-    switch rotation {
-    case .none, .clockwise180: self
-    case .clockwise90, .clockwise270: CameraSettings.Size(width: height, height: width)
-    }
+    rotation.swapsSides ? CameraSettings.Size(width: height, height: width) : self
   }
 }

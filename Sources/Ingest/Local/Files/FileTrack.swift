@@ -57,11 +57,7 @@ struct FileTrack {
   /// Rotation by the file's matrix (ISO/IEC 14496-12 §8.3.2).
   private static func rotation(_ stream: UnsafeMutablePointer<AVStream>) -> Rotation {
     guard let matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nil) else { return .none }
-    // libavutil counts counter-clockwise, and returns NaN for an invalid matrix.
-    let degrees = matrix.withMemoryRebound(to: Int32.self, capacity: 9) { -av_display_rotation_get($0) }
-    guard degrees.isFinite else { return .none }
-    let quarters = Int((degrees / 90).rounded())
-    return Rotation(rawValue: UInt16((quarters % 4 + 4) % 4 * 90)) ?? .none
+    return matrix.withMemoryRebound(to: Int32.self, capacity: 9) { Rotation(a: $0[0], b: $0[1], c: $0[3], d: $0[4]) }
   }
 
   /// Converts a packet to units. None if it is empty, only prepares a decoder, or must wait for its decode time.

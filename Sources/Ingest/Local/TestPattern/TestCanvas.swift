@@ -1,4 +1,5 @@
 internal import CLibAV
+internal import FMP4
 internal import Glibc
 
 /// The frame that the test pattern is drawn into, in the encoder's format (planar YUV 4:2:0). Used on one thread.
@@ -34,6 +35,14 @@ final class TestCanvas {
     try LibAVError.check(av_frame_make_writable(frame), "draw a frame")
     guard let luma = plane(frame.pointee.data.0, frame.pointee.linesize.0, width, height) else { return }
     pattern.draw(number, into: luma)
+  }
+
+  /// The frame, turned; nil where it is not to be turned.
+  func turned(by rotation: Rotation) throws(LibAVError) -> VideoFrame? {
+    if rotation == .none { return nil }
+    let upright = try VideoFrame()
+    try LibAVError.check(av_frame_ref(upright.frame, frame), "allocate a frame")
+    return try upright.turned(by: rotation)
   }
 
   private func plane(_ data: UnsafeMutablePointer<UInt8>?, _ stride: Int32, _ width: Int, _ height: Int) -> LumaPlane? {

@@ -47,7 +47,8 @@ final class TestMedia {
       nextKeyFrame = (number / interval + 1) * interval
     }
     try canvas.draw(number)
-    try video.encode(canvas.frame, at: number, as: isKeyFrame ? .keyFrame : .asEncoderLikes) { coded in
+    let turned = try canvas.turned(by: settings.rotation)
+    try video.encode(turned?.frame ?? canvas.frame, at: number, as: isKeyFrame ? .keyFrame : .asEncoderLikes) { coded in
       self.emit(coded, emit)
     }
     lastEnd = schedule.firstSample(of: number + 1, sampleRate: settings.sampleRate)

@@ -1,4 +1,4 @@
-internal import FMP4
+package import FMP4
 
 /// Settings of the test source. The defaults are the demo's.
 package struct TestSourceSettings: Sendable, Hashable {
@@ -6,6 +6,8 @@ package struct TestSourceSettings: Sendable, Hashable {
   package var width: Int
   /// Pixels; even. At least 44/80 of the width, so that everything fits.
   package var height: Int
+  /// Turns the frames before they are encoded.
+  package var rotation = Rotation.none
   package var frameRate: FrameRate
   /// Frames from one key frame to the next.
   package var keyFrameInterval: Int
@@ -91,7 +93,8 @@ extension TestSourceSettings {
       preconditionFailure("both numbers of a frame rate are positive")
     }
     return VideoEncoder.Format(
-      width: width, height: height, rate: rate, timescale: frameRate.timescale, ticks: frameRate.frameDuration)
+      width: rotation.swapsSides ? height : width, height: rotation.swapsSides ? width : height, rate: rate,
+      timescale: frameRate.timescale, ticks: frameRate.frameDuration)
   }
 
   /// One thread, so that equal frames give equal bytes on every run.

@@ -265,7 +265,7 @@ final class RecordingLibrary: Sendable {
     let attachment = stream.attach(recorder)
     if attachment == .attached {
       // The recording makes a time-shift buffer redundant.
-      if epoch != nil { for buffer in stream.detach(all: TimeShiftBuffer.self) { buffer.stop() } }
+      if epoch != nil { stream.detach(all: TimeShiftBuffer.self) { $0.stop() } }
       return .done
     }
     registers.recorders.withLock { recorders in
@@ -295,6 +295,13 @@ final class RecordingLibrary: Sendable {
     registers.recorders.withLock { $0.newest[name] }?.isActive == true
   }
 
+  /// Whether anything is being recorded.
+  var isRecordingAny: Bool {
+    registers.recorders.withLock { recorders in
+      recorders.newest.values.contains(where: \.isActive) || recorders.takes.contains(where: \.isActive)
+    }
+  }
+
   /// Ends the recording of a stream that goes on, and makes a movie of what was written. With automatic recording, the next epoch
   /// is recorded again.
   func stop(_ name: StreamName) -> RecordingAnswer {
@@ -315,8 +322,8 @@ final class RecordingLibrary: Sendable {
     if let next, next.stream.attach(next.buffer) != .attached { next.buffer.stop() }
     guard act(recorder) else {
       if let next {
-        next.stream.detach(next.buffer)
         next.buffer.stop()
+        next.stream.detach(next.buffer)
       }
       return .refused(.notRecording)
     }

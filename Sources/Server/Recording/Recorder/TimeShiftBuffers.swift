@@ -9,7 +9,7 @@ final class TimeShiftBuffers: Sendable {
   private let archive: RecordingArchive
   private let logger: Logger
   private let budget = RecordingBudget(limit: 64 << 20)
-  private let threads = NIOThreadPool(numberOfThreads: 1)
+  let threads = NIOThreadPool(numberOfThreads: 1)
 
   /// `folder` holds the files; `keepFree` bytes stay free there.
   init(folder: String, keepFree: Int64, archive: RecordingArchive, logger: Logger) {

@@ -1,0 +1,29 @@
+/** Keeps the screen on while a video plays. Browsers allow it on secure pages that are visible. */
+
+/** @type {Set<HTMLVideoElement>} */
+const playing = new Set();
+/** @type {Promise<WakeLockSentinel | null> | null} The lock, or the request for it; null without one. */
+let lock = null;
+
+function update() {
+  if (playing.size > 0 && !document.hidden && "wakeLock" in navigator) {
+    // A refusal (a low battery) is no error.
+    lock ??= navigator.wakeLock.request("screen").catch(() => null);
+  } else {
+    lock?.then((held) => held?.release());
+    lock = null;
+  }
+}
+
+/** @param {HTMLVideoElement} video */
+export function keepAwake(video) {
+  if (!video.paused) playing.add(video);
+  update();
+  video.addEventListener("playing", () => { playing.add(video); update(); });
+  for (const end of ["pause", "ended", "emptied"]) {
+    video.addEventListener(end, () => { playing.delete(video); update(); });
+  }
+}
+
+// The browser releases the lock of a page that is hidden.
+document.addEventListener("visibilitychange", update);
