@@ -3,7 +3,8 @@ internal import COpenSSL
 /// A publish key or token. Prints as `***`, so that it may be part of logged values. Compared in constant time: both
 /// sides are hashed first, so that not even the length shows.
 package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  private let digest: [UInt8]
+  /// SHA-256 of the text.
+  package let digest: [UInt8]
   /// Bytes of the text.
   package let length: Int
 
@@ -12,8 +13,14 @@ package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConve
     length = text.utf8.count
   }
 
+  /// From the hash of a text whose length is not known.
+  init(digest: [UInt8]) {
+    self.digest = digest
+    length = 0
+  }
+
   package func matches(_ other: Secret) -> Bool {
-    CRYPTO_memcmp(digest, other.digest, digest.count) == 0
+    digest.count == other.digest.count && CRYPTO_memcmp(digest, other.digest, digest.count) == 0
   }
 
   package var description: String { "***" }

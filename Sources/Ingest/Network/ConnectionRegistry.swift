@@ -61,6 +61,11 @@ final class ConnectionRegistry: Sendable {
     state.withLock { $0.peers.noLongerUnauthenticated(peer, failed: failed, now: now) }
   }
 
+  /// A connection that `arrive` has counted is gone, without `add`.
+  func leave(_ peer: String) {
+    state.withLock { $0.peers.leave(peer) }
+  }
+
   /// Keeps a connection until `remove`. `end` asks it to end. False if the listener is closing.
   func add(_ connection: AnyObject, end: @escaping @Sendable () -> Void) -> Bool {
     let key = ObjectIdentifier(connection)

@@ -12,6 +12,7 @@ struct ServerConfiguration: Sendable {
   var https: ListenAddress?
   var rtmp: ListenAddress
   var rtmps: ListenAddress?
+  var srt: ListenAddress?
   /// Set whenever `https` or `rtmps` is.
   var tls: TLSFiles?
   /// The oldest TLS version of RTMPS; HTTPS has at least 1.2.
@@ -83,6 +84,7 @@ extension ServerConfiguration {
     https = try given[options.listeners.https]
     rtmp = try given[options.listeners.rtmp]
     rtmps = try given[options.listeners.rtmps]
+    srt = try given[options.listeners.srt]
     tls = try options.listeners.tls(given)
     minimumTLS = try given[options.listeners.tlsMin]
     publicURL = try given[options.listeners.publicURL]

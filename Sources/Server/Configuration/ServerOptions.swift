@@ -6,6 +6,7 @@ struct ServerOptions: SettingGroup {
   let sources = SourceOptions()
   let streams = StreamOptions()
   let publishers = PublisherOptions()
+  let srt = SRTOptions()
   let http = HTTPOptions()
   let recordings = RecordingOptions()
   let log = LogOptions()

@@ -10,6 +10,8 @@ struct SourceSpecification: Sendable, Hashable {
     /// A file of this machine, in a loop.
     case file(path: String)
     case capture(CaptureSettings)
+    /// An SRT listener elsewhere, which is called.
+    case srt(SRTSource.Target)
   }
 
   var name: StreamName
@@ -21,7 +23,8 @@ struct SourceSpecification: Sendable, Hashable {
   }
 
   private static let advice =
-    "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE or NAME=v4l2:DEVICE,alsa:DEVICE"
+    "write NAME=test, NAME=file:PATH, NAME=srt://HOST:PORT, NAME=v4l2:DEVICE, NAME=alsa:DEVICE or"
+    + " NAME=v4l2:DEVICE,alsa:DEVICE"
 
   /// Parses `NAME=KIND`.
   ///
@@ -36,6 +39,7 @@ struct SourceSpecification: Sendable, Hashable {
 
   private static func kind(_ text: String, _ encoder: VideoEncoderName?) throws(ValueError) -> Kind {
     if text == "test" { return .test }
+    if let rest = text.rest(after: "srt://") { return .srt(try SRTSource.Target(parsing: rest)) }
     if let path = text.rest(after: "file:") {
       guard !path.isEmpty else { throw ValueError("no file is named", advice: "write NAME=file:PATH") }
       return .file(path: path)
@@ -90,7 +94,7 @@ struct SourceSpecification: Sendable, Hashable {
   }
 
   private static func isKind(_ text: String) -> Bool {
-    text == "test" || text.hasPrefix("file:") || begins(text)
+    text == "test" || text.hasPrefix("file:") || text.hasPrefix("srt://") || begins(text)
   }
 }
 

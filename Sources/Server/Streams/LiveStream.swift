@@ -180,6 +180,11 @@ final class LiveStream: Sendable {
     state.withLock { if $0.publisher.holder?.token == token { $0.publisher.countLost(kind) } }
   }
 
+  /// Keeps the figures of the publisher's connection.
+  func measured(_ figures: LinkFigures, from token: PublicationToken) {
+    state.withLock { if $0.publisher.holder?.token == token { $0.publisher.measured(figures) } }
+  }
+
   private func lose(_ reason: EndReason, _ state: inout State, now: MonotonicTime) {
     stamp.change()
     interrupt(&state)

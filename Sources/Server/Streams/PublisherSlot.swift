@@ -18,6 +18,8 @@ struct PublisherSlot: Sendable {
     let evict: @Sendable (EndReason) -> Void
     let askForKeyFrame: (@Sendable () -> Void)?
     fileprivate(set) var lastReceived: MonotonicTime
+    /// The newest figures of its connection; nil where its protocol has none.
+    fileprivate(set) var link: LinkFigures?
   }
 
   typealias Change = (token: PublicationToken, former: Holder?)
@@ -109,6 +111,12 @@ struct PublisherSlot: Sendable {
     case .tracks(let tracks): ends.use(tracks)
     case .clock, .progress, .end: break
     }
+  }
+
+  /// Keeps the figures of the publisher's connection.
+  mutating func measured(_ figures: LinkFigures) {
+    counters.link.add(figures, since: holder?.link ?? LinkFigures())
+    holder?.link = figures
   }
 
   /// Counts a sample that arrived and could not be used.

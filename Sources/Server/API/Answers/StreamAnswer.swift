@@ -36,6 +36,8 @@ struct StreamAnswer: Encodable {
   let audio: Audio?
   let recording: RecordingStateAnswer?
   let capture: CaptureAnswer?
+  /// The publisher's connection, where its protocol counts packets (SRT).
+  let link: Link?
   let anchor: Anchor?
   let urls: [String: String]
 
@@ -70,6 +72,29 @@ struct StreamAnswer: Encodable {
     let bitrate: Int?
   }
 
+  /// Packets since the connection's beginning, and its state.
+  struct Link: Encodable {
+    let rttMilliseconds: Double
+    let latencyMilliseconds: Int
+    let bufferedMilliseconds: Int
+    /// Bits a second.
+    let bandwidth: Int
+    let receivedPackets: Int
+    let lostPackets: Int
+    let retransmittedPackets: Int
+    /// They came too late, and are missing in the media.
+    let droppedPackets: Int
+    let undecryptedPackets: Int
+
+    fileprivate init(_ figures: LinkFigures) {
+      (rttMilliseconds, bandwidth) = (Double(figures.roundTrip) / 1000, Int(clamping: figures.bandwidth))
+      (latencyMilliseconds, bufferedMilliseconds) = (Int(figures.latency), Int(figures.buffered))
+      (receivedPackets, lostPackets) = (Int(clamping: figures.received), Int(clamping: figures.lost))
+      retransmittedPackets = Int(clamping: figures.retransmitted)
+      (droppedPackets, undecryptedPackets) = (Int(clamping: figures.dropped), Int(clamping: figures.undecrypted))
+    }
+  }
+
   /// A media time and its wall-clock time.
   struct Anchor: Encodable {
     let mediaSeconds: Double
@@ -87,6 +112,7 @@ struct StreamAnswer: Encodable {
     ladder = status.transcoding.map { Ladder($0, status.rungs) }
     audio = status.audioTranscoding.map { Audio($0, status.audio) }
     (self.recording, self.capture) = (recording, capture)
+    link = status.link.map(Link.init)
     anchor = status.anchor.map {
       Anchor(mediaSeconds: $0.mediaTime.thousandths, wall: JSONText.time($0.wallTime))
     }
