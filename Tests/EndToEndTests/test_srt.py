@@ -7,6 +7,8 @@ The long network test runs with WEIR_FAULTS=long.
 import json
 import os
 import pathlib
+import random
+import re
 import signal
 import socket
 import threading
@@ -47,11 +49,13 @@ def times(path: str | pathlib.Path, stream: str) -> list[tuple[int, int]]:
 
 
 def recording(weir, name: str) -> pathlib.Path:
-    def finished():
-        return next((r for r in weir.recordings_of(name) if r["state"] == "finished"), None)
+    return weir.wait(lambda: next((weir.recordings / name).glob("*Z.mp4"), None), 15, f"a finished recording of {name}")
 
-    weir.wait(finished, 15, f"a finished recording of {name}")
-    return next((weir.recordings / name).glob("*Z.mp4"))
+
+def epoch(weir, name: str) -> str:
+    """The address of the stream's present life."""
+    text = weir.get(f"/live/{name}/index.m3u8").good().body.decode()
+    return re.search(r"^(\S+)/av/index.m3u8", text, re.M)[1]
 
 
 @pytest.mark.parametrize("film, name", [("short", "bframes"), ("hevc", "hevc")])
@@ -163,7 +167,7 @@ def test_the_worker_dies_and_its_publishers_go_on(start):
     try:
         names = [f"{kind}{n}" for kind in "rs" for n in range(count)]
         before = {name: weir.wait_state(name, "live") for name in names}
-        pages = {name: weir.get(f"/live/{name}/index.m3u8").good().body for name in names}
+        pages = {name: epoch(weir, name) for name in names}
         worker = [pid for pid, line in weir.children().items() if b"srt-worker" in line]
         assert len(worker) == 1
         killed = time.monotonic()
@@ -183,8 +187,7 @@ def test_the_worker_dies_and_its_publishers_go_on(start):
         for n in range(count):
             after = weir.stream(f"r{n}")
             assert after["state"] == "live" and after["startedAt"] == before[f"r{n}"]["startedAt"]
-        epochs = {name: weir.get(f"/live/{name}/index.m3u8").good().body.split(b"/av/")[0] for name in names}
-        assert all(epochs[name] == pages[name].split(b"/av/")[0] for name in names)
+        assert {name: epoch(weir, name) for name in names} == pages
         assert all(p.process.poll() is None for p in tcp)
     finally:
         over = True
@@ -244,7 +247,7 @@ def test_hostile_callers(weir):
         before = {name: weir.wait_state(name, "live") for name in ("calm", "calm-too")}
         target = ("127.0.0.1", port(weir))
         out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        generator = __import__("random").Random(3)
+        generator = random.Random(3)
         for n in range(20000):
             data = generator.randbytes(generator.choice((0, 1, 15, 16, 17, 64, 80, 1316, 1472)))
             if n % 2:  # a handshake's head
@@ -294,3 +297,28 @@ def test_a_bad_network_for_long(start, factor):
     finally:
         caller.kill()
         relay.stop()
+
+
+def test_a_listener_is_called_again_and_again(start):
+    """A source that calls: it waits for its listener, goes on after the connection was lost, and keeps its passphrase secret."""
+    free = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    free.bind(("127.0.0.1", 0))
+    target = free.getsockname()[1]
+    free.close()
+    weir = start("--source", f"far=srt://localhost:{target}?streamid=a,b&latency=250&passphrase-variable=FAR_PHRASE",
+                 "--no-record", environment={"FAR_PHRASE": PHRASE})
+    weir.secrets.append(PHRASE)
+    command = [tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-i", str(sources.ts("short")), "-c", "copy", "-f", "mpegts",
+               f"srt://127.0.0.1:{target}?mode=listener&passphrase={PHRASE}"]
+    weir.wait_log("called again in 0.5 s", seconds=10)
+    listener = publishers.Publisher(command)
+    try:
+        first = weir.wait_state("far", "live")
+        assert first["protocol"] == "SRT"
+        weir.wait_state("far", "reconnecting")
+        listener.kill()
+        listener = publishers.Publisher(command)
+        again = weir.wait_state("far", "live")
+        assert again["startedAt"] == first["startedAt"]
+    finally:
+        listener.kill()

@@ -19,7 +19,7 @@ enum SRTLimits {
   static let connections = 400
   /// Connections of an address that do not publish yet.
   static let unauthenticatedPerAddress = 32
-  /// Handshakes that the kernel's answer is outstanding for.
+  /// Connected callers that wait for the worker's turn.
   static let backlog = 256
   /// Messages other than media that wait to be sent to the server. Further refusals are counted only.
   static let waitingMessages = 4096
