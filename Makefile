@@ -25,12 +25,13 @@ TESTED := -c release -Xswiftc -enable-testing -Xswiftc -enforce-exclusivity=unch
 TESTED_BIN = $(abspath $(shell $(SWIFT) build $(TESTED) --show-bin-path)/weir)
 
 BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev libavformat-dev libavutil-dev libc6-dev \
-  libsqlite3-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config zlib1g-dev
+  libsqlite3-dev libsrt-gnutls-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config \
+  zlib1g-dev
 CHECK_PACKAGES := python3
 WEB_PACKAGES := node-typescript nodejs
 TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gstreamer1.0-libav gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy nghttp2-client \
-  nginx-light openssl python3 python3-dbusmock python3-pip python3-venv varnish xfsprogs btrfs-progs strace faketime \
+  nginx-light openssl python3 python3-dbusmock python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime \
   dbus-bin dbus-daemon
 SHORT_DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg kmod python3 qemu-system-x86
 DEVICE_PACKAGES := $(SHORT_DEVICE_PACKAGES) gcc-12 make
@@ -191,8 +192,13 @@ players: check test-deps ## real players on each shape of stream, HLSJS= DASHJS=
 bench: build bench-deps ## speed, side by side with ffmpeg and nginx
 	WEIR_BIN="$(abspath $(BIN))" python3 Benchmarks/run.py $(ARGS)
 
+# Remote packets can overflow older ones (CVE-2026-55868, CVE-2026-55869).
+LIBSRT_LEAST := 1.5.1-1+deb12u2
+
 deps: # system packages that the build needs
 	@.ci/install-packages "the build" $(BUILD_PACKAGES)
+	@found=$$(dpkg-query -W -f '$${Version}' libsrt-gnutls-dev); dpkg --compare-versions "$$found" ge "$(LIBSRT_LEAST)" || { \
+	  echo "error: libsrt-gnutls-dev is $$found: apt-get update, then install $(LIBSRT_LEAST) or newer" >&2; exit 1; }
 	@command -v $(SWIFT) >/dev/null || { \
 	  echo "error: there is no $(SWIFT) on PATH ($$PATH): install Swift 6.3 or newer from https://www.swift.org/install/ and put" \
 	    "it first on PATH; under sudo PATH is another one: build without it" >&2; exit 1; }

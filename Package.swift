@@ -43,12 +43,13 @@ let package = Package(
     .target(
       name: "Ingest",
       dependencies: [
-        "FMP4", "CLibAV", "CV4L2", "CALSA", "COpenSSL", "CProcess", nio, logging,
+        "FMP4", "CLibAV", "CV4L2", "CALSA", "COpenSSL", "CProcess", "CSRT", nio, logging,
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       exclude: [
-        "LibAV/CLibAV", "Local/Camera/CV4L2", "Local/Microphone/CALSA", "Admission/COpenSSL", "Transcode/CProcess",
+        "LibAV/CLibAV", "Local/Camera/CV4L2", "Local/Microphone/CALSA", "Admission/COpenSSL", "Workers/CProcess",
+        "SRT/CSRT",
       ],
       cSettings: gnuSource,
       swiftSettings: house),
@@ -65,7 +66,10 @@ let package = Package(
       name: "CALSA", path: "Sources/Ingest/Local/Microphone/CALSA", pkgConfig: "alsa",
       providers: [.apt(["libasound2-dev"])]),
 
-    .systemLibrary(name: "CProcess", path: "Sources/Ingest/Transcode/CProcess"),
+    .systemLibrary(name: "CProcess", path: "Sources/Ingest/Workers/CProcess"),
+    // The flavour with GnuTLS: libavformat brings the same one, and two copies of libsrt crash at exit.
+    .systemLibrary(
+      name: "CSRT", path: "Sources/Ingest/SRT/CSRT", pkgConfig: "srt", providers: [.apt(["libsrt-gnutls-dev"])]),
     .systemLibrary(
       name: "COpenSSL", path: "Sources/Ingest/Admission/COpenSSL", pkgConfig: "libcrypto",
       providers: [.apt(["libssl-dev"])]),

@@ -37,6 +37,7 @@ extension FuzzTarget {
           + "t1\t2\t<Period id=\"1\"></Period>",
       ])
     case .ts: Self.transportStreams
+    case .srt: Self.srtMessages
     case .pes: Self.packetizedStreams
     case .psi: Self.tables
     case .adts:

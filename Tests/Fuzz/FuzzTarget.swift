@@ -38,6 +38,8 @@ enum FuzzTarget: String, CaseIterable {
   case proxies
   /// An MPEG transport stream, cut anywhere, as a publication.
   case ts
+  /// Messages between the server and the worker of SRT, and callers' stream IDs.
+  case srt
   /// PES packets of each kind of track, without the packets around them.
   case pes
   /// Sections of tables and of cues.
@@ -80,6 +82,7 @@ enum FuzzTarget: String, CaseIterable {
     case .proxies: Self.proxies(bytes)
     case .catalogue: Self.row(bytes)
     case .ts: Self.transport(bytes)
+    case .srt: Self.srt(bytes)
     case .pes: Self.packetized(bytes)
     case .psi: Self.sections(bytes)
     case .adts, .latm: Self.audioFrames(bytes)

@@ -13,10 +13,13 @@ package protocol MediaSink: AnyObject, Sendable {
   func warn(_ warning: PublicationWarning)
   /// Withdraws a warning that no longer applies.
   func withdraw(_ warning: PublicationWarning)
+  /// Takes the figures of the publisher's connection, about each second, without blocking.
+  func measured(_ figures: LinkFigures)
 }
 
 extension MediaSink {
   package func lost(_ kind: MediaKind) {}
+  package func measured(_ figures: LinkFigures) {}
 }
 
 /// Response of a sink to an event.

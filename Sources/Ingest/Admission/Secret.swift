@@ -3,7 +3,8 @@ internal import COpenSSL
 /// A publish key or token. Prints as `***`, so that it may be part of logged values. Compared in constant time: both
 /// sides are hashed first, so that not even the length shows.
 package struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  private let digest: [UInt8]
+  /// SHA-256 of the text.
+  package let digest: [UInt8]
   /// The text, for a token that must be read and for a callback; nil when only the digest is known. It goes nowhere else.
   package let text: String?
   /// Bytes of the text; nil when only the digest is known.
@@ -14,6 +15,9 @@ package struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugS
     self.text = String(text)
     length = text.utf8.count
   }
+
+  /// From the hash of a text that is not known.
+  init(digest: [UInt8]) { (self.digest, text, length) = (digest, nil, nil) }
 
   /// A secret that was stored as the SHA-256 of its text, in hexadecimal; nil if it is none.
   package init?(hex: String) {
@@ -37,7 +41,7 @@ package struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugS
   package func hash(into hasher: inout Hasher) { hasher.combine(digest) }
 
   package func matches(_ other: Secret) -> Bool {
-    CRYPTO_memcmp(digest, other.digest, digest.count) == 0
+    digest.count == other.digest.count && CRYPTO_memcmp(digest, other.digest, digest.count) == 0
   }
 
   package var description: String { "***" }

@@ -12,12 +12,20 @@ struct ContinuityCheck {
   }
 
   private var last: (counter: UInt8, mark: UInt64)?
+  private var isBroken = false
+
+  /// So many packets are missing that the counter may have come round: the next packet follows a gap.
+  mutating func breakOff() { isBroken = last != nil }
 
   /// Checks a packet with a payload.
   mutating func check(_ packet: TransportPacket) -> Finding {
     guard let payload = packet.payload else { return .inOrder }
     let mark = Self.mark(payload)
     defer { last = (packet.continuity, mark) }
+    if isBroken {
+      isBroken = false
+      return .gap
+    }
     guard let last, packet.adaptation?.isDiscontinuity != true else { return .inOrder }
     if packet.continuity == last.counter { return mark == last.mark ? .duplicate : .gap }
     return packet.continuity == (last.counter &+ 1) & 15 ? .inOrder : .gap

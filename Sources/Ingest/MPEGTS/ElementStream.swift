@@ -72,6 +72,9 @@ struct ElementStream {
     audio?.receive(step, clock: &clock, to: &out)
   }
 
+  /// Packets of any PID are missing, more than the continuity counter can tell.
+  mutating func breakOff() { continuity.breakOff() }
+
   /// What is unfinished cannot be completed. The bytes up to the next PES packet belong to it.
   private mutating func noteLoss(to out: inout [ElementEvent]) {
     pes.drop()

@@ -36,6 +36,12 @@ struct TransportPacketFinder {
     bytes = joined
   }
 
+  /// Bytes are missing before the next ones: an unfinished packet cannot be completed.
+  mutating func breakOff() {
+    skip(bytes.readableBytes)
+    gap = 0
+  }
+
   /// The next packet. Nil if more bytes are needed. `isEnd` is whether none will come.
   mutating func next(isEnd: Bool = false) -> ByteBuffer? {
     while true {

@@ -54,6 +54,9 @@ struct TransportPublication {
     try passOn(now, to: &out)
   }
 
+  /// The transport has lost bytes before those that come next.
+  mutating func noteLoss(bytes: Int) { stream.noteLoss(bytes: bytes) }
+
   /// The sender has ended: what is complete still counts.
   mutating func finish(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     stream.finish(to: &events)

@@ -60,6 +60,15 @@ struct TransportStream {
     while let packet = finder.next() { receive(packet: packet, to: &out) }
   }
 
+  /// The transport has lost bytes before those that come next. The continuity counters have 16 values: they show losses
+  /// of fewer packets exactly, of each PID. After more, every PID counts as interrupted.
+  mutating func noteLoss(bytes: Int) {
+    finder.breakOff()
+    guard bytes / TransportPacketFinder.packetBytes >= 16 else { return }
+    for pid in elements.keys { elements[pid]?.breakOff() }
+    for pid in tables.keys { tables[pid]?.continuity.breakOff() }
+  }
+
   /// The end of the stream: what is complete comes out.
   mutating func finish(to out: inout [TransportEvent]) {
     while let packet = finder.next(isEnd: true) { receive(packet: packet, to: &out) }

@@ -68,6 +68,11 @@ final class ConnectionRegistry: Sendable {
     state.withLock { $0.peers.limits.connectionsPerAddress = connectionsPerAddress }
   }
 
+  /// A connection that `arrive` has counted is gone, without `add`.
+  func leave(_ peer: String) {
+    state.withLock { $0.peers.leave(peer) }
+  }
+
   /// Keeps a connection until `remove`. `door` is the address that it was accepted at; `end` asks it to end. False if the
   /// listener is closing.
   func add(_ connection: AnyObject, at door: SocketAddress?, end: @escaping @Sendable (EndReason) -> Void) -> Bool {

@@ -37,7 +37,9 @@ package final class TranscodeWorker {
   package static func runAsProcess() {
     // Frames take megabytes and come and go: memory given back to the system would have to be cleared each time.
     weir_keep_freed_memory()
-    WorkerConfinement.apply()
+    // Publishers and viewers have priority.
+    WorkerConfinement.apply(
+      .computing, addressSpace: TranscodeLimits.addressSpace, openFiles: TranscodeLimits.openFiles, niceness: 5)
     TranscodeWorker(descriptor: STDIN_FILENO).run()
   }
 

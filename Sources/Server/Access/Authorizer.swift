@@ -87,6 +87,17 @@ final class Authorizer: Sendable {
     return Proof(right: isForAll ? .keyForAllNames : .keyOfName, name: grant.name, key: key)
   }
 
+  /// All keys that allow to publish, with the names that each is for; empty if none is needed. Nil if a publisher may be accepted
+  /// by something else.
+  var knownPublishKeys: [(names: StreamPattern, key: Secret)]? {
+    guard callback.now == nil else { return nil }
+    let now = clock.wallTime
+    return rules.now.publishKeys.all
+      + keys.all.filter { $0.grant.holds(at: now) }.flatMap { key in
+        (key.grant.streams[.publish] ?? []).map { ($0, key.secret) }
+      }
+  }
+
   /// Whether a key that a publication depends on still gives the right. A key that has expired ends no publication.
   func stillGives(_ key: Secret, rightTo stream: StreamName) -> Bool {
     rules.now.publishKeys.right(of: key, to: stream).map { $0 != .unproven } ?? false

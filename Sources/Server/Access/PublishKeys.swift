@@ -8,6 +8,11 @@ struct PublishKeys: Sendable {
   /// Without any key, publishing needs none.
   var isEmpty: Bool { byPattern.isEmpty && forAllNames.isEmpty }
 
+  /// All keys with the names that each is for.
+  var all: [(names: StreamPattern, key: Secret)] {
+    byPattern.flatMap { pattern, keys in keys.map { (pattern, $0) } } + forAllNames.map { (.all, $0) }
+  }
+
   var hasKeyForAll: Bool { !forAllNames.isEmpty }
 
   /// The length of the shortest key in bytes; nil without keys.

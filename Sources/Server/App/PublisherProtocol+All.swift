@@ -6,7 +6,9 @@ internal import NIOPosix
 
 extension PublisherProtocol {
   /// The protocols that a server speaks. A further protocol is one more element.
-  static let all: @Sendable (WeirServer) -> [PublisherProtocol] = { [rtmp($0)] }
+  static let all: @Sendable (WeirServer) -> [PublisherProtocol] = { server in
+    [rtmp(server)] + (server.configuration.srt.map { [srt(server, at: $0)] } ?? [])
+  }
 
   /// RTMP, and RTMPS where that is configured.
   private static func rtmp(_ server: WeirServer) -> PublisherProtocol {
@@ -25,5 +27,32 @@ extension PublisherProtocol {
           + (configuration.rtmps.map { [Place(setting: "rtmps", address: $0, isSecure: true)] } ?? [])
       }, path: "/live"
     ) { server, key in "\(server)/NAME\(key)   (OBS: server \(server), stream key NAME\(key))" }
+  }
+
+  private static func srt(_ server: WeirServer, at address: ListenAddress) -> PublisherProtocol {
+    let (configuration, streams, clock) = (server.configuration, server.streams, server.clock)
+    let (profiles, authorizer) = (server.profiles, server.authorizer)
+    var limits = PeerLimits()
+    limits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
+    let most = UInt32(clamping: limits.connectionsPerAddress ?? 0)
+    let listener = SRTListener(
+      gate: streams, clock: clock, logger: server.logger, group: NIOSingletons.posixEventLoopGroup, limits: limits,
+      launch: { .srt(udp: $0) }
+    ) {
+      var table = SRTTable()
+      table.entries = profiles.now.byPattern.map { pattern, profile in
+        SRTTable.Entry(
+          names: NamePattern(pattern.description), passphrase: profile.srt.passphrase, latency: profile.srt.latency)
+      }
+      table.keys = authorizer.knownPublishKeys?.map { names, key in
+        SRTTable.Key(names: NamePattern(names.description), digest: key.digest)
+      }
+      table.busy = streams.heldNames
+      table.connectionsPerAddress = most
+      return table
+    }
+    return PublisherProtocol(listener: listener, places: { _ in [Place(setting: "srt", address: address)] }, path: "") {
+      server, key in "\(server)?streamid=NAME\(key)"
+    }
   }
 }

@@ -204,6 +204,12 @@ struct WeirServer {
       return LocalSource(name: name, kind: "file", gate: streams) { _, gate in
         FileSource(name: name, path: path, gate: gate, clock: clock, logger: logger)
       }
+    case .srt(let target):
+      return LocalSource(name: name, kind: "srt", gate: streams) { _, gate in
+        SRTSource(
+          name: name, target: target, gate: gate, clock: clock, logger: logger,
+          group: NIOSingletons.posixEventLoopGroup, launch: { .srt(udp: $0) })
+      }
     case .capture(let given):
       return LocalSource(name: name, kind: "capture", gate: streams) { last, gate in
         CaptureSource(name: name, settings: last ?? given, gate: gate, clock: clock, logger: logger)

@@ -12,7 +12,7 @@ struct RootCommand: AsyncParsableCommand {
     subcommands: [
       ServeCommand.self, CaptureCommand.self, RecordCommand.self, DevicesCommand.self, PatternCommand.self,
       ConfigCommand.self, StreamsCommand.self, SessionsCommand.self, RecordingsCommand.self, OpenAPICommand.self,
-      VersionCommand.self, TranscodeWorkerCommand.self,
+      VersionCommand.self, TranscodeWorkerCommand.self, SRTWorkerCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
 }

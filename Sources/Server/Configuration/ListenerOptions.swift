@@ -7,6 +7,7 @@ struct ListenerOptions: SettingGroup {
   let https = Setting("https", at: "https.listen", .address, "The same over TLS.")
   let rtmp = Setting("rtmp", at: "rtmp.listen", .address, default: ":1935", "Address for RTMP publishers.")
   let rtmps = Setting("rtmps", at: "rtmps.listen", .address, "The same over TLS.")
+  let srt = Setting("srt", at: "srt.listen", .address, "Address for SRT publishers (UDP).")
   let tlsCert = Setting("tls-cert", at: "tls.certificate", .file, "Certificate chain (PEM) for HTTPS and RTMPS.")
   let tlsKey = Setting("tls-key", at: "tls.key", .file, "Its private key (PEM).")
   let tlsMin = Setting<TLSMinimum>(

@@ -14,6 +14,7 @@ struct ServerConfiguration: Sendable {
   var rtmps: ListenAddress?
   /// The Unix socket for commands.
   var control: ControlSocket.Place
+  var srt: ListenAddress?
   /// Set whenever `https` or `rtmps` is.
   var tls: TLSFiles?
   /// The oldest TLS version of RTMPS; HTTPS has at least 1.2.
@@ -88,6 +89,7 @@ extension ServerConfiguration {
     rtmp = try given[options.listeners.rtmp]
     rtmps = try given[options.listeners.rtmps]
     control = try given[options.listeners.control] ?? .standard
+    srt = try given[options.listeners.srt]
     tls = try options.listeners.tls(given)
     minimumTLS = try given[options.listeners.tlsMin]
     publicURL = try given[options.listeners.publicURL]

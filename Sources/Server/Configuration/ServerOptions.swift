@@ -7,6 +7,7 @@ struct ServerOptions: SettingGroup {
   let streams = StreamOptions()
   let publishers = PublisherOptions()
   let access = AccessOptions()
+  let srt = SRTOptions()
   let http = HTTPOptions()
   let recordings = RecordingOptions()
   let log = LogOptions()

@@ -5,6 +5,7 @@ internal import Ingest
 struct StreamProfile: Sendable {
   var settings: StreamSettings
   var recording: RecordingPolicy
+  var srt: SRTSettings
 }
 
 /// The settings of all streams: those that hold for all, and those of names and patterns.
@@ -19,7 +20,7 @@ struct StreamProfiles: Sendable {
     func profile(_ given: SettingSources) throws(ConfigurationError) -> StreamProfile {
       StreamProfile(
         settings: try StreamOptions().settings(given, publicURL: publicURL),
-        recording: try RecordingOptions().policy(given))
+        recording: try RecordingOptions().policy(given), srt: try SRTOptions().settings(given))
     }
     standard = try profile(given)
     var entries: [(StreamPattern, StreamProfile)] = []
@@ -30,6 +31,9 @@ struct StreamProfiles: Sendable {
   subscript(name: StreamName) -> StreamProfile {
     entries.first { $0.pattern.matches(name) }?.profile ?? standard
   }
+
+  /// The profiles by pattern, the most specific first, and that of all others.
+  var byPattern: [(pattern: StreamPattern, profile: StreamProfile)] { entries + [(.all, standard)] }
 
   /// The standard profile, and all others.
   var all: [StreamProfile] { [standard] + entries.map(\.profile) }

@@ -171,6 +171,7 @@ final class SourceOutput: PublishGate, MediaSink {
   func lost(_ kind: MediaKind) { sink?.lost(kind) }
   func warn(_ warning: PublicationWarning) { sink?.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { sink?.withdraw(warning) }
+  func measured(_ figures: LinkFigures) { sink?.measured(figures) }
 
   private var sink: (any MediaSink)? {
     state.withLock { state in state.air?.hasBegun == true ? state.air?.sink : nil }

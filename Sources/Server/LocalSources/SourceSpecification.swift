@@ -14,6 +14,8 @@ struct SourceSpecification: Sendable, Hashable {
     case capture(CaptureSettings)
     /// A transport stream that arrives by UDP.
     case datagrams(DatagramPlace)
+    /// An SRT listener elsewhere, which is called.
+    case srt(SRTSource.Target)
   }
 
   var name: StreamName
@@ -25,7 +27,8 @@ struct SourceSpecification: Sendable, Hashable {
   }
 
   private static let advice =
-    "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE, NAME=v4l2:DEVICE,alsa:DEVICE or NAME=udp://ADDRESS:PORT"
+    "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE, NAME=v4l2:DEVICE,alsa:DEVICE,"
+    + " NAME=udp://ADDRESS:PORT or NAME=srt://HOST:PORT"
 
   /// Parses `NAME=KIND`.
   ///
@@ -46,6 +49,7 @@ struct SourceSpecification: Sendable, Hashable {
       }
       return .test(rotation: try OptionValues.rotation(rotation))
     }
+    if let rest = text.rest(after: "srt://") { return .srt(try SRTSource.Target(parsing: rest)) }
     if let path = text.rest(after: "file:") {
       guard !path.isEmpty else { throw ValueError("no file is named", advice: "write NAME=file:PATH") }
       return .file(path: path)
@@ -101,7 +105,8 @@ struct SourceSpecification: Sendable, Hashable {
   }
 
   private static func isKind(_ text: String) -> Bool {
-    text == "test" || text.hasPrefix("test?") || text.hasPrefix("file:") || text.hasPrefix("udp://") || begins(text)
+    text == "test" || text.hasPrefix("test?") || text.hasPrefix("file:") || text.hasPrefix("udp://")
+      || text.hasPrefix("srt://") || begins(text)
   }
 }
 

@@ -208,6 +208,11 @@ final class LiveStream: Sendable {
     state.withLock { if $0.publisher.holder?.token == token { $0.publisher.countLost(kind) } }
   }
 
+  /// Keeps the figures of the publisher's connection.
+  func measured(_ figures: LinkFigures, from token: PublicationToken) {
+    state.withLock { if $0.publisher.holder?.token == token { $0.publisher.measured(figures) } }
+  }
+
   /// Stores the pending media of the publication; the epoch continues.
   func interrupt(_ state: inout State) {
     state.life.transcoder?.drain()

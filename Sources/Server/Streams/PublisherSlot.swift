@@ -27,6 +27,8 @@ struct PublisherSlot: Sendable {
     /// The name of the key, if it has one.
     let keyName: String?
     fileprivate(set) var lastReceived: MonotonicTime
+    /// The newest figures of its connection; nil where its protocol has none.
+    fileprivate(set) var link: LinkFigures?
   }
 
   /// The last publisher that was disconnected on request, and why: what it still sends is answered with the reason.
@@ -148,6 +150,12 @@ struct PublisherSlot: Sendable {
     case .tracks(let tracks): ends.use(tracks)
     case .clock, .progress, .end: break
     }
+  }
+
+  /// Keeps the figures of the publisher's connection.
+  mutating func measured(_ figures: LinkFigures) {
+    counters.link.add(figures, since: holder?.link ?? LinkFigures())
+    holder?.link = figures
   }
 
   /// Counts a sample that arrived and could not be used.

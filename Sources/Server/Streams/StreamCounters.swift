@@ -28,6 +28,34 @@ struct StreamCounters: Sendable {
     }
   }
 
+  /// Packets of connections that count them.
+  struct Link: Sendable, Hashable {
+    var received = 0
+    var lost = 0
+    var retransmitted = 0
+    var dropped = 0
+
+    /// Adds what came since earlier figures of the same connection.
+    mutating func add(_ figures: LinkFigures, since earlier: LinkFigures) {
+      received &+= Self.growth(figures.received, earlier.received)
+      lost &+= Self.growth(figures.lost, earlier.lost)
+      retransmitted &+= Self.growth(figures.retransmitted, earlier.retransmitted)
+      dropped &+= Self.growth(figures.dropped, earlier.dropped)
+    }
+
+    private static func growth(_ now: UInt64, _ before: UInt64) -> Int {
+      now > before ? Int(clamping: now - before) : 0
+    }
+
+    static func += (total: inout Link, more: Link) {
+      total.received &+= more.received
+      total.lost &+= more.lost
+      total.retransmitted &+= more.retransmitted
+      total.dropped &+= more.dropped
+    }
+  }
+
+  var link = Link()
   var publications = 0
   /// Of the current publication, and of earlier ones by the same protocol.
   var intake = Intake()
@@ -62,6 +90,7 @@ struct StreamCounters: Sendable {
   static func += (total: inout StreamCounters, more: StreamCounters) {
     total.publications &+= more.publications
     for (name, intake) in more.intakes { total.others[name, default: Intake()] += intake }
+    total.link += more.link
     total.partDelay += more.partDelay
     total.waits += more.waits
     total.playlistRenders &+= more.playlistRenders

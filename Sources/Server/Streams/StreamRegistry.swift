@@ -317,6 +317,18 @@ final class StreamRegistry: PublishGate {
     }
   }
 
+  /// Names whose publishers sent something within `StreamSettings.holderGrace`, with their hosts. Without a host the
+  /// text is empty.
+  var heldNames: [String: String] {
+    let now = clock.monotonic()
+    return all.reduce(into: [:]) { names, stream in
+      guard let holder = stream.state.withLock({ $0.publisher.holder }),
+        now &- holder.lastReceived < StreamSettings.holderGrace.nanoseconds
+      else { return }
+      names[stream.name.description] = holder.host ?? ""
+    }
+  }
+
   /// New publishers are admitted.
   var isOpen: Bool { state.withLock { !$0.isShuttingDown } }
 
@@ -398,5 +410,9 @@ private final class Publication: MediaSink {
 
   func withdraw(_ warning: PublicationWarning) {
     stream.withdraw(warning, from: token)
+  }
+
+  func measured(_ figures: LinkFigures) {
+    stream.measured(figures, from: token)
   }
 }

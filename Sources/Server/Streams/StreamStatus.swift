@@ -34,6 +34,8 @@ struct StreamStatus: Sendable {
   var counters: StreamCounters
   /// Seconds by which the newest audio is ahead of the newest video; nil when one of them is missing.
   var skew: Double?
+  /// Of the publisher's connection; nil where its protocol has none.
+  var link: LinkFigures?
   /// Nil without a ladder, and before the first frame.
   var transcoding: TranscodeStatus?
   /// The rungs that can be played.

@@ -135,6 +135,11 @@ def flv(name: str) -> pathlib.Path:
     return _made(name, ".flv", command)
 
 
+def ts(name: str) -> pathlib.Path:
+    """The same film as an MPEG transport stream."""
+    return _made(name, ".ts", [FFMPEG, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy", "-f", "mpegts"])
+
+
 def _made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
     stamp = hashlib.sha256("\0".join(command).encode()).hexdigest()[:10]
     path = folder() / f"{name}-{stamp}{suffix}"

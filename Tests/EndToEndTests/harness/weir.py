@@ -11,7 +11,7 @@ import time
 
 from . import http, tools
 
-URL = re.compile(r"\b(https?|rtmps?)://(\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):(\d+)")
+URL = re.compile(r"\b(https?|rtmps?|srt)://(\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):(\d+)")
 #: Words in crash messages of Swift's runtime, a sanitizer or the kernel.
 CRASHES = re.compile(r"Fatal error|Illegal instruction|Program crashed|Swift runtime failure|Segmentation|"
                      r"AddressSanitizer|ThreadSanitizer|LeakSanitizer|ERROR: libFuzzer|terminated by signal", re.I)
@@ -23,7 +23,7 @@ def clean_environment() -> dict[str, str]:
 
 
 class Weir:
-    """A running server. `http`, `https`, `rtmp` and `rtmps` are its addresses, as scheme://host:port."""
+    """A running server. `http`, `https`, `rtmp`, `rtmps` and `srt` are its addresses, as scheme://host:port."""
 
     def __init__(self, *flags, folder: pathlib.Path, environment: dict[str, str] | None = None,
                  listeners: tuple[str, ...] = ("http", "rtmp"), defaults: bool = True,
@@ -96,6 +96,10 @@ class Weir:
     @property
     def rtmp(self) -> str:
         return self.addresses["rtmp"]
+
+    @property
+    def srt(self) -> str:
+        return self.addresses["srt"]
 
     def text(self, source: str | None = None) -> str:
         """All its output; `source`: only "out" or only "err"."""

@@ -48,6 +48,8 @@ struct StreamAnswer: APIObject {
   let audio: Audio?
   let recording: RecordingStateAnswer?
   let capture: CaptureAnswer?
+  /// The publisher's connection, where its protocol counts packets (SRT).
+  let link: Link?
   let anchor: Anchor?
   let urls: [String: String]
 
@@ -103,6 +105,29 @@ struct StreamAnswer: APIObject {
     let bitrate: Int?
   }
 
+  /// Packets since the connection's beginning, and its state.
+  struct Link: Encodable {
+    let rttMilliseconds: Double
+    let latencyMilliseconds: Int
+    let bufferedMilliseconds: Int
+    /// Bits a second.
+    let bandwidth: Int
+    let receivedPackets: Int
+    let lostPackets: Int
+    let retransmittedPackets: Int
+    /// They came too late, and are missing in the media.
+    let droppedPackets: Int
+    let undecryptedPackets: Int
+
+    fileprivate init(_ figures: LinkFigures) {
+      (rttMilliseconds, bandwidth) = (Double(figures.roundTrip) / 1000, Int(clamping: figures.bandwidth))
+      (latencyMilliseconds, bufferedMilliseconds) = (Int(figures.latency), Int(figures.buffered))
+      (receivedPackets, lostPackets) = (Int(clamping: figures.received), Int(clamping: figures.lost))
+      retransmittedPackets = Int(clamping: figures.retransmitted)
+      (droppedPackets, undecryptedPackets) = (Int(clamping: figures.dropped), Int(clamping: figures.undecrypted))
+    }
+  }
+
   /// A media time and its wall-clock time.
   struct Anchor: APIObject {
     let mediaSeconds: Double
@@ -124,6 +149,7 @@ struct StreamAnswer: APIObject {
     ladder = status.transcoding.map { Ladder($0, status.rungs) }
     audio = status.audioTranscoding.map { Audio($0, status.audio) }
     (self.recording, self.capture) = (recording, capture)
+    link = status.link.map(Link.init)
     anchor = status.anchor.map {
       Anchor(mediaSeconds: $0.mediaTime.thousandths, wall: JSONText.time($0.wallTime))
     }

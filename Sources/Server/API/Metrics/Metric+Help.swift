@@ -31,6 +31,13 @@ extension Metric {
     case .ingestKeyFrames: "Key frames of video among them."
     case .ingestLost: "What came and could not be used: damaged, behind its time, or without its configuration."
     case .jumps: "Breaks of the publisher's timestamps."
+    case .linkRoundTrip: "Round trip to the publisher."
+    case .linkBuffered: "Media from the publisher that waits for its time."
+    case .linkBandwidth: "What the path from the publisher can carry, estimated."
+    case .linkReceived: "Packets that came from publishers, with those sent again."
+    case .linkLost: "Packets that were missing at first."
+    case .linkRetransmitted: "Packets that came again because they were missing."
+    case .linkDropped: "Packets that came too late and are missing in the media."
     case .partDelay:
       "How late parts could be had after the end of their media, by the publication's most direct sample."
     case .blockedReload:

@@ -29,6 +29,13 @@ enum Metric: String, CaseIterable, Sendable {
   case ingestKeyFrames = "weir_ingest_keyframes_total"
   case ingestLost = "weir_ingest_frames_lost_total"
   case jumps = "weir_ingest_timestamp_jumps_total"
+  case linkRoundTrip = "weir_srt_rtt_seconds"
+  case linkBuffered = "weir_srt_buffer_seconds"
+  case linkBandwidth = "weir_srt_bandwidth_bytes_per_second"
+  case linkReceived = "weir_srt_packets_total"
+  case linkLost = "weir_srt_packets_lost_total"
+  case linkRetransmitted = "weir_srt_packets_retransmitted_total"
+  case linkDropped = "weir_srt_packets_dropped_total"
   case partDelay = "weir_part_delay_seconds"
   case blockedReload = "weir_blocked_reload_seconds"
   case renders = "weir_playlist_renders_total"
@@ -101,7 +108,7 @@ enum Metric: String, CaseIterable, Sendable {
 
   var merging: Merging {
     switch self {
-    case .recordingLag, .encodeTime: .maximum
+    case .recordingLag, .encodeTime, .linkRoundTrip, .linkBuffered: .maximum
     case .started, .keyFrameInterval, .skew, .microphoneSkew: .none
     default: .sum
     }

@@ -109,6 +109,11 @@ struct MetricsReport: Sendable {
     sheet.add(.warnings, status.warnings.count, of: subject)
     if let group = status.longestGroup { sheet.add(.keyFrameInterval, group.seconds, of: subject) }
     if let skew = status.skew { sheet.add(.skew, skew, of: subject) }
+    if let link = status.link {
+      sheet.add(.linkRoundTrip, Double(link.roundTrip) / 1_000_000, of: subject)
+      sheet.add(.linkBuffered, Double(link.buffered) / 1000, of: subject)
+      sheet.add(.linkBandwidth, Double(link.bandwidth) / 8, of: subject)
+    }
     if let transcoding = status.transcoding {
       sheet.add(.ladderRungs, status.rungs.count, of: subject)
       sheet.add(.ladderWorker, transcoding.worker == .running, of: subject)
@@ -137,6 +142,12 @@ struct MetricsReport: Sendable {
       sheet.add(.ingestLost, intake.lostFrames, of: subject, [label, video])
       sheet.add(.ingestLost, intake.lostAudioFrames, of: subject, [label, audio])
       sheet.add(.jumps, intake.jumps, of: subject, [label])
+    }
+    if counters.link.received > 0 {
+      sheet.add(.linkReceived, counters.link.received, of: subject)
+      sheet.add(.linkLost, counters.link.lost, of: subject)
+      sheet.add(.linkRetransmitted, counters.link.retransmitted, of: subject)
+      sheet.add(.linkDropped, counters.link.dropped, of: subject)
     }
     sheet.add(.partDelay, counters.partDelay, of: subject)
     sheet.add(.blockedReload, counters.waits, of: subject)

@@ -1,22 +1,35 @@
 internal import CProcess
 internal import Glibc
 
-/// Restrictions of a process before it decodes untrusted input. It dies with the server and gains no rights. It cannot
+/// Restrictions of a process before it handles untrusted input. It dies with the server and gains no rights. It cannot
 /// open, connect or start anything, or write files, and its memory is limited. If the system refuses one restriction,
 /// the others still apply.
 enum WorkerConfinement {
-  static func apply() {
+  /// What a process may do besides computing.
+  enum Calls {
+    case computing
+    /// It also sends and receives datagrams by the sockets that it was given.
+    case datagrams
+  }
+
+  /// - Parameters:
+  ///   - addressSpace: most bytes of addresses.
+  ///   - openFiles: most descriptors.
+  ///   - niceness: priority below that of the server.
+  static func apply(_ calls: Calls, addressSpace: UInt, openFiles: UInt, niceness: Int32) {
     _ = weir_die_with_parent()
     _ = weir_gain_nothing()
     _ = weir_be_private()
-    limit(RLIMIT_AS, TranscodeLimits.addressSpace)
-    limit(RLIMIT_NOFILE, TranscodeLimits.openFiles)
+    limit(RLIMIT_AS, addressSpace)
+    limit(RLIMIT_NOFILE, openFiles)
     limit(RLIMIT_FSIZE, 0)
     limit(RLIMIT_CORE, 0)
-    // Publishers and viewers have priority.
-    _ = nice(5)
+    _ = nice(niceness)
     // The last one, because it forbids most of the calls above.
-    _ = weir_allow_computing_only()
+    switch calls {
+    case .computing: _ = weir_allow_computing_only()
+    case .datagrams: _ = weir_allow_datagrams_too()
+    }
   }
 
   private static func limit(_ resource: __rlimit_resource, _ value: UInt) {

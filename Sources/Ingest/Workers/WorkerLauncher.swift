@@ -9,17 +9,25 @@ package struct WorkerLauncher: Sendable {
     self.start = start
   }
 
+  /// The descriptor under which a worker has the further one that it is given.
+  static let passedDescriptor: Int32 = 3
+
   /// Workers as separate processes, which inherit only a socket as standard input. Their other output is discarded: a
   /// compromised worker could fill a log.
   ///
   /// - Parameters:
   ///   - executable: the path of this program.
   ///   - arguments: those that make it a worker.
-  package static func process(executable: String = "/proc/self/exe", arguments: [String]) -> WorkerLauncher {
-    WorkerLauncher { () throws(WorkerFailure) in try spawn(executable, arguments) }
+  ///   - descriptor: a further one that it inherits, as `passedDescriptor`.
+  package static func process(
+    executable: String = "/proc/self/exe", arguments: [String], passing descriptor: Int32? = nil
+  ) -> WorkerLauncher {
+    WorkerLauncher { () throws(WorkerFailure) in try spawn(executable, arguments, descriptor) }
   }
 
-  private static func spawn(_ executable: String, _ arguments: [String]) throws(WorkerFailure) -> RunningWorker {
+  private static func spawn(
+    _ executable: String, _ arguments: [String], _ passed: Int32?
+  ) throws(WorkerFailure) -> RunningWorker {
     var ends: [Int32] = [-1, -1]
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw WorkerFailure("socketpair", errno) }
@@ -30,7 +38,8 @@ package struct WorkerLauncher: Sendable {
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO)
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+    if let passed { posix_spawn_file_actions_adddup2(&actions, passed, passedDescriptor) }
+    posix_spawn_file_actions_addclosefrom_np(&actions, passedDescriptor + (passed == nil ? 0 : 1))
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }

@@ -33,9 +33,19 @@ static const unsigned int weir_allowed_calls[] = {
     SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_restart_syscall, SYS_get_mempolicy,
 };
 
-/* Of the calling thread and all that it starts; 0 where the kernel took it. It needs no_new_privs. */
-static inline int weir_allow_computing_only(void) {
+/* What libsrt needs besides, with a UDP socket that is open: datagrams, and the socket's own properties. It opens none. */
+static const unsigned int weir_datagram_calls[] = {
+    SYS_sendmsg, SYS_recvmsg, SYS_setsockopt, SYS_getsockopt, SYS_getsockname, SYS_pselect6, SYS_ppoll, SYS_epoll_create1,
+#ifdef SYS_select
+    SYS_select, SYS_poll, SYS_epoll_create,
+#endif
+};
+
+/* Of the calling thread and all that it starts; 0 where the kernel took it. It needs no_new_privs. `more` are further
+   calls. */
+static inline int weir_allow_computing_and(const unsigned int *more, unsigned short more_count) {
 #ifndef WEIR_ARCHITECTURE
+  (void)more, (void)more_count;
   return -1;
 #else
   enum { load = 0x20, equal = 0x15, at_least = 0x35, any_of = 0x45, answer = 0x06 };
@@ -46,7 +56,8 @@ static inline int weir_allow_computing_only(void) {
   /* CLONE_THREAD: it ends with its process. CLONE_NEW…: it would have a file system, a network … of its own. */
   const unsigned int thread = 0x00010000u, namespaces = 0x7e020000u;
   enum { count = sizeof weir_allowed_calls / sizeof weir_allowed_calls[0] };
-  struct weir_filter_step steps[2 * count + 32];
+  struct weir_filter_step steps[2 * (count + 16) + 32];
+  if (more_count > 16) return -1;
   unsigned short n = 0;
   steps[n++] = (struct weir_filter_step){load, 0, 0, architecture};
   steps[n++] = (struct weir_filter_step){equal, 1, 0, WEIR_ARCHITECTURE};
@@ -55,8 +66,9 @@ static inline int weir_allow_computing_only(void) {
   /* Calls of the x32 interface have other numbers. */
   steps[n++] = (struct weir_filter_step){at_least, 0, 1, 0x40000000u};
   steps[n++] = (struct weir_filter_step){answer, 0, 0, refuse};
-  for (unsigned short at = 0; at < count; at += 1) {
-    steps[n++] = (struct weir_filter_step){equal, 0, 1, weir_allowed_calls[at]};
+  for (unsigned short at = 0; at < count + more_count; at += 1) {
+    const unsigned int call = at < count ? weir_allowed_calls[at] : more[at - count];
+    steps[n++] = (struct weir_filter_step){equal, 0, 1, call};
     steps[n++] = (struct weir_filter_step){answer, 0, 0, allow};
   }
   /* Threads, but no processes. */
@@ -87,4 +99,10 @@ static inline int weir_allow_computing_only(void) {
   struct weir_filter filter = {n, steps};
   return prctl(22, 2UL, &filter);
 #endif
+}
+
+static inline int weir_allow_computing_only(void) { return weir_allow_computing_and((const unsigned int *)0, 0); }
+
+static inline int weir_allow_datagrams_too(void) {
+  return weir_allow_computing_and(weir_datagram_calls, sizeof weir_datagram_calls / sizeof weir_datagram_calls[0]);
 }

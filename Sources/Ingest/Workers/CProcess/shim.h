@@ -13,7 +13,10 @@ static inline int weir_be_private(void) { return prctl(weir_pr_set_dumpable, 0UL
 /* <malloc.h> would belong to this module as well as to Glibc. The numbers are the C library's. */
 extern int mallopt(int parameter, int value);
 
-enum { weir_m_trim_threshold = -1, weir_m_mmap_threshold = -3 };
+enum { weir_m_trim_threshold = -1, weir_m_mmap_threshold = -3, weir_m_arena_max = -8 };
+
+/* The threads of a process share two heaps: each further one would reserve 64 MiB of addresses. */
+static inline void weir_share_heaps(void) { (void)mallopt(weir_m_arena_max, 2); }
 
 /* What is freed stays with the process, up to 128 MiB, and is taken again without being cleared. */
 static inline void weir_keep_freed_memory(void) {

@@ -16,12 +16,13 @@ import Testing
 
   /// What the system answers to each of these calls, on a thread that has the workers' filter.
   private func answers(
-    _ attempts: [(name: String, call: @Sendable () -> Int)]
+    _ attempts: [(name: String, call: @Sendable () -> Int)],
+    filter: @escaping @Sendable () -> Int32 = { weir_allow_computing_only() }
   ) async throws -> Answers {
     let answers = Mutex(Answers())
     try await DedicatedThread.run(named: "confined") {
       _ = weir_gain_nothing()
-      let isFiltered = weir_allow_computing_only() == 0
+      let isFiltered = filter() == 0
       answers.withLock { answers in
         answers.isFiltered = isFiltered
         for attempt in attempts { answers.byName[attempt.name] = attempt.call() }
@@ -66,6 +67,29 @@ import Testing
     let answers = try await answers(forbidden)
     #expect(answers.isFiltered)
     for (name, _) in forbidden { #expect(answers.byName[name] == -Int(weir_eperm), "\(name)") }
+  }
+
+  @Test func aWorkerWithDatagramsOpensConnectsAndStartsNothing() async throws {
+    let forbidden: [(name: String, call: @Sendable () -> Int)] = [
+      ("fork", { weir_try_to_fork() }),
+      ("openat", { "/dev/null".withCString { Self.call(SYS_openat, -100, Int(bitPattern: $0), 0) } }),
+      ("socket", { Self.call(SYS_socket, 2, 2) }),
+      ("bind", { Self.call(SYS_bind, 0) }),
+      ("listen", { Self.call(SYS_listen, 0) }),
+      ("accept", { Self.call(SYS_accept, 0) }),
+      ("connect", { Self.call(SYS_connect, 0) }),
+      ("dup", { Self.call(SYS_dup, 0) }),
+      ("execve", { "/nothing".withCString { Self.call(SYS_execve, Int(bitPattern: $0)) } }),
+      ("kill", { Self.call(SYS_kill, Int(getpid())) }),
+      ("ptrace", { Self.call(SYS_ptrace, -1) }),
+    ]
+    let allowed: [(name: String, call: @Sendable () -> Int)] = [
+      ("sendmsg", { Self.call(SYS_sendmsg, -1) }), ("recvmsg", { Self.call(SYS_recvmsg, -1) }),
+    ]
+    let answers = try await answers(forbidden + allowed) { weir_allow_datagrams_too() }
+    #expect(answers.isFiltered)
+    for (name, _) in forbidden { #expect(answers.byName[name] == -Int(weir_eperm), "\(name)") }
+    for (name, _) in allowed { #expect(answers.byName[name] == -Int(EBADF), "\(name)") }
   }
 
   @Test func itComputesOnThreadsOfItsOwn() async throws {

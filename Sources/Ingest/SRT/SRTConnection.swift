@@ -1,0 +1,162 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+
+/// A caller, from its connection to its end: it is held back until the gate has admitted it, then its transport stream
+/// becomes a publication. The worker sends as much of it as it has credit for. Used on its event loop.
+final class SRTConnection: PublisherConnectionOwner {
+  private let caller: SRTArrival
+  private let stream: StreamName
+  private let shared: SRTListener.Shared
+  private let life: PublisherConnection
+  private let loop: any EventLoop
+  private weak var link: SRTLink?
+  private var session: TransportPublication
+  private var actions: [PublicationAction] = []
+  /// Bytes that were taken since the last credit.
+  private var taken = 0
+  private var losses = LogThrottle()
+  private var holdTimer: Scheduled<Void>?
+  private var tickTimer: Scheduled<Void>?
+  private var isOver = false
+
+  init(
+    _ caller: SRTArrival, _ stream: StreamName, shared: SRTListener.Shared, peer: String, publisher: Publisher,
+    link: SRTLink, loop: any EventLoop
+  ) {
+    (self.caller, self.stream, self.shared, self.link, self.loop) = (caller, stream, shared, link, loop)
+    life = PublisherConnection(
+      publisher, peer: peer, connections: shared.connections, clock: shared.clock,
+      patience: PublisherConnection.Patience(publish: SRTLimits.idleTimeout, idle: SRTLimits.idleTimeout), loop: loop)
+    session = TransportPublication(reading: shared.clock.reading)
+    life.owner = self
+  }
+
+  private var now: MonotonicTime { shared.clock.monotonic() }
+
+  /// Asks the gate.
+  func begin() {
+    guard life.begin() else { return closeAtOnce() }
+    let patience = SRTLimits.holdPatience &+ Int64(caller.latency) &* 1_000_000
+    holdTimer = loop.scheduleTask(in: .nanoseconds(patience), bound { $0.holdEnded() })
+    let version = "\(caller.version >> 16 & 0xFF).\(caller.version >> 8 & 0xFF).\(caller.version & 0xFF)"
+    life.ask(stream, key: caller.key.isEmpty ? nil : Secret(caller.key), software: "SRT \(version)")
+  }
+
+  private func holdEnded() {
+    guard life.publication == nil, !isOver else { return }
+    let reason = "the decision about it took longer than its latency and 2 s"
+    life.log(.warning, "refused: \(reason)")
+    life.publisher.noteRefusal(of: stream, reason)
+    refuse(reason, isFailure: false)
+  }
+
+  // MARK: the worker
+
+  /// Takes media; `lost` packets are missing before it.
+  func receive(_ bytes: ByteBuffer, after lost: UInt32) {
+    guard !isOver, life.publication != nil else { return }
+    let now = now
+    life.heard(now: now)
+    if lost > 0 {
+      session.noteLoss(bytes: Int(lost) &* SRTLimits.payloadBytes)
+      if let untold = losses.tells(now: now) {
+        life.log(.warning, "\(lost) packets came too late and are missing\(untold)")
+      }
+    }
+    do throws(WireError) {
+      try session.receive(bytes, now: now, to: &actions)
+    } catch {
+      return fail(error)
+    }
+    perform()
+    taken &+= bytes.readableBytes
+    if taken >= SRTLimits.credit / 4, !isOver {
+      link?.send(.credit(caller.connection, bytes: UInt32(clamping: taken)))
+      taken = 0
+    }
+    watch(now)
+  }
+
+  func measured(_ figures: LinkFigures) { life.publication?.sink.measured(figures) }
+
+  /// The worker has ended the connection, or has ended itself.
+  func lose(_ reason: String) {
+    guard !isOver else { return }
+    if life.publication != nil {
+      try? session.finish(now: now, to: &actions)
+      perform()
+    }
+    end(reason, hasFailed: false)
+  }
+
+  private func fail(_ error: WireError) {
+    life.log(.warning, "ended: \(error)")
+    life.publisher.noteRefusal(of: stream, error.reason)
+    perform()
+    end(error.reason, hasFailed: true)
+  }
+
+  private func end(_ reason: String, hasFailed: Bool) {
+    guard !isOver else { return }
+    isOver = true
+    holdTimer?.cancel()
+    tickTimer?.cancel()
+    life.close()
+    life.lose()
+    life.finish(reason, hasFailed: hasFailed)
+    link?.send(.close(caller.connection))
+    link?.remove(caller.connection)
+  }
+
+  private func perform() {
+    let batch = actions
+    actions.removeAll(keepingCapacity: true)
+    for action in batch {
+      switch action {
+      case .event(let event): life.give(event, encoder: session.encoder)
+      case .lost(let kind): life.publication?.sink.lost(kind)
+      case .warn(let warning): life.publication?.sink.warn(warning)
+      case .withdraw(let warning): life.publication?.sink.withdraw(warning)
+      case .log(let level, let text): life.log(level, text)
+      }
+    }
+  }
+
+  // MARK: calls of PublisherConnection
+
+  func admitted() {
+    holdTimer?.cancel()
+    link?.send(.credit(caller.connection, bytes: UInt32(SRTLimits.credit)))
+  }
+
+  /// libsrt has no way to send a reason to a caller that is connected.
+  func refuse(_ reason: String, isFailure: Bool) { end(reason, hasFailed: isFailure) }
+
+  func closeAtOnce() { end("the server closed the connection", hasFailed: false) }
+
+  // MARK: time
+
+  private func watch(_ now: MonotonicTime) {
+    guard tickTimer == nil, !isOver, let deadline = session.deadline(after: now) else { return }
+    tickTimer = loop.scheduleTask(in: .nanoseconds(deadline &- now), bound { $0.tick() })
+  }
+
+  private func tick() {
+    tickTimer = nil
+    guard !isOver else { return }
+    let now = now
+    do throws(WireError) {
+      try session.tick(now: now, to: &actions)
+    } catch {
+      return fail(error)
+    }
+    perform()
+    watch(now)
+  }
+
+  private func bound(_ body: @escaping @Sendable (SRTConnection) -> Void) -> @Sendable () -> Void {
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    return { body(bound.value) }
+  }
+}

@@ -1,0 +1,162 @@
+internal import Glibc
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// The server's end of a worker's socket. Every connection of the worker is an `SRTConnection`. Used on its event loop.
+final class SRTLink: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  /// Sends requests from any thread.
+  struct Handle: Sendable {
+    let channel: any Channel
+
+    var isActive: Bool { channel.isActive }
+
+    func send(_ request: SRTRequest) { channel.writeAndFlush(SRTWire.encode(request), promise: nil) }
+
+    /// Lets the worker end: it reads the end of its input.
+    func close() { channel.close(mode: .output, promise: nil) }
+  }
+
+  private let shared: SRTListener.Shared
+  private let loop: any EventLoop
+  private let fail: @Sendable (String) -> Void
+  /// The stream of a call that was asked for; callers name theirs.
+  private let stream: StreamName?
+  private var reader = SRTMessageReader(limit: SRTLimits.messageBytes)
+  private var connections: [Int32: SRTConnection] = [:]
+  private var context: ChannelHandlerContext?
+
+  /// `fail` takes the reason if the worker cannot work or broke the protocol.
+  private init(
+    _ shared: SRTListener.Shared, stream: StreamName?, loop: any EventLoop, fail: @escaping @Sendable (String) -> Void
+  ) {
+    (self.shared, self.stream, self.loop, self.fail) = (shared, stream, loop, fail)
+  }
+
+  /// Serves a worker until it ends, or until `tend` returns and the worker has told its callers. Then ends it. Called on
+  /// the thread that has started it. Returns how it ended.
+  ///
+  /// - Parameters:
+  ///   - stream: of a call that `tend` asks for.
+  ///   - tend: says what is to be done. Its semaphore is raised when the worker has ended.
+  static func serve(
+    _ worker: RunningWorker, _ shared: SRTListener.Shared, stream: StreamName? = nil, loop: any EventLoop,
+    tend: (Handle, Semaphore) -> Void
+  ) -> String {
+    let isOver = Semaphore()
+    let failure = Mutex<String?>(nil)
+    do {
+      // The worker's end closes the other descriptor.
+      let channel = try ClientBootstrap(group: loop)
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(
+              SRTLink(shared, stream: stream, loop: channel.eventLoop) { reason in
+                failure.withLock { $0 = $0 ?? reason }
+              })
+          }
+        }
+        .withConnectedSocket(dup(worker.socket)).wait()
+      channel.closeFuture.whenComplete { _ in isOver.post() }
+      let link = Handle(channel: channel)
+      tend(link, isOver)
+      link.close()
+      let end = MonotonicTime.now() &+ SRTLimits.farewell
+      while channel.isActive, MonotonicTime.now() < end { isOver.wait(nanoseconds: end &- MonotonicTime.now()) }
+      channel.close(promise: nil)
+    } catch {
+      failure.withLock { $0 = "\(error)" }
+    }
+    let how = worker.end()
+    return failure.withLock { $0 } ?? how
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    reader.append(unwrapInboundIn(data))
+    do throws(SRTProtocolError) {
+      while let (type, body) = try reader.next() { handle(try SRTWire.reply(type, body)) }
+    } catch {
+      fail("it broke the protocol: \(error)")
+      context.close(promise: nil)
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    let all = connections
+    connections = [:]
+    for connection in all.values { connection.lose("the SRT worker ended") }
+    self.context = nil
+    context.fireChannelInactive()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    fail("\(error)")
+    context.close(promise: nil)
+  }
+
+  private func handle(_ reply: SRTReply) {
+    switch reply {
+    case .listening: shared.logger.debug("SRT: the worker takes callers")
+    case .failed(let reason): fail(PeerText.printable(reason, limit: SRTLimits.textBytes))
+    case .arrived(let caller): begin(caller)
+    case .rejected(let refusal): note(refusal)
+    case .media(let id, let lost, let bytes): connections[id]?.receive(bytes, after: lost)
+    case .figures(let id, let figures): connections[id]?.measured(figures)
+    case .closed(let id, let reason):
+      let reason = PeerText.printable(reason, limit: SRTLimits.textBytes)
+      if stream != nil { fail(reason) }
+      connections.removeValue(forKey: id)?.lose(reason)
+    }
+  }
+
+  private func begin(_ caller: SRTArrival) {
+    let address = try? SocketAddress(ipAddress: caller.address, port: Int(caller.port))
+    let peer = PeerText.host(of: address)
+    guard let stream = stream ?? StreamName(caller.stream), connections[caller.connection] == nil,
+      shared.connections.arrive(peer, isProxy: false, now: shared.clock.monotonic()) == nil
+    else { return send(.close(caller.connection)) }
+    let publisher = Publisher(
+      protocolName: "SRT", remoteAddress: PeerText.place(of: address), host: peer == PeerText.unknown ? nil : peer,
+      gate: shared.gate, logger: shared.logger)
+    let connection = SRTConnection(
+      caller, stream, shared: shared, peer: peer, publisher: publisher, link: self, loop: loop)
+    connections[caller.connection] = connection
+    connection.begin()
+  }
+
+  /// Counts a refusal of the worker, logs it, and keeps it for the API.
+  private func note(_ refusal: SRTRefusal) {
+    let address = try? SocketAddress(ipAddress: refusal.address, port: Int(refusal.port))
+    let (peer, now) = (PeerText.host(of: address), shared.clock.monotonic())
+    // Without a code the passphrase was wrong.
+    if SRTRejection.Code(rawValue: Int32(refusal.code))?.isFailure ?? true,
+      shared.connections.arrive(peer, isProxy: false, now: now) == nil
+    {
+      shared.connections.noLongerUnauthenticated(peer, failed: true, now: now)
+      shared.connections.leave(peer)
+    }
+    let publisher = Publisher(
+      protocolName: "SRT", remoteAddress: PeerText.place(of: address), host: peer == PeerText.unknown ? nil : peer,
+      gate: shared.gate, logger: shared.logger)
+    let stream = StreamName(refusal.stream)
+    let code = refusal.code == 0 ? "" : " (SRT \(refusal.code))"
+    let reason = PeerText.printable(refusal.reason, limit: SRTLimits.textBytes) + code
+    let subject = stream == nil ? "SRT \(publisher.remoteAddress): " : ""
+    shared.logger.warning("\(subject)refused: \(reason)", metadata: publisher.metadata(of: stream))
+    publisher.noteRefusal(of: stream, reason)
+  }
+
+  // MARK: calls of SRTConnection
+
+  func send(_ request: SRTRequest) {
+    context?.writeAndFlush(wrapOutboundOut(SRTWire.encode(request)), promise: nil)
+  }
+
+  func remove(_ id: Int32) { connections[id] = nil }
+}

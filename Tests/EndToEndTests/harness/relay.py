@@ -1,0 +1,98 @@
+"""A relay for datagrams that is a bad network: delay, jitter, loss, reordering and duplicates, from a seed."""
+
+import dataclasses
+import heapq
+import random
+import select
+import socket
+import threading
+import time
+
+
+@dataclasses.dataclass(frozen=True)
+class Path:
+    """What happens to datagrams in one direction. Times in seconds, the others as probabilities."""
+
+    delay: float = 0
+    jitter: float = 0
+    loss: float = 0
+    duplicates: float = 0
+    #: They are late by another `delay / 2`, so later ones overtake them.
+    reordered: float = 0
+
+
+class Relay:
+    """Takes datagrams at `port` for a server's port. Each client has a socket of its own towards the server. `forth` is the
+    direction to the server. `hole` cuts both directions for a while."""
+
+    def __init__(self, target: int, *, forth: Path = Path(), back: Path = Path(), seed: int = 1):
+        self.target = ("127.0.0.1", target)
+        self.forth, self.back = forth, back
+        self.random = random.Random(seed)
+        self.front = self._socket()
+        self.front.bind(("127.0.0.1", 0))
+        self.port = self.front.getsockname()[1]
+        self.lost = self.passed = 0
+        self._hole = 0.0
+        self._over = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    @staticmethod
+    def _socket() -> socket.socket:
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        made.setblocking(False)
+        return made
+
+    def hole(self, seconds: float) -> None:
+        self._hole = time.monotonic() + seconds
+
+    def _plan(self, path: Path, now: float) -> list[float]:
+        """When a datagram that came now goes on; several times or never."""
+        if now < self._hole or self.random.random() < path.loss:
+            self.lost += 1
+            return []
+        copies = 2 if self.random.random() < path.duplicates else 1
+        late = path.delay / 2 if self.random.random() < path.reordered else 0
+        return [now + path.delay + late + self.random.uniform(0, path.jitter) for _ in range(copies)]
+
+    def _run(self) -> None:
+        behind: dict[socket.socket, tuple] = {}  # a socket towards the server, and its client
+        clients: dict[tuple, socket.socket] = {}
+        queue: list[tuple] = []
+        number = 0
+        while not self._over:
+            wait = min(0.1, max(0, queue[0][0] - time.monotonic())) if queue else 0.1
+            for ready in select.select([self.front, *behind], [], [], wait)[0]:
+                for _ in range(64):
+                    try:
+                        data, client = ready.recvfrom(2048)
+                    except OSError:
+                        break
+                    now = time.monotonic()
+                    if ready is self.front:
+                        if client not in clients:
+                            clients[client] = self._socket()
+                            clients[client].bind(("127.0.0.1", 0))
+                            behind[clients[client]] = client
+                        path, out, to = self.forth, clients[client], self.target
+                    else:
+                        path, out, to = self.back, self.front, behind[ready]
+                    for moment in self._plan(path, now):
+                        number += 1
+                        heapq.heappush(queue, (moment, number, out, to, data))
+            now = time.monotonic()
+            while queue and queue[0][0] <= now:
+                _, _, out, to, data = heapq.heappop(queue)
+                try:
+                    out.sendto(data, to)
+                    self.passed += 1
+                except OSError:
+                    pass  # the other side is gone
+        for made in [self.front, *behind]:
+            made.close()
+
+    def stop(self) -> None:
+        self._over = True
+        self._thread.join(2)

@@ -1,0 +1,118 @@
+"""SRT callers: ffmpeg, GStreamer, srt-live-transmit, and libsrt itself for what they do not tell."""
+
+import ctypes
+import pathlib
+import socket
+import struct
+import threading
+import time
+
+from . import tools
+from .publishers import Publisher
+
+PASSPHRASE, PBKEYLEN, CONNTIMEO, STREAMID, TRANSTYPE, RCVSYN, LATENCY = 26, 27, 36, 46, 50, 2, 23
+
+
+def library():
+    """libsrt, of the flavour that weir is linked with."""
+    lib = ctypes.CDLL("libsrt-gnutls.so.1.5")
+    lib.srt_startup()
+    lib.srt_setloglevel(0)
+    return lib
+
+
+class Caller:
+    """A connection by libsrt. `reject`: the code of its rejection, 0 if it is connected."""
+
+    def __init__(self, port: int, streamid: str, *, passphrase: str = "", keylen: int = 0, latency: int = 120,
+                 timeout: int = 3000):
+        self.lib = library()
+        self.socket = self.lib.srt_create_socket()
+        self._set(TRANSTYPE, 0)
+        self._set(CONNTIMEO, timeout)
+        self._set(LATENCY, latency)
+        self._text(STREAMID, streamid)
+        if passphrase:
+            self._text(PASSPHRASE, passphrase)
+        if keylen:
+            self._set(PBKEYLEN, keylen)
+        address = struct.pack("=H", socket.AF_INET) + struct.pack(">H4s8x", port, socket.inet_aton("127.0.0.1"))
+        began = time.monotonic()
+        code = self.lib.srt_connect(self.socket, address, 16)
+        self.seconds = time.monotonic() - began
+        self.reject = 0 if code == 0 else self.lib.srt_getrejectreason(self.socket)
+
+    def _set(self, option: int, value: int) -> None:
+        number = ctypes.c_int(value)
+        self.lib.srt_setsockflag(self.socket, option, ctypes.byref(number), 4)
+
+    def _text(self, option: int, value: str) -> None:
+        data = value.encode()
+        self.lib.srt_setsockflag(self.socket, option, data, len(data))
+
+    @property
+    def is_open(self) -> bool:
+        return self.lib.srt_getsockstate(self.socket) == 5
+
+    def send(self, data: bytes) -> int:
+        return self.lib.srt_sendmsg(self.socket, data, len(data), -1, 1)
+
+    def close(self) -> None:
+        self.lib.srt_close(self.socket)
+
+
+def ffmpeg(ts: pathlib.Path, port: int, streamid: str, *, loop: int = 0, version: str = "debian",
+           host: str = "127.0.0.1", options: str = "", input: tuple[str, ...] = ()) -> Publisher:
+    """Publishes a transport stream in real time. `options`: further ones of the URL, `&latency=200000`."""
+    program = tools.new_ffmpeg() if version == "new" else tools.FFMPEG
+    return Publisher([
+        program, "-hide_banner", "-nostdin", "-v", "warning", "-re", *(["-stream_loop", str(loop)] if loop else []), *input,
+        "-i", str(ts), "-map", "0", "-c", "copy", "-f", "mpegts", f"srt://{host}:{port}?streamid={streamid}{options}"])
+
+
+def gstreamer(ts: pathlib.Path, port: int, streamid: str) -> Publisher:
+    return Publisher([
+        tools.GSTREAMER, "-q", "filesrc", f"location={ts}", "!", "tsparse", "set-timestamps=true", "!", "srtsink",
+        f"uri=srt://127.0.0.1:{port}", "mode=caller", f"streamid={streamid}"])
+
+
+class Paced:
+    """srt-live-transmit between a paced UDP sender of packets of a file and an SRT port."""
+
+    def __init__(self, ts: pathlib.Path, port: int, streamid: str, *, seconds: float, options: str = "",
+                 program: str = "srt-live-transmit"):
+        self.packets = ts.read_bytes()
+        self.seconds = seconds
+        free = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        free.bind(("127.0.0.1", 0))
+        self.udp = free.getsockname()[1]
+        free.close()
+        self.publisher = Publisher([
+            program, "-q", f"udp://127.0.0.1:{self.udp}", f"srt://127.0.0.1:{port}?streamid={streamid}{options}"])
+        self.sent = 0
+        self._over = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        time.sleep(0.5)
+        self._thread.start()
+
+    def _run(self) -> None:
+        out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        pieces = [self.packets[at:at + 1316] for at in range(0, len(self.packets), 1316)]
+        began = time.monotonic()
+        for index, piece in enumerate(pieces):
+            wait = began + self.seconds * index / len(pieces) - time.monotonic()
+            if wait > 0:
+                time.sleep(wait)
+            if self._over:
+                break
+            out.sendto(piece, ("127.0.0.1", self.udp))
+            self.sent += 1
+        out.close()
+
+    def wait(self) -> None:
+        self._thread.join(self.seconds + 5)
+
+    def stop(self) -> None:
+        self._over = True
+        self._thread.join(2)
+        self.publisher.kill()

@@ -1,0 +1,324 @@
+"""SRT publishers: what ffmpeg, GStreamer and srt-live-transmit send, through good and bad networks; who is rejected and with
+which code; the worker's death; hostile callers.
+
+The long network test runs with WEIR_FAULTS=long.
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from harness import nothing_wrong, publishers, sources, srt, tools
+from harness.relay import Path, Relay
+
+LONG = os.environ.get("WEIR_FAULTS") == "long"
+PHRASE = "canary-passphrase-0"
+FLAGS = ("--srt", "127.0.0.1:0", "--reconnect-window", "2s", "--keep-free", "0", "--max-names", "1000")
+LISTENERS = ("http", "rtmp", "srt")
+
+
+def port(weir) -> int:
+    return int(weir.srt.rsplit(":", 1)[1])
+
+
+@pytest.fixture(scope="module")
+def weir(start_shared, tmp_path_factory):
+    """Open to all; the streams secret* have a passphrase."""
+    file = tmp_path_factory.mktemp("configuration") / "weir.yaml"
+    file.write_text(f"streams:\n  \"secret*\":\n    srt:\n      passphrase: {PHRASE}\n      latency: 300ms\n")
+    file.chmod(0o600)
+    weir = start_shared(*FLAGS, "--config", file, listeners=LISTENERS)
+    weir.secrets.append(PHRASE)
+    return weir
+
+
+def times(path: str | pathlib.Path, stream: str) -> list[tuple[int, int]]:
+    """PTS and DTS of a track's packets in ticks of 90 kHz."""
+    listed = json.loads(tools.output(
+        tools.FFPROBE, "-v", "error", "-select_streams", stream, "-show_entries", "packet=pts_time,dts_time",
+        "-of", "json", path))["packets"]
+    return [(round(float(p["pts_time"]) * 90000), round(float(p["dts_time"]) * 90000)) for p in listed]
+
+
+def recording(weir, name: str) -> pathlib.Path:
+    return weir.wait(lambda: next((weir.recordings / name).glob("*Z.mp4"), None), 15, f"a finished recording of {name}")
+
+
+def epoch(weir, name: str) -> str:
+    """The address of the stream's present life."""
+    text = weir.get(f"/live/{name}/index.m3u8").good().body.decode()
+    return re.search(r"^(\S+)/av/index.m3u8", text, re.M)[1]
+
+
+@pytest.mark.parametrize("film, name", [("short", "bframes"), ("hevc", "hevc")])
+def test_times_are_those_of_the_transport_stream(weir, film, name):
+    """ffmpeg: every frame has the PTS and DTS of the transport stream, up to one constant."""
+    path = sources.ts(film)
+    publisher = srt.ffmpeg(path, port(weir), name, options="&latency=200000")
+    weir.wait_state(name, "live")
+    publisher.wait()
+    recorded = recording(weir, name)
+    problems, offsets = [], set()
+    for stream in ("v:0", "a:0"):
+        sent, got = times(path, stream), times(recorded, stream)
+        # What lies within the latency when the caller closes is lost.
+        if not len(sent) * 0.8 <= len(got) <= len(sent):
+            problems.append(f"{stream}: {len(got)} of {len(sent)} packets")
+        tick = 1 if stream == "v:0" else 2
+        pairs = [(a[0] - b[0], a[1] - b[1]) for a, b in zip(sent, got)]
+        spread = [value for pair in pairs for value in pair]
+        if max(spread) - min(spread) > 2 * tick:
+            problems.append(f"{stream}: times differ by {min(spread)} to {max(spread)} ticks")
+        offsets.add(round(min(spread) / 90))
+    if max(offsets) - min(offsets) > 1:
+        problems.append(f"audio and video are shifted by {offsets} ms")
+    nothing_wrong(problems)
+
+
+def test_gstreamer_and_srt_live_transmit_publish(weir):
+    one = srt.gstreamer(sources.ts("short"), port(weir), "gst")
+    two = srt.Paced(sources.ts("short"), port(weir), "#!::r=live/slt,m=publish", seconds=4)
+    three = srt.ffmpeg(sources.ts("short"), port(weir), "publish:new:me:", version="new")
+    try:
+        for name in ("gst", "slt", "new"):
+            stream = weir.wait_state(name, "live")
+            assert stream["protocol"] == "SRT"
+            assert {track["codec"] for track in stream["tracks"]} == {"H.264", "AAC"}, stream["tracks"]
+        link = weir.wait(lambda: (weir.stream("slt") or {}).get("link"), 5, "figures of the connection")
+        assert link["latencyMilliseconds"] == 120 and link["receivedPackets"] > 0 and link["droppedPackets"] == 0, link
+        metrics = weir.get("/metrics").good().body.decode()
+        assert 'weir_srt_packets_total{stream="slt"}' in metrics and 'weir_srt_rtt_seconds{stream="slt"}' in metrics
+    finally:
+        two.stop()
+        one.kill()
+        three.kill()
+
+
+@pytest.mark.parametrize("keylen", [16, 32])
+def test_a_passphrase_encrypts(weir, keylen):
+    name = f"secret{keylen}"
+    publisher = srt.ffmpeg(
+        sources.ts("short"), port(weir), name, options=f"&passphrase={PHRASE}&pbkeylen={keylen}&latency=100000")
+    stream = weir.wait_state(name, "live")
+    link = weir.wait(lambda: (weir.stream(name) or {}).get("link"), 5, "figures of the connection")
+    assert stream["state"] == "live" and link["latencyMilliseconds"] == 300 and link["undecryptedPackets"] == 0, link
+    publisher.kill()
+    for pid in [weir.process.pid, *weir.children()]:
+        for file in ("cmdline", "environ"):
+            assert PHRASE.encode() not in pathlib.Path(f"/proc/{pid}/{file}").read_bytes()
+
+
+def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
+    keyed = start(*FLAGS, "--publish-key", f"cam={canary}", "--publish-key", "stage=other-key", listeners=LISTENERS)
+    keyed.secrets.append(canary)
+    holder = srt.Caller(port(weir), "held")
+    assert holder.reject == 0
+    weir.wait(lambda: weir.stream("held"), 5, "the stream of the holder")
+    holder.send(b"\x47" + bytes(187))
+    cases = [
+        (weir, "", "", 1400), (weir, "a b", "", 1400), (weir, "x" * 65, "", 1400), (weir, "#!::m=publish", "", 1400),
+        (weir, "y" * 512, "", 1400), (weir, "read:cam", "", 1405), (weir, "#!::r=cam,m=request", "", 1405),
+        (weir, "#!::r=cam,m=publish,t=file", "", 1415), (weir, "held", "", 1409),
+        (weir, "secret-1", "", 11), (weir, "secret-2", "wrong passphrase", 10), (weir, "open", "not asked for", 11),
+        (keyed, "cam", "", 1401), (keyed, "cam?key=wrong", "", 1401), (keyed, "cam?key=other-key", "", 1403),
+        (keyed, f"#!::r=cam,m=publish,s={canary}", "", 0), (keyed, "publish:stage:me:other-key", "", 0),
+    ]
+    problems = []
+    for server, streamid, phrase, code in cases:
+        time.sleep(0.3 if code == 1409 else 0)
+        caller = srt.Caller(port(server), streamid, passphrase=phrase)
+        if caller.reject != code:
+            problems.append(f"{streamid!r}: {caller.reject} instead of {code}")
+        caller.close()
+    holder.close()
+    nothing_wrong(problems)
+    time.sleep(1.2)  # wrong passphrases are told after a second
+    told = json.dumps(weir.json("/api/v1/refusals?stream=secret-2"))
+    assert "passphrase is missing or wrong" in told, told
+    assert "(SRT 1409)" in json.dumps(weir.json("/api/v1/refusals?stream=held"))
+    keyed.wait_log(r"refused: the publish key is wrong \(SRT 1401\)")
+
+
+def test_the_worker_dies_and_its_publishers_go_on(start):
+    """kill -9 under SRT and RTMP publishers: RTMP does not notice, SRT goes on in the same epoch."""
+    weir = start(*FLAGS, "--reconnect-window", "20s", "--no-record", listeners=LISTENERS)
+    count = 5
+    tcp = [publishers.ffmpeg("short", f"{weir.rtmp}/live/r{n}", loop=-1) for n in range(count)]
+    over = False
+
+    def again(n):
+        while not over:
+            caller = srt.ffmpeg(sources.ts("short"), port(weir), f"s{n}", loop=-1)
+            while caller.process.poll() is None and not over:
+                time.sleep(0.05)
+            caller.kill()
+
+    udp = [threading.Thread(target=again, args=(n,), daemon=True) for n in range(count)]
+    for thread in udp:
+        thread.start()
+    try:
+        names = [f"{kind}{n}" for kind in "rs" for n in range(count)]
+        before = {name: weir.wait_state(name, "live") for name in names}
+        pages = {name: epoch(weir, name) for name in names}
+        worker = [pid for pid, line in weir.children().items() if b"srt-worker" in line]
+        assert len(worker) == 1
+        killed = time.monotonic()
+        os.kill(worker[0], signal.SIGKILL)
+        weir.wait_log("the SRT worker is lost")
+        weir.wait(lambda: [pid for pid, line in weir.children().items() if b"srt-worker" in line and pid != worker[0]],
+                  1, "another worker")
+        late = srt.Caller(port(weir), "late")
+        assert late.reject == 0 and time.monotonic() - killed < 1.5, (late.reject, time.monotonic() - killed)
+        late.close()
+        # libsrt's callers notice after 5 s.
+        for n in range(count):
+            weir.wait_state(f"s{n}", "reconnecting", seconds=2)
+        for n in range(count):
+            after = weir.wait_state(f"s{n}", "live", seconds=15)
+            assert after["startedAt"] == before[f"s{n}"]["startedAt"]
+        for n in range(count):
+            after = weir.stream(f"r{n}")
+            assert after["state"] == "live" and after["startedAt"] == before[f"r{n}"]["startedAt"]
+        assert {name: epoch(weir, name) for name in names} == pages
+        assert all(p.process.poll() is None for p in tcp)
+    finally:
+        over = True
+        for thread in udp:
+            thread.join(5)
+        for publisher in tcp:
+            publisher.kill()
+
+
+def test_a_network_with_losses(weir):
+    """60 ms of round trip, 2 % of loss, jitter, duplicates and reordering: 10 of 10 connect, and the programme is whole."""
+    relay = Relay(port(weir), forth=Path(0.03, 0.004, 0.02, 0.005, 0.005), back=Path(0.03, 0.004), seed=7)
+    try:
+        for n in range(10):
+            caller = srt.Caller(relay.port, f"hello{n}")
+            assert caller.reject == 0, (n, caller.reject)
+            caller.close()
+        seconds = 10
+        sender = srt.Paced(sources.ts("h264-30"), relay.port, "lossy", seconds=8, options="&latency=500")
+        weir.wait_state("lossy", "live")
+        time.sleep(seconds - 2)
+        link = weir.stream("lossy")["link"]
+        sender.stop()
+        assert link["lostPackets"] > 0 and link["retransmittedPackets"] > 0 and link["droppedPackets"] == 0, link
+        assert 50 < link["rttMilliseconds"] < 100 and link["latencyMilliseconds"] == 500, link
+    finally:
+        relay.stop()
+
+
+def test_a_hole_is_told_to_the_packet(weir):
+    """An outage longer than the latency: what is missing is counted, and no damaged frame is shown."""
+    relay = Relay(port(weir))
+    try:
+        sender = srt.Paced(sources.ts("h264-30"), relay.port, "hole", seconds=8)
+        weir.wait_state("hole", "live")
+        time.sleep(1)
+        relay.hole(1.5)
+        sender.wait()
+        time.sleep(0.5)
+        link = weir.stream("hole")["link"]
+        sender.stop()
+        line = weir.wait_log(r"(\d+) packets came too late and are missing")
+        assert link["droppedPackets"] > 0 and "hole" in line, link
+    finally:
+        relay.stop()
+    path = recording(weir, "hole")
+    errors = tools.run(tools.FFMPEG, "-v", "error", "-i", path, "-f", "null", "-").stderr
+    assert not errors, errors
+
+
+def test_hostile_callers(weir):
+    """Floods of handshakes, wrong passphrases and rubbish, while an SRT and an RTMP publisher are not disturbed."""
+    good = [srt.ffmpeg(sources.ts("h264-30"), port(weir), "calm", loop=-1),
+            publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/calm-too", loop=-1)]
+    held = []
+    try:
+        before = {name: weir.wait_state(name, "live") for name in ("calm", "calm-too")}
+        target = ("127.0.0.1", port(weir))
+        out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        generator = random.Random(3)
+        for n in range(20000):
+            data = generator.randbytes(generator.choice((0, 1, 15, 16, 17, 64, 80, 1316, 1472)))
+            if n % 2:  # a handshake's head
+                data = b"\x80\x00\x00\x00" + bytes(12) + data
+            out.sendto(data, target)
+            if n % 200 == 0:
+                time.sleep(0.005)
+        for n in range(60):
+            held.append(srt.Caller(port(weir), f"idle{n}", timeout=1000))
+        refused = [caller.reject for caller in held if caller.reject]
+        assert set(refused) <= {1402}, refused
+        for n in range(10):
+            srt.Caller(port(weir), "secret-3", passphrase=f"wrong passphrase {n}", timeout=1000).close()
+        after = {name: weir.wait_state(name, "live") for name in ("calm", "calm-too")}
+        assert all(after[name]["startedAt"] == before[name]["startedAt"] for name in before)
+        assert after["calm"]["link"]["droppedPackets"] == 0, after["calm"]["link"]
+        assert weir.resident_kilobytes() < 400_000
+    finally:
+        for caller in held:
+            caller.close()
+        for publisher in good:
+            publisher.kill()
+
+
+@pytest.mark.skipif(not LONG, reason="WEIR_FAULTS=long")
+@pytest.mark.parametrize("factor", [4, 8])
+def test_a_bad_network_for_long(start, factor):
+    """300 ms of round trip, 50 ms of jitter, 5 % of loss towards the server, beside srt-live-transmit."""
+    weir = start(*FLAGS, "--no-record", listeners=LISTENERS)
+    seconds = int(os.environ.get("WEIR_SRT_SECONDS", "600"))
+    paths = {"forth": Path(0.125, 0.05, 0.05), "back": Path(0.125, 0.05)}
+    relay = Relay(port(weir), seed=11, **paths)
+    film = sources.ts("steady")
+    caller = srt.ffmpeg(film, relay.port, "far", loop=-1, options=f"&latency={300 * factor * 1000}")
+    try:
+        for n in range(100):
+            one = srt.Caller(relay.port, f"one{n}")
+            assert one.reject == 0, (n, one.reject)
+            one.close()
+        weir.wait_state("far", "live", seconds=30)
+        time.sleep(seconds)
+        link = weir.stream("far")["link"]
+        print(f"latency {factor} × round trip, {seconds} s: {link}")
+        assert link["lostPackets"] > 0
+        if factor == 8:
+            assert link["droppedPackets"] == 0, link
+    finally:
+        caller.kill()
+        relay.stop()
+
+
+def test_a_listener_is_called_again_and_again(start):
+    """A source that calls: it waits for its listener, goes on after the connection was lost, and keeps its passphrase secret."""
+    free = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    free.bind(("127.0.0.1", 0))
+    target = free.getsockname()[1]
+    free.close()
+    weir = start("--source", f"far=srt://localhost:{target}?streamid=a,b&latency=250&passphrase-variable=FAR_PHRASE",
+                 "--no-record", environment={"FAR_PHRASE": PHRASE})
+    weir.secrets.append(PHRASE)
+    command = [tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-i", str(sources.ts("short")), "-c", "copy", "-f", "mpegts",
+               f"srt://127.0.0.1:{target}?mode=listener&passphrase={PHRASE}"]
+    weir.wait_log("called again in 0.5 s", seconds=10)
+    listener = publishers.Publisher(command)
+    try:
+        first = weir.wait_state("far", "live")
+        assert first["protocol"] == "SRT"
+        weir.wait_state("far", "reconnecting")
+        listener.kill()
+        listener = publishers.Publisher(command)
+        again = weir.wait_state("far", "live")
+        assert again["startedAt"] == first["startedAt"]
+    finally:
+        listener.kill()

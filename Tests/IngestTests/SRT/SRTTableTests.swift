@@ -1,0 +1,99 @@
+import Testing
+
+@testable import Ingest
+
+/// What the worker decides about callers without asking.
+@Suite struct SRTTableTests {
+  private static func key(_ names: String, _ text: String) -> SRTTable.Key {
+    SRTTable.Key(names: NamePattern(names), digest: Secret(text).digest)
+  }
+
+  private static func entry(_ names: String, _ phrase: String?, _ latency: UInt16) -> SRTTable.Entry {
+    SRTTable.Entry(names: NamePattern(names), passphrase: phrase.flatMap { SRTPassphrase($0) }, latency: latency)
+  }
+
+  /// The code of the rejection; nil for a caller that is let in.
+  private func code(
+    _ table: SRTTable, _ id: String, from host: String = "192.0.2.1", judgesKeys: Bool = true
+  ) throws -> Int32? {
+    let id = try SRTStreamID(parsing: id)
+    do throws(SRTRejection) {
+      _ = try table.admit(id, from: host, judgesKeys: judgesKeys)
+      return nil
+    } catch {
+      return error.code.rawValue
+    }
+  }
+
+  @Test func theMostSpecificSettingsHold() throws {
+    var table = SRTTable()
+    table.entries = [Self.entry("cam", "0123456789", 300), Self.entry("cam*", nil, 200), Self.entry("*", nil, 100)]
+    #expect(try table.admit(SRTStreamID(parsing: "cam"), from: "", judgesKeys: true).latency == 300)
+    #expect(try table.admit(SRTStreamID(parsing: "cam2"), from: "", judgesKeys: true).latency == 200)
+    #expect(try table.admit(SRTStreamID(parsing: "stage"), from: "", judgesKeys: true).latency == 100)
+  }
+
+  @Test func keysAreJudgedByNameAndText() throws {
+    var table = SRTTable()
+    #expect(try code(table, "cam") == nil)
+    table.keys = [Self.key("cam", "one"), Self.key("stage-*", "two")]
+    #expect(try code(table, "cam?key=one") == nil)
+    #expect(try code(table, "stage-1?key=two") == nil)
+    #expect(try code(table, "cam") == 1401)
+    #expect(try code(table, "cam?key=three") == 1401)
+    #expect(try code(table, "cam?key=two") == 1403)
+    #expect(try code(table, "cam?key=three", judgesKeys: false) == nil)
+    table.keys = nil
+    #expect(try code(table, "cam?key=three") == nil)
+  }
+
+  @Test func aNameThatIsHeldIsAConflict() throws {
+    var table = SRTTable()
+    table.busy = ["cam": "192.0.2.1"]
+    #expect(try code(table, "cam") == 1409)
+    #expect(try code(table, "stage") == nil)
+    table.keys = [Self.key("cam", "own"), Self.key("*", "all")]
+    #expect(try code(table, "cam?key=own", from: "192.0.2.9") == nil)
+    #expect(try code(table, "cam?key=all", from: "192.0.2.9") == 1409)
+    #expect(try code(table, "cam?key=all", from: "192.0.2.1") == nil)
+    table.keys = nil
+    #expect(try code(table, "cam") == nil)
+  }
+
+  @Test func aPassphraseHas10To79CharactersAndIsNotPrinted() throws {
+    #expect(SRTPassphrase(String(repeating: "a", count: 9)) == nil)
+    #expect(SRTPassphrase(String(repeating: "a", count: 10)) != nil)
+    #expect(SRTPassphrase(String(repeating: "a", count: 79)) != nil)
+    #expect(SRTPassphrase(String(repeating: "a", count: 80)) == nil)
+    let phrase = try #require(SRTPassphrase("0123456789"))
+    var text = ""
+    dump(SRTTable.Entry(names: NamePattern("*"), passphrase: phrase, latency: 1), to: &text)
+    #expect(!"\(phrase) \(String(reflecting: phrase)) \(text)".contains("0123"))
+  }
+
+  @Test func callersOfAnAddressAreCounted() throws {
+    let admission = SRTAdmission()
+    let now = MonotonicTime.now()
+    let peer = SRTPeer(address: "192.0.2.1", port: 1, host: "192.0.2.1")
+    for socket in 0..<Int32(SRTLimits.unauthenticatedPerAddress) {
+      _ = try admission.admit(socket, peer, "cam-\(socket)", now: now)
+    }
+    #expect { _ = try admission.admit(100, peer, "cam", now: now) } throws: { ($0 as? SRTRejection)?.code == .overload }
+    let other = SRTPeer(address: "192.0.2.2", port: 1, host: "192.0.2.2")
+    _ = try admission.admit(101, other, "stage", now: now)
+    #expect(admission.connected(101) != nil)
+    // Their handshakes do not end: their passphrases were wrong.
+    let replies = admission.take(now: now &+ 2 * SRTLimits.handshakePatience)
+    #expect(replies.count == SRTLimits.unauthenticatedPerAddress)
+    _ = try admission.admit(100, peer, "cam", now: now)
+    #expect(admission.connected(5) == nil)
+  }
+
+  @Test func missingPacketsAreCountedOverTheWrap() {
+    #expect(SRTWorker.missing(between: 5, and: 6) == 0)
+    #expect(SRTWorker.missing(between: 5, and: 9) == 3)
+    #expect(SRTWorker.missing(between: Int32.max, and: 0) == 0)
+    #expect(SRTWorker.missing(between: Int32.max - 1, and: 2) == 3)
+    #expect(SRTWorker.missing(between: 9, and: 5) == 0)
+  }
+}
