@@ -28,7 +28,7 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
       "\(kind.rawValue) in \(codec) is left out; weir takes \(Self.taken(kind)): choose one of them in the encoder"
     case .leftOutForm(let kind, let reason): "\(kind.rawValue) is left out: \(reason)"
     case .leftOutTrack(let kind):
-      "a further \(kind.rawValue) track is left out; weir takes one \(kind.rawValue) track of a publication, the first"
+      "a further \(kind.rawValue) track is left out; weir takes 16 tracks of a publication, the first ones"
     case .runsAhead:
       "media arrives more than twice as fast as it plays, so old segments go sooner than viewers need them; send at real"
         + " time (ffmpeg: -re)"
