@@ -65,6 +65,19 @@ extension [TrackDescription] {
   /// The default tracks: the first of each kind. A player plays them unless the viewer chooses others.
   package var defaults: [TrackDescription] { filter { first($0.kind)?.id == $0.id } }
 
+  /// The default tracks, with another audio instead of the default one. Nil: the default tracks.
+  package func defaults(withAudio audio: TrackID?) -> [TrackDescription] {
+    guard let chosen = first(where: { $0.id == audio && $0.kind == .audio }) else { return defaults }
+    return (first(.video).map { [$0] } ?? []) + [chosen]
+  }
+
+  /// The audio track that a viewer asks for: by its number, its rendition (`audio-2`), or its language (`de`, `deu`).
+  package func audio(_ asked: String) -> TrackDescription? {
+    let number = asked == "audio" ? 1 : Int(asked.hasPrefix("audio-") ? String(asked.dropFirst(6)) : asked)
+    if let number { return track(.audio, number) }
+    return LanguageCode.three(asked).flatMap { code in first { $0.kind == .audio && $0.language == code } }
+  }
+
   /// The same tracks with the default tracks first.
   package var defaultsFirst: [TrackDescription] {
     let defaults = defaults

@@ -22,7 +22,8 @@ extension ReplayRoutes {
       do {
         let make = {
           try source.clip(
-            from: from, to: to, atMost: Self.longest, metadata: .recording(title: stream.description, name: name))
+            from: from, to: to, audio: request.http.query("audio"), atMost: Self.longest,
+            metadata: .recording(title: stream.description, name: name))
         }
         let fileName = "\(name.title(of: stream.description))-clip.mp4"
         let length = source.length(from: from, to: to)
@@ -75,6 +76,7 @@ extension ReplayRoutes {
       .badRequest(
         "Neither the recording nor its name contains a time of day.",
         help: "Give from and to in seconds of the recording.")
+    case .noAudio: Problem.notFound("The recording has no such audio track.", help: "Give its number or its language.")
     case .empty: .badRequest("The clip would end before it begins.", help: "Choose to after from.")
     case .outside(let length):
       Problem.notFound(
