@@ -33,6 +33,7 @@ NOT_RUN = {
     ("metrics.md", "groups:"): "the same",
     ("playback.md", "vlc"): "VLC needs a display",
     ("publishing.md", "{\"refusals\""): "an answer, no command",
+    ("publishing.md", "ffmpeg -re -i in.mkv"): "test_multitrack.py publishes in that way",
     ("service.md", "make build"): "test_install.py installs, test_restart.py runs the units",
     ("service.md", "sudo apt-get"): "it installs packages",
 }

@@ -127,12 +127,10 @@ enum FuzzTarget: String, CaseIterable {
   }
 
   private static func tags(_ bytes: ByteBuffer) {
-    var choice = FLVTrackChoice()
-    if let tag = try? FLVVideoTag(bytes, &choice), case .metadata(let packet) = tag.content {
-      _ = ColorInformation.read(packet)
+    for track in (try? FLVVideoTag(bytes))?.tracks ?? [] {
+      if case .metadata(let packet) = track.content { _ = ColorInformation.read(packet) }
     }
-    choice = FLVTrackChoice()
-    _ = FLVAudioTag(bytes, &choice)
+    _ = FLVAudioTag(bytes)
     _ = ColorInformation.read(bytes)
   }
 

@@ -7,6 +7,9 @@ import { timeout } from "../media/fetching.js";
  * @typedef {object} Track
  * @property {number} id
  * @property {"video" | "audio"} kind
+ * @property {string} rendition Its path segment in addresses of media: "audio-2".
+ * @property {string} language ISO 639-2; "und" if unknown.
+ * @property {"main" | "hearingImpaired" | "description"} role
  * @property {string} codec Name to show: "H.264".
  * @property {string} codecString RFC 6381.
  * @property {number | null} [width]

@@ -2,6 +2,7 @@
 
 /** @typedef {import("../media/playback-result.js").PlaybackResult} PlaybackResult */
 /** @typedef {import("../media/live-window.js").Quality} Quality */
+/** @typedef {import("../media/live-window.js").Audio} Audio */
 
 /**
  * @typedef {object} Engine
@@ -16,6 +17,10 @@
  * @property {string} quality Name of the quality that plays; "" for the publisher's.
  * @property {boolean} isAutomatic Whether the quality follows the throughput of the connection.
  * @property {(name: string | null) => Promise<void>} chooseQuality Null: automatic. Throws if the quality is not available.
+ *
+ * @property {Audio[]} audios Audio tracks to choose from; empty if there is only one, or if the browser chooses.
+ * @property {string} audio Name of the audio that plays.
+ * @property {(name: string) => Promise<void>} chooseAudio The choice is remembered. Throws if it is not available.
  *
  * @property {{start: number, end: number} | null} range Seconds of media that can be sought to; null while unknown.
  * @property {number} behind Seconds between the playhead and the newest media.

@@ -6,6 +6,7 @@
 import { Adaptation } from "../media/adaptation.js";
 import { anySignal } from "../media/fetching.js";
 import { LiveWindow } from "../media/live-window.js";
+import { rememberAudio, rememberedAudio } from "./audio-choice.js";
 import { LiveEdge } from "./live-edge.js";
 import { ProgressiveSource } from "./progressive-source.js";
 import { SegmentLoader } from "./segment-loader.js";
@@ -50,6 +51,7 @@ export class MSEEngine {
     this.#buffers = new SourceBuffers(video, beforeReset);
     this.#edge = new LiveEdge(video);
     this.#window = new LiveWindow(urls.hls);
+    this.#window.preferredAudio = rememberedAudio();
     this.#adaptation = new Adaptation(this.#window, this.#window.throughput);
     this.#progressive = new ProgressiveSource(video, urls.mp4, intent, this.#buffers, this.#edge);
     this.#loader = new SegmentLoader(video, this.#window, this.#buffers, this.#edge);
@@ -71,6 +73,15 @@ export class MSEEngine {
   async chooseQuality(name) {
     this.#window.isAutomatic = name === null;
     if (name !== null) await this.#window.choose(name);
+  }
+
+  get audios() { return this.#delivery === "hls" && this.#window.audios.length > 1 ? this.#window.audios : []; }
+  get audio() { return this.#window.audio; }
+
+  /** @param {string} name The choice takes effect with the next segment. */
+  async chooseAudio(name) {
+    await this.#window.chooseAudio(name);
+    rememberAudio(name);
   }
 
   /** @type {string[]} Codec strings of the init segments. */

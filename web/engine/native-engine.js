@@ -17,6 +17,9 @@ export class NativeEngine {
   /** @type {import("../media/live-window.js").Quality[]} Empty: the browser chooses. */
   qualities = [];
   quality = "";
+  /** @type {import("../media/live-window.js").Audio[]} Empty: the browser chooses. */
+  audios = [];
+  audio = "";
   isAutomatic = true;
   name = /** @type {const} */ ("native");
   /** @type {string[]} From the multivariant playlist. */
@@ -89,6 +92,7 @@ export class NativeEngine {
   get isFollowed() { return this.behind <= this.liveTolerance; }
   get playsFromWindow() { return false; }
   async chooseQuality() {}
+  async chooseAudio() {}
   get source() { return "native HLS"; }
   get target() { return null; }
   get bytes() { return null; }

@@ -185,7 +185,7 @@ export class WatchSession extends EventTarget {
    * @param {import("../api/api.js").Stream} stream
    */
   #choose(stream) {
-    // Served are the first video and the first audio track, and what the server transcodes from them.
+    // Played first are the first video and the first audio track, and what the server transcodes from them.
     let isReplaced = false;
     const shown = stream.tracks.filter((t) => stream.tracks.find((first) => first.kind === t.kind) === t);
     const codecs = shown.map((t) => {
@@ -196,8 +196,8 @@ export class WatchSession extends EventTarget {
       isReplaced = true;
       return other;
     }).filter(Boolean);
-    // Several qualities, or audio in another codec, are available by HLS only.
-    const own = stream.ladder || isReplaced ? "hls" : "mse";
+    // Several qualities or tracks, or audio in another codec, are available by HLS only.
+    const own = stream.ladder || isReplaced || shown.length < stream.tracks.length ? "hls" : "mse";
     /** @type {EngineName[]} */
     const order = this.#forced ? [this.#forced] : this.engine.name === "native" ? ["native", own] : [own, "native"];
     /** @type {string[]} */

@@ -216,10 +216,11 @@ export class SourceBuffers {
 }
 
 /**
- * Source buffers can change to another codec, but not to another set of tracks.
+ * Source buffers can change to another codec, but not to another set of tracks. The ID of a single track may change (Media
+ * Source Extensions §3.5.7).
  * @param {Lane} lane
  */
-const shape = (lane) => lane.tracks.map((t) => `${t.id}${t.kind}`).join();
+const shape = (lane) => lane.tracks.map((t) => lane.tracks.length === 1 ? t.kind : `${t.id}${t.kind}`).join();
 
 /** @param {EventTarget} target @param {string[]} events @returns {Promise<void>} */
 function once(target, ...events) {

@@ -23,6 +23,8 @@ const HEAD_BYTES = 16 * 1024;
 
 /** @typedef {{name: string, url: string, codecs: string[], bandwidth: number, size: {width: number, height: number} | null}} Quality */
 
+/** @typedef {import("./playlist.js").AlternativeRendition} Audio */
+
 export class LiveWindow extends EventTarget {
   /** @type {Rendition[]} The variant's own playlist first, then its separate audio. */
   renditions = [];
@@ -34,6 +36,10 @@ export class LiveWindow extends EventTarget {
   qualities = [];
   /** Name of the present quality; "" for the publisher's. */
   quality = "";
+  /** @type {Audio[]} The audio renditions to choose from, each with a name of its own. */
+  audios = [];
+  /** Name of the audio that the viewer chose; "" for the stream's default. */
+  preferredAudio = "";
   /** Whether `Adaptation` chooses the quality; false after the viewer has chosen. */
   isAutomatic = true;
   /** Throughput of the video. */
@@ -49,12 +55,13 @@ export class LiveWindow extends EventTarget {
   #rewind = 0;
   /** How often the renditions were chosen anew within the present epoch of the server. */
   #restarts = 0;
-  /** @type {Promise<"ended" | "gone" | "superseded"> | null} The reading of the latest main playlist. */
-  #replacement = null;
+  /** @type {Map<string, Promise<"ended" | "gone" | "superseded">>} The reading of the latest playlist of each kind. */
+  #replacements = new Map();
   /** @type {AbortSignal | null} Aborts when the epoch ends. */
   #following = null;
-  /** Number of calls of `choose`. */
+  /** Number of calls of `choose`, and of `chooseAudio`. */
   #requests = 0;
+  #audioRequests = 0;
   #ending = new AbortController();
   /** URLs of the playlists in the multivariant playlist, and when it was read: milliseconds as performance.now(). */
   #known = { /** @type {Set<string>} */ urls: new Set(), at: -Infinity };
@@ -67,6 +74,11 @@ export class LiveWindow extends EventTarget {
 
   /** The rendition whose times are shown. */
   get main() { return this.renditions.at(0) ?? null; }
+  /** Name of the separate audio that plays; "" without any. */
+  get audio() {
+    const url = this.renditions.find((r) => r.kind === "audio")?.url;
+    return this.audios.find((a) => a.url === url)?.name ?? "";
+  }
   /** Whether all playlists are anchored. Before that, their times cannot be compared. */
   get isReady() { return this.renditions.length > 0 && this.renditions.every((r) => r.isPlaced); }
   /** Whether the newest complete segment of the main rendition is a gap. */
@@ -125,7 +137,33 @@ export class LiveWindow extends EventTarget {
     // A segment that was begun in the former quality is completed in it.
     former.lastSequence = former.timeline.segments.at(-1)?.sequence ?? 0;
     this.renditions = [next, ...this.renditions.slice(1)];
-    this.#replacement = this.#follow(next, following);
+    this.#replacements.set("main", this.#follow(next, following));
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /**
+   * Changes to another audio rendition, from the next segment on; otherwise as `choose`.
+   * @param {string} name
+   */
+  async chooseAudio(name) {
+    const request = this.#audioRequests += 1, following = this.#following;
+    this.preferredAudio = name;
+    const audio = this.audios.find((a) => a.name === name);
+    const former = this.renditions.find((r) => r.kind === "audio");
+    if (audio === undefined || former === undefined || former.url === audio.url) return;
+    const next = new Rendition("audio", audio.url, this.#rewind);
+    const signal = timeout(TIMEOUT_MILLISECONDS);
+    await next.reload("now", signal);
+    await anchor(next, signal);
+    if (request !== this.#audioRequests) return;
+    if (!next.timeline.isAnchored || following === null || following.aborted || !this.renditions.includes(former)) {
+      throw new Error(`audio ${name} has no media now`);
+    }
+    // A segment that was begun is completed in the former audio.
+    former.lastSequence = former.timeline.segments.at(-1)?.sequence ?? 0;
+    next.isReported = former.isReported;
+    this.renditions = this.renditions.map((r) => r === former ? next : r);
+    this.#replacements.set("audio", this.#follow(next, following));
     this.dispatchEvent(new Event("change"));
   }
 
@@ -154,7 +192,7 @@ export class LiveWindow extends EventTarget {
     const variant = variants.at(index);
     if (variant === undefined) throw new Error("the multivariant playlist names no variant");
     this.quality = this.qualities[index].name;
-    const audio = audioOf(variant, renditions);
+    const audio = this.#audioOf(variant, renditions);
     // The time-shift buffer contains only the publisher's own quality.
     this.#rewind = this.quality === "" ? Number(data.get(REWIND_DATA)) || 0 : 0;
     this.#hasVideo = variant.size !== null;
@@ -164,6 +202,18 @@ export class LiveWindow extends EventTarget {
     this.epoch = `${new URL("../", variant.url).href}#${this.#restarts}`;
     this.renditions = [new Rendition("main", variant.url, this.#rewind)];
     if (audio !== null) this.renditions.push(new Rendition("audio", audio, this.#rewind));
+  }
+
+  /**
+   * @param {import("./playlist.js").Variant} variant
+   * @param {import("./playlist.js").AlternativeRendition[]} renditions
+   * @returns {string | null} The playlist of its separate audio.
+   */
+  #audioOf(variant, renditions) {
+    const group = renditions.filter((r) => r.type === "AUDIO" && r.group === variant.audio && r.url !== "");
+    const chosen = group.find((r) => r.name === this.preferredAudio);
+    const url = (chosen ?? group.find((r) => r.isDefault) ?? group.at(0))?.url ?? null;
+    return url === variant.url ? null : url;
   }
 
   /**
@@ -186,6 +236,7 @@ export class LiveWindow extends EventTarget {
     const { variants: all, renditions, data } = parseMultivariant(await response.text(), response.url);
     this.#known.urls = new Set([...all, ...renditions].map(({ url }) => url));
     const variants = playable(all);
+    this.audios = renditions.filter((r) => r.type === "AUDIO" && r.group === variants.at(0)?.audio && r.url !== "");
     this.qualities = variants.map((v) => ({
       name: v.url === all[0].url ? "" : new URL(v.url).pathname.split("/").at(-2) ?? "", url: v.url, codecs: v.codecs,
       bandwidth: v.bandwidth, size: v.size,
@@ -239,7 +290,7 @@ export class LiveWindow extends EventTarget {
       this.#ending.abort();
       return;
     }
-    const audio = audioOf(variant, renditions);
+    const audio = this.#audioOf(variant, renditions);
     if (audio === null || this.renditions.length > 1) return;
     const next = new Rendition("audio", audio, this.#rewind);
     try {
@@ -265,7 +316,11 @@ export class LiveWindow extends EventTarget {
   async #followAll(rendition, signal) {
     const ending = this.#ending;
     let outcome = await this.#follow(rendition, signal);
-    while (outcome === "superseded" && this.#replacement !== null) outcome = await this.#replacement;
+    for (;;) {
+      const next = this.#replacements.get(rendition.kind);
+      if (outcome !== "superseded" || next === undefined) break;
+      outcome = await next;
+    }
     if (outcome === "gone") ending.abort();
     return outcome;
   }
@@ -320,17 +375,6 @@ function playable(variants) {
   const [first, ...others] = good.length > 0 ? good : variants;
   if (first === undefined) return [];
   return first.size === null ? [first] : [first, ...others.filter((v) => v.audio === first.audio)];
-}
-
-/**
- * @param {import("./playlist.js").Variant} variant
- * @param {import("./playlist.js").AlternativeRendition[]} renditions
- * @returns {string | null} The playlist of its separate audio.
- */
-function audioOf(variant, renditions) {
-  const group = renditions.filter((r) => r.type === "AUDIO" && r.group === variant.audio && r.url !== "");
-  const url = (group.find((r) => r.isDefault) ?? group.at(0))?.url ?? null;
-  return url === variant.url ? null : url;
 }
 
 /** Finds the media time at which the playlist begins, by reading the head of a segment. */

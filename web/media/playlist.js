@@ -59,6 +59,8 @@
  * @property {string} name
  * @property {string} url "" if the media is inside the variant.
  * @property {boolean} isDefault
+ * @property {string} language A tag (RFC 5646), or "".
+ * @property {string} channels Number of channels of audio, or "".
  */
 
 /** Largest accepted number of segments. A longer playlist is no live window and would only fill the memory. */
@@ -123,6 +125,8 @@ export function parseMultivariant(text, base) {
         name: a.get("NAME") ?? "",
         url: uri === undefined ? "" : new URL(uri, base).href,
         isDefault: a.get("DEFAULT") === "YES",
+        language: a.get("LANGUAGE") ?? "",
+        channels: a.get("CHANNELS") ?? "",
       });
     } else if (name === "" && pending !== null) {
       variants.push({

@@ -3,6 +3,7 @@
 import { ServerClock } from "../api/api.js";
 import { WatchSession } from "../engine/session.js";
 import { codecName } from "../media/codecs.js";
+import { AudioMenu } from "../ui/audio-menu.js";
 import { CaptionsMenu } from "../ui/captions-menu.js";
 import { Controls } from "../ui/controls.js";
 import { announce, byId, make, setText } from "../ui/dom.js";
@@ -45,6 +46,7 @@ function watch() {
   const controls = new Controls(video, session);
   const seekBar = new SeekBar(video, session);
   const quality = new QualityMenu(session);
+  const audio = new AudioMenu(session);
   listenToKeys(controls, new CaptionsMenu(video));
   let phaseSince = performance.now();
   /** @type {import("../ui/details-panel.js").DetailsPanel | null} Loaded when it is first opened. */
@@ -85,6 +87,7 @@ function watch() {
     controls.refresh();
     seekBar.refresh();
     quality.refresh();
+    audio.refresh();
     details?.refresh();
     panels?.refresh();
     const isWaiting = ["looking", "starting", "waiting"].includes(session.phase) && performance.now() < panelsAt;

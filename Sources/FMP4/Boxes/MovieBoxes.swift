@@ -28,12 +28,13 @@ enum MovieBoxes {
 
   /// `trak` (§8.3.1) with the `stbl` that `table` writes. `duration` is in ticks of the movie's timescale,
   /// `mediaDuration` in ticks of the track's.
+  /// `place`: among the tracks of the movie.
   static func track(
-    _ out: inout OutputRawSpan, _ track: TrackDescription, creation: UInt64 = 0, duration: UInt64 = 0,
+    _ out: inout OutputRawSpan, _ track: TrackDescription, _ place: Place, creation: UInt64 = 0, duration: UInt64 = 0,
     mediaDuration: UInt64 = 0, edits: [Edit] = [], _ table: (inout OutputRawSpan) -> Void
   ) {
     out.box("trak") { out in
-      trackHeader(&out, track, duration: duration, creation: creation)
+      trackHeader(&out, track, place, duration: duration, creation: creation)
       if !edits.isEmpty { out.box("edts") { editList(&$0, edits) } }
       out.box("mdia") { out in
         mediaHeader(&out, track, duration: mediaDuration, creation: creation)
@@ -47,18 +48,31 @@ enum MovieBoxes {
     }
   }
 
-  /// `tkhd` (§8.3.2): track enabled and in the movie.
+  /// A track among those of its kind in a movie (§8.3.2.3). Of several, a player shows one: the first, unless the viewer
+  /// chooses another.
+  enum Place {
+    case alone
+    case first
+    case further
+
+    init(_ track: TrackDescription, in tracks: [TrackDescription]) {
+      let same = tracks.filter { $0.kind == track.kind }
+      self = same.count < 2 ? .alone : same.first?.id == track.id ? .first : .further
+    }
+  }
+
+  /// `tkhd` (§8.3.2): track in the movie, and enabled unless another one is shown instead.
   private static func trackHeader(
-    _ out: inout OutputRawSpan, _ track: TrackDescription, duration: UInt64, creation: UInt64
+    _ out: inout OutputRawSpan, _ track: TrackDescription, _ place: Place, duration: UInt64, creation: UInt64
   ) {
     let size = track.codec.displaySize ?? (width: 0, height: 0)
-    out.header("tkhd", flags: 3, creation: creation, duration: duration) { out, version in
+    out.header("tkhd", flags: place == .further ? 2 : 3, creation: creation, duration: duration) { out, version in
       out.u32(track.id.rawValue)
       out.u32(0)  // reserved
       out.time(duration, version: version)
       out.u64(0)  // reserved
       out.u16(0)  // layer
-      out.u16(0)  // alternate_group
+      out.u16(place == .alone ? 0 : track.kind == .video ? 1 : 2)  // alternate_group
       out.u16(track.kind == .audio ? 0x0100 : 0)  // volume
       out.u16(0)  // reserved
       out.matrix(track.rotation, width: size.width, height: size.height)

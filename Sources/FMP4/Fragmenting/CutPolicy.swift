@@ -81,7 +81,7 @@ package struct CutPolicy: Sendable, Hashable {
     } else if leader.kind == .video {
       return nil
     }
-    return allowing(for: others, limit)
+    return allowing(for: others, beside: leader, limit)
   }
 
   /// Sets the limit for a variable frame rate. At the usual frame duration a fragment can always end between 85 and 100
@@ -96,19 +96,35 @@ package struct CutPolicy: Sendable, Hashable {
     partLimit = allowing(for: others, limit)
   }
 
+  /// From now on every fragment waits for the other tracks. A limit that was decided before admits one more of their
+  /// samples.
+  package mutating func waitForFollowers(_ tracks: [TrackDescription]) {
+    guard !fragmentsWaitForFollowers else { return }
+    fragmentsWaitForFollowers = true
+    let others = tracks.filter { $0.id != tracks.leader?.id }
+    partLimit = partLimit.map { allowing(for: others, beside: tracks.leader, $0) }
+  }
+
   /// Keeps a limit that was announced before. The target becomes 85 % of it if it was lower.
   package mutating func keep(partLimit limit: MediaTime) {
     partLimit = limit
     partTarget = max(partTarget, MediaTime(ticks: limit.rescaled(to: 1_000_000) &* 85 / 100, timescale: 1_000_000))
   }
 
-  private func allowing(for others: [TrackDescription], _ limit: MediaTime) -> MediaTime {
+  private func allowing(
+    for others: [TrackDescription], beside leader: TrackDescription? = nil, _ limit: MediaTime
+  ) -> MediaTime {
     guard fragmentsWaitForFollowers else { return limit }
-    // The other tracks are cut at the same times, give or take one of their samples.
+    // The other tracks are cut at the same times, give or take one of their samples. A video of the same rate has as many.
+    let own = leader.flatMap { Self.sample(of: $0) }
     let longest = others.compactMap { track in
-      track.sampleDuration.map { MediaTime(ticks: Int64($0), timescale: track.timescale) }
+      Self.sample(of: track).flatMap { track.kind == .video && $0 == own ? nil : $0 }
     }.max()
     return longest.map { limit.converted(to: 1_000_000) + $0 } ?? limit
+  }
+
+  private static func sample(of track: TrackDescription) -> MediaTime? {
+    track.sampleDuration.map { MediaTime(ticks: Int64($0), timescale: track.timescale) }
   }
 
   /// From this duration on, a segment is cut without a sync sample if the frame order allows it.

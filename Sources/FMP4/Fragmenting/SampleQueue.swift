@@ -17,6 +17,8 @@ struct SampleQueue {
   /// Duration of the newest sample whose duration is known.
   private(set) var lastDuration: UInt32?
   private var isEmptySoFar = true
+  /// Presentation minus decode time of the newest sync sample, in ticks.
+  private var syncOffset: Int64 = 0
   /// The duration of the last ready sample is predicted from the rate, not taken from the next sample.
   private var endIsPredicted = false
 
@@ -33,6 +35,14 @@ struct SampleQueue {
 
   /// Decode time up to which all samples are known, in ticks; nil before the first.
   var reach: Int64? { isEmptySoFar ? nil : readyEnd }
+
+  /// Decode time (ticks) at which the track is cut so that its presentation is cut at `time`. A frame of a video that is
+  /// shown at the boundary belongs behind it, however the times were rounded.
+  func boundary(at time: MediaTime) -> Int64 {
+    let boundary = time.rescaled(to: track.timescale)
+    guard track.kind == .video else { return boundary }
+    return boundary &- syncOffset &- Int64(lastDuration ?? track.frameDuration ?? 0) / 2
+  }
 
   /// Whether the queue holds no sample.
   var isEmpty: Bool { ready.isEmpty && waiting == nil }
@@ -53,6 +63,7 @@ struct SampleQueue {
       sample.compositionOffset = Int32(clamping: Int64(sample.compositionOffset) &- lift)
       sample.decodeTime = floor
     }
+    if sample.isSync { syncOffset = max(0, Int64(sample.compositionOffset)) }
     resolveWaiting(until: sample.decodeTime)
     if let duration = sample.duration, duration > 0 {
       admit(sample, duration: duration)

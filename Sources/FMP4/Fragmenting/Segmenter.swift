@@ -446,7 +446,7 @@ package struct Segmenter: Sendable {
     queues.indices.allSatisfy { index in
       guard index != leaderIndex else { return true }
       guard let reach = queues[index].reach else { return false }
-      return reach >= boundary.rescaled(to: queues[index].track.timescale)
+      return reach >= queues[index].boundary(at: boundary)
     }
   }
 
@@ -463,7 +463,7 @@ package struct Segmenter: Sendable {
     var payloads = closed.payloads
     if let run = closed.run { runs.append(run) }
     for index in queues.indices where index != leaderIndex {
-      let boundary = takeRest ? nil : followersBoundary(of: closed).rescaled(to: queues[index].track.timescale)
+      let boundary = takeRest ? nil : queues[index].boundary(at: followersBoundary(of: closed))
       // If tracks are delivered one by one, their parts keep to the limit too. The rest goes into the next part.
       let longest = policy.fragmentsWaitForFollowers && !takeRest ? policy.partLimit : nil
       let timescale = queues[index].track.timescale

@@ -9,19 +9,21 @@ package struct TrackDescription: Sendable, Hashable {
   package var frameDuration: UInt32?
   /// ISO 639-2/T code of three letters. "und" if unknown.
   package var language: String
+  package var role: TrackRole
   package var rotation: Rotation
   /// Colours stated outside of the parameter sets. Nil if there are none, and for audio.
   package var statedColor: VideoColor?
 
   package init(
     id: TrackID, codec: Codec, timescale: UInt32, frameDuration: UInt32? = nil, language: String = "und",
-    rotation: Rotation = .none, statedColor: VideoColor? = nil
+    role: TrackRole = .main, rotation: Rotation = .none, statedColor: VideoColor? = nil
   ) {
     self.id = id
     self.codec = codec
     self.timescale = max(timescale, 1)
     self.frameDuration = frameDuration
     self.language = language
+    self.role = role
     self.rotation = rotation
     self.statedColor = statedColor
   }
@@ -35,11 +37,24 @@ package struct TrackDescription: Sendable, Hashable {
     return turned
   }
 
+  /// Its number among the tracks of its kind, from 1, as `TrackID(_:_:)` gives it. 1 for an ID of the other kind.
+  package var number: Int {
+    id.rawValue % 2 == (kind == .video ? 1 : 0) ? Int((max(id.rawValue, 1) - 1) / 2) + 1 : 1
+  }
+
   /// Ticks of each sample if all have the same duration: by the codec, else by the frame rate.
   package var sampleDuration: UInt32? { codec.configuration.frameDuration ?? frameDuration }
 }
 
 extension [TrackDescription] {
+  /// A track by its number among those of its kind.
+  package func track(_ kind: MediaKind, _ number: Int) -> TrackDescription? {
+    first { $0.kind == kind && $0.number == number }
+  }
+
+  /// There are several tracks of a kind.
+  package var hasFurther: Bool { defaults.count < count }
+
   /// The first track of a kind.
   package func first(_ kind: MediaKind) -> TrackDescription? { first { $0.kind == kind } }
 
@@ -48,6 +63,19 @@ extension [TrackDescription] {
 
   /// The default tracks: the first of each kind. A player plays them unless the viewer chooses others.
   package var defaults: [TrackDescription] { filter { first($0.kind)?.id == $0.id } }
+
+  /// The default tracks, with another audio instead of the default one. Nil: the default tracks.
+  package func defaults(withAudio audio: TrackID?) -> [TrackDescription] {
+    guard let chosen = first(where: { $0.id == audio && $0.kind == .audio }) else { return defaults }
+    return (first(.video).map { [$0] } ?? []) + [chosen]
+  }
+
+  /// The audio track that a viewer asks for: by its number, its rendition (`audio-2`), or its language (`de`, `deu`).
+  package func audio(_ asked: String) -> TrackDescription? {
+    let number = asked == "audio" ? 1 : Int(asked.hasPrefix("audio-") ? String(asked.dropFirst(6)) : asked)
+    if let number { return track(.audio, number) }
+    return LanguageCode.three(asked).flatMap { code in first { $0.kind == .audio && $0.language == code } }
+  }
 
   /// The same tracks with the default tracks first.
   package var defaultsFirst: [TrackDescription] {

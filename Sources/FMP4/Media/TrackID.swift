@@ -12,5 +12,11 @@ package struct TrackID: Hashable, Sendable, Comparable {
   /// The audio track of a stream with one audio.
   package static let audio = TrackID(2)
 
+  /// The n-th track of a kind, from 1: odd numbers are video, even ones audio.
+  package init(_ kind: MediaKind, _ number: Int) {
+    let place = UInt32(clamping: max(number, 1) - 1)
+    rawValue = min(place, UInt32.max / 2 - 1) * 2 + (kind == .video ? 1 : 2)
+  }
+
   package static func < (a: TrackID, b: TrackID) -> Bool { a.rawValue < b.rawValue }
 }

@@ -7,6 +7,7 @@ package struct ClipTables: Sendable {
   /// Requested media time.
   private let wanted: Range<MediaTime>
   private var tracks: [TrackDescription]
+  private let audio: TrackID?
   private var entries: [Entry] = []
   /// Runs of the other tracks in the newest fragment. Audio from the time of the key frame may be in the fragment
   /// before it.
@@ -25,15 +26,17 @@ package struct ClipTables: Sendable {
   /// Times in requests have milliseconds: a frame that begins within the requested millisecond counts.
   private static let precision = MediaTime(ticks: 999, timescale: 1_000_000)
 
-  package init(_ wanted: Range<MediaTime>, tracks: [TrackDescription]) {
+  /// `audio`: the audio track that is taken instead of the first one.
+  package init(_ wanted: Range<MediaTime>, tracks: [TrackDescription], audio: TrackID? = nil) {
     let start = wanted.lowerBound.converted(to: 1_000_000_000) + Self.precision
     self.wanted = min(start, wanted.upperBound)..<wanted.upperBound
-    self.tracks = tracks.defaults
+    self.audio = audio
+    self.tracks = tracks.defaults(withAudio: audio)
   }
 
   /// Changes the tracks of the fragments that follow.
   package mutating func change(to tracks: [TrackDescription]) {
-    self.tracks = tracks.defaults
+    self.tracks = tracks.defaults(withAudio: audio)
     followers = []
     if !entries.isEmpty { entries.append(.tracks(self.tracks)) }
   }

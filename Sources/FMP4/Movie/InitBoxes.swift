@@ -7,6 +7,9 @@ extension InitSegment {
   /// Init segment with the first track of each kind, for HLS and progressive fMP4.
   package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks.defaults) }
 
+  /// Init segment with these of its tracks, for progressive fMP4.
+  package func showing(_ tracks: [TrackDescription]) -> ByteBuffer { InitBoxes.initSegment(of: tracks) }
+
   /// CMAF init segment with one track.
   package func single(_ track: TrackDescription) -> ByteBuffer { InitBoxes.initSegment(of: [track]) }
 }
@@ -21,7 +24,7 @@ enum InitBoxes {
         MovieBoxes.movieHeader(
           &out, timescale: 1000, duration: 0, nextTrackID: (tracks.map(\.id.rawValue).max() ?? 0) &+ 1)
         for track in tracks {
-          MovieBoxes.track(&out, track) {
+          MovieBoxes.track(&out, track, MovieBoxes.Place(track, in: tracks)) {
             $0.sampleTable(SampleTable(timescale: track.timescale), descriptions: [track], shift: 0)
           }
         }

@@ -135,8 +135,9 @@ package struct MovieBuilder: Sendable {
   private func track(_ index: Int, _ out: inout OutputRawSpan, shift: UInt64, creation: UInt64) {
     guard let first = tracks[index].descriptions.first else { return }
     let table = tracks[index].table
+    let place = MovieBoxes.Place(first, in: tracks.compactMap { $0.descriptions.first })
     MovieBoxes.track(
-      &out, first, creation: creation, duration: timeline.durations[index],
+      &out, first, place, creation: creation, duration: timeline.durations[index],
       mediaDuration: UInt64(max(0, table.duration)), edits: timeline.edits[index]
     ) { $0.sampleTable(table, descriptions: tracks[index].descriptions, shift: shift) }
   }

@@ -32,7 +32,7 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
     case .rarelyPlayed(let codec):
       "audio in \(codec) is passed on as it is, and most browsers cannot play it; --audio-codec aac adds a rendition that all can"
     case .leftOutTrack(let kind):
-      "a further \(kind.rawValue) track is left out; weir takes one \(kind.rawValue) track of a publication, the first"
+      "a further \(kind.rawValue) track is left out; weir takes 16 tracks of a publication, the first ones"
     case .runsAhead:
       "media arrives more than twice as fast as it plays, so old segments go sooner than viewers need them; send at real"
         + " time (ffmpeg: -re)"

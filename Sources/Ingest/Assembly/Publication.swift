@@ -29,6 +29,12 @@ struct Publication {
   /// In order of arrival.
   private var videos: [VideoTrack] = []
   private var audios: [AudioTrack] = []
+  /// Languages and roles that the publisher states.
+  private var statements: [TrackID: TrackStatement] = [:]
+  /// Tracks that the publisher announces by their number. The start waits for them as for announced kinds.
+  private var expected: Set<TrackID> = []
+  /// Further video tracks of a form that weir does not support.
+  private var refused: Set<TrackID> = []
   /// The first media that was left out. It becomes the error if no other media comes.
   private var firstLeftOut: WireError?
   private var held = StartupBuffer()
@@ -76,6 +82,7 @@ struct Publication {
 
   mutating func receive(_ metadata: PublicationMetadata) {
     if !metadata.encoder.isEmpty { encoder = metadata.encoder }
+    for (track, statement) in metadata.tracks { receive(statement, of: track) }
     guard case .gathering = state else { return }
     statedRate = metadata.framesPerSecond ?? statedRate
     if metadata.hasVideo || metadata.hasAudio {
@@ -83,13 +90,32 @@ struct Publication {
     }
   }
 
+  /// Takes the publisher's statement that there is such a track. It applies to the present track at its next sample.
+  mutating func receive(_ statement: TrackStatement, of track: TrackID) {
+    if case .gathering = state { expected.insert(track) }
+    guard statements[track] != statement else { return }
+    statements[track] = statement
+    if let index = audios.firstIndex(where: { $0.id == track }) { audios[index].isUnannounced = true }
+  }
+
+  /// The publisher has ended a track, and others of its kind go on.
+  mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
+    expected.remove(track)
+    let (video, audio) = (videos.firstIndex { $0.id == track }, audios.firstIndex { $0.id == track })
+    guard (video != nil && videos.count > 1) || (audio != nil && audios.count > 1) else { return }
+    if let video { videos.remove(at: video) }
+    if let audio { audios.remove(at: audio) }
+    held.forget(track)
+    if case .open = state { announce([], to: &out) }
+  }
+
   /// Takes the publisher's statement about the colours of a track. Nil withdraws it.
   mutating func receive(_ color: VideoColor?, of track: TrackID) {
     if let index = video(track) { videos[index].state(color) }
   }
 
-  /// Takes a decoder configuration record of a track. For audio, false if weir does not support its form. The kind is
-  /// then missing until a supported one comes, on this or another track. For video it throws instead.
+  /// Takes a decoder configuration record of a track. False if weir does not support its form. The track is then missing
+  /// until a supported one comes. For the only video it throws instead.
   mutating func configure(
     _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool {
@@ -102,8 +128,14 @@ struct Publication {
       }
       do {
         if try videos[index].configure(coding, record) { held.forget(track) }
+        refused.remove(track)
       } catch {
-        throw WireError(.unsupported, "\(coding.name) configuration: \(error)")
+        let reason = "\(coding.name) configuration: \(error)"
+        guard videos.contains(where: { $0.id != track && $0.codec != nil }) else {
+          throw WireError(.unsupported, reason)
+        }
+        refuse(track, reason, to: &out)
+        return false
       }
     case .audio:
       guard let index = audio(track) else {
@@ -118,6 +150,7 @@ struct Publication {
         }
       } catch {
         gate.leftOut(.audio, now: now)
+        expected.remove(track)
         let reason = "\(coding.name) configuration: \(error)"
         firstLeftOut = firstLeftOut ?? WireError(.unsupported, reason)
         if warned.insert(.leftOutForm).inserted { tell(.leftOutForm(.audio, reason), to: &out) }
@@ -130,8 +163,10 @@ struct Publication {
   /// Reports media in an unsupported codec, by the codec's name. `isAlone` is true if no other track of that kind is
   /// accepted.
   mutating func leaveOut(
-    codec: String, of kind: MediaKind, isAlone: Bool, now: MonotonicTime, to out: inout [PublicationAction]
+    codec: String, of kind: MediaKind, _ track: TrackID? = nil, isAlone: Bool, now: MonotonicTime,
+    to out: inout [PublicationAction]
   ) {
+    if let track { expected.remove(track) }
     guard warned.insert(.leftOutCodec(kind)).inserted else { return }
     firstLeftOut = firstLeftOut ?? .unsupported(codec: codec)
     if isAlone { gate.leftOut(kind, now: now) }
@@ -141,6 +176,13 @@ struct Publication {
   /// Reports media of an additional track that is not accepted.
   mutating func leaveOutFurtherTrack(of kind: MediaKind, to out: inout [PublicationAction]) {
     if warned.insert(.leftOutTrack(kind)).inserted { tell(.leftOutTrack(kind), to: &out) }
+  }
+
+  /// Leaves a further video track out; the others go on.
+  private mutating func refuse(_ track: TrackID, _ reason: String, to out: inout [PublicationAction]) {
+    refused.insert(track)
+    end(track, to: &out)
+    if warned.insert(.leftOutForm).inserted { tell(.leftOutForm(.video, reason), to: &out) }
   }
 
   private func tell(_ warning: PublicationWarning, to out: inout [PublicationAction]) {
@@ -175,6 +217,7 @@ struct Publication {
   }
 
   private mutating func receiveVideo(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
+    if refused.contains(unit.track) { return }
     gate.saw(.video, time: nil, now: now)
     var composition = unit.composition
     if composition.magnitude > PublicationLimits.longestComposition {
@@ -198,7 +241,7 @@ struct Publication {
       out.append(.lost(.video))
       return warn(.damagedVideo, "a damaged access unit is dropped: \(error)", to: &out)
     }
-    let frame = videos[index].frameLength(stated: statedRate)
+    let frame = videos[index].frameLength(stated: statedRate(of: unit.track))
     let lag = videos[index].reorderDelay &+ frame
     guard let place = place(unit, length: nil, lag: lag, now, to: &out) else { return }
     if place.isBreak { videos[index].forgetPresentation() }
@@ -322,6 +365,9 @@ struct Publication {
     let isPartial =
       hasVideo && zip(videos, videoStarts).contains { $0.codec != nil && $1 == nil }
       || hasAudio && zip(audios, audioStarts).contains { $0.codec != nil && $0.isUsable && $1 == nil }
+      || expected.contains { id in
+        !zip(videos.map(\.id) + audios.map(\.id), videoStarts + audioStarts).contains { $0 == id && $1 != nil }
+      }
     var decision = gate.decide(videoReady: hasVideo, audioReady: hasAudio, isPartial: isPartial, now: now)
     if decision == .wait, held.isFull { decision = .open(missing: []) }
     guard case .open(let missing) = decision, let origin = (videoStarts + audioStarts).compactMap(\.self).min() else {
@@ -378,7 +424,8 @@ struct Publication {
     for index in videos.indices {
       let isNew = new.contains(videos[index].id)
       guard isNew || !videos[index].isUnannounced else { continue }
-      let track = isNew ? videos[index].announce(stated: statedRate) : videos[index].description
+      let rate = statedRate(of: videos[index].id)
+      let track = isNew ? videos[index].announce(stated: rate) : videos[index].description
       if let track { tracks.append(track) }
     }
     for index in audios.indices {
@@ -387,8 +434,16 @@ struct Publication {
       let track = isNew ? audios[index].announce() : audios[index].description
       if let track { tracks.append(track) }
     }
+    for index in tracks.indices {
+      guard let statement = statements[tracks[index].id] else { continue }
+      tracks[index].language = statement.language ?? tracks[index].language
+      tracks[index].role = statement.role
+    }
     out.append(.event(.tracks(tracks.sorted { $0.id < $1.id })))
   }
+
+  /// The metadata's frame rate is that of the first video.
+  private func statedRate(of track: TrackID) -> Double? { track == .video ? statedRate : nil }
 
   private mutating func warn(
     _ cause: Cause, _ text: String, level: Logger.Level = .warning, to out: inout [PublicationAction]

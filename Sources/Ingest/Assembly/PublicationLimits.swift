@@ -1,8 +1,8 @@
 /// Limits of one publication, for all protocols. In the first two seconds it buffers its media, up to `heldBytes`;
 /// later nothing.
 enum PublicationLimits {
-  /// Most tracks of one publication.
-  static let tracks = 32
+  /// Most tracks of one publication, video and audio together.
+  static let tracks = 16
   /// Wait for an announced track, in milliseconds of media or of the clock.
   static let announcedTrackWait: Int64 = 2000
   /// Wait for a second kind of track that was not announced. Same unit.

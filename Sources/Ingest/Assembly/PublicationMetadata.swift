@@ -1,3 +1,5 @@
+internal import FMP4
+
 /// A publisher's metadata, sent before its media. Not trusted: used only as a hint for waits, for the frame grid and
 /// for the log.
 struct PublicationMetadata: Sendable, Equatable {
@@ -7,4 +9,6 @@ struct PublicationMetadata: Sendable, Equatable {
   var hasAudio = false
   /// Name and version of the encoder, printable.
   var encoder = ""
+  /// Tracks that it names by their numbers.
+  var tracks: [TrackID: TrackStatement] = [:]
 }

@@ -1,3 +1,4 @@
+internal import FMP4
 internal import NIOCore
 
 /// The program map of one programme: its clock and its elementary streams (ISO/IEC 13818-1 §2.4.4.8).
@@ -48,6 +49,7 @@ struct ProgramElement: Hashable {
   let content: ElementContent
   /// ISO 639-2 code of three letters. Nil if the map states none.
   let language: String?
+  let role: TrackRole
 
   init(
     pid: UInt16, streamType: UInt8, _ descriptors: ElementDescriptors, inProgram: ElementDescriptors
@@ -56,12 +58,14 @@ struct ProgramElement: Hashable {
     self.streamType = streamType
     content = ElementContent(streamType, descriptors, inProgram: inProgram)
     language = descriptors.language
+    role = descriptors.role
   }
 }
 
 /// What descriptors say that weir reads (ISO/IEC 13818-1 §2.6, EN 300 468 §6.2).
 struct ElementDescriptors {
   private(set) var language: String?
+  private(set) var role = TrackRole.main
   /// `format_identifier` of the registration.
   private(set) var registration: String?
   private(set) var tags: Set<UInt8> = []
@@ -89,6 +93,12 @@ struct ElementDescriptors {
         let letters = code.map { $0 | 0x20 }
         if letters.count == 3, letters.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }) {
           language = String(decoding: letters, as: UTF8.self)
+        }
+        // audio_type (§2.6.19).
+        switch body.readInteger(as: UInt8.self) {
+        case 2: role = .hearingImpaired
+        case 3: role = .description
+        default: break
         }
       // The extension descriptor of Opus in MPEG-TS.
       case 0x7F where body.readInteger(as: UInt8.self) == 0x80: opusChannels = body.readInteger()

@@ -6,10 +6,10 @@ internal import NIOCore
 struct TransportPublication {
   private var stream: TransportStream
   private var publication: Publication
-  /// The tracks by PID. A track that begins after another of its kind has ended continues it.
+  /// The tracks by PID.
   private var tracks: [UInt16: Track] = [:]
-  private var nextID: UInt32 = 3
-  private var freed: [MediaKind: [TrackID]] = [.video: [.video], .audio: [.audio]]
+  /// Tracks that have ended. One that begins later continues one of them.
+  private var ended: [Track] = []
   private var events: [TransportEvent] = []
   private var begunAt: MonotonicTime?
   private var hasProgram = false
@@ -17,6 +17,7 @@ struct TransportPublication {
   private struct Track {
     var id: TrackID
     var kind: MediaKind
+    var language: String?
   }
 
   /// Time from the first byte within which a programme has to come, in nanoseconds.
@@ -80,19 +81,28 @@ struct TransportPublication {
   private mutating func begin(_ map: ProgramMap, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     hasProgram = true
     let taken = map.elements.filter(\.content.isTaken)
+    var gone: [TrackID] = []
     for (pid, track) in tracks where !taken.contains(where: { $0.pid == pid && $0.content.kind == track.kind }) {
-      freed[track.kind, default: []].append(track.id)
-      freed[track.kind]?.sort()
+      ended.append(track)
+      gone.append(track.id)
       tracks[pid] = nil
     }
     for element in taken {
-      guard let kind = element.content.kind, tracks[element.pid] == nil else { continue }
-      guard tracks.values.count(where: { $0.kind == kind }) < MPEGTSLimits.tracksOfKind else {
-        publication.leaveOutFurtherTrack(of: kind, to: &out)
-        continue
+      guard let kind = element.content.kind else { continue }
+      if tracks[element.pid] == nil {
+        guard tracks.count < PublicationLimits.tracks else {
+          publication.leaveOutFurtherTrack(of: kind, to: &out)
+          continue
+        }
+        tracks[element.pid] = Track(id: newID(kind, element.language), kind: kind)
       }
-      tracks[element.pid] = Track(id: newID(kind), kind: kind)
+      guard let id = tracks[element.pid]?.id else { continue }
+      tracks[element.pid]?.language = element.language
+      gone.removeAll { $0 == id }
+      let language = element.language.flatMap(LanguageCode.three)
+      publication.receive(TrackStatement(language: language, role: element.role), of: id)
     }
+    for id in gone { publication.end(id, to: &out) }
     for element in map.elements {
       guard case .unsupported(let kind, let name) = element.content else { continue }
       let isAlone = !taken.contains { $0.content.kind == kind }
@@ -103,13 +113,14 @@ struct TransportPublication {
         hasVideo: taken.contains { $0.content.kind == .video }, hasAudio: taken.contains { $0.content.kind == .audio }))
   }
 
-  private mutating func newID(_ kind: MediaKind) -> TrackID {
-    if let id = freed[kind]?.first {
-      freed[kind]?.removeFirst()
-      return id
-    }
-    defer { nextID &+= 1 }
-    return TrackID(nextID)
+  /// The ID of a new track: that of an ended one with its language, of any ended one, or the lowest that is free.
+  private mutating func newID(_ kind: MediaKind, _ language: String?) -> TrackID {
+    ended.sort { $0.id < $1.id }
+    let same = ended.firstIndex { $0.kind == kind && $0.language == language }
+    if let index = same ?? ended.firstIndex(where: { $0.kind == kind }) { return ended.remove(at: index).id }
+    let used = tracks.values.map(\.id)
+    let number = (1...PublicationLimits.tracks).first { !used.contains(TrackID(kind, $0)) }
+    return TrackID(kind, number ?? PublicationLimits.tracks + 1)
   }
 
   private mutating func receive(
@@ -130,8 +141,8 @@ struct TransportPublication {
     case .unusable(let coding, let reason):
       let isAlone = tracks.values.count { $0.kind == track.kind } == 1
       publication.leaveOut(
-        codec: "\(coding.name) (\(PeerText.printable(reason, limit: 200)))", of: track.kind, isAlone: isAlone, now: now,
-        to: &out)
+        codec: "\(coding.name) (\(PeerText.printable(reason, limit: 200)))", of: track.kind, track.id,
+        isAlone: isAlone, now: now, to: &out)
     }
   }
 }

@@ -35,7 +35,8 @@ struct LiveRoutes {
     // A thumbnail request is not counted as a viewer.
     if path.count == 3, path[2] == "thumbnail.jpg" { return thumbnails.answer(for: stream, on: eventLoop) }
     if path.count == 3, path[2] == "stream.mp4" {
-      return .now(endless(stream, request))
+      guard let audio = request.query("audio") else { return .now(endless(stream, request)) }
+      return endless(stream, request, audio: audio, on: eventLoop)
     }
     let admission = StreamAdmission(
       stream: stream, viewers: viewers, delivery: path.last.flatMap { Delivery(lastPathSegment: $0) })
@@ -50,6 +51,7 @@ struct LiveRoutes {
     switch path.count {
     case 3 where path[2] == "manifest.mpp": return patch(request, of: stream, on: eventLoop)
     case 3 where path[2] == "index.m3u8":
+      if let video = request.query("video") { return playlist(ofVideo: video, stream, on: eventLoop).shared(sharing) }
       return when(.beginning, stream, .multivariant, on: eventLoop).shared(sharing)
     case 3: return stable(path[2], of: stream, on: eventLoop)
     case 5:
@@ -68,6 +70,20 @@ struct LiveRoutes {
 
   // MARK: Permanent addresses
 
+  /// The multivariant playlist of one video of several, with the same audio.
+  private func playlist(ofVideo text: String, _ stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
+    guard let number = Int(text), (1...Rendition.mostTracks).contains(number) else { return .now(missing) }
+    return stream.wait(for: .beginning, on: eventLoop, atMost: Self.patience).answer { view in
+      guard view.epoch.window.hasBegun else {
+        return .now(view.phase == .ended ? self.ended(stream) : Problem.notYet(stream.name).response)
+      }
+      guard view.epoch.window.currentInit?.tracks.track(.video, number) != nil else {
+        return .now(Problem.notFound("The stream \"\(stream.name)\" has no video \(number).").response)
+      }
+      return stream.rendered(.videoMultivariant(number), of: view, on: eventLoop)
+    }
+  }
+
   private func stable(_ name: String, of stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
     switch name {
     case "dvr.m3u8": return when(.release, stream, .programme, on: eventLoop)
@@ -76,8 +92,27 @@ struct LiveRoutes {
     }
   }
 
+  /// `stream.mp4?audio=`: once the tracks are known.
+  private func endless(
+    _ stream: LiveStream, _ request: HTTPRequest, audio asked: String, on eventLoop: any EventLoop
+  ) -> HTTPAnswer {
+    stream.wait(for: .beginning, on: eventLoop, atMost: Self.patience).answer { view in
+      guard let tracks = view.epoch.window.currentInit?.tracks else {
+        return .now(view.phase == .ended ? self.ended(stream) : Problem.notYet(stream.name).response)
+      }
+      guard let audio = tracks.audio(asked) else {
+        return .now(
+          Problem.notFound(
+            "The stream \"\(stream.name)\" has no such audio track.", help: "Give its number or its language."
+          ).response)
+      }
+      let shown = tracks.defaults(withAudio: audio.id)
+      return .now(self.endless(stream, request, tracks: shown == tracks.defaults ? nil : shown.map(\.id)))
+    }
+  }
+
   /// `stream.mp4`: each response counts as a viewer while it lasts. A HEAD request is no viewer.
-  private func endless(_ stream: LiveStream, _ request: HTTPRequest) -> HTTPResponse {
+  private func endless(_ stream: LiveStream, _ request: HTTPRequest, tracks: [TrackID]? = nil) -> HTTPResponse {
     guard stream.phase != .ended else { return ended(stream) }
     var seat: ViewerSeat?
     if request.method != .head {
@@ -88,7 +123,7 @@ struct LiveRoutes {
     return HTTPResponse(
       headers: [
         HeaderField("Content-Type", ContentType.mp4.rawValue), HeaderField("Cache-Control", CachePolicy.never.value),
-      ], body: .live(ProgressiveBody(stream: stream, seat: seat)))
+      ], body: .live(ProgressiveBody(stream: stream, seat: seat, tracks: tracks)))
   }
 
   private func ended(_ stream: LiveStream) -> HTTPResponse {

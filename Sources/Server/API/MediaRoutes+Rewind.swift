@@ -30,9 +30,9 @@ extension MediaRoutes {
     answer(orElse: number < window.firstSequenceNumber ? lost : missing) { $0.find(number) }
   }
 
-  func oldSegment(at time: Int64, initVersion version: Int, _ kind: MediaKind, _ window: LiveWindow) -> HTTPAnswer {
+  func oldSegment(at time: Int64, initVersion version: Int, _ window: LiveWindow) -> HTTPAnswer {
     answer(orElse: version <= window.lastLostInit ? lost : missing) {
-      $0.find(time: time, initVersion: version, kind)
+      $0.find(time: time, initVersion: version, rendition)
     }
   }
 

@@ -35,13 +35,13 @@ struct MediaRoutes {
       return .now(oldInitSegment(version) ?? missing)
     case .segment(let number): return segment(number, request, window)
     case .segmentAt(let time, let version):
-      guard let kind = rendition.kind else { return .now(missing) }
-      guard let number = window.sequenceNumber(ofTime: time, kind: kind, initVersion: version) else {
-        return oldSegment(at: time, initVersion: version, kind, window)
+      guard rendition.kind != nil else { return .now(missing) }
+      guard let number = window.sequenceNumber(ofTime: time, rendition, initVersion: version) else {
+        return oldSegment(at: time, initVersion: version, window)
       }
       // A segment expected at that time may begin at another time, or with other parameters.
       return segment(number, request, window) {
-        $0.sequenceNumber(ofTime: time, kind: kind, initVersion: version) == number
+        $0.sequenceNumber(ofTime: time, rendition, initVersion: version) == number
       }
     case .part(let position): return part(position, window).shared(sharing)
     case .firstPart(let number, let version):
@@ -168,8 +168,8 @@ struct MediaRoutes {
 
   private func initBytes(_ version: Int, _ window: LiveWindow) -> ByteBuffer? {
     guard let initSegment = window.inits[version] else { return nil }
-    guard let kind = rendition.kind else { return initSegment.interleaved }
-    return initSegment.tracks.first(kind).map(initSegment.single)
+    guard rendition.kind != nil else { return initSegment.interleaved }
+    return rendition.track(in: initSegment.tracks).map(initSegment.single)
   }
 
   /// A complete segment after its init segment, playable by itself.
@@ -197,7 +197,7 @@ struct MediaRoutes {
 
   func playableTag(_ number: Int) -> String { "\"\(epoch)-\(rendition.rawValue)-\(number).mp4\"" }
 
-  var type: ContentType { rendition == .audio ? .audioMP4 : .mp4 }
+  var type: ContentType { rendition.kind == .audio && !rendition.isRung ? .audioMP4 : .mp4 }
 
   /// A part that exists, or the next one once it is complete.
   private func part(_ position: PartPosition, _ window: LiveWindow) -> HTTPAnswer {
@@ -234,7 +234,7 @@ struct MediaRoutes {
   /// hlsdemux2 stops at a segment without a time. Other players request the part that EXT-X-PRELOAD-HINT named before the outage.
   private func emptyFragment(in segment: LiveSegment, _ window: LiveWindow, _ tag: String) -> HTTPResponse {
     let tracks = window.inits[segment.initVersion]?.tracks ?? []
-    let track = rendition.kind.map { tracks.first($0) } ?? tracks.first
+    let track = rendition.kind == nil ? tracks.first : rendition.track(in: tracks)
     let bytes = track.map {
       FragmentBoxes.empty($0.id, timescale: $0.timescale, at: window.place(of: segment).rescaled(to: $0.timescale))
     }

@@ -1,3 +1,4 @@
+internal import FMP4
 internal import HTTP
 internal import NIOCore
 internal import Storage
@@ -9,16 +10,19 @@ final class ProgressiveBody: LiveBody {
   private let stream: LiveStream
   /// The response counts as a viewer while it lasts. Nil for HEAD, which sends no body.
   private let seat: ViewerSeat?
+  /// Nil for the first track of each kind.
+  private let tracks: [TrackID]?
   private let eventLoop = Mutex<(any EventLoop)?>(nil)
 
-  init(stream: LiveStream, seat: ViewerSeat?) {
+  init(stream: LiveStream, seat: ViewerSeat?, tracks: [TrackID]? = nil) {
+    self.tracks = tracks
     self.stream = stream
     self.seat = seat
   }
 
   func start(_ writer: LiveBodyWriter) {
     eventLoop.withLock { $0 = writer.eventLoop }
-    stream.join(writer, key: ObjectIdentifier(self))
+    stream.join(writer, key: ObjectIdentifier(self), tracks: tracks)
     seat?.whenRevoked { [weak self] in
       guard let self else { return }
       writer.eventLoop.execute {

@@ -22,7 +22,8 @@ extension ReplayRoutes {
       do {
         let make = {
           try source.clip(
-            from: from, to: to, atMost: Self.longest, metadata: .recording(title: stream.description, name: name))
+            from: from, to: to, audio: request.http.query("audio"), atMost: Self.longest,
+            metadata: .recording(title: stream.description, name: name))
         }
         let fileName = "\(name.title(of: stream.description))-clip.mp4"
         let length = source.length(from: from, to: to)
@@ -75,6 +76,8 @@ extension ReplayRoutes {
       Problem(
         .clipWithoutClock, "Neither the recording nor its name contains a time of day.",
         help: "Give from and to in seconds of the recording.")
+    case .noAudio:
+      Problem(.noSuchTrack, "The recording has no such audio track.", help: "Give its number or its language.")
     case .empty: Problem(.clipEmpty, "The clip would end before it begins.", help: "Choose to after from.")
     case .outside(let length):
       Problem(

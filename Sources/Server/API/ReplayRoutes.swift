@@ -21,7 +21,7 @@ struct ReplayRoutes {
     if path.count == 4 {
       let document: ReplayDocument
       switch path[3] {
-      case "index.m3u8": document = .multivariant(layout(stream))
+      case "index.m3u8": document = .multivariant(layout(stream), video: request.query("video").flatMap { Int($0) })
       case "manifest.mpd": document = .manifest
       default: return .now(missing)
       }
@@ -79,8 +79,7 @@ struct ReplayRoutes {
       } ?? missing
     case .segment(let number): return try segment(number - 1, rendition, of: source)
     case .segmentAt(let time, let version):
-      guard let kind = rendition.kind,
-        let index = source.withIndex({ $0.index(ofTime: time, kind: kind, initVersion: version) })
+      guard let index = source.withIndex({ $0.index(ofTime: time, rendition, initVersion: version) })
       else { return missing }
       return try segment(index, rendition, of: source)
     case .playable(let number):
@@ -99,5 +98,5 @@ struct ReplayRoutes {
       entityTag: "\"\(source.name ?? "")-\(rendition.rawValue)-\(index + 1)\"")
   }
 
-  private func type(_ rendition: Rendition) -> ContentType { rendition == .audio ? .audioMP4 : .mp4 }
+  private func type(_ rendition: Rendition) -> ContentType { rendition.kind == .audio ? .audioMP4 : .mp4 }
 }

@@ -39,6 +39,14 @@ struct StreamOptions: SettingGroup {
     "audio-codec", at: "streams.*.audioCodec", "[name=]source|aac|opus", split: { $0.commaSeparated },
     named: AudioSettingText.named,
     "Offer the audio in another codec, too: aac or opus, of all streams or of one.", read: AudioSettingText.audio)
+  let audioDefault = Setting(
+    "audio-default", at: "streams.*.audioDefault",
+    SettingText("language", values: .pattern("^[A-Za-z]{2,3}(-[A-Za-z0-9-]+)?$")) { text throws(ValueError) in
+      guard let code = LanguageCode.three(text) else {
+        throw ValueError("it is no language", advice: "write a code as de or deu")
+      }
+      return code
+    }, "Language of the audio that players begin with, of several; else the first.")
   let window = Setting(
     "window", at: "streams.*.window", .duration(.seconds(1) ... .seconds(86_400)), default: "60s",
     "Media kept in memory; viewers can go back half of it.")
@@ -93,6 +101,7 @@ struct StreamOptions: SettingGroup {
     settings.partAddressing = try given[partAddressing]
     settings.ladder = try given[ladder]
     settings.audio = try given[audioCodec]
+    settings.audioDefault = try given[audioDefault]
     if !settings.ladder.isEmpty || settings.audio != nil { settings.layout = .separate }
     settings.publicURL = publicURL
     return settings

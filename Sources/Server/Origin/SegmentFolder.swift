@@ -131,20 +131,26 @@ final class SegmentFolder: FragmentSink {
     let published = view.window.listed.last.map { $0.wallStart &+ $0.duration.nanoseconds } ?? view.availabilityStart
     let manifest = DASHManifest(epoch: view, source: .folder).root(publishTime: published)
     try FolderFile.replace("\(base)/manifest.mpd", [.bytes(manifest.document)])
-    try FolderFile.replace("\(base)/index.m3u8", [.bytes(HLSMultivariantPlaylist(epoch: view).render())])
+    try FolderFile.replace("\(base)/index.m3u8", [.bytes(multivariant(view).render())])
     removeForgotten(view.window, &written)
   }
 
   private func renditions(of window: LiveWindow) -> [Rendition] {
-    let kinds = Set(window.inits.values.flatMap { $0.tracks.map(\.kind) })
-    return Rendition.allCases.filter { rendition in rendition.kind.map { kinds.contains($0) } ?? true }
+    let tracks = Set(window.inits.values.flatMap { $0.tracks.map { Rendition($0) } })
+    return [.interleaved] + tracks.sorted { $0.rawValue < $1.rawValue }
+  }
+
+  /// In the interleaved layout, but for several tracks of a kind.
+  private func multivariant(_ view: EpochView) -> HLSMultivariantPlaylist {
+    let hasFurther = view.window.currentInit?.tracks.hasFurther ?? false
+    return HLSMultivariantPlaylist(epoch: view, layout: hasFurther ? .separate : .interleaved)
   }
 
   private func write(_ initSegment: InitSegment, below epoch: String) throws(StorageError) {
     let name = MediaName.initSegment(initSegment.version)
     try FolderFile.replace("\(epoch)/\(Rendition.interleaved.rawValue)/\(name)", [.bytes(initSegment.interleaved)])
-    for track in initSegment.tracks.defaults {
-      let rendition: Rendition = track.kind == .video ? .video : .audio
+    for track in initSegment.tracks {
+      let rendition = Rendition(track)
       try FolderFile.replace("\(epoch)/\(rendition.rawValue)/\(name)", [.bytes(initSegment.single(track))])
     }
   }
@@ -155,9 +161,9 @@ final class SegmentFolder: FragmentSink {
     let name = MediaName.segment(segment.sequenceNumber)
     var paths = ["\(epoch)/\(Rendition.interleaved.rawValue)/\(name)"]
     try FolderFile.replace(paths[0], segment.pieces(of: nil))
-    for track in window.inits[segment.initVersion]?.tracks.defaults ?? [] {
+    for track in window.inits[segment.initVersion]?.tracks ?? [] {
       guard let span = segment.span(of: track.id) else { continue }
-      let rendition: Rendition = track.kind == .video ? .video : .audio
+      let rendition = Rendition(track)
       let path =
         "\(epoch)/\(rendition.rawValue)/\(MediaName.segment(at: span.listed.start, initVersion: segment.initVersion))"
       try FolderFile.replace(path, segment.pieces(of: track.id))

@@ -17,7 +17,32 @@ struct DASHPeriod {
     let tracks = manifest.window.inits[period.initVersion]?.tracks ?? []
     return XMLElement(
       "Period", ["id": String(period.ordinal), "start": DASHManifest.duration(start)],
-      children: tracks.defaults.compactMap(adaptationSet) + audioSets)
+      children: tracks.filter { !isRepresentation($0) }.compactMap(adaptationSet) + audioSets)
+  }
+
+  /// Further videos that players may switch to, each with the first one's AdaptationSet.
+  private var switchable: ArraySlice<TrackDescription> {
+    let known = manifest.window.inits[period.initVersion]?.tracks ?? []
+    return manifest.window.switchableVideos.filter(known.contains).dropFirst()
+  }
+
+  /// The video is a Representation of the first one's AdaptationSet.
+  private func isRepresentation(_ track: TrackDescription) -> Bool {
+    guard let first = manifest.window.switchableVideos.first else { return false }
+    return switchable.contains(track) && track.codec.id == first.codec.id && track.timescale == first.timescale
+  }
+
+  /// The AdaptationSets between which players may switch (§5.3.3.5), of one picture in several codecs.
+  private func switching(_ track: TrackDescription) -> [XMLElement] {
+    guard let first = manifest.window.switchableVideos.first else { return [] }
+    let sets = [first] + switchable.filter { !isRepresentation($0) }
+    guard sets.count > 1, sets.contains(track) else { return [] }
+    let others = sets.filter { $0 != track }.map { String($0.id.rawValue) }.joined(separator: ",")
+    return [
+      XMLElement(
+        "SupplementalProperty",
+        ["schemeIdUri": "urn:mpeg:dash:adaptation-set-switching:2016", "value": others])
+    ]
   }
 
   private var next: LiveWindow.Period? {
@@ -39,8 +64,8 @@ struct DASHPeriod {
         "AdaptationSet",
         [
           "id": String(Self.audioSets + track.id.rawValue), "contentType": "audio", "mimeType": "audio/mp4",
-          "segmentAlignment": "true", "startWithSAP": "1", "lang": track.language,
-        ], children: continuity + [referenceTime(track), role, representation(track, .rung(rung), spans)])
+          "segmentAlignment": "true", "startWithSAP": "1", "lang": LanguageCode.tag(track.language),
+        ], children: continuity + [referenceTime(track), role(track), representation(track, .rung(rung), spans)])
     }
   }
 
@@ -55,10 +80,11 @@ struct DASHPeriod {
       [
         "id": String(track.id.rawValue), "contentType": track.kind.rawValue, "mimeType": "\(track.kind.rawValue)/mp4",
         "segmentAlignment": "true", "startWithSAP": accessPoint(track).map(String.init),
-        "lang": track.kind == .audio ? track.language : nil,
+        "lang": track.kind == .audio ? LanguageCode.tag(track.language) : nil,
       ],
-      children: continuity + [referenceTime(track)] + resynchronization(track) + [role]
-        + [representation(track, .source(track.kind), spans)] + (track.kind == .video ? rungs(of: track) : []))
+      children: continuity + switching(track) + [referenceTime(track)] + resynchronization(track)
+        + accessibility(track) + [role(track), representation(track, .source(Rendition(track)), spans)]
+        + (isFirst(track) && track.kind == .video ? others(of: track) + rungs(of: track) : []))
   }
 
   /// The highest type of access point that all segments of the set start with (ISO/IEC 14496-12 Annex I). It is 3 when some
@@ -66,12 +92,44 @@ struct DASHPeriod {
   /// point.
   private func accessPoint(_ track: TrackDescription) -> Int? {
     guard track.kind == .video else { return 1 }
+    if !isFirst(track) {
+      return segments.allSatisfy { $0.span(of: track.id)?.isIndependent ?? true } ? 1 : nil
+    }
     return segments.allSatisfy(\.isIndependent) ? segments.contains(where: \.opensGroup) ? 3 : 1 : nil
   }
 
-  /// The role "main" (ISO/IEC 23009-1 §5.8.5.5).
-  private var role: XMLElement {
-    XMLElement("Role", ["schemeIdUri": "urn:mpeg:dash:role:2011", "value": "main"])
+  /// The first track of its kind in this Period.
+  private func isFirst(_ track: TrackDescription) -> Bool {
+    manifest.window.inits[period.initVersion]?.tracks.first(track.kind)?.id == track.id
+  }
+
+  /// The role "main" of the first track of a kind, "alternate" of the others (ISO/IEC
+  /// 23009-1 §5.8.5.5).
+  private func role(_ track: TrackDescription) -> XMLElement {
+    let tracks = manifest.window.inits[period.initVersion]?.tracks ?? []
+    let isMain = !tracks.contains(track) || tracks.first(track.kind)?.id == track.id
+    return XMLElement("Role", ["schemeIdUri": "urn:mpeg:dash:role:2011", "value": isMain ? "main" : "alternate"])
+  }
+
+  /// For whom an audio track is (TV-Anytime AudioPurposeCS, as DVB-DASH has it).
+  private func accessibility(_ track: TrackDescription) -> [XMLElement] {
+    let purpose: String
+    switch track.role {
+    case .main: return []
+    case .description: purpose = "1"
+    case .hearingImpaired: purpose = "2"
+    }
+    return [
+      XMLElement("Accessibility", ["schemeIdUri": "urn:tva:metadata:cs:AudioPurposeCS:2007", "value": purpose])
+    ]
+  }
+
+  /// Representations of further videos that are the same picture.
+  private func others(of source: TrackDescription) -> [XMLElement] {
+    switchable.filter(isRepresentation).compactMap { track in
+      let spans = spans(of: track, in: segments)
+      return spans.isEmpty ? nil : representation(track, .source(Rendition(track)), spans)
+    }
   }
 
   private func spans(of track: TrackDescription, in segments: [LiveSegment]) -> [LiveSegment.Listing] {
@@ -98,13 +156,12 @@ struct DASHPeriod {
 
   /// The origin of a representation.
   private enum Maker {
-    case source(MediaKind)
+    case source(Rendition)
     case rung(TranscodedRendition)
 
     var rendition: Rendition {
       switch self {
-      case .source(.video): .video
-      case .source(.audio): .audio
+      case .source(let rendition): rendition
       case .rung(let rung): rung.rendition
       }
     }

@@ -7,13 +7,14 @@ internal import NIOCore
 /// previews while seeking. Rendered from a window.
 struct HLSIFramePlaylist {
   let window: LiveWindow
+  var rendition = Rendition.video
 
   /// URIs are relative to the playlist: `…/{epoch}/video/iframes.m3u8`.
   func render() -> ByteBuffer {
     let listed = window.listed
     var out = ByteBuffer()
     let keyFrames = listed.map { segment in
-      window.layout(.video, of: segment)?.trackID.flatMap { segment.keyFrameLength(of: $0) }
+      window.layout(rendition, of: segment)?.trackID.flatMap { segment.keyFrameLength(of: $0) }
     }
     out.writeString(
       "#EXTM3U\n#EXT-X-VERSION:\(keyFrames.contains(nil) ? 8 : 5)\n#EXT-X-TARGETDURATION:\(window.targetDuration ?? 1)\n"
@@ -34,7 +35,7 @@ struct HLSIFramePlaylist {
       if length == nil { out.writeStaticString("#EXT-X-GAP\n") }
       out.writeString("#EXTINF:\(Decimals.fixed(segment.duration, digits: 6)),\n")
       if let length { out.writeString("#EXT-X-BYTERANGE:\(length)@0\n") }
-      out.writeString("\(window.name(of: segment, in: .video).text)\n")
+      out.writeString("\(window.name(of: segment, in: rendition).text)\n")
     }
     if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
     return out

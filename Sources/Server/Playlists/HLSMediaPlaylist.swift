@@ -45,7 +45,7 @@ struct HLSMediaPlaylist {
     if window.discontinuitySequence > 0 {
       out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(window.discontinuitySequence)\n")
     }
-    if window.isIndependent { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
+    if window.isIndependent(rendition) { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
     if skipped > 0 { out.writeString("#EXT-X-SKIP:SKIPPED-SEGMENTS=\(skipped)\n") }
 
     var head = HLSSegmentLines()
@@ -86,9 +86,9 @@ struct HLSMediaPlaylist {
   // MARK: Tags
 
   private func writeServerControl(_ offer: LowLatency, _ out: inout ByteBuffer) {
-    guard let partTarget = window.partTarget else { return }
+    guard let partTarget = window.partTarget(of: rendition) else { return }
     // The same in all renditions, so that players hold back all of them equally.
-    let longest = offer.siblings.compactMap(\.window.partTarget).reduce(partTarget, max)
+    let longest = offer.siblings.compactMap { $0.window.partTarget(of: $0.rendition) }.reduce(partTarget, max)
     let hold = MediaTime(ticks: longest.ticks &* 3, timescale: longest.timescale)
     out.writeString(
       "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=\(Decimals.fixed(hold, digits: 6))"

@@ -10,13 +10,15 @@ struct HLSMultivariantPlaylist {
   var mediaPlaylist = MediaName.playlist
   /// How far back the playlist of the whole programme reaches. Nil when there is no such playlist.
   var rewind: MediaTime?
+  /// The number of the video that is shown. Nil for the first one, with those that players may switch to.
+  var video: Int?
 
   private var window: LiveWindow { epoch.window }
 
   func render() -> ByteBuffer {
     let tracks = window.currentInit?.tracks ?? []
-    let video = tracks.first(.video)
-    let audio = tracks.first(.audio)
+    let videos = video.map { number in tracks.track(.video, number).map { [$0] } ?? [] } ?? switchable
+    let audios = tracks.filter { $0.kind == .audio }
     var out = ByteBuffer()
     out.writeStaticString("#EXTM3U\n#EXT-X-VERSION:6\n")
     if window.isIndependent { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
@@ -24,65 +26,88 @@ struct HLSMultivariantPlaylist {
       // §4.4.6.4.
       out.writeString("#EXT-X-SESSION-DATA:DATA-ID=\"weir.rewind\",VALUE=\"\(rewind.rescaled(to: 1))\"\n")
     }
-    var audioTracks: [Audio?] = [
-      audio.map { Audio(track: $0, rendition: .audio, group: "audio", peak: window.bandwidth.peakOfTrack[$0.id] ?? 0) }
-    ]
+    var groups = HLSAudioGroup.groups(of: audios) { window.bandwidth.peakOfTrack[$0.id] ?? 0 }
     // One group for each codec: players skip variants with codecs that they do not support (§4.4.6.2.1).
     if mediaPlaylist == MediaName.playlist {
-      audioTracks += epoch.playableAudio.compactMap { rung in
-        rung.currentTrack.map {
-          Audio(track: $0, rendition: rung.rendition, group: rung.name, peak: rate(of: rung.window).peak)
+      groups += epoch.playableAudio.compactMap { rung in
+        rung.currentTrack.map { track in
+          HLSAudioGroup(
+            id: rung.name,
+            members: [
+              HLSAudioGroup.Member(
+                track: track, rendition: rung.rendition, name: HLSAudioGroup.name(of: track), isDefault: true)
+            ],
+            peak: rate(of: rung.window).peak)
         }
       }
     }
-    let hasGroup = layout == .separate && video != nil && audio != nil
-    if hasGroup { for case let audio? in audioTracks { writeGroup(audio, &out) } }
-    for each in audioTracks {
-      writeVariants(video, source: audioTracks[0], each, group: hasGroup ? each?.group : nil, &out)
+    let hasGroups = layout == .separate && (videos.isEmpty ? audios.count > 1 : !audios.isEmpty)
+    if hasGroups {
+      for group in groups { group.write({ "\(address($0))/\(mediaPlaylist)" }, &out) }
     }
+    let choices = groups.isEmpty ? [nil] : groups.map(Optional.init)
+    for group in choices { writeVariants(videos, group, named: hasGroups, &out) }
     // Key frames are listed for the window only.
-    if let video, mediaPlaylist == MediaName.playlist { writeKeyFrames(video, .video, window, &out) }
+    if video == nil, let first = videos.first, mediaPlaylist == MediaName.playlist {
+      writeKeyFrames(first, Rendition(first), window, &out)
+    }
     for rung in rungs {
       if let track = rung.currentTrack { writeKeyFrames(track, rung.rendition, rung.window, &out) }
     }
     return out
   }
 
-  /// An audio rendition that is combined with the video.
-  private struct Audio {
-    var track: TrackDescription
-    var rendition: Rendition
-    var group: String
-    /// Bits per second.
-    var peak: Int
+  /// The videos that players choose from.
+  private var switchable: [TrackDescription] {
+    layout == .separate
+      ? window.switchableVideos : (window.currentInit?.tracks.first(.video)).map { [$0] } ?? []
   }
 
-  /// Writes all video variants with one audio rendition, or that audio alone. `source`: the audio whose rate is included in the
-  /// measured rate of the source.
+  /// Writes all variants of the video with one group of audio, or that audio alone. `named`: the group is written.
   private func writeVariants(
-    _ video: TrackDescription?, source: Audio?, _ audio: Audio?, group: String?, _ out: inout ByteBuffer
+    _ videos: [TrackDescription], _ group: HLSAudioGroup?, named: Bool, _ out: inout ByteBuffer
   ) {
-    let audioCodec = audio.map { [$0.track.codec.codecString] } ?? []
-    guard let video else {
-      guard let audio else { return }
+    let audioCodec = group.map { [$0.codecString] } ?? []
+    let name = named ? group?.id : nil
+    guard let first = videos.first else {
+      guard let audio = group?.members.first else { return }
       let own = epoch.window(of: audio.rendition) ?? window
-      return writeVariant(nil, address(main(video: nil, audio)), rate(of: own), audioCodec, group: nil, &out)
+      let address = address(layout == .separate ? audio.rendition : .interleaved)
+      return writeVariant(nil, address, rate(of: own), audioCodec, group: name, &out)
     }
-    let more = (audio?.peak ?? 0) - (source?.peak ?? 0)
-    writeVariant(
-      video, address(main(video: video, audio)), rate(of: window, with: more), [video.codec.codecString] + audioCodec,
-      group: group, &out)
+    for video in videos {
+      let rendition = layout == .separate ? Rendition(video) : .interleaved
+      writeVariant(
+        video, address(rendition), rate(of: video, with: group), [video.codec.codecString] + audioCodec, group: name,
+        &out)
+    }
+    guard Rendition(first) == .video else { return }
     for rung in rungs {
       guard let track = rung.currentTrack else { continue }
       // The measured rate of the source includes its audio; that of a rung does not.
       writeVariant(
-        track, address(rung.rendition), rate(of: rung.window, with: audio?.peak ?? 0),
-        [track.codec.codecString] + audioCodec, group: group, &out)
+        track, address(rung.rendition), rate(of: rung.window, with: group?.peak ?? 0),
+        [track.codec.codecString] + audioCodec, group: name, &out)
     }
   }
 
+  /// The rate of a video with a group of audio: with the largest of its members.
+  private func rate(of video: TrackDescription, with group: HLSAudioGroup?) -> (peak: Int, average: Int) {
+    let tracks = window.currentInit?.tracks ?? []
+    let audio = group?.peak ?? 0
+    if video.id == tracks.first(.video)?.id {
+      // The measured rate includes the first audio.
+      let own = tracks.first(.audio).flatMap { window.bandwidth.peakOfTrack[$0.id] } ?? 0
+      return rate(of: window, with: audio - own)
+    }
+    let (peak, average) = (window.bandwidth.peakOfTrack[video.id] ?? 0, window.bandwidth.average(of: video.id))
+    return (max(peak + audio, 1), max(average + audio, 1))
+  }
+
   /// The programme on disk has no rungs.
-  private var rungs: [TranscodedRendition] { mediaPlaylist == MediaName.playlist ? epoch.playableRungs : [] }
+  private var rungs: [TranscodedRendition] {
+    mediaPlaylist == MediaName.playlist && video == nil ? epoch.playableRungs : []
+  }
 
   /// Bits per second. Before the first complete segment its parts are measured. That is too high, because they begin with a
   /// key frame.
@@ -104,23 +129,7 @@ struct HLSMultivariantPlaylist {
     out.writeString("\(address)/\(mediaPlaylist)\n")
   }
 
-  private func main(video: TrackDescription?, _ audio: Audio?) -> Rendition {
-    guard layout == .separate else { return .interleaved }
-    return video == nil ? audio?.rendition ?? .audio : .video
-  }
-
   private func address(_ rendition: Rendition) -> String { epoch.prefix + rendition.rawValue }
-
-  private func writeGroup(_ each: Audio, _ out: inout ByteBuffer) {
-    let audio = each.track
-    var attributes = [
-      "TYPE=AUDIO", "GROUP-ID=\"\(each.group)\"", "NAME=\"\(audio.language == "und" ? "Audio" : audio.language)\"",
-    ]
-    attributes += ["LANGUAGE=\"\(audio.language)\"", "DEFAULT=YES", "AUTOSELECT=YES"]
-    if let channels = audio.codec.audio?.channels { attributes.append("CHANNELS=\"\(channels)\"") }
-    attributes.append("URI=\"\(address(each.rendition))/\(mediaPlaylist)\"")
-    out.writeString("#EXT-X-MEDIA:\(attributes.joined(separator: ","))\n")
-  }
 
   private func videoAttributes(_ video: TrackDescription) -> [String] {
     var attributes: [String] = []

@@ -35,18 +35,18 @@ extension LiveStream {
     let body: ByteBuffer
     switch kind {
     case .multivariant:
-      body = HLSMultivariantPlaylist(epoch: epoch, layout: epoch.presentation.layout, rewind: epoch.presentation.rewind)
-        .render()
+      body = HLSMultivariantPlaylist(epoch: epoch, layout: epoch.layout, rewind: epoch.presentation.rewind).render()
+    case .videoMultivariant(let number):
+      body =
+        HLSMultivariantPlaylist(epoch: epoch, layout: .separate, rewind: epoch.presentation.rewind, video: number).render()
     case .programme:
       body =
-        HLSMultivariantPlaylist(
-          epoch: epoch, layout: epoch.presentation.layout, mediaPlaylist: MediaName.programme
-        ).render()
+        HLSMultivariantPlaylist(epoch: epoch, layout: epoch.layout, mediaPlaylist: MediaName.programme).render()
     case .media(let rendition, let form, let isDelta):
       policy = epoch.cachePolicy(form)
       body = mediaPlaylist(rendition, epoch, isDelta: isDelta).render()
     case .keyFrames(let rendition):
-      body = HLSIFramePlaylist(window: epoch.window(of: rendition) ?? epoch.window).render()
+      body = HLSIFramePlaylist(window: epoch.window(of: rendition) ?? epoch.window, rendition: rendition).render()
     case .manifest:
       let now = clock.wallTime
       return cache.dash.withLock { $0.manifest(of: epoch, at: now) }
@@ -57,13 +57,11 @@ extension LiveStream {
 
   private func mediaPlaylist(_ rendition: Rendition, _ epoch: EpochView, isDelta: Bool) -> HLSMediaPlaylist {
     let presented: [Rendition]
-    switch epoch.presentation.layout {
+    switch epoch.layout {
     case .interleaved: presented = [.interleaved]
-    case .separate:
-      let kinds = epoch.window.currentInit?.tracks.map(\.kind) ?? []
-      presented =
-        [Rendition.video, .audio].filter { rendition in rendition.kind.map(kinds.contains) ?? false }
-        + (epoch.playableRungs + epoch.playableAudio).map(\.rendition)
+    // Players that began before the stream had several tracks of a kind keep the interleaved layout.
+    case .separate where rendition == .interleaved && epoch.presentation.layout == .interleaved: presented = [.interleaved]
+    case .separate: presented = epoch.trackRenditions + (epoch.playableRungs + epoch.playableAudio).map(\.rendition)
     }
     let window = epoch.window(of: rendition) ?? epoch.window
     // The multivariant playlist names no other rendition, so those get ordinary playlists. A rung that no longer grows stays

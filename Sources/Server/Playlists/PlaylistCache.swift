@@ -10,6 +10,8 @@ final class PlaylistCache: Sendable {
   /// What is rendered.
   enum Kind: Sendable, Hashable {
     case multivariant
+    /// The multivariant playlist of a video by its number.
+    case videoMultivariant(Int)
     /// The multivariant playlist of the whole programme.
     case programme
     case media(Rendition, Form, isDelta: Bool)
@@ -76,7 +78,7 @@ extension EpochView {
     switch kind {
     case .media(let rendition, _, _), .keyFrames(let rendition): window(of: rendition)?.version ?? 0
     case .programme: window.version
-    case .multivariant, .manifest: version
+    case .multivariant, .videoMultivariant, .manifest: version
     }
   }
 }

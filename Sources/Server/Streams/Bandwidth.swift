@@ -13,6 +13,13 @@ struct Bandwidth: Sendable, Hashable {
   private(set) var keyFramePeak = 0
   /// The same as `peak`, for segments that have one track alone.
   private(set) var peakOfTrack: [TrackID: Int] = [:]
+  /// Sums for each track, over the segments that have it.
+  private var sums: [TrackID: Sum] = [:]
+
+  private struct Sum: Sendable, Hashable {
+    var bytes = 0
+    var nanoseconds: Int64 = 0
+  }
 
   /// The mean rate over all segments. 0 before the first.
   var average: Int {
@@ -34,7 +41,15 @@ struct Bandwidth: Sendable, Hashable {
       // An estimate in bytes, on the high side: the segment's `styp`, and a `moof` with the `mdat` header for each fragment.
       let overhead = 24 + fragmentCount * 300
       peakOfTrack[span.track] = max(peakOfTrack[span.track] ?? 0, Self.rate(span.mediaBytes + overhead, length))
+      sums[span.track, default: Sum()].bytes &+= span.mediaBytes &+ overhead
+      sums[span.track, default: Sum()].nanoseconds &+= length
     }
+  }
+
+  /// The mean rate of a track; its peak before the first segment.
+  func average(of track: TrackID) -> Int {
+    guard let sum = sums[track], sum.nanoseconds > 0 else { return peakOfTrack[track] ?? 0 }
+    return Int(Double(sum.bytes) * 8e9 / Double(sum.nanoseconds))
   }
 
   /// An upper bound of the track's peak, in bits per second: at least 1, and at most an eighth too high. It is rounded so that it

@@ -2,30 +2,36 @@ internal import FMP4
 internal import Storage
 
 extension Epoch {
-  /// The init segment, and the interleaved fragments since the newest one at which decoding can start. A new viewer of
-  /// `stream.mp4` begins with these. Empty before the first init segment.
-  func piecesSinceLastKeyFrame() -> [BodyPiece] {
+  /// The init segment, and the fragments since the newest one at which decoding can start. A new viewer of `stream.mp4`
+  /// begins with these. `tracks`: of these, each in fragments of its own; of the first of each kind for nil. Empty before
+  /// the first init segment.
+  func piecesSinceLastKeyFrame(of tracks: [TrackID]? = nil) -> [BodyPiece] {
     guard let initSegment else { return [] }
+    let head = tracks.map { ids in initSegment.showing(initSegment.tracks.filter { ids.contains($0.id) }) }
+    let start = BodyPiece.bytes(head ?? initSegment.interleaved)
     var pieces: [BodyPiece] = []
     for segment in window.segments.reversed() where segment.initVersion == initSegment.version {
       for fragment in segment.fragments.reversed() {
-        pieces += segment.pieces(of: nil, in: fragment).reversed()
-        if fragment.isIndependent { return [.bytes(initSegment.interleaved)] + pieces.reversed() }
+        let own =
+          tracks.map { $0.flatMap { segment.pieces(of: $0, in: fragment) } } ?? segment.pieces(of: nil, in: fragment)
+        pieces += own.reversed()
+        if fragment.isIndependent { return [start] + pieces.reversed() }
       }
       if segment.followsDiscontinuity { break }
     }
     // Decoding cannot start with any stored fragment; the next fragments begin with a key frame.
-    return [.bytes(initSegment.interleaved)]
+    return [start]
   }
 }
 
 extension LiveWindow {
-  /// The segment whose samples of that kind begin at `time` (ticks of the track). This is a segment in memory, or the next one
+  /// The segment whose samples of that rendition begin at `time` (ticks of the track). This is a segment in memory, or the next one
   /// if the newest ends, or is expected to end, at that time. Only segments with this version of the init segment count: with
   /// another version, the same number may be another time.
-  func sequenceNumber(ofTime time: Int64, kind: MediaKind, initVersion: Int) -> Int? {
+  func sequenceNumber(ofTime time: Int64, _ rendition: Rendition, initVersion: Int) -> Int? {
     for segment in segments.reversed() where segment.initVersion == initVersion {
-      guard let track = inits[segment.initVersion]?.tracks.first(kind), let span = segment.span(of: track.id)
+      guard let track = (inits[segment.initVersion]?.tracks).flatMap(rendition.track),
+        let span = segment.span(of: track.id)
       else { continue }
       let listing = span.listed
       if span.start == time || listing.start == time { return segment.sequenceNumber }

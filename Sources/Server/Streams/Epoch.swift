@@ -10,9 +10,11 @@ struct Epoch: Sendable {
   let id: String
   private(set) var window: LiveWindow
   private var segmenter: Segmenter
-  private var splicer = Splicer()
+  private var splicer: Splicer
   private let store: SegmentStore
   private let settings: StreamSettings
+  /// Separate by the settings, or because the epoch has had several tracks of a kind.
+  private(set) var layout: StreamSettings.HLSLayout
   /// Another process began the epoch.
   private let isResumed: Bool
   /// Maps media times of the current publication to the wall clock.
@@ -78,6 +80,8 @@ struct Epoch: Sendable {
   ) {
     self.id = id
     self.settings = settings
+    layout = settings.layout
+    splicer = Splicer(preferring: settings.audioDefault)
     var window = window
     window.segmentLimit = settings.segmentLimit
     self.window = window
@@ -117,14 +121,14 @@ struct Epoch: Sendable {
 
   /// The source's view, for renderers and followers.
   var view: EpochView {
-    EpochView(id: id, window: window, availabilityStart: availabilityStart ?? .zero)
+    EpochView(id: id, window: window, availabilityStart: availabilityStart ?? .zero, layout: layout)
   }
 
   /// The view with the rungs.
   var viewWithRungs: EpochView {
     var view = EpochView(
       id: id, window: window, availabilityStart: availabilityStart ?? .zero, rungs: rungs, version: version,
-      keptPeriods: keptPeriods, patience: settings.reconnectWindow, publicURL: settings.publicURL)
+      keptPeriods: keptPeriods, patience: settings.reconnectWindow, publicURL: settings.publicURL, layout: layout)
     view.presentation = EpochView.Presentation(
       layout: settings.layout, addressing: settings.partAddressing, rewind: settings.rewind)
     return view
@@ -182,7 +186,16 @@ struct Epoch: Sendable {
 
   /// Takes an event on the epoch's timeline.
   mutating func take(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
-    try store(segmenter.receive(event))
+    if case .tracks(let tracks) = event, tracks.hasFurther, layout == .interleaved { separate(tracks) }
+    return try store(segmenter.receive(event))
+  }
+
+  /// Serves each track by itself from here on. Parts of all tracks are then equally long.
+  private mutating func separate(_ tracks: [TrackDescription]) {
+    layout = .separate
+    segmenter.policy.waitForFollowers(tracks)
+    // PART-TARGET was told for the interleaved layout.
+    if window.partTarget != nil, let limit = segmenter.policy.partLimit { window.setPartTargetOfTracks(limit) }
   }
 
   // MARK: Storing

@@ -20,11 +20,14 @@ struct EpochView: Sendable {
   let patience: MediaTime
   /// The public address of the server; nil when it is not configured.
   let publicURL: PublicURL?
+  /// The layout of HLS.
+  let layout: StreamSettings.HLSLayout
   /// How playlists present it.
   var presentation = Presentation()
 
   /// The settings that playlists follow. They stay those of the epoch when the stream's settings change.
   struct Presentation: Sendable {
+    /// The configured layout.
     var layout = StreamSettings.HLSLayout.interleaved
     var addressing = StreamSettings.PartAddressing.url
     /// How far viewers can go back on disk.
@@ -35,8 +38,10 @@ struct EpochView: Sendable {
   init(
     id: String, window: LiveWindow, availabilityStart: WallTime, prefix: String? = nil,
     rungs: [TranscodedRendition] = [],
-    version: Int? = nil, keptPeriods: [KeptPeriod] = [], patience: MediaTime = .zero, publicURL: PublicURL? = nil
+    version: Int? = nil, keptPeriods: [KeptPeriod] = [], patience: MediaTime = .zero, publicURL: PublicURL? = nil,
+    layout: StreamSettings.HLSLayout = .interleaved
   ) {
+    self.layout = layout
     self.patience = patience
     self.keptPeriods = keptPeriods
     self.id = id
@@ -47,6 +52,9 @@ struct EpochView: Sendable {
     self.window = window
     self.availabilityStart = availabilityStart
   }
+
+  /// The renditions of the source's present tracks, each alone.
+  var trackRenditions: [Rendition] { window.currentInit?.tracks.map { Rendition($0) } ?? [] }
 
   /// The rungs that players can choose, best first.
   var playableRungs: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }

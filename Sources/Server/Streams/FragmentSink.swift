@@ -62,6 +62,8 @@ struct PublishedFragment: Sendable {
   var range: FileRange
   /// The same for the first track of each kind; empty when the fragment has no samples of them.
   var shown: [BodyPiece] = []
+  /// The fragment in the layout of each track alone, when the stream has several tracks of a kind.
+  var alone: [TrackID: [BodyPiece]] = [:]
   /// Bytes of `range` before the media.
   var headLength: Int
   /// CRC-32C of the bytes in `range`.
@@ -69,4 +71,7 @@ struct PublishedFragment: Sendable {
   var sequenceNumberOfSegment: Int
   /// Breaks of the epoch's timeline before its segment.
   var breaksBefore = 0
+
+  /// The fragment with some of its tracks; with the first of each kind for nil.
+  func pieces(of tracks: [TrackID]?) -> [BodyPiece] { tracks.map { $0.flatMap { alone[$0] ?? [] } } ?? shown }
 }

@@ -21,7 +21,9 @@ extension LiveSegment {
     let length = end.rescaled(to: run.timescale) &- first
     guard length > 0 else { return nil }
     if leads { return Listing(start: first, duration: length) }
-    let count = (length &+ Int64(sample) &- 1) / Int64(sample)
+    // Audio has all samples that begin before the end. A frame of a video at the end belongs to the next segment.
+    let part = furtherVideos.contains(run.track) ? Int64(sample) / 2 : Int64(sample) &- 1
+    let count = max(1, (length &+ part) / Int64(sample))
     return Listing(start: first, duration: count &* Int64(sample))
   }
 

@@ -67,17 +67,17 @@ extension LiveSegment {
     var end = 0
     for fragment in fragments {
       let start = end
-      var duration = fragment.duration
+      var (duration, isIndependent) = (fragment.duration, fragment.isIndependent)
       if isStored(track) {
         end = fragment.offset + fragment.length
       } else {
         guard let run = fragment.run(of: track) else { continue }
         end = (start == 0 ? segmentType(track).readableBytes : start) + run.length
-        duration = run.duration
+        (duration, isIndependent) = (run.duration, run.isIndependent)
       }
       parts.append(
         LivePart(
-          index: parts.count, duration: duration, isIndependent: isAudio || fragment.isIndependent,
+          index: parts.count, duration: duration, isIndependent: isAudio || isIndependent,
           bytes: start..<end))
     }
     return parts
@@ -100,7 +100,7 @@ extension LiveSegment {
   /// (RFC 8216bis §4.4.3.6). Nil when the segment does not start with a key frame.
   func keyFrameLength(of track: TrackID) -> Int? {
     if let recordedKeyFrameLength { return recordedKeyFrameLength }
-    guard isIndependent, let run = fragments.first?.run(of: track), run.firstSampleLength > 0 else { return nil }
+    guard let run = fragments.first?.run(of: track), run.isIndependent, run.firstSampleLength > 0 else { return nil }
     return FragmentBoxes.singleSegmentType.readableBytes + run.head.readableBytes + run.firstSampleLength
   }
 }

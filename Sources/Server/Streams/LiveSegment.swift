@@ -41,6 +41,8 @@ struct StoredRun: Sendable {
   var firstSampleLength: Int
   /// The length that it adds to its track in the segment; for the leading track as in `StoredFragment.duration`.
   var duration: MediaTime
+  /// Decoding of the track can start with it.
+  var isIndependent: Bool
 
   /// Bytes of the run in that layout.
   var length: Int { head.readableBytes + mediaLength }
@@ -65,6 +67,8 @@ struct LiveSegment: Sendable {
   var changesInit = false
   /// The first track of each kind, for the interleaved layout, when the stream has more tracks. Nil: it contains all tracks.
   var defaults: [TrackID]?
+  /// The video tracks that follow the leading one.
+  var furtherVideos: [TrackID] = []
   /// All samples can be decoded without another segment (EXT-X-INDEPENDENT-SEGMENTS, RFC 8216bis §4.4.2.1).
   var standsAlone: Bool { isIndependent && !opensGroup }
   /// An outage: no media in any rendition.
@@ -93,6 +97,8 @@ struct LiveSegment: Sendable {
     var mediaBytes: Int
     /// The listing in manifests since its first samples; nil when no length could be given.
     var announced: Listing?
+    /// Decoding can start with its first sample.
+    var isIndependent = true
   }
 
   var wallEnd: WallTime { wallStart &+ duration.nanoseconds }
@@ -123,6 +129,10 @@ struct LiveSegment: Sendable {
     spans[index].duration = max(spans[index].duration, length.rescaled(to: spans[index].timescale))
   }
 
+  private func isIndependent(_ run: TrackRun, in fragment: Fragment) -> Bool {
+    run.track == fragment.leader ? fragment.isIndependent : run.samples.first?.isSync ?? false
+  }
+
   /// The shortest part. The media of a part may end where the previous part ends, like a last audio frame beside complete
   /// video. Shaka Player skips a part whose start and end are within 2 ms of those of the previous one. It also gives a hinted
   /// part the length PART-TARGET, so that a following part without length looks the same.
@@ -143,7 +153,8 @@ struct LiveSegment: Sendable {
         StoredRun(
           track: run.track, head: head, mediaOffset: mediaOffset, mediaLength: run.byteCount,
           firstSampleLength: Int(run.samples.first?.size ?? 0),
-          duration: run.track == fragment.leader ? added : MediaTime(ticks: run.duration, timescale: run.timescale)))
+          duration: run.track == fragment.leader ? added : MediaTime(ticks: run.duration, timescale: run.timescale),
+          isIndependent: isIndependent(run, in: fragment)))
       mediaOffset += run.byteCount
       if let index = spans.firstIndex(where: { $0.track == run.track }) {
         spans[index].start = min(spans[index].start, run.earliestPresentationTime)
@@ -157,7 +168,8 @@ struct LiveSegment: Sendable {
         spans.append(
           TrackSpan(
             track: run.track, timescale: run.timescale, start: start, duration: run.duration,
-            mediaBytes: run.byteCount, announced: announcement(of: run, from: start, leads: leads)))
+            mediaBytes: run.byteCount, announced: announcement(of: run, from: start, leads: leads),
+            isIndependent: isIndependent(run, in: fragment)))
       }
     }
     if fragment.run(of: fragment.leader) != nil,
@@ -171,7 +183,7 @@ struct LiveSegment: Sendable {
         let length = runs.reduce(0) { $0 + (defaults?.contains($1.track) == true ? $1.mediaLength : 0) }
         return StoredRun(
           track: first.track, head: head, mediaOffset: first.mediaOffset, mediaLength: length,
-          firstSampleLength: first.firstSampleLength, duration: added)
+          firstSampleLength: first.firstSampleLength, duration: added, isIndependent: fragment.isIndependent)
       }
     }
     fragments.append(

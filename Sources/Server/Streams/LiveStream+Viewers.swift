@@ -6,17 +6,17 @@ internal import Storage
 /// Responses that grow with the stream: `stream.mp4`, and growing segments.
 extension LiveStream {
   /// Starts a `stream.mp4` response on the writer's loop: the init segment and the fragments since the last key frame, then each
-  /// new fragment.
-  func join(_ writer: LiveBodyWriter, key: ObjectIdentifier) {
+  /// new fragment. `tracks`: of these; of the first of each kind for nil.
+  func join(_ writer: LiveBodyWriter, key: ObjectIdentifier, tracks: [TrackID]? = nil) {
     let (place, pieces) = state.withLock { state in
       (
         state.life.phase == .ended ? nil : state.subscribers.join(on: writer.eventLoop),
-        state.life.epoch.piecesSinceLastKeyFrame()
+        state.life.epoch.piecesSinceLastKeyFrame(of: tracks)
       )
     }
     if !pieces.isEmpty { writer.write(pieces) }
     guard let place else { return writer.finish() }
-    place.audience.add(writer, key: key, firstPosition: place.firstPosition)
+    place.audience.add(writer, key: key, firstPosition: place.firstPosition, tracks: tracks)
   }
 
   /// Removes a viewer whose response has ended. Call on its loop.

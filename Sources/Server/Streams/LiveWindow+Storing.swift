@@ -33,10 +33,14 @@ extension LiveWindow {
       var stripped = fragment
       stripped.payloads = []
       let length = segment.memory.byteCount - offset
-      return PublishedFragment(
+      var published = PublishedFragment(
         fragment: stripped, range: FileRange(file: segment.memory.file, offset: offset, length: length),
         shown: segment.fragments.last.map { segment.pieces(of: nil, in: $0) } ?? [], headLength: head.readableBytes,
         checksum: checksum.value, sequenceNumberOfSegment: segment.sequenceNumber)
+      if segment.defaults != nil, let stored = segment.fragments.last {
+        for run in stored.runs { published.alone[run.track] = segment.pieces(of: run.track, in: stored) }
+      }
+      return published
     }
     guard let published else { throw StorageError(operation: "store a fragment outside a segment", errno: 0) }
     return published

@@ -19,6 +19,8 @@ struct LiveWindow: Sendable {
   private(set) var targetDuration: Int?
   /// PART-TARGET: no part is longer. Nil until the first tracks are known; never changes after that.
   private(set) var partTarget: MediaTime?
+  /// The same for renditions of one track, if they came after the interleaved layout.
+  private var partTargetOfTracks: MediaTime?
   private(set) var isEnded = false
   /// There is no publisher: the next segment does not continue the newest one.
   private(set) var isInterrupted = false
@@ -34,6 +36,8 @@ struct LiveWindow: Sendable {
   private(set) var lostStart: WallTime?
   /// The last version of an init segment of the previous process.
   private(set) var lastLostInit = 0
+  /// Further videos of which a segment begins without a key frame, or elsewhere than the segment of the first video.
+  private(set) var unaligned: Set<TrackID> = []
   /// Each complete segment so far can be decoded without another one.
   private(set) var keepsIndependence = true
   /// Bits per second, peak and average over all segments, for BANDWIDTH.
@@ -96,6 +100,7 @@ struct LiveWindow: Sendable {
     keepsIndependence = segments.allSatisfy(\.standsAlone)
     nextSequenceNumber = (segments.last?.sequenceNumber ?? 0) + 1
     for segment in segments { noteLength(of: segment) }
+    for index in segments.indices { noteUnaligned(at: index) }
     for segment in segments where beginsPeriod(segment) {
       openPeriod(with: segment, continuing: segment.followsDiscontinuity ? nil : periods.last?.ordinal)
     }
@@ -214,8 +219,8 @@ struct LiveWindow: Sendable {
 
   /// The layout of a segment for a rendition. Nil when the stream had no media for it.
   func layout(_ rendition: Rendition, of segment: LiveSegment) -> SegmentLayout? {
-    guard let kind = rendition.kind else { return .interleaved }
-    return inits[segment.initVersion]?.tracks.first(kind).map { .track($0) }
+    guard rendition.kind != nil else { return .interleaved }
+    return (inits[segment.initVersion]?.tracks).flatMap(rendition.track).map { .track($0) }
   }
 
   var residentBytes: Int {
@@ -238,6 +243,16 @@ struct LiveWindow: Sendable {
     if partTarget == nil { partTarget = target }
   }
 
+  mutating func setPartTargetOfTracks(_ target: MediaTime) {
+    partTargetOfTracks = target
+    version += 1
+  }
+
+  /// PART-TARGET of a rendition in this window.
+  func partTarget(of rendition: Rendition) -> MediaTime? {
+    rendition.kind == nil ? partTarget : partTargetOfTracks ?? partTarget
+  }
+
   /// Removes PART-TARGET: the parts of this window have another bound than those of the window that it was copied from.
   mutating func forgetPartTarget() { partTarget = nil }
 
@@ -256,7 +271,8 @@ struct LiveWindow: Sendable {
       duration: MediaTime(ticks: 0, timescale: fragment.duration.timescale))
     segment.opensGroup = fragment.opensGroup
     let tracks = inits[initVersion]?.tracks ?? []
-    if tracks.defaults.count < tracks.count { segment.defaults = tracks.defaults.map(\.id) }
+    if tracks.hasFurther { segment.defaults = tracks.defaults.map(\.id) }
+    segment.furtherVideos = tracks.filter { $0.kind == .video && $0.id != fragment.leader }.map(\.id)
     segment.changesInit = segments.last.map { $0.initVersion != initVersion } ?? false
     append(segment)
   }
@@ -300,7 +316,10 @@ struct LiveWindow: Sendable {
   mutating func withNewest<R>(_ body: (inout LiveSegment) throws(StorageError) -> R) throws(StorageError) -> R? {
     guard let index = segments.indices.last, !segments[index].isComplete else { return nil }
     version += 1
-    defer { noteLength(of: segments[index]) }
+    defer {
+      noteLength(of: segments[index])
+      noteUnaligned(at: index)
+    }
     return try body(&segments[index])
   }
 
@@ -329,6 +348,21 @@ struct LiveWindow: Sendable {
     completeBytes += segments[index].residentBytes
     completeMilliseconds += segments[index].duration.rescaled(to: 1000)
     evict()
+  }
+
+  /// How far apart, in nanoseconds, key frames of two videos may be shown and count as one place: more than clocks in
+  /// milliseconds round.
+  private static let alignment: UInt64 = 5_000_000
+
+  private mutating func noteUnaligned(at index: Int) {
+    guard !segments[index].furtherVideos.isEmpty else { return }
+    let (segment, before) = (segments[index], index > 0 ? segments[index - 1] : nil)
+    for span in segment.spans where segment.furtherVideos.contains(span.track) && !unaligned.contains(span.track) {
+      // A track that joins begins with any frame.
+      if let before, !segment.followsDiscontinuity, before.span(of: span.track) == nil { continue }
+      let distance = (MediaTime(ticks: span.start, timescale: span.timescale) - segment.start).nanoseconds.magnitude
+      if !span.isIndependent || distance > Self.alignment { unaligned.insert(span.track) }
+    }
   }
 
   mutating func end() {

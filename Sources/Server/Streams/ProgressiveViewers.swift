@@ -12,6 +12,8 @@ final class LoopViewers: Sendable {
     let writer: LiveBodyWriter
     /// The viewer already has the fragments before this position.
     let firstPosition: Int
+    /// Nil for the first track of each kind.
+    let tracks: [TrackID]?
   }
 
   init(eventLoop: any EventLoop) {
@@ -20,8 +22,8 @@ final class LoopViewers: Sendable {
   }
 
   /// Call on the loop. `firstPosition` is the position of the first fragment that the viewer does not have.
-  func add(_ writer: LiveBodyWriter, key: ObjectIdentifier, firstPosition: Int) {
-    viewers.value[key] = Viewer(writer: writer, firstPosition: firstPosition)
+  func add(_ writer: LiveBodyWriter, key: ObjectIdentifier, firstPosition: Int, tracks: [TrackID]? = nil) {
+    viewers.value[key] = Viewer(writer: writer, firstPosition: firstPosition, tracks: tracks)
   }
 
   /// Call on the loop.
@@ -29,11 +31,22 @@ final class LoopViewers: Sendable {
     viewers.value[key] = nil
   }
 
-  /// Call from any thread.
-  func deliver(_ pieces: [BodyPiece], position: Int) {
+  /// Call from any thread. `pieces` are given the tracks of a viewer.
+  func deliver(position: Int, _ pieces: @escaping @Sendable ([TrackID]?) -> [BodyPiece]) {
     eventLoop.execute {
       for viewer in self.viewers.value.values where viewer.firstPosition <= position {
-        viewer.writer.write(pieces)
+        let own = pieces(viewer.tracks)
+        if !own.isEmpty { viewer.writer.write(own) }
+      }
+    }
+  }
+
+  /// Call from any thread. Ends the responses with these tracks that joined before a position.
+  func finish(before position: Int, where isMeant: @escaping @Sendable ([TrackID]?) -> Bool) {
+    eventLoop.execute {
+      for (key, viewer) in self.viewers.value where viewer.firstPosition <= position && isMeant(viewer.tracks) {
+        self.viewers.value[key] = nil
+        viewer.writer.finish()
       }
     }
   }

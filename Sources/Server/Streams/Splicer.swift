@@ -6,10 +6,15 @@ struct Splicer: Sendable {
   /// The origin of the current publication on the epoch's timeline.
   private(set) var offset = MediaTime.zero
   private var offsets: [TrackID: Int64] = [:]
+  private var places: TrackPlaces
+
+  /// `language`: of the audio that comes first.
+  init(preferring language: String? = nil) { places = TrackPlaces(preferring: language) }
 
   /// The next publication starts at the end of the media, rounded up to a millisecond. This is exact in each timescale that is a
   /// multiple of 1000.
   mutating func startPublication(after end: MediaTime?) {
+    places.startPublication()
     guard let end else { return }
     let milliseconds = end.converted(to: 1000)
     let roundedUp = milliseconds < end ? milliseconds.ticks &+ 1 : milliseconds.ticks
@@ -17,14 +22,16 @@ struct Splicer: Sendable {
     offsets = [:]
   }
 
-  /// The event on the epoch's timeline.
+  /// The event on the epoch's timeline, with the IDs of the epoch's tracks.
   mutating func shift(_ event: MediaEvent) -> MediaEvent {
-    guard offset.ticks != 0 else { return event }
     switch event {
     case .tracks(let tracks):
+      let tracks = places.place(tracks)
       for track in tracks { offsets[track.id] = offset.rescaled(to: track.timescale) }
-      return event
+      return .tracks(tracks)
     case .sample(var sample):
+      if offset.ticks == 0, !places.isMoved { return event }
+      sample.track = places.place(of: sample.track)
       sample.decodeTime &+= offsets[sample.track] ?? 0
       return .sample(sample)
     case .clock(let anchor):

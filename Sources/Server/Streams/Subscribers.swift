@@ -19,6 +19,8 @@ struct Subscribers: Sendable {
   private var position = 0
   /// An init segment arrived since this process started or resumed the epoch.
   private var hasInit = false
+  /// The tracks of the newest init segment.
+  private var tracks: [TrackDescription] = []
   var waiting = WaitQueue()
 
   // MARK: Events
@@ -39,23 +41,24 @@ struct Subscribers: Sendable {
       } else if !newestSegment.isEmpty {
         newestSegment.append(fragment)
       }
-      deliver(fragment.shown)
+      deliver { fragment.pieces(of: $0) }
     case .initialization(let initSegment):
       newestSegment = []
-      // A response has one init segment: it ends when the parameters change. Before the first init segment, it waits for it.
-      if hasInit { return dismissAudiences() }
+      defer { tracks = initSegment.tracks }
+      // A response has one init segment: it ends when the parameters of its tracks change. Before the first init segment, it
+      // waits for it.
+      if hasInit { return dismissViewers(from: tracks, to: initSegment.tracks) }
       hasInit = true
-      deliver([.bytes(initSegment.interleaved)])
+      let head = BodyPiece.bytes(initSegment.interleaved)
+      deliver { _ in [head] }
     case .discontinuity: newestSegment = []
     case .segmentEnd, .clock, .redated, .end: break
     }
   }
 
-  private mutating func deliver(_ pieces: [BodyPiece]) {
+  private mutating func deliver(_ pieces: @escaping @Sendable ([TrackID]?) -> [BodyPiece]) {
     position += 1
-    for (_, entry) in audiences where entry.count > 0 && !pieces.isEmpty {
-      entry.audience.deliver(pieces, position: position)
-    }
+    for (_, entry) in audiences where entry.count > 0 { entry.audience.deliver(position: position, pieces) }
   }
 
   /// The stream has ended; the source sends nothing more.
@@ -110,6 +113,17 @@ struct Subscribers: Sendable {
     guard let entry = audiences[key] else { return nil }
     audiences[key]?.count = max(0, entry.count - 1)
     return entry.audience
+  }
+
+  /// Ends the responses with a track that has changed.
+  private mutating func dismissViewers(from before: [TrackDescription], to now: [TrackDescription]) {
+    position += 1
+    for (_, entry) in audiences {
+      entry.audience.finish(before: position) { chosen in
+        guard let chosen else { return before.defaults != now.defaults }
+        return before.filter { chosen.contains($0.id) } != now.filter { chosen.contains($0.id) }
+      }
+    }
   }
 
   private mutating func dismissAudiences() {

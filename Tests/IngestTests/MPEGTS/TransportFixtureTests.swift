@@ -93,6 +93,8 @@ struct TransportFixtureTests {
     }
     let pids = fixture.name.hasSuffix("two-programs") ? Array(fixture.pids.prefix(2)) : fixture.pids
     #expect(tracks.count == pids.count)
+    #expect(tracks.map(\.number) == (pids.count > 2 ? [1, 1, 2] : pids.count > 1 ? [1, 1] : [1]))
+    if fixture.name.hasSuffix("two-audio") { #expect(tracks.map(\.language) == ["und", "eng", "deu"]) }
     #expect(tracks.first?.kind == .video && tracks.first?.codec.codedSize?.width == 160)
     let known = try fixture.packets()
     let video = try #require(tracks.first)

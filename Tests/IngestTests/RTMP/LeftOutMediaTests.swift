@@ -74,7 +74,7 @@ struct LeftOutMediaTests {
     }
     let driver = publishing(sent)
     #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264", "AAC"]])
-    #expect(driver.times(.audio).count == 50)
+    #expect(driver.times(TrackID(.audio, 2)).count == 50)
   }
 
   @Test func audioAloneThatCannotBeTakenEndsThePublicationWithTheReason() throws {
@@ -84,7 +84,7 @@ struct LeftOutMediaTests {
       driver.ending == .failed("AAC configuration: AAC of object type 1 (Main); supported: LC, HE-AAC, HE-AAC v2"))
   }
 
-  @Test func aSecondAudioTrackIsLeftOut() throws {
+  @Test func aSecondTrackOfAudioIsATrackOfItsOwn() throws {
     var sent = S.metadata() + S.headers + S.audio(further(1, 0, "mp4a", S.aac44), 0)
     for frame in UInt32(0)..<50 {
       sent += S.video(S.avcFrame(key: frame % 25 == 0), frame * 40)
@@ -92,10 +92,24 @@ struct LeftOutMediaTests {
     }
     let driver = publishing(sent)
     #expect(driver.ending == nil && driver.endings.isEmpty)
-    #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264", "AAC"]])
-    #expect(driver.times(.audio).count == 50)
+    #expect(driver.tracks.map { $0.map(\.id) } == [[.video, .audio, TrackID(.audio, 2)]])
+    #expect(driver.times(.audio).count == 50 && driver.times(TrackID(.audio, 2)).count == 50)
     #expect(driver.samples.filter { $0.track == .audio }.allSatisfy { $0.payload.readableBytes == 6 })
-    #expect(driver.warnings == [.leftOutTrack(.audio)])
+    #expect(driver.samples.filter { $0.track == TrackID(.audio, 2) }.allSatisfy { $0.payload.readableBytes == 3 })
+    #expect(driver.warnings.isEmpty)
+  }
+
+  @Test func aFurtherVideoThatCannotBeReadCostsThatTrackAlone() throws {
+    let broken: [UInt8] = [0x96, 0x00] + Array("avc1".utf8) + [1, 1, 2]
+    var sent = S.metadata() + S.headers + S.video(broken, 0)
+    for frame in UInt32(0)..<50 {
+      sent += S.video(S.avcFrame(key: frame % 25 == 0), frame * 40) + S.audio(S.aacFrame, frame * 40)
+      sent += S.video([0x96, 0x03] + Array("avc1".utf8) + [1, 0, 0, 0, 1, 0x65], frame * 40)
+    }
+    let driver = publishing(sent)
+    #expect(driver.ending == nil && driver.endings.isEmpty && driver.lost == 0)
+    #expect(driver.tracks.map { $0.map(\.id) } == [[.video, .audio]])
+    #expect(driver.times(.video).count == 50 && driver.warnings.count == 1)
   }
 
   @Test func ofSeveralAudioTracksTheFirstThatCanBeTakenIs() throws {
@@ -108,7 +122,7 @@ struct LeftOutMediaTests {
     }
     let driver = publishing(sent)
     #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264", "AAC"]])
-    #expect(driver.times(.audio).count == 50)
+    #expect(driver.times(TrackID(.audio, 2)).count == 50)
     #expect(driver.warnings == [.leftOutCodec(.audio, "FLAC")])
   }
 
@@ -128,11 +142,11 @@ struct LeftOutMediaTests {
     var sent = S.metadata() + S.headers
     for (index, name) in names.enumerated() {
       sent += S.audio([0x91] + Array(name.utf8) + [1], 0)
-      sent += S.audio(further(UInt8(index + 1), 1, "mp4a", [1]), 0)
+      sent += S.audio(further(UInt8(index + 1), 0, "mp4a", S.aac48), 0)
     }
     let driver = publishing(sent + S.media(milliseconds: 1000))
     #expect(driver.warnings == [.leftOutCodec(.audio, "c100"), .leftOutTrack(.audio)])
     #expect(driver.logs.count == 2)
-    #expect(driver.times(.video).count == 25)
+    #expect(driver.times(.video).isEmpty, "the start waits for fourteen tracks that are configured")
   }
 }

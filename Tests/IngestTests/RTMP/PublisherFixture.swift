@@ -1,8 +1,8 @@
 import FMP4
 import Testing
 
-/// What a captured session holds, as FFmpeg's ffprobe 8.1 reads its media (`Tests/Fixtures/README.md`). Left out are an empty
-/// packet that ffprobe makes of a channel layout, and further tracks of one kind, which weir does not take.
+/// What a captured session holds, as FFmpeg's ffprobe 8.1 reads its media (`Tests/Fixtures/README.md`). Left out is an
+/// empty packet that ffprobe makes of a channel layout.
 struct PublisherFixture: Sendable, CustomTestStringConvertible {
   struct Video: Sendable {
     var codec: CodecID
@@ -80,7 +80,7 @@ struct PublisherFixture: Sendable, CustomTestStringConvertible {
       audio: [.init(.opus, 48000, 2, samples: 126, first: 0)]),
     .init(
       "ffmpeg-8.1-two-audio", video: .init(.h264, 160, 90, samples: 32, keys: 1, decode: 23, shown: 23),
-      audio: [.init(.aac, 48000, 2, samples: 60, first: 2)]),
+      audio: [.init(.aac, 48000, 2, samples: 60, first: 2), .init(.aac, 44100, 2, samples: 55, first: 0)]),
     .init(
       "ffmpeg-9.0-av1-aac", video: .init(.av1, 160, 90, samples: 24, keys: 1, decode: 21, shown: 21),
       audio: [.init(.aac, 48000, 2, samples: 45, first: 0)]),

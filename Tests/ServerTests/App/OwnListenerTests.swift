@@ -52,8 +52,9 @@ import Testing
       let viewer = try await HTTPRawClient.connect(to: http)
       let programme = try await viewer.get("/live/cam/index.m3u8").text
       #expect(programme.contains("CODECS=\"avc1.64001E,mp4a.40.2\""))
-      let address = try #require(programme.split(separator: "\n").first { $0.hasSuffix("/av/index.m3u8") })
-      let base = "/live/cam/\(address.dropLast("index.m3u8".count))"
+      #expect(programme.components(of: "/audio-3/index.m3u8") == 1)
+      let address = try #require(programme.split(separator: "\n").first { $0.hasSuffix("/video/index.m3u8") })
+      let base = "/live/cam/\(address.dropLast("video/index.m3u8".count))av/"
       let playlist = try await viewer.get("\(base)index.m3u8").text
       #expect(playlist.contains("#EXTINF:2.0"))
       let initSegment = try await viewer.get("\(base)init-1.mp4").body

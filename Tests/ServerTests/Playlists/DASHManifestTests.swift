@@ -152,11 +152,11 @@ import Testing
     try making.complete(segments: 1)
     try making.fragments(1)
     let window = making.view.window
-    #expect(window.sequenceNumber(ofTime: 60_000, kind: .video, initVersion: 1) == 2)
-    #expect(window.sequenceNumber(ofTime: 120_000, kind: .video, initVersion: 1) == 3)
-    #expect(window.sequenceNumber(ofTime: 192_512, kind: .audio, initVersion: 1) == 3)
-    #expect(window.sequenceNumber(ofTime: 90_000, kind: .video, initVersion: 1) == nil)
-    #expect(window.sequenceNumber(ofTime: 60_000, kind: .video, initVersion: 2) == nil)
+    #expect(window.sequenceNumber(ofTime: 60_000, .video, initVersion: 1) == 2)
+    #expect(window.sequenceNumber(ofTime: 120_000, .video, initVersion: 1) == 3)
+    #expect(window.sequenceNumber(ofTime: 192_512, .audio, initVersion: 1) == 3)
+    #expect(window.sequenceNumber(ofTime: 90_000, .video, initVersion: 1) == nil)
+    #expect(window.sequenceNumber(ofTime: 60_000, .video, initVersion: 2) == nil)
   }
 
   @Test func aNumberThatComesAgainInAnotherTimescaleHasAnotherName() throws {
@@ -177,7 +177,7 @@ import Testing
     try #require(same.count == 2, "\(starts)")
     #expect(same.map(\.1) == [1, 2])
     for (number, version, time) in same {
-      #expect(window.sequenceNumber(ofTime: time, kind: .video, initVersion: version) == number)
+      #expect(window.sequenceNumber(ofTime: time, .video, initVersion: version) == number)
     }
     let templates = manifest(driver).all("SegmentTemplate").compactMap { $0["media"] }.filter { $0.contains("video") }
     #expect(templates == ["epoch1/video/t1-$Time$.m4s", "epoch1/video/t2-$Time$.m4s"])

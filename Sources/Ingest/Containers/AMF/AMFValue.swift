@@ -26,6 +26,14 @@ enum AMFValue: Sendable, Equatable {
     }
   }
 
+  /// The properties of an object or named array.
+  var properties: [Property]? {
+    switch self {
+    case .object(let properties), .ecmaArray(let properties): properties
+    default: nil
+    }
+  }
+
   var number: Double? {
     if case .number(let value) = self { return value }
     return nil

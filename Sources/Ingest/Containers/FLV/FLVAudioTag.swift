@@ -8,19 +8,18 @@ struct FLVAudioTag {
     case configuration(CodecID, ByteBuffer)
     /// One raw AAC frame or Opus packet.
     case frame(CodecID, ByteBuffer)
-    case nothing
   }
 
-  /// Content of the accepted track.
-  private(set) var content = Content.nothing
-  /// The configuration that the frame states itself.
-  private(set) var ownRecord: ByteBuffer?
-  private(set) var leftOut = FLVLeftOut()
+  /// In the message's order. Empty if it has nothing for a decoder.
+  private(set) var tracks: [FLVTrackContent<Content>] = []
+  /// Name of an unsupported codec in it.
+  private(set) var leftOut: String?
+  /// The configurations that frames state themselves, by the numbers of their tracks.
+  private(set) var ownRecords: [UInt8: ByteBuffer] = [:]
   /// As in `FLVVideoTag`.
   private(set) var nanoseconds: UInt32 = 0
 
-  /// `choice` belongs to the publication.
-  init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) {
+  init(_ payload: ByteBuffer) {
     var bytes = payload
     guard let first: UInt8 = bytes.readInteger() else { return }
     switch first >> 4 {
@@ -29,35 +28,28 @@ struct FLVAudioTag {
       nanoseconds = header.nanoseconds
       while let track = header.nextTrack() {
         guard let coding = FLVCodecName.codec(.audio, fourCC: track.fourCC) else {
-          leftOut.codec = FLVCodecName.audio(fourCC: track.fourCC)
+          leftOut = FLVCodecName.audio(fourCC: track.fourCC)
           continue
         }
-        take(track.number, coding, packetType: header.packetType, track.body, &choice)
+        take(track.number, coding, packetType: header.packetType, track.body)
       }
     case 10:
       guard let packetType: UInt8 = bytes.readInteger() else { return }
-      take(0, .aac, packetType: packetType, bytes, &choice)
+      take(0, .aac, packetType: packetType, bytes)
     case let format where bytes.readableBytes > 0:
-      leftOut.codec = FLVCodecName.legacyAudio[format] ?? "audio format \(format)"
+      leftOut = FLVCodecName.legacyAudio[format] ?? "audio format \(format)"
     default: break
     }
   }
 
-  private mutating func take(
-    _ track: UInt8, _ coding: CodecID, packetType: UInt8, _ bytes: ByteBuffer, _ choice: inout FLVTrackChoice
-  ) {
-    guard packetType <= 1, packetType == 1 || !coding.type.isStatedByFrames else { return }
-    // The configuration decides whether the track is accepted, or a frame that states its own.
-    let record = packetType == 1 ? coding.type.record(inFrame: bytes) : nil
-    guard packetType == 0 || record != nil ? choice.takes(track) : choice.follows(track) else {
-      leftOut.hasFurtherTrack = true
-      return
-    }
-    if packetType == 0 {
-      content = .configuration(coding, bytes)
-    } else if bytes.readableBytes > 0 {
-      content = .frame(coding, bytes)
-      ownRecord = record.map { ByteBuffer(bytes: $0) }
+  private mutating func take(_ track: UInt8, _ coding: CodecID, packetType: UInt8, _ bytes: ByteBuffer) {
+    switch packetType {
+    case 0 where !coding.type.isStatedByFrames:
+      tracks.append(FLVTrackContent(number: track, content: .configuration(coding, bytes)))
+    case 1 where bytes.readableBytes > 0:
+      tracks.append(FLVTrackContent(number: track, content: .frame(coding, bytes)))
+      if let record = coding.type.record(inFrame: bytes) { ownRecords[track] = ByteBuffer(bytes: record) }
+    default: break
     }
   }
 }

@@ -1,15 +1,16 @@
 internal import FMP4
 internal import NIOCore
 
-/// A publication whose media comes as FLV tags. Chooses one track of each kind and passes its media to the publication.
+/// A publication whose media comes as FLV tags, with all tracks of Enhanced RTMP v2.
 struct FLVPublication {
   private var publication: Publication
   /// One clock for all tags.
   private var clock = WireClock(hertz: 1000, bits: 32)
-  private var videoChoice = FLVTrackChoice()
-  private var audioChoice = FLVTrackChoice()
-  /// The newest configuration that a frame of audio stated.
-  private var ownAudioRecord: ByteBuffer?
+  /// Numbers of the tracks that have come in a supported codec.
+  private var videos: Set<UInt8> = []
+  private var audios: Set<UInt8> = []
+  /// The newest configurations that frames of audio stated, by the numbers of their tracks.
+  private var ownAudioRecords: [UInt8: ByteBuffer] = [:]
 
   init(reading: ClockReading) {
     publication = Publication(reading: reading)
@@ -32,20 +33,24 @@ struct FLVPublication {
   mutating func receiveVideo(
     _ payload: ByteBuffer, timestamp: UInt32, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) {
-    let tag = try FLVVideoTag(payload, &videoChoice)
-    leaveOut(tag.leftOut, of: .video, isAlone: videoChoice.taken == nil, now, to: &out)
+    let tag = try FLVVideoTag(payload, hasFurther: videos.contains { $0 != 0 })
+    for track in tag.tracks { videos.insert(track.number) }
+    leaveOut(tag.leftOut, of: .video, isAlone: videos.isEmpty, now, to: &out)
+    if tag.tracks.isEmpty { return }
     let time = clock.nanoseconds(UInt64(timestamp))
-    switch tag.content {
-    case .nothing: return
-    case .metadata(let packet):
-      if let color = ColorInformation.read(packet) { publication.receive(color, of: .video) }
-    case .configuration(let coding, let record):
-      _ = try publication.configure(.video, coding, record: record, now: now, to: &out)
-    case .frame(let coding, let bytes, let composition):
-      publication.receive(
-        WireUnit(
-          track: .video, coding: coding, time: time,
-          composition: Int64(composition) * 1_000_000 + Int64(tag.nanoseconds), payload: bytes), now: now, to: &out)
+    for track in tag.tracks {
+      let id = TrackID(.video, flv: track.number)
+      switch track.content {
+      case .metadata(let packet):
+        if let color = ColorInformation.read(packet) { publication.receive(color, of: id) }
+      case .configuration(let coding, let record):
+        _ = try publication.configure(id, coding, record: record, now: now, to: &out)
+      case .frame(let coding, let bytes, let composition):
+        publication.receive(
+          WireUnit(
+            track: id, coding: coding, time: time,
+            composition: Int64(composition) * 1_000_000 + Int64(tag.nanoseconds), payload: bytes), now: now, to: &out)
+      }
     }
   }
 
@@ -53,30 +58,30 @@ struct FLVPublication {
   mutating func receiveAudio(
     _ payload: ByteBuffer, timestamp: UInt32, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) {
-    let tag = FLVAudioTag(payload, &audioChoice)
-    leaveOut(tag.leftOut, of: .audio, isAlone: audioChoice.taken == nil, now, to: &out)
-    if case .nothing = tag.content { return }
+    let tag = FLVAudioTag(payload)
+    for track in tag.tracks { audios.insert(track.number) }
+    leaveOut(tag.leftOut, of: .audio, isAlone: audios.isEmpty, now, to: &out)
+    if tag.tracks.isEmpty { return }
     let time = clock.nanoseconds(UInt64(timestamp))
-    switch tag.content {
-    case .nothing: return
-    case .configuration(let coding, let record):
-      if try !publication.configure(.audio, coding, record: record, now: now, to: &out) { audioChoice.release() }
-    case .frame(let coding, let bytes):
-      if let record = tag.ownRecord, record != ownAudioRecord {
-        ownAudioRecord = record
-        if try !publication.configure(.audio, coding, record: record, now: now, to: &out) { audioChoice.release() }
+    for track in tag.tracks {
+      let id = TrackID(.audio, flv: track.number)
+      switch track.content {
+      case .configuration(let coding, let record):
+        if try !publication.configure(id, coding, record: record, now: now, to: &out) { audios.remove(track.number) }
+      case .frame(let coding, let bytes):
+        if let record = tag.ownRecords[track.number], record != ownAudioRecords[track.number] {
+          ownAudioRecords[track.number] = record
+          if try !publication.configure(id, coding, record: record, now: now, to: &out) { audios.remove(track.number) }
+        }
+        publication.receive(WireUnit(track: id, coding: coding, time: time, payload: bytes), now: now, to: &out)
       }
-      publication.receive(
-        WireUnit(track: .audio, coding: coding, time: time, payload: bytes), now: now, to: &out)
     }
   }
 
   private mutating func leaveOut(
-    _ leftOut: FLVLeftOut, of kind: MediaKind, isAlone: Bool, _ now: MonotonicTime, to out: inout [PublicationAction]
+    _ codec: String?, of kind: MediaKind, isAlone: Bool, _ now: MonotonicTime, to out: inout [PublicationAction]
   ) {
-    if let codec = leftOut.codec {
-      publication.leaveOut(codec: codec, of: kind, isAlone: isAlone, now: now, to: &out)
-    }
-    if leftOut.hasFurtherTrack { publication.leaveOutFurtherTrack(of: kind, to: &out) }
+    guard let codec else { return }
+    publication.leaveOut(codec: codec, of: kind, isAlone: isAlone, now: now, to: &out)
   }
 }

@@ -11,25 +11,23 @@ struct FLVVideoTag {
     case frame(CodecID, ByteBuffer, composition: Int32)
     /// Values in AMF0 that describe the video (Enhanced RTMP v2, "VideoPacketType.Metadata").
     case metadata(ByteBuffer)
-    /// Nothing for a decoder: commands, end of sequence, empty tags.
-    case nothing
   }
 
-  /// Content of the accepted track.
-  private(set) var content = Content.nothing
-  private(set) var leftOut = FLVLeftOut()
+  /// In the message's order. Empty if it has nothing for a decoder: commands, end of sequence, empty tags.
+  private(set) var tracks: [FLVTrackContent<Content>] = []
+  /// Name of an unsupported codec in it.
+  private(set) var leftOut: String?
   /// Added to the presentation time, in nanoseconds (ModEx, TimestampOffsetNano). Less than a millisecond.
   private(set) var nanoseconds: UInt32 = 0
 
-  /// `choice` belongs to the publication. Throws the name of an unsupported codec if there is no other video. A stream
-  /// must not lose its video silently.
-  init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) throws(WireError) {
+  /// Throws the name of an unsupported codec of the default track, unless the publication has another video
+  /// (`hasFurther`). A stream must not lose its video silently.
+  init(_ payload: ByteBuffer, hasFurther: Bool = false) throws(WireError) {
     var bytes = payload
     guard let first: UInt8 = bytes.readInteger() else { return }
     guard first & 0x80 != 0 else {
       let content = try Self.legacyContent(frameType: first >> 4, codec: first & 0x0F, &bytes)
-      if case .nothing = content { return }
-      take(content, of: 0, &choice)
+      if let content { tracks.append(FLVTrackContent(number: 0, content: content)) }
       return
     }
     var header = FLVExtendedHeader(
@@ -37,52 +35,48 @@ struct FLVVideoTag {
     nanoseconds = header.nanoseconds
     while let track = header.nextTrack() {
       guard let coding = FLVCodecName.codec(.video, fourCC: track.fourCC) else {
-        guard header.isMultitrack || (choice.taken ?? 0) != 0 else { throw .unsupported(codec: track.fourCC) }
-        leftOut.codec = track.fourCC
+        guard header.isMultitrack || hasFurther else { throw .unsupported(codec: track.fourCC) }
+        leftOut = track.fourCC
         continue
       }
-      let content = Self.extendedContent(coding, packetType: header.packetType, track.body)
-      if case .nothing = content { continue }
-      take(content, of: track.number, &choice)
+      if let content = Self.extendedContent(coding, packetType: header.packetType, track.body) {
+        tracks.append(FLVTrackContent(number: track.number, content: content))
+      }
     }
-  }
-
-  private mutating func take(_ content: Content, of track: UInt8, _ choice: inout FLVTrackChoice) {
-    if choice.takes(track) { self.content = content } else { leftOut.hasFurtherTrack = true }
   }
 
   /// AVCVIDEOPACKET (E.4.3.2). Some encoders send HEVC in the same form under number 12.
   private static func legacyContent(
     frameType: UInt8, codec: UInt8, _ bytes: inout ByteBuffer
-  ) throws(WireError) -> Content {
+  ) throws(WireError) -> Content? {
     // Frame type 5 is a command for the player without a frame.
-    if frameType == 5 { return .nothing }
+    if frameType == 5 { return nil }
     guard let coding = FLVCodecName.legacyTaken[codec] else {
-      if codec == 0, bytes.readableBytes == 0 { return .nothing }
+      if codec == 0, bytes.readableBytes == 0 { return nil }
       throw .unsupported(codec: FLVCodecName.legacyVideo[codec] ?? "video codec \(codec)")
     }
-    guard let packetType: UInt8 = bytes.readInteger(), let composition = bytes.readI24() else { return .nothing }
+    guard let packetType: UInt8 = bytes.readInteger(), let composition = bytes.readI24() else { return nil }
     switch packetType {
     case 0: return .configuration(coding, bytes)
-    case 1: return bytes.readableBytes > 0 ? .frame(coding, bytes, composition: composition) : .nothing
-    default: return .nothing
+    case 1: return bytes.readableBytes > 0 ? .frame(coding, bytes, composition: composition) : nil
+    default: return nil
     }
   }
 
-  private static func extendedContent(_ coding: CodecID, packetType: UInt8, _ body: ByteBuffer) -> Content {
+  private static func extendedContent(_ coding: CodecID, packetType: UInt8, _ body: ByteBuffer) -> Content? {
     var bytes = body
     switch packetType {
     case 0: return .configuration(coding, bytes)
     case 1:
       var composition: Int32 = 0
       if coding != .av1 {
-        guard let value = bytes.readI24() else { return .nothing }
+        guard let value = bytes.readI24() else { return nil }
         composition = value
       }
-      return bytes.readableBytes > 0 ? .frame(coding, bytes, composition: composition) : .nothing
-    case 3: return bytes.readableBytes > 0 ? .frame(coding, bytes, composition: 0) : .nothing
+      return bytes.readableBytes > 0 ? .frame(coding, bytes, composition: composition) : nil
+    case 3: return bytes.readableBytes > 0 ? .frame(coding, bytes, composition: 0) : nil
     case 4: return .metadata(bytes)
-    default: return .nothing
+    default: return nil
     }
   }
 }

@@ -1,3 +1,5 @@
+internal import FMP4
+
 extension PublicationMetadata {
   /// Reads the used values of onMetaData (FLV 10.1 E.5): its object, alone or wrapped in `@setDataFrame`. Nil for any
   /// other message.
@@ -10,6 +12,16 @@ extension PublicationMetadata {
     hasVideo = Self.names(object, flag: "hasVideo", ["videocodecid", "width", "videodatarate", "framerate"])
     hasAudio = Self.names(object, flag: "hasAudio", ["audiocodecid", "audiosamplerate", "audiodatarate"])
     encoder = PeerText.printable(object["encoder"]?.string ?? "", limit: 64)
+    for (kind, name) in [(MediaKind.video, "videoTrackIdInfoMap"), (.audio, "audioTrackIdInfoMap")] {
+      for track in object[name]?.properties?.prefix(PublicationLimits.tracks) ?? [] {
+        guard let number = UInt8(track.name) else { continue }
+        let language = track.value["language"]?.string ?? track.value["lang"]?.string
+        tracks[TrackID(kind, flv: number)] = TrackStatement(language: language.flatMap(LanguageCode.three))
+      }
+    }
+    if let language = (object["language"]?.string).flatMap(LanguageCode.three), tracks[.audio] == nil {
+      tracks[.audio] = TrackStatement(language: language)
+    }
   }
 
   /// Whether the metadata names a kind of media: by its flag, else by one of the properties that is not zero. Some

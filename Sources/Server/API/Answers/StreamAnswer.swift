@@ -186,6 +186,11 @@ extension StreamAnswer.Audio {
 struct TrackAnswer: APIObject {
   let id: UInt32
   let kind: String
+  /// Its path segment in addresses of media.
+  let rendition: String
+  /// ISO 639-2; "und" if unknown.
+  let language: String
+  let role: String
   let codec: String
   let codecString: String
   let width: Int?
@@ -197,6 +202,7 @@ struct TrackAnswer: APIObject {
   init(_ track: TrackDescription) {
     let (size, format) = (track.codec.displaySize, track.codec.audio)
     (id, kind) = (track.id.rawValue, track.kind.rawValue)
+    (rendition, language, role) = (Rendition(track).rawValue, track.language, track.role.rawValue)
     (codec, codecString) = (track.codec.name, track.codec.codecString)
     (width, height, frameRate) = (size?.width, size?.height, track.frameRate.map { Double($0) / 1000 })
     (sampleRate, channels) = (format.map { Int($0.sampleRate) }, format?.channels)

@@ -222,10 +222,10 @@ extension RecordingIndex {
   }
 
   /// The track shown by a rendition in a segment, with its span; nil if the segment has nothing of it.
-  func span(_ kind: MediaKind, at index: Int) -> (track: TrackDescription, span: Span)? {
-    guard segments.indices.contains(index), let shown = version(of: segments[index])?.tracks.first(kind) else {
-      return nil
-    }
+  func span(_ rendition: Rendition, at index: Int) -> (track: TrackDescription, span: Span)? {
+    guard segments.indices.contains(index),
+      let shown = (version(of: segments[index])?.tracks).flatMap(rendition.track)
+    else { return nil }
     return spans(at: index).first { $0.track.id == shown.id }
   }
 
@@ -247,14 +247,14 @@ extension RecordingIndex {
   private static let trackSpread = 8
 
   /// The segment with which a rendition's samples begin at a time, in ticks of its track, for an init segment's version.
-  func index(ofTime time: Int64, kind: MediaKind, initVersion: Int) -> Int? {
-    guard let timescale = versions.last(where: { $0.number == initVersion })?.tracks.first(kind)?.timescale else {
-      return nil
-    }
+  func index(ofTime time: Int64, _ rendition: Rendition, initVersion: Int) -> Int? {
+    guard
+      let timescale = (versions.last { $0.number == initVersion }?.tracks).flatMap(rendition.track)?.timescale
+    else { return nil }
     let nearest = index(at: MediaTime(ticks: time, timescale: timescale)) ?? 0
     return (nearest - Self.trackSpread...nearest + Self.trackSpread).last { at in
       segments.indices.contains(at) && version(of: segments[at])?.number == initVersion
-        && span(kind, at: at)?.span.start == time
+        && span(rendition, at: at)?.span.start == time
     }
   }
 

@@ -119,20 +119,22 @@ struct RecordedMediaPlaylist: Sendable {
 
   /// Wall-clock time of the rendition's first sample in the newest segment.
   private func date(_ index: RecordingIndex, _ segment: RecordingIndex.Segment) -> WallTime {
-    guard let kind = rendition.kind, let (track, span) = index.span(kind, at: count) else { return segment.wallStart }
+    guard let (track, span) = index.span(rendition, at: count) else { return segment.wallStart }
     let start = MediaTime(ticks: span.start, timescale: track.timescale)
     return segment.wallStart &+ (start - index.start(of: segment)).nanoseconds
   }
 
   /// Duration of the rendition's samples; nil if there are none.
   private func shown(_ index: RecordingIndex, _ duration: MediaTime) -> MediaTime? {
-    guard let kind = rendition.kind else { return duration }
-    return index.span(kind, at: count).map { MediaTime(ticks: Int64($0.span.duration), timescale: $0.track.timescale) }
+    guard rendition.kind != nil else { return duration }
+    return index.span(rendition, at: count).map {
+      MediaTime(ticks: Int64($0.span.duration), timescale: $0.track.timescale)
+    }
   }
 
   /// Names segments as the live stream does, for the same reasons.
   private func name(_ index: RecordingIndex, _ number: Int) -> SegmentName {
-    guard let kind = rendition.kind, let span = index.span(kind, at: count)?.span,
+    guard let span = index.span(rendition, at: count)?.span,
       let version = index.version(of: index.segments[count])?.number
     else { return .number(number) }
     return .time(span.start, initVersion: version)

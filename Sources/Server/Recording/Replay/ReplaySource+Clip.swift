@@ -25,6 +25,8 @@ extension ReplaySource {
     case empty
     /// The range is longer than the limit.
     case tooLong
+    /// The recording has no such audio track.
+    case noAudio
     /// Neither the recording nor its name contains a wall-clock time.
     case noClock
   }
@@ -37,9 +39,10 @@ extension ReplaySource {
     }
   }
 
-  /// The range from one moment to another; nil stands for the recording's start or end. Waits for the disk.
+  /// The range from one moment to another; nil stands for the recording's start or end. `audio` names the audio track; nil
+  /// for the first. Waits for the disk.
   func clip(
-    from: Moment?, to: Moment?, atMost limit: MediaTime? = nil, metadata: MovieMetadata
+    from: Moment?, to: Moment?, audio: String? = nil, atMost limit: MediaTime? = nil, metadata: MovieMetadata
   ) throws -> RecordingClip {
     let index = withIndex { index in copy index }
     if !index.hasClock, [from, to].contains(where: \.isWall) { throw ClipFailure.noClock }
@@ -54,7 +57,11 @@ extension ReplaySource {
     // Audio for the time of the first frame may lie in the segment before it.
     if first > 0, index.segments[first - 1].version == index.segments[first].version { first -= 1 }
     guard let version = index.version(of: index.segments[first]) else { throw failure }
-    var tables = ClipTables(max(start, index.origin)..<end, tracks: version.tracks)
+    let chosen = try audio.map { asked in
+      guard let track = version.tracks.audio(asked) else { throw ClipFailure.noAudio }
+      return track.id
+    }
+    var tables = ClipTables(max(start, index.origin)..<end, tracks: version.tracks, audio: chosen)
     let stretch = index.segments[first].offset..<last.offset + UInt64(last.length)
     try reader.walk(stretch, movie: version.offset) { step in
       switch step {

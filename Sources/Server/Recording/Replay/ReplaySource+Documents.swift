@@ -6,7 +6,8 @@ internal import Storage
 
 /// A document rendered for a recording.
 enum ReplayDocument: Sendable, Hashable {
-  case multivariant(StreamSettings.HLSLayout)
+  /// Of the first video, or of a further one by its number.
+  case multivariant(StreamSettings.HLSLayout, video: Int?)
   case media(Rendition)
   case keyFrames
   case manifest
@@ -36,9 +37,13 @@ extension ReplaySource {
   ) -> ByteBuffer {
     switch document {
     case .media(let rendition): return mediaPlaylist(rendition, &state, target: target)
-    case .multivariant(let layout):
-      let window = window(&state, segments: [], target: target)
-      return HLSMultivariantPlaylist(epoch: view(window, state, from: .zero), layout: layout).render()
+    case .multivariant(let layout, let video):
+      let hasFurther = state.index.versions.contains { $0.tracks.hasFurther }
+      // Segments tell which videos are one picture.
+      let window = window(&state, segments: hasFurther ? segments(state, .asTold) : [], target: target)
+      return HLSMultivariantPlaylist(
+        epoch: view(window, state, from: .zero), layout: hasFurther ? .separate : layout, video: video
+      ).render()
     case .keyFrames:
       return HLSIFramePlaylist(window: window(&state, segments: segments(state, .asTold), target: target)).render()
     case .manifest:
@@ -128,6 +133,8 @@ extension ReplaySource {
       memory: SegmentMemory(recorded: index.shownLength(at: at), in: reader.file), expectedDuration: nil,
       expectedFollowersEnd: nil, duration: index.duration(of: segment))
     result.isComplete = true
+    let tracks = version?.tracks ?? []
+    result.furtherVideos = tracks.filter { $0.kind == .video && $0.id != tracks.leader?.id }.map(\.id)
     result.opensGroup = segment.flags.contains(.opensGroup)
     result.recordedKeyFrameLength = segment.keyFrameLength > 0 ? Int(segment.keyFrameLength) : nil
     for (track, span) in index.spans(at: at) {

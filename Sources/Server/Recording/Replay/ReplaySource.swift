@@ -107,8 +107,8 @@ final class ReplaySource: Sendable {
   func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
     guard let tracks = withIndex({ index in index.versions.first { $0.number == version }?.tracks }) else { return nil }
     let initSegment = InitSegment(version: version, tracks: tracks)
-    guard let kind = rendition.kind else { return initSegment.interleaved }
-    return tracks.first(kind).map(initSegment.single)
+    guard rendition.kind != nil else { return initSegment.interleaved }
+    return rendition.track(in: tracks).map(initSegment.single)
   }
 
   /// The bytes of a complete segment in a rendition; nil if it has nothing of it.
@@ -121,7 +121,7 @@ final class ReplaySource: Sendable {
     }
     guard let (segment, tracks, anchor) = found else { return nil }
     let bytes = segment.offset..<segment.offset + UInt64(segment.length)
-    let shown = tracks.defaults.filter { $0.kind == rendition.kind ?? $0.kind }.map(\.id)
+    let shown = rendition.kind == nil ? tracks.defaults.map(\.id) : rendition.track(in: tracks).map { [$0.id] } ?? []
     if rendition.kind == nil, shown.count == tracks.count { return try interleaved(bytes, tracks) }
     var pieces: [BodyPiece] = [
       .bytes(rendition.kind == nil ? FragmentBoxes.interleavedSegmentType : FragmentBoxes.singleSegmentType)

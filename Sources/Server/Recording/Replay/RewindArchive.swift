@@ -63,9 +63,10 @@ final class RewindArchive: Sendable {
     find { $0.index(ofNumber: number) }
   }
 
-  /// The same by the time at which the samples of a kind begin, in ticks of their track, with the version of the init segment.
-  func find(time: Int64, initVersion: Int, _ kind: MediaKind) -> (source: ReplaySource, index: Int)? {
-    find { $0.index(ofTime: time, kind: kind, initVersion: initVersion) }
+  /// The same by the time at which the samples of a rendition begin, in ticks of their track, with the version of the init
+  /// segment.
+  func find(time: Int64, initVersion: Int, _ rendition: Rendition) -> (source: ReplaySource, index: Int)? {
+    find { $0.index(ofTime: time, rendition, initVersion: initVersion) }
   }
 
   private func find(_ place: (borrowing RecordingIndex) -> Int?) -> (source: ReplaySource, index: Int)? {

@@ -34,6 +34,7 @@ enum ClipFile {
         throw RecordingError(
           "\(LogText.escaped(path)): neither the file nor its name contains a time of day; give --from and --to in"
             + " seconds of the recording")
+      case .noAudio: throw RecordingError("the recording has no such audio track")
       case .tooLong: throw RecordingError("the clip is too long")
       case .empty: throw RecordingError("the clip would end before it begins; choose --to after --from")
       case .outside(let length):

@@ -1,3 +1,4 @@
+import FMP4
 import NIOCore
 import Testing
 
@@ -111,6 +112,22 @@ struct AMFTests {
       let time = clock.measure { _ = try? read(bytes) }
       #expect(time < .milliseconds(200))
     }
+  }
+
+  @Test func metadataNamesTracksAndTheirLanguages() throws {
+    let object: AMFValue = .object([
+      "audioTrackIdInfoMap": .ecmaArray([
+        .init(name: "1", value: .object(["language": .string("en-US")])), .init(name: "2", value: .null),
+        .init(name: "256", value: .null), .init(name: "x", value: .null),
+      ]),
+      "videoTrackIdInfoMap": .object(["1": .object(["width": .number(640)])]), "language": .string("ger"),
+    ])
+    let metadata = try #require(PublicationMetadata([.string("onMetaData"), object]))
+    #expect(
+      metadata.tracks == [
+        .audio: TrackStatement(language: "deu"), TrackID(.audio, 2): TrackStatement(language: "eng"),
+        TrackID(.audio, 3): TrackStatement(), TrackID(.video, 2): TrackStatement(),
+      ])
   }
 
   @Test func metadataIsReadBareWrappedAndInAMF3() throws {

@@ -5,33 +5,35 @@ import Testing
 
 @Suite("FLV and Enhanced RTMP tags")
 struct FLVTagTests {
-  private func video(_ bytes: [UInt8]) throws(WireError) -> FLVVideoTag {
-    var choice = FLVTrackChoice()
-    return try FLVVideoTag(ByteBuffer(bytes: bytes), &choice)
-  }
-  private func audio(_ bytes: [UInt8]) -> FLVAudioTag {
-    var choice = FLVTrackChoice()
-    return FLVAudioTag(ByteBuffer(bytes: bytes), &choice)
-  }
+  private func video(_ bytes: [UInt8]) throws(WireError) -> FLVVideoTag { try FLVVideoTag(ByteBuffer(bytes: bytes)) }
+  private func audio(_ bytes: [UInt8]) -> FLVAudioTag { FLVAudioTag(ByteBuffer(bytes: bytes)) }
   private func cc(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-  /// `coding configuration|frame composition bytes`, to compare at a glance.
+  /// `coding configuration|frame composition bytes` of each track, to compare at a glance. The number of a track that is
+  /// not the default one comes first.
   private func describe(_ tag: FLVVideoTag) -> String {
-    switch tag.content {
-    case .configuration(let coding, let bytes): "\(coding) configuration \(Array(bytes.readableBytesView))"
-    case .frame(let coding, let bytes, let composition):
-      "\(coding) frame \(composition) \(Array(bytes.readableBytesView))"
-    case .metadata(let bytes): "metadata \(Array(bytes.readableBytesView))"
-    case .nothing: "nothing"
+    describe(tag.tracks) { content in
+      switch content {
+      case .configuration(let coding, let bytes): "\(coding) configuration \(Array(bytes.readableBytesView))"
+      case .frame(let coding, let bytes, let composition):
+        "\(coding) frame \(composition) \(Array(bytes.readableBytesView))"
+      case .metadata(let bytes): "metadata \(Array(bytes.readableBytesView))"
+      }
     }
   }
 
   private func describe(_ tag: FLVAudioTag) -> String {
-    switch tag.content {
-    case .configuration(let coding, let bytes): "\(coding) configuration \(Array(bytes.readableBytesView))"
-    case .frame(let coding, let bytes): "\(coding) frame \(Array(bytes.readableBytesView))"
-    case .nothing: "nothing"
+    describe(tag.tracks) { content in
+      switch content {
+      case .configuration(let coding, let bytes): "\(coding) configuration \(Array(bytes.readableBytesView))"
+      case .frame(let coding, let bytes): "\(coding) frame \(Array(bytes.readableBytesView))"
+      }
     }
+  }
+
+  private func describe<Content>(_ tracks: [FLVTrackContent<Content>], _ text: (Content) -> String) -> String {
+    let texts = tracks.map { ($0.number == 0 ? "" : "\($0.number): ") + text($0.content) }
+    return texts.isEmpty ? "nothing" : texts.joined(separator: ", ")
   }
 
   @Test func legacyVideoIsRead() throws {
@@ -74,16 +76,19 @@ struct FLVTagTests {
     #expect(describe(audio([0x97, 0, 0, 0x01] + cc("Opus") + [7])) == "opus frame [7]")
   }
 
-  @Test func theFirstOfSeveralTracksIsTakenAndOthersAreLeftOut() throws {
+  @Test func everyTrackOfAMessageIsRead() throws {
     #expect(describe(try video([0x96, 0x01] + cc("av01") + [0, 7])) == "av1 frame 0 [7]")
-    #expect(describe(audio([0x95, 0x01] + cc("Opus") + [3, 7])) == "opus frame [7]")
+    #expect(describe(audio([0x95, 0x01] + cc("Opus") + [3, 7])) == "3: opus frame [7]")
     // Several of one codec, then several of several.
     let frames = try video([0x96, 0x11] + cc("av01") + [1, 0, 0, 1, 7] + [0, 0, 0, 2, 8, 9])
-    #expect(describe(frames) == "av1 frame 0 [7]")
-    #expect(frames.leftOut == FLVLeftOut(hasFurtherTrack: true))
-    let audioSamples = audio([0x95, 0x20] + cc("fLaC") + [0, 0, 0, 1, 7] + cc("mp4a") + [1, 0, 0, 2, 8, 9])
-    #expect(describe(audioSamples) == "aac configuration [8, 9]")
-    #expect(audioSamples.leftOut == FLVLeftOut(codec: "FLAC"))
+    #expect(describe(frames) == "1: av1 frame 0 [7], av1 frame 0 [8, 9]")
+    #expect(frames.leftOut == nil)
+    let configurations = audio([0x95, 0x20] + cc("fLaC") + [0, 0, 0, 1, 7] + cc("mp4a") + [1, 0, 0, 2, 8, 9])
+    #expect(describe(configurations) == "1: aac configuration [8, 9]")
+    #expect(configurations.leftOut == "FLAC")
+    let sizes = cc("avc1") + [0, 0, 0, 4, 0, 0, 5, 7] + cc("hvc1") + [2, 0, 0, 5, 0, 0, 1, 8, 9]
+    #expect(describe(try video([0x96, 0x21] + sizes)) == "h264 frame 5 [7], 2: hevc frame 1 [8, 9]")
+    #expect(describe(try video([0x96, 0x14] + cc("hvc1") + [1, 0, 0, 1, 2])) == "1: metadata [2]")
   }
 
   /// The beginning of a frame of AC-3, stereo at 48 kHz and 64 kbit/s.
@@ -91,25 +96,15 @@ struct FLVTagTests {
 
   @Test func aFrameOfAC3StatesItsConfiguration() {
     let tag = audio([0x91] + cc("ac-3") + Self.ac3)
-    #expect(describe(tag) == "ac3 frame \(Self.ac3)" && tag.ownRecord == ByteBuffer(bytes: [0x10, 0x10, 0x80]))
-    #expect(describe(audio([0x90] + cc("ac-3"))) == "nothing" && audio([0x90] + cc("ec-3")).leftOut == FLVLeftOut())
-    #expect(audio([0x91] + cc("ec-3") + [1]).ownRecord == nil)
+    #expect(describe(tag) == "ac3 frame \(Self.ac3)" && tag.ownRecords == [0: ByteBuffer(bytes: [0x10, 0x10, 0x80])])
+    #expect(describe(audio([0x90] + cc("ac-3"))) == "nothing" && audio([0x90] + cc("ec-3")).leftOut == nil)
+    #expect(audio([0x91] + cc("ec-3") + [1]).ownRecords.isEmpty)
   }
 
-  @Test func theTrackThatWasTakenStaysTheOne() throws {
-    var choice = FLVTrackChoice()
-    func audio(_ bytes: [UInt8]) -> FLVAudioTag { FLVAudioTag(ByteBuffer(bytes: bytes), &choice) }
-    #expect(audio([0x2F, 1]).leftOut == FLVLeftOut(codec: "MP3"))
-    #expect(choice.taken == nil)
-    #expect(describe(audio([0x95, 0x00] + cc("mp4a") + [4, 0x11, 0x90])) == "aac configuration [17, 144]")
-    let main = audio([0xAF, 0, 0x11, 0x90])
-    #expect(describe(main) == "nothing")
-    #expect(main.leftOut == FLVLeftOut(hasFurtherTrack: true))
-    #expect(describe(audio([0x95, 0x01] + cc("mp4a") + [4, 9])) == "aac frame [9]")
-    // A codec that is not taken, on the track that is.
-    let changed = audio([0x95, 0x01] + cc("fLaC") + [4, 9])
-    #expect(describe(changed) == "nothing")
-    #expect(changed.leftOut == FLVLeftOut(codec: "FLAC"))
+  @Test func theDefaultTrackInAnotherCodecIsLeftOutWhereThereIsAFurtherOne() throws {
+    let tag = try FLVVideoTag(ByteBuffer(bytes: [0x91] + cc("vp09") + [1]), hasFurther: true)
+    #expect(describe(tag) == "nothing" && tag.leftOut == "vp09")
+    #expect(audio([0x95, 0x01] + cc("fLaC") + [4, 9]).leftOut == "FLAC")
   }
 
   @Test func tracksThatAreCutOffAreNothing() throws {
@@ -119,9 +114,7 @@ struct FLVTagTests {
     // An unknown layout, and more tracks than there are numbers.
     #expect(describe(try video([0x96, 0x31] + cc("av01") + [0, 7])) == "nothing")
     let many: [UInt8] = (0..<300).flatMap { number -> [UInt8] in [UInt8(truncatingIfNeeded: number), 0, 0, 1, 7] }
-    let tag = try video([0x96, 0x11] + cc("av01") + many)
-    #expect(describe(tag) == "av1 frame 0 [7]")
-    #expect(tag.leftOut.hasFurtherTrack)
+    #expect(try video([0x96, 0x11] + cc("av01") + many).tracks.map(\.number) == Array(0...255))
   }
 
   @Test func audioIsRead() throws {
@@ -155,13 +148,13 @@ struct FLVTagTests {
     for (bytes, name) in audioSamples {
       let tag = audio(bytes)
       #expect(describe(tag) == "nothing")
-      #expect(tag.leftOut == FLVLeftOut(codec: name))
+      #expect(tag.leftOut == name)
     }
     // Of several frames, one that is not carried.
     #expect(throws: Never.self) {
       let tag = try video([0x96, 0x21] + cc("vp09") + [0, 0, 0, 1, 7] + cc("av01") + [1, 0, 0, 1, 8])
-      #expect(describe(tag) == "av1 frame 0 [8]")
-      #expect(tag.leftOut == FLVLeftOut(codec: "vp09"))
+      #expect(describe(tag) == "1: av1 frame 0 [8]")
+      #expect(tag.leftOut == "vp09")
     }
   }
 
