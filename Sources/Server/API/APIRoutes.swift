@@ -12,6 +12,7 @@ struct APIRoutes {
   let captures: CaptureAPI
   let sources: SourcesAPI
   let replay: ReplayRoutes
+  let authorize: AuthorizeAPI
   /// Checks whether a client may change things.
   let gate: AdminGate
   let clock: SteadyClock
@@ -22,7 +23,13 @@ struct APIRoutes {
   let publicURL: PublicURL?
   let capacity: ServerCapacity
   /// For the list of streams: a list of a thousand takes tens of milliseconds, too long for an event loop.
-  let lists: SingleFlight<Int, ByteBuffer>
+  let lists: SingleFlight<ListKey, ByteBuffer>
+
+  /// Lists differ by what their readers may see, and by what absolute paths begin with.
+  struct ListKey: Hashable {
+    let tokens: [ObjectIdentifier]
+    let base: String
+  }
 
   /// The server's wall clock (DASH UTCTiming, http-iso).
   var time: HTTPResponse {
@@ -37,19 +44,23 @@ struct APIRoutes {
     guard let name = StreamName(request[0]), let stream = streams.stream(name) else {
       return .now(Problem.notFound("There is no stream of that name at present.").response)
     }
-    return .now(.json(describe(stream)))
+    return .now(.json(describe(stream, base: request.http.base)))
   }
 
-  func list(on eventLoop: any EventLoop) -> HTTPAnswer {
-    guard let text = lists.value(of: 0, on: eventLoop, make: { JSONText.encode(list) }) else {
-      return .now(StandardResponse.failed)
+  func list(_ request: APIRequest) -> HTTPAnswer {
+    let (viewer, base) = (request.viewer, request.http.base)
+    let key = ListKey(tokens: viewer.tokens.map(ObjectIdentifier.init), base: base)
+    let text = lists.value(of: key, on: request.eventLoop) { JSONText.encode(list(for: viewer, base: base)) }
+    guard let text else {
+      return .now(Problem.full("Too many lists are being made.", retryAfter: 1).response)
     }
     return .later(text.map { .json(text: $0) })
   }
 
-  private var list: ServerAnswer {
+  private func list(for viewer: Viewer, base: String) -> ServerAnswer {
     ServerAnswer(
-      streams: streams.all.map(describe), publishKeyRequired: publishKeyRequired, writable: gate.token != nil,
+      streams: streams.all.filter { viewer.maySee($0.name) }.map { describe($0, base: base) },
+      publishKeyRequired: publishKeyRequired, writable: gate.token != nil,
       records: recordings != nil, rtmpPort: rtmpPort,
       capacity: [
         "streams": capacity.streams, "connections": capacity.connections, "descriptors": capacity.descriptors,
@@ -58,10 +69,10 @@ struct APIRoutes {
       publicURL: publicURL?.description)
   }
 
-  private func describe(_ stream: LiveStream) -> StreamAnswer {
+  private func describe(_ stream: LiveStream, base: String) -> StreamAnswer {
     let status = stream.status
     return StreamAnswer(
       status, viewers: viewers.count(of: status.name), recording: recordingAPI.describe(status.name),
-      capture: captures.describe(status.name), now: clock.wallTime)
+      capture: captures.describe(status.name), now: clock.wallTime, base: base)
   }
 }

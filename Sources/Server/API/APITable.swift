@@ -7,6 +7,9 @@ enum APITable {
   static let routes = [
     APIRoute(.get, "/api/v1", "this list") { _, _ in .now(.json(APITable.index)) },
     APIRoute(.get, "/api/v1/admin", .admin, "200: the token is the right one") { _, _ in .now(.json(["admin": true])) },
+    APIRoute(.get, "/api/v1/authorize", "whether a viewer may have what an address names, for caches") {
+      $0.authorize.answer($1)
+    },
     APIRoute(.get, "/api/v1/devices", .admin, "cameras and microphones of this machine") { $0.sources.devices($1) },
     APIRoute(.get, "/api/v1/recordings", "a page of recordings, newest first") { $0.recordingAPI.list($1) },
     APIRoute(.get, "/api/v1/recordings/{stream}/{file}", "one recording") { $0.recordingAPI.one($1) },
@@ -39,7 +42,7 @@ enum APITable {
       $0.sources.act($1)
     },
     APIRoute(.get, "/api/v1/storage", "room on the disk of recordings") { $0.recordingAPI.storage(on: $1.eventLoop) },
-    APIRoute(.get, "/api/v1/streams", "all streams, and what this server is") { $0.list(on: $1.eventLoop) },
+    APIRoute(.get, "/api/v1/streams", "all streams, and what this server is") { $0.list($1) },
     APIRoute(.get, "/api/v1/streams/{stream}", "one stream") { $0.stream($1) },
     APIRoute(
       .post, "/api/v1/streams/{stream}/capture/camera|microphone|controls|keyframe", .admin, takesBody: true,

@@ -51,7 +51,7 @@ struct AdminGate: Sendable {
   }
 
   /// The token of `Bearer TOKEN`; the scheme's name is of any case (RFC 9110 §11.1).
-  private static func bearer(_ field: String) -> Substring? {
+  static func bearer(_ field: String) -> Substring? {
     let parts = field.split(separator: " ", maxSplits: 1)
     guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
     return parts[1]

@@ -16,6 +16,7 @@ struct RunningServer: Service {
   let sources: LocalSources
   let certificate: ServerCertificate?
   let memory: MemoryBudget
+  let tokens: ViewerTokens
   /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
   /// Whether the first source's page is opened in a browser.
@@ -32,6 +33,7 @@ struct RunningServer: Service {
       group.addTask { await tendStreams() }
       if let recordings { group.addTask { await tend(recordings) } }
       if let certificate { group.addTask { await certificate.watch() } }
+      group.addTask { await tokens.keys.run() }
       try? await gracefulShutdown()
       SystemdNotify.send(.stopping)
       if stateStore != nil { streams.prepareToLeave() }

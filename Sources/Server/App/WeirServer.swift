@@ -93,6 +93,7 @@ struct WeirServer {
     await recordings?.finishLeftovers(patience: Self.leftoverPatience)
     let protocols = protocols(self)
     let certificate = try readCertificate(for: protocols)
+    let tokens = try makeTokens()
     if let folder = configuration.segmentsFolder {
       try? await NIOSingletons.posixBlockingThreadPool.runIfActive { [logger] in
         SegmentSweep.run(folder: folder, logger: logger)
@@ -103,14 +104,15 @@ struct WeirServer {
     let sources = LocalSources(configuration.sources.map(makeSource))
     if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
     let rtmp = endpoints.first { $0.setting == "rtmp" }
-    let http = makeHTTPListener(protocols, rtmpPort: rtmp?.address.port, memory: memory, sources: sources)
+    let http = makeHTTPListener(
+      protocols, rtmpPort: rtmp?.address.port, memory: memory, sources: sources, tokens: tokens)
     let pages = try await listenHTTP(http, tls: certificate?.https)
     descriptors.onShortage { count in http.shedSoon(count) }
     let report = StartupReport(
       configuration: configuration, capacity: capacity, http: pages.http, https: pages.https, endpoints: endpoints)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
-      http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
+      http: http, sources: sources, certificate: certificate, memory: memory, tokens: tokens, stateStore: stateStore,
       opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
@@ -133,6 +135,17 @@ struct WeirServer {
         try await NIOSingletons.posixBlockingThreadPool.runIfActive { try stateStore.begin(patience: patience) })
     } catch {
       logger.warning("streams begin anew, their state cannot be read: \(error)")
+    }
+  }
+
+  /// Reads the keys of tokens.
+  private func makeTokens() throws(ConfigurationError) -> ViewerTokens {
+    do throws(ValueError) {
+      return ViewerTokens(
+        keys: try configuration.jwt.makeKeys(logger: logger), rules: configuration.jwt.rules,
+        credentials: AdminTokenCredentials(token: configuration.adminToken))
+    } catch {
+      throw ConfigurationError(.configuration, "keys of tokens: \(error.reason); \(error.advice)")
     }
   }
 
@@ -178,10 +191,14 @@ struct WeirServer {
   }
 
   private func makeHTTPListener(
-    _ protocols: [PublisherProtocol], rtmpPort: Int?, memory: MemoryBudget, sources: LocalSources
+    _ protocols: [PublisherProtocol], rtmpPort: Int?, memory: MemoryBudget, sources: LocalSources, tokens: ViewerTokens
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, logger: logger)
     let gate = AdminGate(token: configuration.adminToken, attempts: attempts)
+    let profiles = configuration.streams
+    let viewerGate = ViewerGate(
+      tokens: tokens, rule: { profiles[$0].viewers }, hasRules: { profiles.all.contains { $0.viewers != .open } },
+      attempts: AdminAttempts(clock: clock))
     let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
     let traffic = HTTPTraffic()
     let metrics = MetricsReport(
@@ -205,18 +222,22 @@ struct WeirServer {
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(
           sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings),
-        replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort,
+        replay: replay,
+        authorize: AuthorizeAPI(
+          gate: viewerGate, recheck: configuration.viewersRecheck.wholeMilliseconds / 1000),
+        gate: gate, clock: clock, rtmpPort: rtmpPort,
         publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
-        capacity: capacity, lists: SingleFlight(limit: 1, on: reports, sharing: .untilBegun)),
+        capacity: capacity, lists: SingleFlight(limit: 64, on: reports, sharing: .untilBegun)),
       recordings: RecordingRoutes(
         library: recordings,
         thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recordingThumbnails) }),
       replay: replay,
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
-      metrics: MetricsRoutes(report: metrics, clock: clock, pool: reports), gate: gate)
+      metrics: MetricsRoutes(report: metrics, clock: clock, pool: reports), gate: gate, viewers: viewerGate)
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
-      proxies: configuration.trustedProxies, origins: configuration.crossOrigin, clock: clock, traffic: traffic,
+      proxies: configuration.trustedProxies, origins: configuration.crossOrigin, passes: viewerGate,
+      clock: clock, traffic: traffic,
       logger: logger)
     if listener.capacity < configuration.maxViewers {
       logger.warning(

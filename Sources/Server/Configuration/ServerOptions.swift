@@ -7,6 +7,7 @@ struct ServerOptions: SettingGroup {
   let streams = StreamOptions()
   let publishers = PublisherOptions()
   let http = HTTPOptions()
+  let jwt = JWTOptions()
   let recordings = RecordingOptions()
   let log = LogOptions()
 

@@ -5,6 +5,7 @@ internal import Ingest
 struct StreamProfile: Sendable {
   var settings: StreamSettings
   var recording: RecordingPolicy
+  var viewers: ViewersRule
 }
 
 /// The settings of all streams: those that hold for all, and those of names and patterns.
@@ -19,7 +20,8 @@ struct StreamProfiles: Sendable {
     func profile(_ given: SettingSources) throws(ConfigurationError) -> StreamProfile {
       StreamProfile(
         settings: try StreamOptions().settings(given, publicURL: publicURL),
-        recording: try RecordingOptions().policy(given))
+        recording: try RecordingOptions().policy(given),
+        viewers: try given[StreamOptions().viewers])
     }
     standard = try profile(given)
     var entries: [(StreamPattern, StreamProfile)] = []

@@ -47,6 +47,11 @@ package enum StandardResponse {
     status: .internalServerError, title: "Failed", detail: "The request failed; the server's log has the reason."
   ).response
 
+  /// The token of a request that waited holds no longer.
+  static let passEnded = Problem(
+    status: .forbidden, title: "Not allowed", detail: "The token has expired or was revoked.",
+    help: "Ask its issuer for another one.")
+
   static let targetTooLong = Problem(
     status: .uriTooLong, title: "Address too long", detail: "The address is longer than the limit of this server.")
 

@@ -43,8 +43,8 @@ struct RecordingsAnswer: Encodable {
   let total: Int
   let complete: Bool
 
-  init(_ page: CataloguePage, undoSeconds: Int64? = nil) {
-    recordings = page.entries.map { EntryAnswer($0, undoSeconds: undoSeconds) }
+  init(_ page: CataloguePage, undoSeconds: Int64? = nil, base: String = "") {
+    recordings = page.entries.map { EntryAnswer($0, undoSeconds: undoSeconds, base: base) }
     next = page.next?.description
     (total, complete) = (page.total, page.isComplete)
   }
@@ -70,9 +70,9 @@ struct EntryAnswer: Encodable {
   let deletedAt: String?
   let restorableUntil: String?
 
-  /// `undoSeconds`: seconds for which a deletion can be undone; nil if not known.
-  init(_ entry: RecordingEntry, undoSeconds: Int64? = nil) {
-    let base = "/recordings/\(entry.stream)/"
+  /// `undoSeconds`: seconds for which a deletion can be undone; nil if not known. `base`: what absolute paths begin with.
+  init(_ entry: RecordingEntry, undoSeconds: Int64? = nil, base: String = "") {
+    let base = "\(base)/recordings/\(entry.stream)/"
     let isServed = entry.isPlayable && entry.deletedAt == nil
     (stream, file, state) = (entry.stream.description, entry.file, entry.state.rawValue)
     (url, thumbnail) = isServed ? (base + entry.file, "\(base)\(entry.name.stem).jpg") : (nil, nil)

@@ -76,7 +76,11 @@ struct StreamAnswer: Encodable {
     let wall: String
   }
 
-  init(_ status: StreamStatus, viewers: Int, recording: RecordingStateAnswer?, capture: CaptureAnswer?, now: WallTime) {
+  /// `base`: what absolute paths begin with.
+  init(
+    _ status: StreamStatus, viewers: Int, recording: RecordingStateAnswer?, capture: CaptureAnswer?, now: WallTime,
+    base: String
+  ) {
     (name, state, `protocol`) = (status.name.description, status.phase.rawValue, status.protocolName)
     startedAt = JSONText.time(status.startedAt)
     ageSeconds = MediaTime(nanoseconds: (status.endedAt ?? now) &- status.startedAt).thousandths
@@ -90,10 +94,10 @@ struct StreamAnswer: Encodable {
     anchor = status.anchor.map {
       Anchor(mediaSeconds: $0.mediaTime.thousandths, wall: JSONText.time($0.wallTime))
     }
-    let base = "/live/\(status.name)"
+    let live = "\(base)/live/\(status.name)"
     urls = [
-      "watch": "/watch/\(status.name)", "hls": "\(base)/index.m3u8", "dash": "\(base)/manifest.mpd",
-      "mp4": "\(base)/stream.mp4",
+      "watch": "\(base)/watch/\(status.name)", "hls": "\(live)/index.m3u8", "dash": "\(live)/manifest.mpd",
+      "mp4": "\(live)/stream.mp4",
     ]
   }
 }

@@ -32,18 +32,18 @@ package final class HTTPListener: Sendable {
   package let capacity: Int
 
   /// `tickInterval` is the resolution of all deadlines. `clock` gives the dates of responses. `memory` and `descriptors` limit
-  /// connections. `proxies` are trusted to name their clients.
+  /// connections. `proxies` are trusted to name their clients. `passes` are those that the responder gave.
   package init(
     responder: any HTTPResponder, limits: HTTPLimits = HTTPLimits(), memory: MemoryBudget = .unlimited,
     descriptors: DescriptorBudget = .unlimited, proxies: TrustedProxies = .none,
-    origins: CrossOrigin = .playersOnly,
+    origins: CrossOrigin = .playersOnly, passes: (any ViewerPasses)? = nil,
     clock: SteadyClock, traffic: HTTPTraffic = HTTPTraffic(), logger: Logger,
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
     capacity = min(limits.connections, descriptors.viewers)
     services = HTTPServices(
-      responder: responder, limits: limits, proxies: proxies, origins: origins,
+      responder: responder, passes: passes, limits: limits, proxies: proxies, origins: origins,
       limiter: ConnectionLimiter(
         capacity: capacity, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic),
       traffic: traffic, pool: pool, logger: logger)
