@@ -142,7 +142,7 @@ calls: check test-deps ## calls for descriptors, memory and disks that fail, CAL
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30
-FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner settings recording demux file names directives times query proxies catalogue ts pes psi adts
+FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner settings recording demux file names directives times query proxies catalogue ts pes psi adts token prefix
 # The backtracer would hang on the pipe. Swift's runtime keeps what it allocates, which is no leak.
 FUZZ_ENVIRONMENT = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0
 
