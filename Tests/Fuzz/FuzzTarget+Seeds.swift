@@ -36,6 +36,17 @@ extension FuzzTarget {
         "tcam\ntp\ni1795245850000000000\nt7a\ni1\ni2\ni2\ni1024\ni15360\ni2\ni1\ni1\ni9\ni2\ni0\ni0\ni7\n"
           + "t1\t2\t<Period id=\"1\"></Period>",
       ])
+    case .token:
+      Self.words([
+        #"{"sub":"ann","exp":1800000001.5,"nbf":1,"aud":["weir"],"weir":{"watch":["cam-*"],"admin":"read"}}"#,
+        "eyJhbGciOiJIUzI1NiIsImtpZCI6ImEifQ.eyJleHAiOjE4MDAwMDAwMDF9.AAAA",
+        #"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#,
+        "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n",
+      ])
+    case .prefix:
+      Self.words([
+        "/~a.b-c_d/live/cam/index.m3u8?_HLS_msn=7", "/%7Ea/watch/cam", "http://x/~a/api/v1/streams/cam", "/~", "/~a?b",
+      ])
     case .ts: Self.transportStreams
     case .srt: Self.srtMessages
     case .pes: Self.packetizedStreams

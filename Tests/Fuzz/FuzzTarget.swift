@@ -50,6 +50,10 @@ enum FuzzTarget: String, CaseIterable {
   case latm
   /// A row of the catalogue or of the ledger, in a database that another program wrote.
   case catalogue
+  /// A token up to its signature, its claims, and keys.
+  case token
+  /// A target that may begin with a token.
+  case prefix
 
   static let chosen: FuzzTarget = {
     let name = getenv("WEIR_FUZZ_TARGET").map { String(cString: $0) } ?? ""
@@ -81,6 +85,8 @@ enum FuzzTarget: String, CaseIterable {
     case .times: Self.times(String(decoding: bytes, as: UTF8.self))
     case .proxies: Self.proxies(bytes)
     case .catalogue: Self.row(bytes)
+    case .token: Self.token(bytes)
+    case .prefix: Self.prefix(bytes)
     case .ts: Self.transport(bytes)
     case .srt: Self.srt(bytes)
     case .pes: Self.packetized(bytes)

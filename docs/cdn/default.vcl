@@ -14,16 +14,30 @@ backend weir {
 }
 
 sub vcl_recv {
+    # Whether a token is good is asked first, once for each token and stream in ten seconds (--viewers-recheck); then the request
+    # begins anew (vcl_deliver). All good tokens share the objects (vcl_hash).
+    if (req.restarts == 0) {
+        unset req.http.X-Weir-URL;
+        unset req.http.X-Original-URI;
+        if (req.url ~ "^/~[^/?]+/live/[^/?]+/") {
+            unset req.http.Authorization;
+            set req.http.X-Weir-URL = req.url;
+            set req.http.X-Weir-Method = req.method;
+            set req.method = "GET";
+            set req.url = "/api/v1/authorize?path=" + regsub(req.url, "^(/~[^/?]+/live/[^/?]+/).*$", "\1");
+            return (hash);
+        }
+    }
     # weir knows no cookies; a browser may have some for this host.
     unset req.http.Cookie;
     if (req.method != "GET" && req.method != "HEAD" && req.method != "OPTIONS") {
         return (synth(405, "Method not allowed"));
     }
     if (req.url ~ "/stream\.mp4(\?|$)") {
-        # Endless, and different for each viewer.
+        # Endless, and different for each viewer. weir ends it when its token ends.
         return (pipe);
     }
-    if (req.url !~ "^/live/" || req.method == "OPTIONS") {
+    if (req.url !~ "^(/~[^/?]+)?/live/" || req.method == "OPTIONS") {
         return (pass);
     }
     # Playlists differ by three items of the query and nothing else, in whatever order they come; media by none.
@@ -36,12 +50,37 @@ sub vcl_recv {
     return (hash);
 }
 
+sub vcl_hash {
+    # Not the objects of requests without a token, which nobody checks here.
+    hash_data(regsub(req.url, "^/~[^/?]+", "~"));
+    if (req.http.host) {
+        hash_data(req.http.host);
+    } else {
+        hash_data(server.ip);
+    }
+    return (lookup);
+}
+
+sub vcl_deliver {
+    if (req.http.X-Weir-URL && req.restarts == 0 && resp.status == 204) {
+        set req.url = req.http.X-Weir-URL;
+        set req.method = req.http.X-Weir-Method;
+        return (restart);
+    }
+}
+
 sub vcl_backend_response {
     # weir's Cache-Control is the truth; nothing is served beyond it, or a player would see the past.
     set beresp.grace = 0s;
     set beresp.keep = 0s;
     # Bytes go on while they come: a segment in the making reaches all its viewers chunk by chunk.
     set beresp.do_stream = true;
+    # A token that was refused after all is no answer to the others.
+    if (bereq.url ~ "^/~" && (beresp.status == 403 || beresp.status == 429)) {
+        set beresp.uncacheable = true;
+        set beresp.ttl = 0s;
+        return (deliver);
+    }
     # An error is nobody's own: the crowd gets it from here for a second. What Varnish does by itself with no-store, send
     # everybody who asks for this address in the next two minutes on to weir, would let one wrong request undo the joining.
     if (beresp.status >= 400) {

@@ -1,6 +1,7 @@
 /** The server's own sources on the home page, with their state and buttons. It needs the admin token. */
 
 import { change, hasToken } from "../api/admin.js";
+import { base } from "../media/early-requests.js";
 import { confirmButton } from "../ui/confirm-button.js";
 import { announce, byId, make, setText } from "../ui/dom.js";
 import { OFF_AIR, SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./source-names.js";
@@ -60,7 +61,7 @@ export class SourceList {
 /** @param {string} name @param {(action: SourceAction) => void} control */
 function row(name, control) {
   const link = /** @type {HTMLAnchorElement} */ (make("a", "", name));
-  link.href = `/watch/${encodeURIComponent(name)}`;
+  link.href = `${base}/watch/${encodeURIComponent(name)}`;
   const badge = make("span", "badge");
   const recording = make("span", "badge", "Recording");
   const kind = make("span", "source-kind");

@@ -1,8 +1,8 @@
 /** The admin token. It is kept for this tab, and sent with requests that need it. */
 
 import { timeout } from "../media/fetching.js";
+import { ADMIN_TOKEN as KEY } from "./api.js";
 
-const KEY = "weir.adminToken";
 /** Time limit of one request. */
 const TIMEOUT_MILLISECONDS = 15000;
 

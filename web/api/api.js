@@ -1,6 +1,6 @@
 /** The server's HTTP API, as the web pages use it. */
 
-import { fetchOnce } from "../media/early-requests.js";
+import { base, fetchOnce } from "../media/early-requests.js";
 import { timeout } from "../media/fetching.js";
 
 /**
@@ -148,9 +148,15 @@ import { timeout } from "../media/fetching.js";
 /** Time limit of one request. */
 const TIMEOUT_MILLISECONDS = 8000;
 
+/** Where this tab keeps the admin token: with it, lists show streams that are not open to everybody. */
+export const ADMIN_TOKEN = "weir.adminToken";
+
 /** @param {string} path @returns {Promise<Response>} */
 function get(path) {
-  return fetch(path, { cache: "no-store", signal: timeout(TIMEOUT_MILLISECONDS) });
+  const token = sessionStorage.getItem(ADMIN_TOKEN);
+  /** @type {Record<string, string>} */
+  const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
+  return fetch(path, { cache: "no-store", headers, signal: timeout(TIMEOUT_MILLISECONDS) });
 }
 
 /** @template T @param {string} path @returns {Promise<T>} */
@@ -161,34 +167,34 @@ async function getJSON(path) {
 }
 
 /** @returns {Promise<Overview>} */
-export const fetchOverview = () => getJSON("/api/v1/streams");
+export const fetchOverview = () => getJSON(`${base}/api/v1/streams`);
 
 /** @param {Record<string, string | number>} query Empty values are left out. @returns {Promise<RecordingPage>} */
 export async function fetchRecordings(query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== "").map(([name, value]) => [name, String(value)]);
   const text = new URLSearchParams(given).toString();
-  const page = await getJSON(`/api/v1/recordings${text && "?"}${text}`);
+  const page = await getJSON(`${base}/api/v1/recordings${text && "?"}${text}`);
   const recordings = page.recordings ?? [];
   return { recordings, next: page.next ?? null, total: page.total ?? recordings.length };
 }
 
 /** @param {Recording} recording @returns {string} Its address in the API. */
 export const addressOf = (recording) =>
-  `/api/v1/recordings/${encodeURIComponent(recording.stream)}/${encodeURIComponent(recording.file)}`;
+  `${base}/api/v1/recordings/${encodeURIComponent(recording.stream)}/${encodeURIComponent(recording.file)}`;
 
 /** @param {Recording} recording @returns {Promise<KeyFrames>} */
 export const fetchKeyFrames = (recording) => getJSON(`${addressOf(recording)}/keyframes`);
 
 /** @param {string} stream @param {string} file @returns {Promise<Recording>} */
 export const fetchRecording = (stream, file) =>
-  getJSON(`/api/v1/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file)}`);
+  getJSON(`${base}/api/v1/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file)}`);
 
 /** @param {Overview} overview @returns {Promise<Storage | null>} Null if recording is off. */
-export const fetchStorage = async (overview) => overview.records === false ? null : getJSON("/api/v1/storage");
+export const fetchStorage = async (overview) => overview.records === false ? null : getJSON(`${base}/api/v1/storage`);
 
 /** @param {string} name @returns {Promise<Stream | null>} Null if the name has never been published. */
 export async function fetchStream(name) {
-  const response = await fetchOnce(`/api/v1/streams/${encodeURIComponent(name)}`, timeout(TIMEOUT_MILLISECONDS));
+  const response = await fetchOnce(`${base}/api/v1/streams/${encodeURIComponent(name)}`, timeout(TIMEOUT_MILLISECONDS));
   if (response.status === 404) return null;
   if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
   return response.json();

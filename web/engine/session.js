@@ -5,6 +5,7 @@
 
 import { fetchStream } from "../api/api.js";
 import { unplayable, MediaSourceClass } from "../media/codecs.js";
+import { base } from "../media/early-requests.js";
 import { MSEEngine } from "./mse-engine.js";
 import { NativeEngine } from "./native-engine.js";
 
@@ -75,8 +76,8 @@ export class WatchSession extends EventTarget {
     this.#video = video;
     this.#name = name;
     this.#forced = forced;
-    const base = `/live/${encodeURIComponent(name)}`;
-    const urls = { mp4: `${base}/stream.mp4`, hls: `${base}/index.m3u8` };
+    const live = `${base}/live/${encodeURIComponent(name)}`;
+    const urls = { mp4: `${live}/stream.mp4`, hls: `${live}/index.m3u8` };
     this.#engines = {
       native: new NativeEngine(video, urls.hls, this.intent, beforeReset),
       mse: new MSEEngine(video, urls, this.intent, beforeReset, "mse"),

@@ -10,10 +10,13 @@ const TIMEOUT_MILLISECONDS = 8000;
 /** @type {Map<string, {at: number, response: Promise<Response>}>} Responses by URL. */
 const early = new Map();
 
-const [, page, name] = globalThis.location?.pathname.split("/") ?? [];
+/** What paths on this server begin with: the viewer's token, if the page's own path has one. */
+export const base = /^\/~[^/]*/.exec(globalThis.location?.pathname ?? "")?.[0] ?? "";
+
+const [, page, name] = globalThis.location?.pathname.slice(base.length).split("/") ?? [];
 if (page === "watch" && name) {
   // The first request uses the connection that delivered the page.
-  for (const url of [`/live/${name}/index.m3u8`, `/api/v1/streams/${name}`]) {
+  for (const url of [`${base}/live/${name}/index.m3u8`, `${base}/api/v1/streams/${name}`]) {
     const signal = /** @type {any} */ (AbortSignal).timeout(TIMEOUT_MILLISECONDS);
     const response = fetch(url, { cache: "no-store", signal });
     // The error is reported where the response is used.

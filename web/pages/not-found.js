@@ -3,8 +3,14 @@
 import { byId, setText } from "../ui/dom.js";
 import { isStreamName, NAME_GRAMMAR } from "../ui/links.js";
 
-setText(byId("address", HTMLElement), location.pathname);
-setText(byId("reason", HTMLElement), reason(location.pathname.split("/").filter(Boolean)));
+/** The viewer's token, if the path has one. It is not shown, and stays in links. */
+const base = /^\/~[^/]*/.exec(location.pathname)?.[0] ?? "";
+const path = location.pathname.slice(base.length);
+setText(byId("address", HTMLElement), path);
+setText(byId("reason", HTMLElement), reason(path.split("/").filter(Boolean)));
+for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll("a[href^='/']"))) {
+  link.href = base + link.getAttribute("href");
+}
 
 /** @param {string[]} path @returns {string} */
 function reason([kind, name, file]) {

@@ -1,5 +1,6 @@
 /** One stream in the list of the home page. */
 
+import { base } from "../media/early-requests.js";
 import { icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 
@@ -28,7 +29,7 @@ export function streamCard() {
     /** @param {import("../api/api.js").Stream} stream */
     update(stream) {
       setText(name, stream.name);
-      name.href = `/watch/${encodeURIComponent(stream.name)}`;
+      name.href = `${base}/watch/${encodeURIComponent(stream.name)}`;
       element.dataset.state = stream.state;
       tile.dataset.hue = String(hueOf(stream.name));
       badge.dataset.state = stream.state;

@@ -1,6 +1,7 @@
 /** The link to the newest finished recording of a stream, shown when nothing is live. */
 
 import { fetchOverview, fetchRecordings } from "../api/api.js";
+import { base } from "../media/early-requests.js";
 import { byId } from "../ui/dom.js";
 import { isOwnFile } from "../ui/links.js";
 
@@ -43,7 +44,7 @@ export class LastRecording {
       const { recordings: [newest] } = await fetchRecordings({ stream: this.#name, state: "completed", limit: 1 });
       // The stream may have begun meanwhile.
       if (!newest || !isOwnFile(newest.url) || this.#questions === 0) return;
-      this.#link.href = `/recordings?${new URLSearchParams({ stream: this.#name, play: newest.file })}`;
+      this.#link.href = `${base}/recordings?${new URLSearchParams({ stream: this.#name, play: newest.file })}`;
       this.#link.hidden = false;
     } catch {
       // The next refresh repeats the request.

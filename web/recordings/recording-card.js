@@ -1,5 +1,6 @@
 /** One recording in the list of the home page. */
 
+import { base } from "../media/early-requests.js";
 import { icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { isOwnFile } from "../ui/links.js";
@@ -41,7 +42,7 @@ export function recordingCard() {
       const whole = recording.state !== "running";
       play.hidden = download.hidden = !whole || !isOwnFile(recording.url);
       watch.hidden = whole;
-      watch.href = `/watch/${encodeURIComponent(recording.stream)}`;
+      watch.href = `${base}/watch/${encodeURIComponent(recording.stream)}`;
       const label = `${recording.stream}, ${format.moment(recording.startedAt)}`;
       play.setAttribute("aria-label", `Play ${label}`);
       download.setAttribute("aria-label", `Download ${label}`);

@@ -2,6 +2,7 @@
 
 import { change, hasToken } from "../api/admin.js";
 import { fetchOverview, fetchStorage } from "../api/api.js";
+import { base } from "../media/early-requests.js";
 import { announce, byId, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { showGaps } from "./gaps.js";
@@ -63,7 +64,7 @@ export class RecordingPanel {
     this.#publisher = publisher;
     this.#manage.before(this.#buttons.element);
     const link = byId("recording-all", HTMLAnchorElement);
-    link.href = `/recordings?stream=${encodeURIComponent(name)}`;
+    link.href = `${base}/recordings?stream=${encodeURIComponent(name)}`;
     this.#ask();
   }
 

@@ -2,6 +2,7 @@
 
 import { fetchKeyFrames } from "../api/api.js";
 import { RecordingPlayback } from "../engine/recording-playback.js";
+import { base } from "../media/early-requests.js";
 import { icon, make, setIcon, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { isOwnFile } from "../ui/links.js";
@@ -234,7 +235,7 @@ export class RecordingPlayer {
 
 /** @param {import("../api/api.js").Recording} recording @returns {string} Its playlist, which exists while it is written, too. */
 const playlistOf = ({ stream, file }) =>
-  `/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file.replace(/\.mp4$/, ""))}/index.m3u8`;
+  `${base}/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file.replace(/\.mp4$/, ""))}/index.m3u8`;
 
 /** @param {string} symbol @param {string} label @param {string} keys @param {string} title */
 function control(symbol, label, keys, title) {

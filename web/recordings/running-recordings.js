@@ -1,5 +1,6 @@
 /** The running recordings, and the live streams that are not recorded, with their buttons. */
 
+import { base } from "../media/early-requests.js";
 import { byId, icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { playRecording } from "./play-recording.js";
@@ -38,7 +39,7 @@ export function showNow(streams, running, mayChange, control) {
 /** @param {string} name @param {(stream: string, action: import("./recording-buttons.js").RecordingAction) => void} control */
 function row(name, control) {
   const link = /** @type {HTMLAnchorElement} */ (make("a", "", name));
-  link.href = `/watch/${encodeURIComponent(name)}`;
+  link.href = `${base}/watch/${encodeURIComponent(name)}`;
   const badge = make("span", "badge");
   const figures = make("span", "now-figures");
   const buttons = recordingButtons(name, (action) => control(name, action));

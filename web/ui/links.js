@@ -18,7 +18,7 @@ export const isStreamName = (name) => NAME.test(name);
  * @param {string | null} url URL of a recording. Links may only lead to recordings of this server.
  * @returns {url is string}
  */
-export const isOwnFile = (url) => url !== null && url.startsWith("/recordings/");
+export const isOwnFile = (url) => url !== null && /^(\/~[^/]*)?\/recordings\//.test(url);
 
 /** @typedef {{rtmpPort: number | null, publishKeyRequired: boolean, publicURL?: string | null}} Server */
 

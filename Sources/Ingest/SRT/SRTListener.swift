@@ -1,4 +1,5 @@
 internal import Glibc
+internal import FMP4
 package import Logging
 package import NIOCore
 internal import NIOPosix
@@ -70,7 +71,7 @@ package final class SRTListener: IngestListener {
       state.isStopped = true
       return state.link
     }
-    for end in shared.connections.closeForGood() { end() }
+    for end in shared.connections.closeForGood() { end(.shutdown) }
     await shared.connections.allGone()
     link?.close()
     wake.post()

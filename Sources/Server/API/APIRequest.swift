@@ -4,6 +4,7 @@ internal import NIOCore
 /// A request of the API, with the values from its address.
 struct APIRequest {
   let http: HTTPRequest
+  let viewer: Viewer
   /// The values for the places of the pattern, in order: names, and chosen words.
   let values: [String]
   let eventLoop: any EventLoop

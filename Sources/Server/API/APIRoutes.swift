@@ -13,6 +13,7 @@ struct APIRoutes {
   let sources: SourcesAPI
   let replay: ReplayRoutes
   let events: EventsAPI
+  let authorize: AuthorizeAPI
   /// Checks whether a client may change things.
   let gate: AdminGate
   let clock: SteadyClock
@@ -24,7 +25,13 @@ struct APIRoutes {
   let capacity: ServerCapacity
   let control: ControlAPI
   /// For the list of streams: a list of a thousand takes tens of milliseconds, too long for an event loop.
-  let lists: SingleFlight<Int, ByteBuffer>
+  let lists: SingleFlight<ListKey, ByteBuffer>
+
+  /// Lists differ by what their readers may see, and by what absolute paths begin with.
+  struct ListKey: Hashable {
+    let tokens: [ObjectIdentifier]
+    let base: String
+  }
 
   /// The server's wall clock (DASH UTCTiming, http-iso).
   var time: HTTPResponse {
@@ -43,26 +50,31 @@ struct APIRoutes {
       return .now(Problem(.noSuchStream, "There is no stream of that name at present.").response)
     }
     stream.endOnRequest()
-    return .now(.json(describe(stream)))
+    return .now(.json(describe(stream, base: request.http.base)))
   }
 
   func stream(_ request: APIRequest) -> HTTPAnswer {
     guard let name = StreamName(request[0]), let stream = streams.stream(name) else {
       return .now(Problem(.noSuchStream, "There is no stream of that name at present.").response)
     }
-    return .now(.json(describe(stream)))
+    return .now(.json(describe(stream, base: request.http.base)))
   }
 
-  func list(on eventLoop: any EventLoop) -> HTTPAnswer {
-    guard let text = lists.value(of: 0, on: eventLoop, make: { JSONText.encode(list) }) else {
-      return .now(StandardResponse.failed)
+  func list(_ request: APIRequest) -> HTTPAnswer {
+    let (viewer, base) = (request.viewer, request.http.base)
+    let key = ListKey(tokens: viewer.tokens.map(ObjectIdentifier.init), base: base)
+    let text = lists.value(of: key, on: request.eventLoop) { JSONText.encode(list(for: viewer, base: base)) }
+    guard let text else {
+      return .now(Problem.full(.listsBusy, "Too many lists are being made.", retryAfter: 1).response)
     }
     return .later(text.map { .json(text: $0) })
   }
 
-  private var list: ServerAnswer {
+  private func list(for viewer: Viewer, base: String) -> ServerAnswer {
     ServerAnswer(
-      version: Version.number, streams: streams.all.map(describe), publishKeyRequired: publishKeyRequired,
+      version: Version.number,
+      streams: streams.all.filter { viewer.maySee($0.name) }.map { describe($0, base: base) },
+      publishKeyRequired: publishKeyRequired,
       writable: gate.isOpen,
       records: recordings != nil, rtmpPort: rtmpPort,
       capacity: [
@@ -72,10 +84,10 @@ struct APIRoutes {
       publicURL: publicURL?.description)
   }
 
-  private func describe(_ stream: LiveStream) -> StreamAnswer {
+  private func describe(_ stream: LiveStream, base: String) -> StreamAnswer {
     let status = stream.status
     return StreamAnswer(
       status, stream.settings, viewers: viewers.count(of: status.name), recording: recordingAPI.describe(status.name),
-      capture: captures.describe(status.name), now: clock.wallTime)
+      capture: captures.describe(status.name), now: clock.wallTime, base: base)
   }
 }

@@ -9,6 +9,11 @@ extension APITable {
       .now(.json(AdminAnswer(admin: true)))
     },
     APIRoute(
+      .get, "/api/v1/authorize", "whether a viewer may have what an address names, for caches", gives: .nothing,
+      query: [APIParameter("path", .text, "The address, where no field X-Original-URI names it.")],
+      problems: [.malformedQuery, .viewerNotAllowed, .tooManyWrongTokens]
+    ) { $0.authorize.answer($1) },
+    APIRoute(
       .get, "/api/v1/devices", .read, "cameras and microphones of this machine", gives: .json(DevicesAnswer.self)
     ) { $0.sources.devices($1) },
     APIRoute(.get, "/api/v1/openapi.json", "the description of the API (OpenAPI 3.1)", gives: .document) { _, _ in
@@ -176,8 +181,11 @@ extension APITable {
   ]
 
   static let streams = [
-    APIRoute(.get, "/api/v1/streams", "all streams, and what this server is", gives: .json(ServerAnswer.self)) {
-      $0.list(on: $1.eventLoop)
+    APIRoute(
+      .get, "/api/v1/streams", "all streams, and what this server is", gives: .json(ServerAnswer.self),
+      problems: [.listsBusy]
+    ) {
+      $0.list($1)
     },
     APIRoute(
       .get, "/api/v1/streams/{stream}", "one stream", gives: .json(StreamAnswer.self), problems: [.noSuchStream]

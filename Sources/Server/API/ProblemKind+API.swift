@@ -39,6 +39,10 @@ extension ProblemKind {
   static let tooManyEventStreams = ProblemKind(
     "too-many-event-streams", .tooManyRequests, "Too many", "As many streams of events are open as may be.")
 
+  static let listsBusy = ProblemKind("lists-busy", .serviceUnavailable, "Full", "Too many lists are being made.")
+  static let viewerNotAllowed = ProblemKind(
+    "viewer-not-allowed", .forbidden, "Not allowed", "The stream needs a token that allows to watch it.")
+
   // MARK: Publishing by HTTP
 
   static let publishKeyWrong = ProblemKind(
@@ -150,7 +154,7 @@ extension ProblemKind {
   static let all: [ProblemKind] =
     ofHTTP + [
       unusableValue, scopeTooSmall, keyExists, noSuchKey, needsState, settingsFixed, settingsRefused,
-      tooManyEventStreams, publishKeyWrong, accessUnanswered, addressNotAllowed, streamBusy, tooManyPublications,
+      tooManyEventStreams, listsBusy, viewerNotAllowed, publishKeyWrong, accessUnanswered, addressNotAllowed, streamBusy, tooManyPublications,
       tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, noSuchAddress, readOnly, otherOrigin, tokenMissing, tokenWrong, tooManyWrongTokens, malformedQuery, malformedBody,
       invalidStreamName, noSuchStream, streamEnded, epochEnded, noVideo, playlistTooFarAhead, rangeNotSatisfiable,
       tooManyViewers, noSuchSession, noKeyFrameYet, thumbnailsBusy, noThumbnail, noSuchRecording, noStorage,

@@ -91,27 +91,29 @@ struct RecordingAPI {
     guard let library else {
       return .now(.json(RecordingsAnswer(CataloguePage(entries: [], next: nil, total: 0, isComplete: true))))
     }
+    let (viewer, base) = (request.viewer, request.http.base)
     return .fromDisk(
-      library.catalogue.list(query, on: request.eventLoop).map { page -> HTTPResponse in
+      library.catalogue.list(query, on: request.eventLoop, showing: viewer.shows).map { page -> HTTPResponse in
         var page = page
         for index in page.entries.indices { page.entries[index].finishing = library.finishing(page.entries[index].key) }
-        return .json(RecordingsAnswer(page, undoSeconds: library.undoSeconds))
+        return .json(RecordingsAnswer(page, undoSeconds: library.undoSeconds, base: base))
       }, on: request.eventLoop)
   }
 
   func one(_ request: APIRequest) -> HTTPAnswer {
     guard let library, let key = Self.key(request) else { return .now(Self.missing) }
+    let base = request.http.base
     return .fromDisk(
       library.catalogue.entry(key, on: request.eventLoop).map { entry in
-        entry.map { Self.answer($0, library) } ?? Self.missing
+        entry.map { Self.answer($0, library, base: base) } ?? Self.missing
       }, on: request.eventLoop)
   }
 
   /// With the time until which a deletion can be undone.
-  private static func answer(_ entry: RecordingEntry, _ library: RecordingLibrary) -> HTTPResponse {
+  private static func answer(_ entry: RecordingEntry, _ library: RecordingLibrary, base: String) -> HTTPResponse {
     var entry = entry
     entry.finishing = library.finishing(entry.key)
-    return .json(EntryAnswer(entry, undoSeconds: library.undoSeconds))
+    return .json(EntryAnswer(entry, undoSeconds: library.undoSeconds, base: base))
   }
 
   private static func key(_ request: APIRequest) -> RecordingKey? {
@@ -127,7 +129,7 @@ struct RecordingAPI {
 
   func change(_ request: APIRequest, _ change: Change) -> HTTPAnswer {
     guard let library, let key = Self.key(request) else { return .now(Self.missing) }
-    let (catalogue, loop) = (library.catalogue, request.eventLoop)
+    let (catalogue, loop, base) = (library.catalogue, request.eventLoop, request.http.base)
     let changed =
       switch change {
       case .delete: catalogue.delete(key, now: clock.wallTime, on: loop)
@@ -138,7 +140,7 @@ struct RecordingAPI {
     return .fromDisk(
       changed.map { result in
         switch result {
-        case .success(let entry): Self.answer(entry, library)
+        case .success(let entry): Self.answer(entry, library, base: base)
         case .failure(let refusal): Self.response(refusal)
         }
       }, on: loop)

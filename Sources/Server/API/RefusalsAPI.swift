@@ -16,7 +16,10 @@ struct RefusalsAPI {
     let name = request.http.query("stream")
     let refusal = gate.refusal(of: request.http, needing: .read)
     if let refusal, name == nil, publishKeyRequired { return .now(refusal.response) }
-    let entries = streams.recentRefusals.reversed().filter { name == nil || $0.refused.stream == name }
+    let entries = streams.recentRefusals.reversed().filter { entry in
+      (name == nil || entry.refused.stream == name)
+        && (refusal == nil || entry.refused.stream.flatMap { StreamName($0) }.map(request.viewer.maySee) ?? true)
+    }
     return .now(.json(RefusalsAnswer(refusals: entries.map { .init($0, isForAdmin: refusal == nil) })))
   }
 

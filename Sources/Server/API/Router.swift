@@ -13,13 +13,21 @@ struct Router: HTTPResponder {
   let metrics: MetricsRoutes
   /// Checks whether a request may have a body.
   let gate: AdminGate
+  /// Checks whether a request may read what it is for.
+  let viewers: ViewerGate
 
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    if request.path.first == "api" { return answerOfAPI(request, on: eventLoop) }
+    viewers.admit(request, on: eventLoop) { answer(request, for: $0, on: eventLoop) }
+  }
+
+  private func answer(_ request: HTTPRequest, for viewer: Viewer, on eventLoop: any EventLoop) -> HTTPAnswer {
+    if request.path.first == "api" { return answerOfAPI(request, for: viewer, on: eventLoop) }
     if IngestRoutes.isAsked(by: request) { return .now(IngestRoutes.empty) }
     // Only publishers and the API change anything.
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
-    if let place = Redirection.place(of: request) { return .now(.redirect(to: place.address, place.kind)) }
+    if let place = Redirection.place(of: request) {
+      return .now(.redirect(to: request.base + place.address, place.kind))
+    }
     return pages.guiding(request, on: eventLoop, route(request, on: eventLoop))
   }
 
@@ -72,11 +80,13 @@ struct Router: HTTPResponder {
     }
   }
 
-  private func answerOfAPI(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+  private func answerOfAPI(
+    _ request: HTTPRequest, for viewer: Viewer, on eventLoop: any EventLoop
+  ) -> HTTPAnswer {
     switch APITable.admit(request, gate) {
     case .failure(let refusal): .now(refusal.problem.response)
     case .success(let (route, values)):
-      route.handler(api, APIRequest(http: request, values: values, eventLoop: eventLoop))
+      route.handler(api, APIRequest(http: request, viewer: viewer, values: values, eventLoop: eventLoop))
     }
   }
 }

@@ -82,7 +82,7 @@ final class WebFiles: Sendable {
 
   private static func response(name: String, body: ByteBuffer, securityPolicy: HeaderField) -> PreencodedResponse {
     let type = ContentType(fileName: name)
-    let headers = [securityPolicy, HeaderField("Referrer-Policy", "same-origin")]
+    let headers = [securityPolicy, HeaderField("Referrer-Policy", "no-referrer")]
     if name == notFoundPage {
       // Other clients get JSON at the same address.
       let headers = headers + [HeaderField("Vary", "Accept")]

@@ -16,6 +16,8 @@ final class Authorizer: Sendable {
 
   private let rules: Reloadable<Rules>
   private let callback: Reloadable<AuthorizationCallback?>
+  /// Verifies JSON Web Tokens; nil where none are accepted.
+  let tokens = Reloadable<ViewerTokens?>(nil)
   /// The keys that were made over the API.
   let keys: KeyRing
   private let clock: SteadyClock
@@ -44,7 +46,7 @@ final class Authorizer: Sendable {
   /// Publishing needs a key or a token.
   var isClosed: Bool {
     let rules = rules.now
-    return !rules.publishKeys.isEmpty || keys.mayPublish || rules.callback != nil
+    return !rules.publishKeys.isEmpty || keys.mayPublish || rules.callback != nil || tokens.now != nil
   }
 
   /// How a publisher proved its right.
@@ -59,6 +61,11 @@ final class Authorizer: Sendable {
   /// The right of a publisher to a name. The keys of this server decide first, then the callback.
   func proof(of request: PublishRequest) async throws(PublishRefusal) -> Proof {
     if let proof = proof(of: request.key, to: request.stream) { return proof }
+    if let token = request.key?.text, JSONWebToken.isLike(token), let tokens = tokens.now,
+      case .success(let grant) = await tokens.grant(of: token), grant.allows(.publish, of: request.stream)
+    {
+      return Proof(right: right(of: grant), name: grant.name)
+    }
     guard let callback = callback.now else { throw .unauthorized }
     let question = AuthorizationCallback.Question(
       stream: request.stream, protocolName: request.protocolName, address: request.host, key: request.key)
@@ -83,14 +90,17 @@ final class Authorizer: Sendable {
     guard let grant = keys.grant(of: key), grant.holds(at: clock.wallTime), grant.allows(.publish, of: stream) else {
       return nil
     }
-    let isForAll = grant.streams[.publish]?.contains(.all) ?? false
-    return Proof(right: isForAll ? .keyForAllNames : .keyOfName, name: grant.name, key: key)
+    return Proof(right: right(of: grant), name: grant.name, key: key)
+  }
+
+  private func right(of grant: AccessGrant) -> PublishRight {
+    grant.streams[.publish]?.contains(.all) ?? false ? .keyForAllNames : .keyOfName
   }
 
   /// All keys that allow to publish, with the names that each is for; empty if none is needed. Nil if a publisher may be accepted
   /// by something else.
   var knownPublishKeys: [(names: StreamPattern, key: Secret)]? {
-    guard callback.now == nil else { return nil }
+    guard callback.now == nil, tokens.now == nil else { return nil }
     let now = clock.wallTime
     return rules.now.publishKeys.all
       + keys.all.filter { $0.grant.holds(at: now) }.flatMap { key in
@@ -107,26 +117,35 @@ final class Authorizer: Sendable {
   // MARK: Administrators
 
   /// Somebody may administer over HTTP.
-  var hasAdministrators: Bool { rules.now.adminToken != nil || keys.hasAdministrators }
+  var hasAdministrators: Bool { rules.now.adminToken != nil || keys.hasAdministrators || tokens.now != nil }
 
   /// What the bearer of a token may administer; nil for nothing.
   func scope(of token: Secret) -> AdminScope? {
     if rules.now.adminToken?.matches(token) ?? false { return .admin }
-    guard let grant = keys.grant(of: token), grant.holds(at: clock.wallTime) else { return nil }
-    return grant.scope
-  }
-
-  // MARK: Viewers and programs
-
-  /// What a key that was made over the API allows; the admin token allows everything.
-  func grant(of secret: Secret) -> Result<AccessGrant, CredentialRefusal> {
-    if rules.now.adminToken?.matches(secret) ?? false {
-      let all = Dictionary(uniqueKeysWithValues: AccessAction.allCases.map { ($0, [StreamPattern.all]) })
-      return .success(AccessGrant(name: "the admin token", streams: all, scope: .admin))
+    if let grant = keys.grant(of: token) { return grant.holds(at: clock.wallTime) ? grant.scope : nil }
+    guard let tokens = tokens.now, let text = token.text, JSONWebToken.isLike(text) else { return nil }
+    switch tokens.look(text) {
+    case .verified(let verified): return verified.grant.scope
+    case .refused: return nil
+    case .needsKeys:
+      // The next request finds them.
+      Task { await tokens.keys.refresh() }
+      return nil
     }
-    guard let grant = keys.grant(of: secret) else { return .failure(.unknown) }
-    let now = clock.wallTime
-    if let begins = grant.begins, now < begins { return .failure(.notYet) }
-    return grant.holds(at: now) ? .success(grant) : .failure(.expired)
+  }
+}
+
+/// Keys that may watch: those that were made over the API, and the admin token.
+extension Authorizer: ViewerCredentials {
+  func credential(of key: String) -> ViewerCredential? {
+    let secret = Secret(key)
+    if rules.now.adminToken?.matches(secret) ?? false {
+      return ViewerCredential(grant: AccessGrant(name: "the admin token", streams: [.watch: [.all]], scope: .admin)) {
+        [self] in rules.now.adminToken?.matches(secret) ?? false
+      }
+    }
+    return keys.grant(of: secret).map { grant in
+      ViewerCredential(grant: grant) { [keys] in keys.grant(of: secret) != nil }
+    }
   }
 }

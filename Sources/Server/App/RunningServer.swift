@@ -20,6 +20,7 @@ struct RunningServer: Service {
   let certificate: CertificateHolder
   let memory: MemoryBudget
   let inhibitor: SleepInhibitor
+  let tokens: ViewerTokens
   /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
   let events: EventLog
@@ -40,6 +41,7 @@ struct RunningServer: Service {
       if let recordings { group.addTask { await tend(recordings) } }
       group.addTask { await reloadAtHangUp() }
       certificate.begin()
+      group.addTask { await tokens.keys.run() }
       try? await gracefulShutdown()
       SystemdNotify.send(.stopping)
       if stateStore != nil { streams.prepareToLeave() }

@@ -114,6 +114,8 @@ struct WeirServer {
     let control = try openControlDatabase()
     let given = try takeSettings(of: control)
     let protocols = protocols(self)
+    let tokens = try makeTokens()
+    if configuration.jwt.hasKeys { authorizer.tokens.now = tokens }
     if let folder = configuration.segmentsFolder {
       try? await NIOSingletons.posixBlockingThreadPool.runIfActive { [logger] in
         SegmentSweep.run(folder: folder, logger: logger)
@@ -137,7 +139,7 @@ struct WeirServer {
     let publishers: [any PublisherEntrance] = protocols.map { $0.listener } + [ingest]
     let http = makeHTTPListener(
       publishers, ingest, rtmpPort: rtmp?.address.port, memory: memory, sources: sources, settings: settings,
-      control: control)
+      control: control, tokens: tokens)
     var pages: [SettingName: SocketAddress] = [:]
     for place in pagePlaces(configuration, http, certificate) {
       let bound = try await place.start()
@@ -154,7 +156,7 @@ struct WeirServer {
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
       http: http, commands: commands, sources: sources, certificate: certificate, memory: memory,
-      inhibitor: SleepInhibitor(clock: clock, logger: logger), stateStore: stateStore,
+      inhibitor: SleepInhibitor(clock: clock, logger: logger), tokens: tokens, stateStore: stateStore,
       events: events, settings: settings, control: control, opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
@@ -187,6 +189,17 @@ struct WeirServer {
         try await NIOSingletons.posixBlockingThreadPool.runIfActive { try stateStore.begin(patience: patience) })
     } catch {
       logger.warning("streams begin anew, their state cannot be read: \(error)")
+    }
+  }
+
+  /// Reads the keys of tokens.
+  private func makeTokens() throws(ConfigurationError) -> ViewerTokens {
+    do throws(ValueError) {
+      return ViewerTokens(
+        keys: try configuration.jwt.makeKeys(logger: logger), rules: configuration.jwt.rules,
+        credentials: authorizer)
+    } catch {
+      throw ConfigurationError(.configuration, "keys of tokens: \(error.reason); \(error.advice)")
     }
   }
 
@@ -253,9 +266,13 @@ struct WeirServer {
 
   private func makeHTTPListener(
     _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, rtmpPort: Int?, memory: MemoryBudget,
-    sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?
+    sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, events: events, logger: logger)
+    let viewerGate = ViewerGate(
+      tokens: tokens, rule: { [profiles] in profiles.now[$0].viewers },
+      hasRules: { [profiles] in profiles.now.all.contains { $0.viewers != .open } },
+      attempts: AdminAttempts(clock: clock))
     let gate = AdminGate(authorizer: authorizer, attempts: attempts)
     let traffic = HTTPTraffic()
     let metrics = MetricsReport(
@@ -281,20 +298,23 @@ struct WeirServer {
         sources: SourcesAPI(
           sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings,
           film: { [profiles, logger] in SourceFilm(name: $0, settings: profiles.now[$0].settings, logger: logger) }),
-        replay: replay, events: EventsAPI(log: events), gate: gate, clock: clock, rtmpPort: rtmpPort, publicURL: configuration.publicURL,
+        replay: replay, events: EventsAPI(log: events),
+        authorize: AuthorizeAPI(gate: viewerGate, recheck: configuration.viewersRecheck.wholeMilliseconds / 1000),
+        gate: gate, clock: clock, rtmpPort: rtmpPort, publicURL: configuration.publicURL,
         capacity: capacity,
         control: ControlAPI(
           authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock),
-        lists: SingleFlight(limit: 1, on: reports, sharing: .untilBegun)),
+        lists: SingleFlight(limit: 64, on: reports, sharing: .untilBegun)),
       recordings: RecordingRoutes(
         library: recordings,
         thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recordingThumbnails) }),
       replay: replay,
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
-      metrics: MetricsRoutes(report: metrics, clock: clock, pool: reports), gate: gate)
+      metrics: MetricsRoutes(report: metrics, clock: clock, pool: reports), gate: gate, viewers: viewerGate)
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
-      proxies: configuration.trustedProxies, origins: configuration.crossOrigin, clock: clock, traffic: traffic,
+      proxies: configuration.trustedProxies, origins: configuration.crossOrigin, passes: viewerGate,
+      clock: clock, traffic: traffic,
       logger: logger)
     if listener.capacity < configuration.maxViewers {
       logger.warning(

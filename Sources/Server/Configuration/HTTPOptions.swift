@@ -22,6 +22,9 @@ struct HTTPOptions: SettingGroup {
   let adminToken = Setting(
     "admin-token", at: "admin.token", SettingText("token", Secret.parseToken), isSecret: true,
     "Token for requests that change something; without it, all of them are refused.")
+  let viewersRecheck = Setting(
+    "viewers-recheck", at: "viewers.recheck", .duration(.seconds(1) ... .seconds(3600)), default: "10s",
+    "How long a cache may go by what /api/v1/authorize said of a token.")
   let web = Setting("web", at: "http.web", .folder, "Serve the pages from a folder, to work on them.")
 
   func limits(_ given: SettingSources) throws(ConfigurationError) -> HTTPLimits {

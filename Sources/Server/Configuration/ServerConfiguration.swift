@@ -62,6 +62,10 @@ struct ServerConfiguration: Sendable {
   var trustedProxies: TrustedProxies
   /// The token for changes over HTTP; nil allows none.
   var adminToken: Secret?
+  /// The keys of tokens, and what tokens must state.
+  var jwt: JSONWebTokenSettings
+  /// How long a cache may go by what it was told of a token.
+  var viewersRecheck: Duration
   /// The folder that pages are read from, anew on each request; nil for the embedded ones.
   var webFolder: String?
 
@@ -108,6 +112,8 @@ extension ServerConfiguration {
     crossOrigin = CrossOrigin(origins: try given[options.http.cors])
     trustedProxies = TrustedProxies(try given[options.http.trustedProxy])
     adminToken = try given[options.http.adminToken]
+    jwt = try options.jwt.settings(given)
+    viewersRecheck = try given[options.http.viewersRecheck]
     webFolder = try given[options.http.web]
     recordingsFolder = try options.recordings.folder(given)
     keepFree = try given[options.recordings.keepFree]

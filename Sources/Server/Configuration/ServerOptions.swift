@@ -9,6 +9,7 @@ struct ServerOptions: SettingGroup {
   let access = AccessOptions()
   let srt = SRTOptions()
   let http = HTTPOptions()
+  let jwt = JWTOptions()
   let recordings = RecordingOptions()
   let log = LogOptions()
 

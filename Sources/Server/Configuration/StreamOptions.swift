@@ -60,6 +60,9 @@ struct StreamOptions: SettingGroup {
     "segments", at: "segments.folder", .folder, "Folder to write rolling segments and playlists to.")
   let state = Setting(
     "state", at: "state.folder", .folder, "Folder that lets streams go on where weir stops, or dies, and starts again.")
+  let viewers = Setting<ViewersRule>(
+    "viewers", at: "streams.*.viewers", .word, default: "open",
+    "Who may watch: every client, or those with a token.")
   let maxJumps = Setting(
     "max-jumps", at: "streams.*.limits.jumps", .count(1...100_000), default: "120",
     "Jumps of timestamps a minute; a publisher with more is ended.")

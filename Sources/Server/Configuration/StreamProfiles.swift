@@ -6,6 +6,7 @@ struct StreamProfile: Sendable {
   var settings: StreamSettings
   var recording: RecordingPolicy
   var srt: SRTSettings
+  var viewers: ViewersRule
 }
 
 /// The settings of all streams: those that hold for all, and those of names and patterns.
@@ -20,7 +21,8 @@ struct StreamProfiles: Sendable {
     func profile(_ given: SettingSources) throws(ConfigurationError) -> StreamProfile {
       StreamProfile(
         settings: try StreamOptions().settings(given, publicURL: publicURL),
-        recording: try RecordingOptions().policy(given), srt: try SRTOptions().settings(given))
+        recording: try RecordingOptions().policy(given), srt: try SRTOptions().settings(given),
+        viewers: try given[StreamOptions().viewers])
     }
     standard = try profile(given)
     var entries: [(StreamPattern, StreamProfile)] = []

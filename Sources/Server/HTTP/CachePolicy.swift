@@ -18,6 +18,8 @@ package enum CachePolicy: Sendable {
   case page
   /// Finished recordings: cached by the client only, and requested again, since they can be deleted.
   case recording
+  /// What `/api/v1/authorize` says.
+  case verdict(seconds: Int64)
 
   /// The value of the field.
   package var value: String {
@@ -30,6 +32,7 @@ package enum CachePolicy: Sendable {
     case .never: "no-store"
     case .page: "no-cache"
     case .recording: "private, no-cache"
+    case .verdict(let seconds): "max-age=\(seconds)"
     }
   }
 }

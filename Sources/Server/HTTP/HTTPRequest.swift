@@ -17,10 +17,12 @@ package final class HTTPRequest: Sendable {
   package let source: RequestSource
   package let version: HTTPVersion
   package let fields: RequestFields
+  /// The token that the path began with, not verified; nil without one.
+  package let token: ByteBuffer?
 
   package init(
     method: Method, target: RequestTarget, version: HTTPVersion = .http1_1, fields: RequestFields = .list([:]),
-    body: ByteBuffer = ByteBuffer(), source: RequestSource = RequestSource()
+    body: ByteBuffer = ByteBuffer(), source: RequestSource = RequestSource(), token: ByteBuffer? = nil
   ) {
     self.method = method
     self.target = target
@@ -28,6 +30,7 @@ package final class HTTPRequest: Sendable {
     self.fields = fields
     self.body = body
     self.source = source
+    self.token = token
   }
 
   /// The segments of the path, percent-decoded. None is empty, `.` or `..`, or contains a slash, a backslash or a control

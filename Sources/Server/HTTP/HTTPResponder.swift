@@ -42,10 +42,14 @@ package struct HTTPAnswer: Sendable {
     case later(EventLoopFuture<HTTPResponse>)
   }
 
-  package let kind: Kind
+  package private(set) var kind: Kind
   package private(set) var sharing: Cacheability?
   /// Counts the client and may refuse it. Nil when the response is not limited.
   private(set) var admission: (any Admission)?
+  /// Who may get the response when it is shared; nil for all.
+  private(set) var rule: (any ViewerRule)?
+  /// What admitted the request. The response ends when it holds no longer.
+  private(set) var pass: (any ViewerPass)?
 
   package static func now(_ response: HTTPResponse, _ sharing: Cacheability? = nil) -> HTTPAnswer {
     HTTPAnswer(kind: .now(response), sharing: sharing)
@@ -65,12 +69,38 @@ package struct HTTPAnswer: Sendable {
 
   /// A copy with another response, available now.
   func saying(_ response: HTTPResponse) -> HTTPAnswer {
-    HTTPAnswer(kind: .now(response), sharing: sharing, admission: admission)
+    var answer = self
+    answer.kind = .now(response)
+    return answer
   }
 
   package func shared(_ sharing: Cacheability) -> HTTPAnswer {
     var answer = self
     answer.sharing = sharing
+    return answer
+  }
+
+  /// The response with the pass that admitted it, which is known only with the response.
+  package func settled(on eventLoop: any EventLoop) -> EventLoopFuture<HTTPResponse> {
+    let pass = pass
+    return response(on: eventLoop).map { response in
+      var response = response
+      response.pass = pass
+      return response
+    }
+  }
+
+  /// The same answer for a client that a pass admitted. It is shared with those whom the rule allows, or, when it is private,
+  /// with none.
+  package func admitted(by pass: any ViewerPass, rule: (any ViewerRule)?, isPrivate: Bool) -> HTTPAnswer {
+    var answer = self
+    (answer.pass, answer.rule) = (pass, rule)
+    guard isPrivate else { return answer }
+    answer.sharing = nil
+    switch kind {
+    case .now(let response): answer.kind = .now(response.forOneClient)
+    case .later(let response): answer.kind = .later(response.map(\.forOneClient))
+    }
     return answer
   }
 

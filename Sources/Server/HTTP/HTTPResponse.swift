@@ -30,6 +30,8 @@ package struct HTTPResponse: Sendable {
   package var ranges: Ranges
   package var compression: Compression
   package var body: Body
+  /// What admitted the request, when the answer to it could not tell (`HTTPAnswer.pass`).
+  var pass: (any ViewerPass)?
 
   package init(
     status: HTTPResponseStatus = .ok, headers: [HeaderField] = [], entityTag: String? = nil, ranges: Ranges = .refused,
@@ -83,5 +85,25 @@ package struct HTTPResponse: Sendable {
     HTTPResponse(
       status: kind == .permanent ? .permanentRedirect : .temporaryRedirect,
       headers: [HeaderField("Location", location), HeaderField("Cache-Control", cache.value)])
+  }
+}
+
+extension HTTPResponse {
+  /// The same response for caches of one client. A shared cache would give it to clients without the field that admitted this
+  /// one (RFC 9111 §3.5).
+  var forOneClient: HTTPResponse {
+    var response = self
+    if case .preencoded(let cached) = body {
+      // The fields for pages of other origins are added to each response (`CrossOrigin`).
+      response = HTTPResponse(
+        status: cached.status, headers: cached.fields.filter { !$0.name.hasPrefix("Access-Control-") },
+        entityTag: cached.entityTag, compression: .gzip,
+        body: .pieces([.bytes(cached.body)]))
+    }
+    response.headers = response.headers.map { field in
+      guard field.name == "Cache-Control", field.value.hasPrefix("public") else { return field }
+      return HeaderField(field.name, "private" + field.value.dropFirst("public".count))
+    }
+    return response
   }
 }

@@ -8,6 +8,8 @@ internal import NIOPosix
 /// What the connections of a listener share, and how they process a request.
 struct HTTPServices: Sendable {
   let responder: any HTTPResponder
+  /// The tokens that were verified; nil where none is.
+  let passes: (any ViewerPasses)?
   let limits: HTTPLimits
   /// Proxies whose statements about client addresses are trusted.
   let proxies: TrustedProxies

@@ -62,12 +62,14 @@ extension ProblemKind {
   package static let diskNotResponding = ProblemKind(
     "disk-not-responding", .serviceUnavailable, "The disk does not answer",
     "The disk of the recordings is busy or frozen. A change may happen later.")
+  package static let passEnded = ProblemKind(
+    "token-ended", .forbidden, "Not allowed", "The token of a request that waited has expired or was revoked.")
   package static let notYet = ProblemKind(
     "not-yet", .serviceUnavailable, "Not yet", "The stream has a publisher, but what was requested does not exist yet.")
 
   package static let ofHTTP: [ProblemKind] = [
     nothingHere, badRequest, malformedRequest, malformedAddress, methodNotAllowed, bodyTooLarge, bodyNotAllowed,
     addressTooLong, fieldsTooLarge, expectationFailed, tooManyWaiting, tooManyPolls, failed, versionNotSupported,
-    serverFull, tooManyFiles, notReadable, diskNotResponding, notYet,
+    serverFull, tooManyFiles, notReadable, diskNotResponding, passEnded, notYet,
   ]
 }

@@ -104,7 +104,7 @@ struct RequestAssembler {
   private func request(_ head: RequestHead) -> HTTPRequest {
     HTTPRequest(
       method: head.method, target: target, version: head.version, fields: head.fields, body: body,
-      source: source)
+      source: source, token: head.token)
   }
 
   private static func problem(_ refusal: RequestTarget.Refusal) -> Problem {

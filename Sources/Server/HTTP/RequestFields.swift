@@ -17,6 +17,7 @@ package enum RequestFields: Sendable {
     static let ifNoneMatch = Known(rawValue: 4)
     static let acceptEncoding = Known(rawValue: 8)
     static let userAgent = Known(rawValue: 16)
+    static let authorization = Known(rawValue: 32)
 
     /// Empty for other names.
     @inline(__always)
@@ -26,6 +27,7 @@ package enum RequestFields: Sendable {
       case 8 where name.isField("if-range"): self = .ifRange
       case 10 where name.isField("user-agent"): self = .userAgent
       case 13 where name.isField("if-none-match"): self = .ifNoneMatch
+      case 13 where name.isField("authorization"): self = .authorization
       case 15 where name.isField("accept-encoding"): self = .acceptEncoding
       default: self = []
       }
@@ -39,6 +41,14 @@ package enum RequestFields: Sendable {
     switch self {
     case .lines(_, let known): !known.isDisjoint(with: [.range, .ifRange, .ifNoneMatch])
     case .list: true
+    }
+  }
+
+  /// Whether the client sends a key or token of its own.
+  var haveAuthorization: Bool {
+    switch self {
+    case .lines(_, let known): known.contains(.authorization)
+    case .list(let list): list.contains(name: "authorization")
     }
   }
 

@@ -30,8 +30,10 @@ struct RequestHead {
 
   var method: HTTPRequest.Method
   var version: HTTPVersion
-  /// As in the request line.
+  /// As in the request line, but without a token.
   var target: ByteBuffer
+  /// The token that the path began with (`TokenPrefix`).
+  var token: ByteBuffer?
   var fields: RequestFields
   /// The number of Host fields (HTTP/2: 1 with an authority).
   var hosts: Int
@@ -39,4 +41,15 @@ struct RequestHead {
   var expectation = Expectation.nothing
   /// Whether the client wants to keep the connection after the response.
   var keepsAlive = true
+
+  /// - Parameter target: as in the request line.
+  init(
+    method: HTTPRequest.Method, version: HTTPVersion, target: ByteBuffer, fields: RequestFields, hosts: Int,
+    body: Body = .none, expectation: Expectation = .nothing, keepsAlive: Bool = true
+  ) {
+    (self.method, self.version, self.fields, self.hosts) = (method, version, fields, hosts)
+    (self.body, self.expectation, self.keepsAlive) = (body, expectation, keepsAlive)
+    let parts = TokenPrefix.split(target)
+    (token, self.target) = (parts?.token, parts?.rest ?? target)
+  }
 }

@@ -30,7 +30,7 @@ package struct RequestTarget: Sendable, Equatable {
     self.endsWithSlash = endsWithSlash
   }
 
-  init(parsing target: String, maximumBytes: Int = 4096) throws(Refusal) {
+  package init(parsing target: String, maximumBytes: Int = 4096) throws(Refusal) {
     try self.init(parsing: target.utf8Span.span, maximumBytes: maximumBytes)
   }
 

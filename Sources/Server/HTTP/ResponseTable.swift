@@ -5,7 +5,7 @@ internal import Storage
 
 /// Recent and awaited responses of one event loop, by request target. Thousands of players request the same playlist and part
 /// within milliseconds; only the first request is routed, rendered and encoded. Holds unconditional requests only (GET,
-/// HTTP/1.1). Confined to the loop.
+/// HTTP/1.1). Targets have no token: all who may get a response share it. Confined to the loop.
 final class ResponseTable {
   /// The most targets at a time.
   static let capacity = 256
@@ -79,6 +79,8 @@ final class SharedResponse {
   let sharing: Cacheability
   /// Counts the clients that get it.
   let admission: (any Admission)?
+  /// Who may get it; nil for all.
+  let rule: (any ViewerRule)?
   /// Whether it was awaited: then it is only for the requests that waited. A later request may have to wait again.
   private let wasAwaited: Bool
   /// A placeholder while `waiters` is set.
@@ -96,17 +98,22 @@ final class SharedResponse {
   }
 
   /// A response that is available.
-  init(_ response: HTTPResponse, _ sharing: Cacheability, _ admission: (any Admission)? = nil) {
+  init(
+    _ response: HTTPResponse, _ sharing: Cacheability, _ admission: (any Admission)? = nil,
+    rule: (any ViewerRule)? = nil
+  ) {
     self.sharing = sharing
     self.admission = admission
+    self.rule = rule
     self.response = response
     wasAwaited = false
   }
 
   /// A response that is awaited.
-  init(awaited sharing: Cacheability, _ admission: (any Admission)? = nil) {
+  init(awaited sharing: Cacheability, _ admission: (any Admission)? = nil, rule: (any ViewerRule)? = nil) {
     self.sharing = sharing
     self.admission = admission
+    self.rule = rule
     response = StandardResponse.failed
     wasAwaited = true
     waiters = []

@@ -45,6 +45,10 @@ package enum StandardResponse {
     .failed, "The request failed; the server's log has the reason."
   ).response
 
+  /// The token of a request that waited holds no longer.
+  static let passEnded = Problem(
+    .passEnded, "The token has expired or was revoked.", help: "Ask its issuer for another one.")
+
   static let targetTooLong = Problem(
     .addressTooLong, "The address is longer than the limit of this server.")
 

@@ -56,7 +56,7 @@ import Testing
       try #require(APITable.find(["api", "v1", "streams", "cam", "recording", "stop"])).values == ["cam", "stop"])
     #expect(try #require(APITable.find(["api"])).address.pattern == "/api/v1")
     let request = APIRequest(
-      http: HTTPRequest(method: .get, target: RequestTarget(segments: [])), values: ["a"],
+      http: HTTPRequest(method: .get, target: RequestTarget(segments: [])), viewer: Viewer(rule: nil), values: ["a"],
       eventLoop: EmbeddedEventLoop())
     #expect(request[0] == "a" && request[1] == "")
   }

@@ -22,11 +22,12 @@ struct HTTPTestServer: HTTPResponder {
   static func run(
     limits: HTTPLimits = HTTPLimits(), address: String = "127.0.0.1", tls: NIOSSLContext? = nil,
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup, tickInterval: TimeAmount = .milliseconds(20),
+    passes: (any ViewerPasses)? = nil,
     route: @escaping Route = defaultRoute,
     _ body: (_ address: SocketAddress, _ listener: HTTPListener) async throws -> Void
   ) async throws {
     let listener = HTTPListener(
-      responder: HTTPTestServer(route: route), limits: limits, clock: .system(),
+      responder: HTTPTestServer(route: route), limits: limits, passes: passes, clock: .system(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, group: group, tickInterval: tickInterval)
     let source: TLSContextSource? = tls.map { context in { @Sendable in context } }
     let bound = try await listener.start(

@@ -60,7 +60,7 @@ package final class SRTSource: MediaSource {
     wake.post()
     // As the source's own end, so that its stream does not wait for it.
     loop.execute { [shared] in
-      for end in shared.connections.closeForGood() { end() }
+      for end in shared.connections.closeForGood() { end(.shutdown) }
     }
   }
 

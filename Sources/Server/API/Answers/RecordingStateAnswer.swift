@@ -55,8 +55,8 @@ struct RecordingsAnswer: APIObject {
     "complete": "False while the folders are being read after a start.",
   ]
 
-  init(_ page: CataloguePage, undoSeconds: Int64? = nil) {
-    recordings = page.entries.map { EntryAnswer($0, undoSeconds: undoSeconds) }
+  init(_ page: CataloguePage, undoSeconds: Int64? = nil, base: String = "") {
+    recordings = page.entries.map { EntryAnswer($0, undoSeconds: undoSeconds, base: base) }
     next = page.next?.description
     (total, complete) = (page.total, page.isComplete)
   }
@@ -98,9 +98,9 @@ struct EntryAnswer: APIObject {
     "restorableUntil": .time("Until then a deletion can be taken back."),
   ]
 
-  /// `undoSeconds`: seconds for which a deletion can be undone; nil if not known.
-  init(_ entry: RecordingEntry, undoSeconds: Int64? = nil) {
-    let base = "/recordings/\(entry.stream)/"
+  /// `undoSeconds`: seconds for which a deletion can be undone; nil if not known. `base`: what absolute paths begin with.
+  init(_ entry: RecordingEntry, undoSeconds: Int64? = nil, base: String = "") {
+    let base = "\(base)/recordings/\(entry.stream)/"
     let isServed = entry.isPlayable && entry.deletedAt == nil
     (stream, file, name, state) = (entry.stream.description, entry.file, entry.title, entry.state.rawValue)
     (url, thumbnail) = isServed ? (base + entry.file, "\(base)\(entry.name.stem).jpg") : (nil, nil)

@@ -58,6 +58,8 @@ struct StreamAnswer: APIObject {
       StreamPhase.allCases.map(\.rawValue),
       "starting: nothing can be played yet. reconnecting: the publisher is away, and playlists wait for it."),
     "protocol": "How it is published.",
+    "title": "As configured.",
+    "description": "As configured.",
     "startedAt": .time("When its epoch began."),
     "ageSeconds": "Since then, until its end.",
     "viewers": "Clients that requested media within three target durations, and open responses without an end.",
@@ -70,6 +72,7 @@ struct StreamAnswer: APIObject {
     "audio": "The audio that is transcoded to another codec.",
     "recording": "Its newest recording; null before the first.",
     "capture": "Camera and microphone, of one of the server's own sources.",
+    "link": "The publisher's connection, where its protocol counts packets.",
     "anchor": "A time of the media, and its time of day.",
     "urls": "Addresses of this server.",
   ]
@@ -106,7 +109,7 @@ struct StreamAnswer: APIObject {
   }
 
   /// Packets since the connection's beginning, and its state.
-  struct Link: Encodable {
+  struct Link: APIObject {
     let rttMilliseconds: Double
     let latencyMilliseconds: Int
     let bufferedMilliseconds: Int
@@ -134,9 +137,10 @@ struct StreamAnswer: APIObject {
     let wall: String
   }
 
+  /// `base`: what absolute paths begin with.
   init(
     _ status: StreamStatus, _ settings: StreamSettings, viewers: Int, recording: RecordingStateAnswer?,
-    capture: CaptureAnswer?, now: WallTime
+    capture: CaptureAnswer?, now: WallTime, base: String
   ) {
     (title, description) = (settings.title, settings.description)
     (name, state, `protocol`) = (status.name.description, status.phase.rawValue, status.protocolName)
@@ -153,10 +157,10 @@ struct StreamAnswer: APIObject {
     anchor = status.anchor.map {
       Anchor(mediaSeconds: $0.mediaTime.thousandths, wall: JSONText.time($0.wallTime))
     }
-    let base = "/live/\(status.name)"
+    let live = "\(base)/live/\(status.name)"
     urls = [
-      "watch": "/watch/\(status.name)", "hls": "\(base)/index.m3u8", "dash": "\(base)/manifest.mpd",
-      "mp4": "\(base)/stream.mp4",
+      "watch": "\(base)/watch/\(status.name)", "hls": "\(live)/index.m3u8", "dash": "\(live)/manifest.mpd",
+      "mp4": "\(live)/stream.mp4",
     ]
   }
 }

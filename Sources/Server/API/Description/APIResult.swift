@@ -9,6 +9,8 @@ enum APIResult: Sendable {
   /// A JSON object that is not made of members: a document of its own standard.
   case document
   case bytes(ContentType)
+  /// 204.
+  case nothing
 }
 
 /// The body of a request.

@@ -163,6 +163,7 @@ enum OpenAPIDocument {
         ? ("\(status)", .object([("$ref", .text("#/components/responses/\(status)"))]))
         : ("\(status)", response(ofRoute + ofAll))
     }
+    if case .nothing = route.result { return [("204", success)] + refusals }
     guard case .state = route.result else { return [("200", success)] + refusals }
     return [("200", success), ("202", pending(route, book))] + refusals
   }
@@ -225,6 +226,7 @@ enum OpenAPIDocument {
     case .json(let type), .state(let type): content(.json, book.schema(of: type))
     case .document: content(.json, .object([("type", .text("object"))]))
     case .bytes(let type): .object([(type.rawValue, .object([]))])
+    case .nothing: .object([])
     }
   }
 

@@ -39,6 +39,10 @@ final class HTTP1Connection: HTTPConnection {
   private var assembler: RequestAssembler
   /// The client that was last admitted to a shared response.
   private var admitted: (stamp: Generation, client: ClientID, tick: Int)?
+  /// The token that this connection sent last.
+  private var token = LastToken()
+  /// What admitted the request that is answered. The response ends with it.
+  private var pass: (any ViewerPass)?
   var phase = Phase.receiving
   /// At the last tick, the backlog of an endless body was above its lasting limit.
   private var isLiveBehind = false
@@ -213,16 +217,17 @@ final class HTTP1Connection: HTTPConnection {
 
   private func answer(_ request: HTTPRequest, head: RequestHead?, keepsAlive: Bool) {
     let answer = services.answer(to: request, of: peer, on: loop.eventLoop)
+    pass = answer.pass
     switch answer.kind {
     case .now(let response):
       if let sharing = answer.sharing, let head, response.status == .ok, mayShare(head) {
-        loop.answers.keep(SharedResponse(response, sharing, answer.admission), for: head.target)
+        loop.answers.keep(SharedResponse(response, sharing, answer.admission, rule: answer.rule), for: head.target)
       }
       send(response, to: request, keepsAlive: keepsAlive)
     case .later(let future):
       phase = .waiting
       if let sharing = answer.sharing, let head, mayShare(head) {
-        let awaited = SharedResponse(awaited: sharing, answer.admission)
+        let awaited = SharedResponse(awaited: sharing, answer.admission, rule: answer.rule)
         loop.answers.keep(awaited, for: head.target)
         awaited.join(
           SharedResponse.Waiter(connection: self, client: client(head), acceptsGzip: head.fields.acceptsGzip))
@@ -234,6 +239,7 @@ final class HTTP1Connection: HTTPConnection {
       future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
         guard case .waiting = self.phase else { return }
         let response = self.services.response(of: result, to: request, countedBy: answer.admission)
+        if let pass = response.pass { self.pass = pass }
         self.send(response, to: request, keepsAlive: keepsAlive && !self.isStopping)
         self.takeParts()
       }
@@ -244,6 +250,7 @@ final class HTTP1Connection: HTTPConnection {
   private func refuse(_ problem: Problem) {
     waiting.removeAll()
     if case .arriving(let arriving) = phase { arriving.body.abandon(problem.detail) }
+    pass = nil
     send(problem.response, to: HTTPRequest(method: .get, target: RequestTarget(segments: [])), keepsAlive: false)
   }
 
@@ -338,7 +345,10 @@ extension HTTP1Connection: ResponseWaiter {
 
   /// Responds from the loop's table, or joins the connections that wait for the same response. False when the table has neither.
   private func answerAtOnce(_ head: RequestHead) -> Bool {
-    guard mayShare(head), peer.isProven, let answer = loop.answers.find(head.target) else { return false }
+    guard mayShare(head), peer.isProven, let answer = loop.answers.find(head.target),
+      let admission = token.admission(of: head, to: answer, services.passes, at: loop.now)
+    else { return false }
+    pass = admission.pass
     let acceptsGzip = head.fields.acceptsGzip
     if answer.isAwaited {
       phase = .waiting
@@ -443,6 +453,7 @@ extension HTTP1Connection: SocketWriter.Delegate {
 extension HTTP1Connection: LoopContext.Member {
   func tick() {
     let limits = services.limits
+    if let pass, !pass.holds { return endWithPass() }
     switch phase {
     case .receiving:
       let limit =
@@ -472,6 +483,22 @@ extension HTTP1Connection: LoopContext.Member {
       }
     case .lingering:
       if loop.now &- since >= loop.ticks(limits.lingerTime) { close() }
+    }
+  }
+  /// Ends what a pass admitted, because that holds no longer.
+  private func endWithPass() {
+    pass = nil
+    switch phase {
+    case .waiting:
+      // The connection ends, too: the response that the request waited for is still to come.
+      send(services.open(StandardResponse.passEnded.response), to: SharedResponse.plainRequest, keepsAlive: false)
+    case .sending, .live:
+      services.logger.debug(
+        "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "its token has ended"])
+      writer.resetOnClose()
+      close()
+    // A publisher is judged by its key.
+    case .receiving, .arriving, .lingering, .closed: break
     }
   }
 }

@@ -24,6 +24,8 @@ final class HTTP2Stream {
   private let services: HTTPServices
   private var assembler: RequestAssembler
   private var phase = Phase.receiving
+  /// What admitted the request. The response ends with it.
+  private var pass: (any ViewerPass)?
   /// At the last tick, the backlog of an endless body was above its lasting limit.
   private var isLiveBehind = false
   /// Whether the client has sent its last frame on this stream.
@@ -108,13 +110,16 @@ final class HTTP2Stream {
     bodyBytes = 0
     let loop = connection.loop.eventLoop
     let answer = services.answer(to: request, of: connection.peer, on: loop)
+    pass = answer.pass
     switch answer.kind {
     case .now(let response): send(response, to: request)
     case .later(let future):
       phase = .waiting
       future.hop(to: loop).assumeIsolated().whenComplete { result in
         guard case .waiting = self.phase else { return }
-        self.send(self.services.response(of: result, to: request, countedBy: answer.admission), to: request)
+        let response = self.services.response(of: result, to: request, countedBy: answer.admission)
+        if let pass = response.pass { self.pass = pass }
+        self.send(response, to: request)
         self.connection.sender.pump()
       }
     }
@@ -182,6 +187,7 @@ final class HTTP2Stream {
   func tick() {
     let limits = services.limits
     let loop = connection.loop
+    if let pass, !pass.holds { return endWithPass() }
     switch phase {
     case .receiving:
       guard loop.now &- since >= loop.ticks(limits.bodyTime) else { return }
@@ -204,6 +210,21 @@ final class HTTP2Stream {
         cut(LeftoverBudget.reason, .lateViewers)
       }
     case .arriving, .waiting, .closed: break
+    }
+  }
+}
+
+extension HTTP2Stream {
+  /// Ends what a pass admitted, because that holds no longer.
+  private func endWithPass() {
+    pass = nil
+    switch phase {
+    case .waiting:
+      refuse(StandardResponse.passEnded)
+      connection.sender.pump()
+    case .sending, .live: connection.reset(self, .cancel)
+    // A publisher is judged by its key.
+    case .receiving, .arriving, .closed: break
     }
   }
 }

@@ -34,18 +34,18 @@ package final class HTTPListener: Sendable {
   package var capacity: Int { services.limiter.capacity }
 
   /// `tickInterval` is the resolution of all deadlines. `clock` gives the dates of responses. `memory` and `descriptors` limit
-  /// connections. `proxies` are trusted to name their clients.
+  /// connections. `proxies` are trusted to name their clients. `passes` are those that the responder gave.
   package init(
     responder: any HTTPResponder, limits: HTTPLimits = HTTPLimits(), memory: MemoryBudget = .unlimited,
     descriptors: DescriptorBudget = .unlimited, proxies: TrustedProxies = .none,
-    origins: CrossOrigin = .playersOnly,
+    origins: CrossOrigin = .playersOnly, passes: (any ViewerPasses)? = nil,
     clock: SteadyClock, traffic: HTTPTraffic = HTTPTraffic(), logger: Logger,
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
     policy = Reloadable(HTTPPolicy(limits, origins: origins))
     services = HTTPServices(
-      responder: responder, limits: limits, proxies: proxies, policy: policy,
+      responder: responder, passes: passes, limits: limits, proxies: proxies, policy: policy,
       limiter: ConnectionLimiter(policy, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic),
       traffic: traffic, pool: pool, logger: logger)
     self.group = group

@@ -48,8 +48,10 @@ extension Database {
     try Row.fetchAll(self, sql: "SELECT DISTINCT stream FROM recording").compactMap { $0.value(0) }
   }
 
-  /// The page, newest first, and the total number.
-  func page(_ query: CatalogueQuery) throws -> (entries: [RecordingEntry], total: Int) {
+  /// The page, newest first, and the total number, of the streams that `shows` chooses.
+  func page(
+    _ query: CatalogueQuery, showing shows: ((StreamName) -> Bool)? = nil
+  ) throws -> (entries: [RecordingEntry], total: Int) {
     var conditions: [String] = []
     var arguments = StatementArguments()
     func add(_ condition: String, _ values: any DatabaseValueConvertible...) {
@@ -62,6 +64,11 @@ extension Database {
     case .deleted: add("deletedAt IS NOT NULL")
     }
     if let stream = query.stream { add("stream = ?", stream.description) }
+    if let shows {
+      let shown = try streams().filter { StreamName($0).map(shows) ?? false }
+      // One parameter, so that the statement is the same for any number of names, which need no escaping.
+      add("stream IN (SELECT value FROM json_each(?))", "[\(shown.map { "\"\($0)\"" }.joined(separator: ","))]")
+    }
     if let from = query.from { add("start >= ?", from) }
     if let to = query.to { add("start < ?", to) }
     let counted =

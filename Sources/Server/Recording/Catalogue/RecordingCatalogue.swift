@@ -168,12 +168,15 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     thread.runIfActive(eventLoop: eventLoop) { try change(self.database()) }
   }
 
-  func list(_ query: CatalogueQuery, on eventLoop: any EventLoop) -> EventLoopFuture<CataloguePage> {
+  /// - Parameter shows: the streams whose recordings are listed; nil for all.
+  func list(
+    _ query: CatalogueQuery, on eventLoop: any EventLoop, showing shows: (@Sendable (StreamName) -> Bool)? = nil
+  ) -> EventLoopFuture<CataloguePage> {
     read(on: eventLoop) { database in
       let isComplete = self.isComplete.isSet
       var wider = query
       wider.limit = query.limit + 1
-      var (entries, total) = try database.read { try $0.page(wider) }
+      var (entries, total) = try database.read { try $0.page(wider, showing: shows) }
       let isMore = entries.count > query.limit
       if isMore { entries.removeLast() }
       return CataloguePage(

@@ -1,0 +1,34 @@
+internal import HTTP
+internal import NIOCore
+internal import NIOHTTP1
+
+/// `/api/v1/authorize`: whether a viewer may have what an address names, for caches that answer in weir's place.
+struct AuthorizeAPI {
+  let gate: ViewerGate
+  /// How long a cache may go by the answer, in seconds.
+  let recheck: Int64
+
+  /// The address stands in the field X-Original-URI, or in the query as `path`. 204, or a refusal as the address itself has it.
+  func answer(_ request: APIRequest) -> HTTPAnswer {
+    guard let address = request.http.header("X-Original-URI") ?? request.http.query("path"), !address.isEmpty else {
+      return .now(
+        Problem(.malformedQuery, "There is no address to decide on.", help: "Send it: ?path=/~TOKEN/live/NAME/.").response)
+    }
+    let parts = TokenPrefix.split(ByteBuffer(string: address))
+    guard let target = try? RequestTarget(parsing: parts.map { String(buffer: $0.rest) } ?? address) else {
+      return .now(Problem(.malformedQuery, "The address to decide on is malformed.").response)
+    }
+    let asked = HTTPRequest(
+      method: .get, target: target, fields: request.http.fields, source: request.http.source, token: parts?.token)
+    return gate.admit(asked, on: request.eventLoop) { viewer in
+      let seconds = viewer.tokens.map { $0.seconds(atMost: recheck) }.min() ?? recheck
+      return .now(
+        HTTPResponse(
+          status: .noContent,
+          headers: [
+            HeaderField("Cache-Control", CachePolicy.verdict(seconds: seconds).value),
+            HeaderField("Vary", "X-Original-URI, Authorization"),
+          ]))
+    }
+  }
+}

@@ -1,0 +1,36 @@
+internal import HTTP
+internal import Ingest
+
+/// What a request's tokens show of its sender. Without a token it may watch what is open.
+struct Viewer: Sendable {
+  /// The verified tokens: that of the path, and that of the Authorization field.
+  var tokens: [VerifiedToken] = []
+  /// The first of them stood before the path.
+  var isOfPath = false
+  /// Nil while all streams are open.
+  let rule: (@Sendable (StreamName) -> ViewersRule)?
+
+  func maySee(_ stream: StreamName) -> Bool {
+    !isGuarded(stream) || tokens.contains { $0.mayWatch(stream) }
+  }
+
+  /// Whether only some may watch the stream.
+  func isGuarded(_ stream: StreamName) -> Bool { rule?(stream) == .token }
+
+  /// Chooses what lists show; nil for all.
+  var shows: (@Sendable (StreamName) -> Bool)? { rule == nil ? nil : maySee }
+}
+
+extension VerifiedToken: ViewerPass {}
+
+/// Shares a response with those who may watch its stream.
+struct StreamViewerRule: ViewerRule {
+  let stream: StreamName
+
+  func allows(_ pass: any ViewerPass) -> Bool { (pass as? VerifiedToken)?.mayWatch(stream) ?? false }
+}
+
+extension HTTPRequest {
+  /// What absolute paths in a response begin with, so that they keep the token: `/~TOKEN`, or nothing.
+  var base: String { token.flatMap(TokenPrefix.text).map { "/~\($0)" } ?? "" }
+}

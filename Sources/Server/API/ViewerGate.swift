@@ -1,0 +1,153 @@
+internal import HTTP
+internal import Ingest
+internal import NIOCore
+internal import NIOHTTP1
+
+/// Decides which requests may read what. A token stands before the path (`/~TOKEN/live/…`) or in the Authorization field. That of
+/// the path is verified before anything else, whatever the request is for. That of the field is looked at where a stream's rule
+/// asks for one.
+struct ViewerGate: Sendable {
+  let tokens: ViewerTokens
+  /// Who may watch a stream.
+  let rule: @Sendable (StreamName) -> ViewersRule
+  /// Whether some stream is not open.
+  let hasRules: @Sendable () -> Bool
+  /// Counts wrong tokens by address.
+  let attempts: AdminAttempts
+
+  /// Whether a look may wait for a key set.
+  private enum Patience {
+    case waits, isOver
+  }
+
+  /// A token, verified or not.
+  private enum Look {
+    case verified(VerifiedToken)
+    case refused(Problem)
+    /// Verifying it takes a request for a key set.
+    case later(String)
+  }
+
+  /// The answer of `route`, or why the request has none.
+  func admit(
+    _ request: HTTPRequest, on eventLoop: any EventLoop, _ route: @escaping @Sendable (Viewer) -> HTTPAnswer
+  ) -> HTTPAnswer {
+    admit(request, on: eventLoop, .waits, route)
+  }
+
+  private func admit(
+    _ request: HTTPRequest, on eventLoop: any EventLoop, _ patience: Patience,
+    _ route: @escaping @Sendable (Viewer) -> HTTPAnswer
+  ) -> HTTPAnswer {
+    var viewer = Viewer(rule: hasRules() ? rule : nil)
+    func wait(for token: String) -> HTTPAnswer {
+      let tokens = tokens
+      let verified = eventLoop.makeFutureWithTask { _ = await tokens.verified(token) }
+      return .later(verified.flatMap { admit(request, on: eventLoop, .isOver, route).settled(on: eventLoop) })
+    }
+    if let token = request.token {
+      switch look(at: token, of: request, patience) {
+      case .verified(let verified): (viewer.tokens, viewer.isOfPath) = ([verified], true)
+      case .refused(let problem): return .now(problem.response)
+      case .later(let token): return wait(for: token)
+      }
+    }
+    let stream = Self.stream(at: request.path)
+    let isOfAPI = request.path.first == "api"
+    // Requests that change something need the admin token.
+    guard viewer.rule != nil, request.isRead, isOfAPI || stream.map({ !viewer.maySee($0) }) == true else {
+      return Self.admitted(route(viewer), viewer, stream)
+    }
+    var reason = CredentialRefusal.missing
+    if !viewer.tokens.isEmpty { reason = .notForThis }
+    if let token = Self.bearer(of: request) {
+      switch look(at: token, of: request, patience) {
+      case .verified(let verified):
+        viewer.tokens.append(verified)
+        reason = .notForThis
+      case .refused(let problem): if stream != nil { return .now(problem.response) }
+      case .later(let token): return wait(for: token)
+      }
+    }
+    if let stream, !viewer.maySee(stream) { return .now(Self.refused(reason, stream).response) }
+    return Self.admitted(route(viewer), viewer, stream)
+  }
+
+  /// The answer ends with the token that admitted the request, and is shared with those who may see the same.
+  private static func admitted(_ answer: HTTPAnswer, _ viewer: Viewer, _ stream: StreamName?) -> HTTPAnswer {
+    guard let stream, viewer.isGuarded(stream) else {
+      return viewer.tokens.first.map { answer.admitted(by: $0, rule: nil, isPrivate: false) } ?? answer
+    }
+    guard let index = viewer.tokens.firstIndex(where: { $0.mayWatch(stream) }) else { return answer }
+    return answer.admitted(
+      by: viewer.tokens[index], rule: StreamViewerRule(stream: stream), isPrivate: index > 0 || !viewer.isOfPath)
+  }
+
+  /// The stream that an address is of; nil for other addresses.
+  static func stream(at path: [String]) -> StreamName? {
+    switch path.first {
+    case "live", "watch", "recordings": path.count > 1 ? StreamName(path[1]) : nil
+    case "api" where path.count > 3 && ["streams", "recordings"].contains(path[2]): StreamName(path[3])
+    default: nil
+    }
+  }
+
+  // MARK: Tokens
+
+  private func look(at token: ByteBuffer, of request: HTTPRequest, _ patience: Patience) -> Look {
+    guard let text = TokenPrefix.text(token) else {
+      return .refused(
+        Self.refused(
+          .malformed(
+            "in a path it has 1 to \(TokenPrefix.bytes) letters, digits, dots, hyphens, underscores and tildes")))
+    }
+    return look(at: text, of: request, patience)
+  }
+
+  private func look(at token: String, of request: HTTPRequest, _ patience: Patience) -> Look {
+    if let known = tokens.remembered(ByteBuffer(string: token)) { return .verified(known) }
+    // Many viewers may share an address: those whose tokens are known go on.
+    let client = request.client
+    if let seconds = attempts.pause(of: client) { return .refused(Self.tooMany(retryAfter: seconds)) }
+    switch tokens.look(token) {
+    case .verified(let verified): return .verified(verified)
+    case .needsKeys where patience == .waits: return .later(token)
+    case .needsKeys:
+      attempts.fail(client)
+      return .refused(Self.refused(.unknown))
+    case .refused(let reason):
+      // A token that was good once is no attempt at guessing.
+      switch reason {
+      case .unknown, .malformed: attempts.fail(client)
+      default: break
+      }
+      return .refused(Self.refused(reason))
+    }
+  }
+
+  private static func bearer(of request: HTTPRequest) -> String? {
+    let fields = request.headers("Authorization")
+    guard fields.count == 1 else { return nil }
+    return AdminGate.bearer(fields[0]).map(String.init)
+  }
+
+  private static func refused(_ reason: CredentialRefusal, _ stream: StreamName? = nil) -> Problem {
+    let name = stream.map { "\"\($0)\"" } ?? "this"
+    let help =
+      switch reason {
+      case .missing: "Put a token before the path, /~TOKEN/live/…, or send it: Authorization: Bearer TOKEN."
+      default: "Ask its issuer for another one."
+      }
+    return Problem(.viewerNotAllowed, "You may not see \(name): \(reason.description).", help: help)
+  }
+
+  private static func tooMany(retryAfter seconds: Int) -> Problem {
+    Problem(
+      .tooManyWrongTokens, "This address has sent too many wrong tokens.", help: "Try again in \(seconds) s.",
+      retryAfter: seconds)
+  }
+}
+
+extension ViewerGate: ViewerPasses {
+  func remembered(_ token: ByteBuffer) -> (any ViewerPass)? { tokens.remembered(token) }
+}

@@ -1,0 +1,60 @@
+internal import Basics
+internal import Glibc
+internal import Logging
+internal import NIOCore
+internal import Storage
+
+/// The keys of tokens, and what tokens must state, as configured.
+struct JSONWebTokenSettings: Sendable {
+  /// Where a key set comes from.
+  enum KeySet: Sendable, Hashable {
+    case file(String)
+    case address(JSONWebKeySetAddress)
+  }
+
+  /// A shared secret; nil for none.
+  var secret: JSONWebKey?
+  /// PEM files of public keys.
+  var keyFiles: [String] = []
+  var keySet: KeySet?
+  var rules = JSONWebTokenRules()
+  var times = JSONWebKeys.Times()
+
+  /// Whether any token can be accepted.
+  var hasKeys: Bool { secret != nil || !keyFiles.isEmpty || keySet != nil }
+
+  /// The configured keys. Reads the files: for the start and for reloads, on no event loop.
+  func localKeys() throws(ValueError) -> [JSONWebKey] {
+    var keys = secret.map { [$0] } ?? []
+    for path in keyFiles {
+      keys += try Self.reading(path) { text throws(ValueError) in
+        try JSONWebKeySet.keys(inPEM: String(decoding: text, as: UTF8.self))
+      }
+    }
+    if case .file(let path) = keySet { keys += try Self.reading(path, JSONWebKeySet.keys(in:)) }
+    return keys
+  }
+
+  func makeKeys(logger: Logger) throws(ValueError) -> JSONWebKeys {
+    var fetch: JSONWebKeys.Fetch?
+    if case .address(let address) = keySet { fetch = { () async throws(ValueError) in try await address.fetch() } }
+    return JSONWebKeys(try localKeys(), fetch: fetch, times: times, logger: logger)
+  }
+
+  private static func reading(
+    _ path: String, _ keys: ([UInt8]) throws(ValueError) -> [JSONWebKey]
+  ) throws(ValueError) -> [JSONWebKey] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      throw ValueError(
+        "\(LogText.escaped(path)): \(String(cString: strerror(errno)))", advice: "name a file that weir may read")
+    }
+    defer { close(descriptor) }
+    let text = try? File(descriptor).read(at: 0, count: JSONWebKeySet.bytes + 1)
+    do throws(ValueError) {
+      return try keys(text.map { Array($0.readableBytesView) } ?? [])
+    } catch {
+      throw ValueError("\(LogText.escaped(path)): \(error.reason)", advice: error.advice)
+    }
+  }
+}

@@ -1,0 +1,46 @@
+internal import Basics
+internal import NIOCore
+
+/// The token that a connection sent last. A viewer sends the same one with each request, so it is looked up once.
+struct LastToken {
+  /// What admits a request to a response of the table; nil for one that is open to all.
+  struct Admission {
+    var pass: (any ViewerPass)?
+  }
+
+  private struct Known {
+    let text: ByteBuffer
+    let pass: any ViewerPass
+    /// The stream that it was admitted to last, and the tick of that.
+    var admitted: (stamp: Generation, tick: Int)?
+  }
+
+  private var known: Known?
+
+  /// Nil when the request may not get the response: then the routes say why.
+  mutating func admission(
+    of head: RequestHead, to answer: SharedResponse, _ passes: (any ViewerPasses)?, at tick: Int
+  ) -> Admission? {
+    guard head.token != nil || answer.rule != nil else { return Admission() }
+    guard let text = head.token, let passes else { return nil }
+    if known?.text.readableBytesUInt8Span.isEqual(to: text.readableBytesUInt8Span) != true {
+      // Copied: a slice would keep the whole read buffer in memory.
+      known = passes.remembered(text).map { Known(text: ByteBuffer(bytes: text.readableBytesView), pass: $0) }
+    }
+    guard let pass = known?.pass, pass.holds, mayTake(answer, by: pass, at: tick) else {
+      known = nil
+      return nil
+    }
+    return Admission(pass: pass)
+  }
+
+  /// Asks the rule once per tick for the same stream: a connection has far more requests.
+  private mutating func mayTake(_ answer: SharedResponse, by pass: any ViewerPass, at tick: Int) -> Bool {
+    guard let rule = answer.rule else { return true }
+    let stamp = answer.sharing.stamp
+    if let admitted = known?.admitted, admitted.stamp === stamp, admitted.tick == tick { return true }
+    guard rule.allows(pass) else { return false }
+    known?.admitted = (stamp, tick)
+    return true
+  }
+}

@@ -1,0 +1,425 @@
+"""Tokens of viewers: what they admit to, in each form of playing, and what becomes of others. PyJWT issues them."""
+
+import base64
+import contextlib
+import json
+import os
+import subprocess
+import threading
+import time
+import urllib.parse
+from http.client import IncompleteRead
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+import test_cdn
+from harness import dash, hls, http, llhls, mpd_players, publishers, toll
+
+SECRET = "viewer-secret-0123456789-abcdefghij"
+ADMIN = "sesame-0815-4711"
+NAME = "cam-1"
+OTHER = "studio"
+
+
+def token(seconds: float = 600, key=SECRET, algorithm: str = "HS256", headers: dict | None = None, **claims) -> str:
+    claims.setdefault("weir", {"watch": "cam-*"})
+    return jwt.encode({"sub": "ann", "exp": time.time() + seconds, **claims}, key, algorithm, headers=headers)
+
+
+@contextlib.contextmanager
+def served(weir, *names):
+    """Publishes the names, and waits until they can be played."""
+    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=-1) for name in names]
+    try:
+        admin = {"Authorization": f"Bearer {ADMIN}"}
+        for name in names:
+            weir.wait(lambda name=name: weir.get(f"/live/{name}/index.m3u8", headers=admin).status == 200, 20, f"{name} is live")
+        yield
+    finally:
+        for publisher in running:
+            publisher.kill()
+
+
+@pytest.fixture(scope="module")
+def guarded(start_shared):
+    """Streams for viewers with a token, and one that is open. The debug log has every request."""
+    weir = start_shared(
+        "--log-level", "debug", "--target-duration", "2", "--rewind", "60s", "--record-mode", "auto",
+        environment={"WEIR_VIEWERS": "token", "WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN})
+    weir.good = token()
+    weir.secrets += [SECRET, ADMIN, weir.good, weir.good.split(".")[2]]
+    with served(weir, NAME, OTHER):
+        yield weir
+
+
+@pytest.fixture
+def gate(guarded):
+    """The proxy that nothing passes without the token."""
+    proxy = toll.Toll(guarded.web, guarded.good)
+    yield proxy
+    proxy.stop()
+    assert proxy.refused == []
+
+
+def media_playlist(base: str, name: str = NAME) -> str:
+    index = f"{base}/live/{name}/index.m3u8"
+    return urllib.parse.urljoin(index, hls.parse_multivariant(http.fetch(index).good().text, index).variants[0].uri)
+
+
+# MARK: Who may
+
+
+#: Everything of a stream.
+def addresses(weir, name: str) -> list[str]:
+    return [f"/live/{name}/index.m3u8", f"/live/{name}/manifest.mpd", f"/live/{name}/stream.mp4", f"/live/{name}/dvr.m3u8",
+            f"/live/{name}/thumbnail.jpg", f"/live/{name}/any/av/1.m4s", f"/watch/{name}", f"/recordings/{name}/x.mp4",
+            f"/recordings/{name}/x.jpg", f"/recordings/{name}/x/index.m3u8", f"/api/v1/streams/{name}",
+            f"/api/v1/recordings/{name}/x.mp4", f"/api/v1/recordings/{name}/x.mp4/clip"]
+
+
+def test_without_a_token_nothing_of_the_stream_is_served(guarded):
+    for path in addresses(guarded, NAME) + addresses(guarded, "no-such-stream"):
+        for prefix in ("", f"/~{token(weir={'watch': 'other'})}"):
+            answer = guarded.get(prefix + path)
+            assert answer.status == 403 and answer.headers["cache-control"] == "no-store", path
+            assert answer.json["title"] == "Not allowed" and answer.json["detail"], path
+    for path in ("/", "/recordings", "/time", "/healthz", "/web/ui/style.css", "/api/v1/storage", "/metrics"):
+        assert guarded.get(path).status == 200, path
+
+
+def test_the_token_of_one_stream_is_not_one_of_another(guarded):
+    for name, status in ((NAME, 200), (OTHER, 403)):
+        assert guarded.get(f"/~{guarded.good}/live/{name}/index.m3u8").status == status
+        assert guarded.get(f"/live/{name}/index.m3u8", headers={"Authorization": f"Bearer {guarded.good}"}).status == status
+        assert guarded.get(f"/live/{name}/index.m3u8", headers={"Authorization": f"Bearer {ADMIN}"}).status == 200
+
+
+def test_a_response_to_a_bearer_is_kept_by_no_shared_cache(guarded):
+    path = urllib.parse.urlsplit(media_playlist(f"{guarded.web}/~{guarded.good}")).path.split("/", 2)[2]
+    by_path = guarded.get(f"/~{guarded.good}/{path}").good()
+    by_field = guarded.get(f"/{path}", headers={"Authorization": f"Bearer {guarded.good}"}).good()
+    assert by_path.headers["cache-control"].startswith("public, ")
+    assert by_field.headers["cache-control"].startswith("private, ")
+    assert by_field.headers["access-control-allow-origin"] == "*"
+
+
+def test_lists_leave_out_what_the_asker_may_not_see(guarded):
+    guarded.wait(lambda: guarded.get("/api/v1/recordings", headers={"Authorization": f"Bearer {ADMIN}"}).json["total"] >= 2,
+                 20, "two recordings")
+    for prefix, field, names in (
+            ("", None, set()), (f"/~{guarded.good}", None, {NAME}), ("", guarded.good, {NAME}), ("", ADMIN, {NAME, OTHER}),
+            (f"/~{guarded.good}", ADMIN, {NAME, OTHER}), ("", "wrong", set())):
+        fields = {"Authorization": f"Bearer {field}"} if field else {}
+        streams = guarded.get(f"{prefix}/api/v1/streams", headers=fields).good().json["streams"]
+        assert {stream["name"] for stream in streams} == names
+        page = guarded.get(f"{prefix}/api/v1/recordings", headers=fields).good().json
+        assert {recording["stream"] for recording in page["recordings"]} == names and page["total"] >= len(names)
+        for url in [url for stream in streams for url in stream["urls"].values()]:
+            assert url.startswith(prefix + "/"), url
+
+
+def test_redirections_keep_the_token_and_pages_send_no_referrer(guarded):
+    base = f"/~{guarded.good}"
+    page = {"Accept": "text/html"}
+    assert guarded.get(f"{base}/live/{NAME}", headers=page).headers["location"] == f"{base}/watch/{NAME}"
+    assert guarded.get(f"{base}/watch/{NAME}/").headers["location"] == f"{base}/watch/{NAME}"
+    assert guarded.get(f"{base}/watch").headers["location"] == f"{base}/"
+    for path in (f"{base}/watch/{NAME}", f"{base}/", f"{base}/recordings"):
+        assert guarded.get(path).good().headers["referrer-policy"] == "no-referrer"
+
+
+def test_http2_knows_the_same_tokens(guarded, start, tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+                    "-subj", "/CN=localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    weir = start("--no-record", "--https", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key, "--viewers", "token",
+                 environment={"WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN}, listeners=("http", "https", "rtmp"))
+    with served(weir, NAME):
+        for prefix, status in ((f"/~{guarded.good}", "200"), ("/~wrong", "403"), ("", "403")):
+            done = subprocess.run(
+                ["curl", "-sk", "--http2", "-o", "/dev/null", "-w", "%{http_version} %{http_code}",
+                 f"{weir.addresses['https']}{prefix}/live/{NAME}/index.m3u8"], capture_output=True, text=True, check=True)
+            assert done.stdout == f"2 {status}"
+
+
+# MARK: Each form of playing
+
+
+def test_low_latency_hls(gate):
+    player = llhls.Player(media_playlist(gate.base)).play(6).judge_media()
+    assert player.problems == [] and len(player.playlists) > 10
+
+
+def test_ordinary_hls_and_the_end_of_the_buffer(gate):
+    for path in ("index.m3u8", "dvr.m3u8"):
+        done = subprocess.run(
+            ["/usr/bin/ffmpeg", "-v", "error", "-nostdin", "-i", f"{gate.base}/live/{NAME}/{path}", "-t", "3", "-f", "framemd5", "-"],
+            capture_output=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert len([line for line in done.stdout.splitlines() if not line.startswith(b"#")]) > 90
+
+
+def test_dash_with_patches(gate):
+    url = f"{gate.base}/live/{NAME}/manifest.mpd"
+    follower = mpd_players.Follower(url, "rfc5261")
+    end = time.monotonic() + 30
+    while follower.patched < 3 and time.monotonic() < end:
+        time.sleep(1)
+        follower.update()
+    assert follower.patched >= 3
+    manifest = dash.parse(http.fetch(url).good().text, url)
+    for representation in manifest.representations:
+        http.fetch(representation.init).good()
+        http.fetch(representation.entries[0].url).good()
+
+
+def test_progressive(gate):
+    done = subprocess.run(["/usr/bin/ffmpeg", "-v", "error", "-nostdin", "-i", f"{gate.base}/live/{NAME}/stream.mp4", "-t", "2",
+                           "-f", "framemd5", "-"], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_replay_and_clip_of_a_recording(guarded, gate):
+    recording = guarded.wait(
+        lambda: next(iter(guarded.get(f"/~{guarded.good}/api/v1/recordings?stream={NAME}").json["recordings"]), None), 20,
+        "a recording")
+    stem = recording["file"].removesuffix(".mp4")
+    index = f"{gate.base}/recordings/{NAME}/{stem}/index.m3u8"
+    done = subprocess.run(["/usr/bin/ffmpeg", "-v", "error", "-nostdin", "-i", index, "-t", "1", "-f", "framemd5", "-"],
+                          capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    http.fetch(f"{gate.base}/recordings/{NAME}/{stem}/manifest.mpd").good()
+    clip = http.fetch(f"{gate.base}/api/v1/recordings/{NAME}/{recording['file']}/clip?from=0&to=2").good()
+    assert clip.body[4:8] == b"ftyp"
+
+
+def test_parts_as_byte_ranges(start):
+    weir = start("--no-record", "--part-addressing", "byterange", "--hls-layout", "separate", "--viewers", "token",
+                 environment={"WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN})
+    good = token()
+    weir.secrets.append(good)
+    with served(weir, NAME):
+        proxy = toll.Toll(weir.web, good)
+        player = llhls.Player(media_playlist(proxy.base)).play(5).judge_media()
+        assert player.problems == [] and proxy.refused == []
+        proxy.stop()
+
+
+def test_the_watch_page(gate):
+    import browser.browsers as browsers  # noqa: PLC0415  (the folder is no package)
+    import browser.watching as watching  # noqa: PLC0415
+
+    with browsers.chromium() as chromium:
+        for way in ("mse", "hls"):
+            chromium.open(f"{gate.base}/watch/{NAME}?player={way}")
+            first = watching.wait_phase(chromium, "playing")
+            chromium.wait(f"document.querySelector('#video').currentTime > {first['time'] + 3}", 20)
+        links = chromium.evaluate("[...document.querySelectorAll('a')].map((a) => a.getAttribute('href') && a.href)")
+        assert all(link.startswith(gate.base + "/") for link in links if link), links
+        shown = chromium.evaluate("document.body.innerText + [...document.querySelectorAll('input')].map((i) => i.value)")
+        assert "~" not in shown, "what is shown to be shared has no token"
+        assert chromium.errors == []
+        watching.leave(chromium)
+
+
+# MARK: The end of a token
+
+
+def test_what_is_under_way_ends_with_the_token(guarded):
+    short = token(seconds=-5)  # for 5 s more, by the allowed difference of clocks
+    guarded.secrets.append(short)
+    base = f"{guarded.web}/~{short}"
+    ends = time.monotonic() + 5
+    stream = http.Stream(f"{base}/live/{NAME}/stream.mp4")
+    assert stream.status == 200
+    with contextlib.suppress(ConnectionError, IncompleteRead):
+        stream.read(20)
+    assert -1 < time.monotonic() - ends < 2
+    answer = guarded.get(f"/~{short}/live/{NAME}/index.m3u8")
+    assert answer.status == 403 and "expired" in answer.json["detail"]
+
+
+def test_a_request_that_waits_ends_with_the_token(start):
+    weir = start("--no-record", "--viewers", "token", "--segment-duration", "10s", "--target-duration", "20",
+                 environment={"WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN})
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        weir.wait(lambda: weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": f"Bearer {ADMIN}"}).status == 200, 30,
+                  "the stream is live")
+        url = media_playlist(f"{weir.web}/~{token()}")
+        newest = hls.parse_media(http.fetch(url + "?_HLS_msn=0&_HLS_part=0").good().text, url)
+        path = urllib.parse.urlsplit(url).path.split("/", 2)[2]
+        begins = time.monotonic()
+        answer = http.fetch(f"{weir.web}/~{token(seconds=-8)}/{path}?_HLS_msn={len(newest.segments) + 1}", timeout=30)
+        assert answer.status == 403 and answer.json["detail"] == "The token has expired or was revoked."
+        assert 1 < time.monotonic() - begins < 4.5
+    finally:
+        publisher.kill()
+
+
+# MARK: Caches in front
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_good_tokens_share_the_objects_and_others_get_none(guarded, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
+    try:
+        viewers = [token(sub=f"{kind}-{number}") for number in range(5)]
+        url = media_playlist(f"{cache.web}/~{viewers[0]}")
+        playlist = llhls.parse(http.fetch(url).good().text, url)
+        path = urllib.parse.urlsplit(urllib.parse.urljoin(url, playlist.segments[0].uri)).path.split("/", 2)[2]
+        before = test_cdn.requests(guarded)
+        bodies = {http.fetch(f"{cache.web}/~{viewer}/{path}").good().body for viewer in viewers for _ in range(4)}
+        for refused in ("wrong", token(weir={"watch": "other"}), token(seconds=-60)):
+            assert http.fetch(f"{cache.web}/~{refused}/{path}").status == 403
+        assert http.fetch(f"{cache.web}/{path}").status == 403
+        asked = test_cdn.requests(guarded) - before
+        # One for the media, one without a token. Each token is asked about once, and one of them was known.
+        assert len(bodies) == 1 and asked[f"/{path}"] <= 2, asked
+        assert asked["/api/v1/authorize"] <= len(viewers) + 3, asked
+        stream = http.Stream(f"{cache.web}/~{viewers[0]}/live/{NAME}/stream.mp4")
+        assert stream.status == 200 and stream.answer.read1(100)
+        stream.close()
+    finally:
+        cache.stop()
+
+
+# MARK: Hostile tokens
+
+
+def unsigned(header: dict, claims: dict, signature: bytes = b"") -> str:
+    parts = (json.dumps(header).encode(), json.dumps(claims).encode(), signature)
+    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+
+
+def test_hostile_tokens_are_refused_and_stop_nobody(start):
+    weir = start("--no-record", "--log-level", "debug", "--viewers", "token",
+                 environment={"WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN})
+    good = token()
+    weir.secrets.append(good)
+    with served(weir, NAME):
+        claims = {"exp": time.time() + 60, "weir": {"watch": "*"}}
+        hostile = [
+            unsigned({"alg": "none"}, claims), unsigned({"alg": "None"}, claims), unsigned({"alg": "HS256"}, claims),
+            token(key="another-secret-0123456789-abcdefghi"), token(algorithm="HS512"), token(seconds=-11),
+            token(nbf=time.time() + 60), token(aud="others"), "x", "%00", "..", "~", "a" * 1024, good + "x", good[:-2]]
+        for text in hostile:
+            for answer in (weir.get(f"/~{text}/live/{NAME}/index.m3u8"),
+                           weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": f"Bearer {text}"})):
+                assert answer.status in (400, 403, 429), text
+        # Longer ones do not fit into a path, or into a request at all.
+        assert weir.get(f"/~{'a' * 1025}/live/{NAME}/index.m3u8").status in (403, 429)
+        for size in (5_000, 100_000, 1_000_000):
+            with contextlib.suppress(ConnectionError):
+                assert weir.get(f"/~{'a' * size}/live/{NAME}/index.m3u8").status in (414, 431)
+            with contextlib.suppress(ConnectionError):
+                assert weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": "Bearer " + "a" * size}).status in (403, 429, 431)
+        # Too many wrong ones: the address has to wait with others, but those that are known go on.
+        known = token(sub="known")
+        elsewhere = weir.get(f"/~{known}/live/{NAME}/index.m3u8")
+        limited = [weir.get(f"/~wrong{n}/live/{NAME}/index.m3u8").status for n in range(30)]
+        assert limited[-1] == 429
+        assert elsewhere.status == 429 or weir.get(f"/~{known}/live/{NAME}/index.m3u8").status == 200
+        assert not any("/~" in line for _, line in list(weir.lines)), "no address with a token is in the log"
+
+
+# MARK: Keys
+
+
+def pem(key) -> bytes:
+    return key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def test_keys_of_files(start, tmp_path):
+    keys = {"RS256": rsa.generate_private_key(65537, 2048), "ES256": ec.generate_private_key(ec.SECP256R1()),
+            "EdDSA": ed25519.Ed25519PrivateKey.generate()}
+    (tmp_path / "keys.pem").write_bytes(b"".join(pem(key) for key in keys.values()))
+    weir = start("--no-record", "--viewers", "token", "--jwt-key", tmp_path / "keys.pem", "--jwt-issuer", "https://issuer.example",
+                 "--jwt-audience", "weir", environment={"WEIR_ADMIN_TOKEN": ADMIN})
+    with served(weir, NAME):
+        for algorithm, key in keys.items():
+            good = {"iss": "https://issuer.example", "aud": ["weir", "x"]}
+            statuses = [weir.get(f"/~{token(key=key, algorithm=algorithm, **claims)}/live/{NAME}/index.m3u8").status
+                        for claims in (good, {**good, "iss": "x"}, {**good, "aud": "x"}, {"iss": good["iss"]})]
+            assert statuses == [200, 403, 403, 403], algorithm
+
+
+class KeySet:
+    """An address with a key set. `behaviour`: "good", "redirect", "endless" or "huge"."""
+
+    def __init__(self):
+        self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
+        self.behaviour = "good"
+        self.requests: list[str] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.requests.append(self.path)
+                if outer.behaviour == "redirect":
+                    self.send_response(302)
+                    self.send_header("Location", "/elsewhere")
+                    self.end_headers()
+                    return
+                self.send_response(200)
+                self.end_headers()
+                with contextlib.suppress(ConnectionError):
+                    if outer.behaviour == "endless":
+                        for _ in range(60):
+                            self.wfile.write(b" ")
+                            time.sleep(0.5)
+                    elif outer.behaviour == "huge":
+                        for _ in range(200):
+                            self.wfile.write(b" " * 10_000)
+                    self.wfile.write(json.dumps({"keys": [
+                        {**json.loads(jwt.algorithms.ECAlgorithm.to_jwk(key.public_key())), "kid": name}
+                        for name, key in outer.keys.items()]}).encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/jwks.json"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def new(self, name: str) -> ec.EllipticCurvePrivateKey:
+        self.keys[name] = ec.generate_private_key(ec.SECP256R1())
+        return self.keys[name]
+
+
+def test_keys_of_an_address_come_and_go(start):
+    issuer = KeySet()
+    first = issuer.new("first")
+    weir = start("--no-record", "--viewers", "token", "--jwt-key-set", issuer.url, environment={"WEIR_ADMIN_TOKEN": ADMIN})
+
+    def status(name: str, key) -> int:
+        return weir.get(f"/~{token(key=key, algorithm='ES256', headers={'kid': name})}/live/{NAME}/index.m3u8").status
+
+    with served(weir, NAME):
+        assert status("first", first) == 200
+        second = issuer.new("second")
+        # Within ten seconds of a fetch nothing asks again.
+        weir.wait(lambda: status("second", second) == 200, 15, "the new key is known", every=1)
+        assert len(issuer.requests) <= 4
+    issuer.server.shutdown()
+
+
+@pytest.mark.parametrize(("behaviour", "reason"), [
+    ("redirect", "the status is 302"), ("endless", "takes longer than 5s"), ("huge", "the request failed")])
+def test_an_address_that_misbehaves_costs_little_and_is_told(start, behaviour, reason):
+    issuer = KeySet()
+    issuer.behaviour = behaviour
+    key = issuer.new("a")
+    weir = start("--no-record", "--viewers", "token", "--jwt-key-set", issuer.url, environment={"WEIR_ADMIN_TOKEN": ADMIN})
+    begins = time.monotonic()
+    answer = weir.get(f"/~{token(key=key, algorithm='ES256', headers={'kid': 'a'})}/live/{NAME}/index.m3u8")
+    assert answer.status == 403 and time.monotonic() - begins < 7
+    weir.wait_log(rf"the key set for tokens cannot be fetched: .*{reason}", 10)
+    assert all(path == "/jwks.json" for path in issuer.requests) and len(issuer.requests) <= 2
+    issuer.server.shutdown()
