@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import nothing_wrong, packets, sources, transport
+from harness import nothing_wrong, packets, publishers, sources, transport
 
 TOKEN = "sesame-0815-4711"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
@@ -128,3 +128,37 @@ def test_a_wrong_address_is_told_at_start(start, place, complaint):
     with pytest.raises(AssertionError) as wrong:
         start("--source", f"a={place}")
     assert complaint.replace("\\", "") in str(wrong.value)
+
+
+def test_audio_of_the_field_is_passed_through(start):
+    """AC-3 and E-AC-3 with all bytes and times, by Enhanced RTMP, too; AAC in LATM as AAC. Playlists name the codecs."""
+    films = {"ac3": transport.film("h264-30", "-c:a", "ac3", "-b:a", "96k"),
+             "eac3": transport.film("h264-30", "-c:a", "eac3", "-b:a", "96k"),
+             "latm": transport.film("h264-30", "-mpegts_flags", "latm")}
+    ports = {name: transport.free_port() for name in films}
+    flags = [flag for name in films for flag in ("--source", f"{name}=udp://127.0.0.1:{ports[name]}")]
+    weir = start(*flags, "--admin-token", TOKEN, "--reconnect-window", "1s")
+    senders = [transport.Sender(films[name].read_bytes(), ports[name], 8) for name in films]
+    enhanced = publishers.ffmpeg(films["ac3"], f"{weir.rtmp}/live/rtmp", version="new")
+    names = {"ac3": "ac-3", "eac3": "ec-3", "latm": "mp4a.40.2", "rtmp": "ac-3"}
+    for name, codec in names.items():
+        weir.wait_state(name, "live")
+        text = weir.wait(lambda: weir.get(f"/live/{name}/index.m3u8"), 10, "a playlist").good().text
+        assert f'CODECS="avc1.64000D,{codec}"' in text, text
+        warned = any("most browsers cannot play it" in warning for warning in weir.stream(name)["warnings"])
+        assert warned == (codec != "mp4a.40.2"), weir.stream(name)["warnings"]
+    for sender in senders:
+        sender.wait()
+    enhanced.wait()
+    weir.stop()
+    film = packets.probe(sources.source("h264-30"))
+    problems = []
+    for name in names:
+        found = packets.probe(recording(weir, name))
+        audio = film["audio"] if name == "latm" else packets.probe(films["ac3" if name == "rtmp" else name])["audio"]
+        for kind, published in (("video", film["video"]), ("audio", audio)):
+            problems += [f"{name}: {problem}" for problem in packets.compare({kind: published}, {kind: found[kind]})]
+        code, frames = packets.decode(recording(weir, name))
+        if code:
+            problems.append(f"{name}: {code}")
+    nothing_wrong(problems)

@@ -13,8 +13,8 @@ final class DatagramSession {
   }
 
   private enum Phase {
-    /// Before the first event of its media.
-    case beginning
+    /// Before the first event of its media. Warnings wait for it.
+    case beginning([PublicationAction])
     /// The gate is being asked. What the media asks for meanwhile waits.
     case asking([PublicationAction])
     case live(AdmittedPublication)
@@ -29,7 +29,7 @@ final class DatagramSession {
   private let loop: any EventLoop
   private let closed: (Closure) -> Void
   private var transport: TransportPublication
-  private var phase = Phase.beginning
+  private var phase = Phase.beginning([])
   private var actions: [PublicationAction] = []
   private var heldBytes = 0
   private var timer: Scheduled<Void>?
@@ -120,10 +120,14 @@ final class DatagramSession {
       phase = .asking([])
       held.append(action)
       phase = .asking(held)
-    case .beginning:
-      guard case .event = action else { return tell(action) }
-      phase = .asking([action])
-      ask()
+    case .beginning(let warnings):
+      switch action {
+      case .event:
+        phase = .asking(warnings + [action])
+        ask()
+      case .warn, .withdraw: phase = .beginning(warnings + [action])
+      case .lost, .log: tell(action)
+      }
     case .live(var publication):
       switch action {
       case .event(let event):
