@@ -89,7 +89,7 @@ struct FieldAudioTests {
   @Test func `A frame of AC-3 states its channels`() throws {
     let head: [UInt8] = [0x0B, 0x77, 0, 0, 0x1E, 0x40, 0xE1, 0x20]
     let frame = try #require(AC3.Frame(ByteBuffer(bytes: head)))
-    #expect(frame.byteCount == 1792 && frame.configuration.channels == 5)
+    #expect(frame.byteCount == 1792 && frame.configuration.channels == 6)
     #expect(AC3.Frame(ByteBuffer(bytes: head.dropLast())) == nil)
     var wrong = head
     wrong[4] = 0xFF

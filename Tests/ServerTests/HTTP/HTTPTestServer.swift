@@ -15,6 +15,11 @@ struct HTTPTestServer: HTTPResponder {
   typealias Route = @Sendable (_ request: HTTPRequest, _ eventLoop: any EventLoop) -> HTTPAnswer
 
   let route: Route
+  /// Takes bodies while they arrive.
+  var intake: (@Sendable () -> any ArrivingBody)?
+
+  func takesArrivingBody(of request: HTTPRequest) -> Bool { intake != nil }
+  func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? { intake?() }
 
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer { route(request, eventLoop) }
 
@@ -23,11 +28,11 @@ struct HTTPTestServer: HTTPResponder {
     limits: HTTPLimits = HTTPLimits(), address: String = "127.0.0.1", tls: NIOSSLContext? = nil,
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup, tickInterval: TimeAmount = .milliseconds(20),
     passes: (any ViewerPasses)? = nil,
-    route: @escaping Route = defaultRoute,
+    route: @escaping Route = defaultRoute, intake: (@Sendable () -> any ArrivingBody)? = nil,
     _ body: (_ address: SocketAddress, _ listener: HTTPListener) async throws -> Void
   ) async throws {
     let listener = HTTPListener(
-      responder: HTTPTestServer(route: route), limits: limits, passes: passes, clock: .system(),
+      responder: HTTPTestServer(route: route, intake: intake), limits: limits, passes: passes, clock: .system(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, group: group, tickInterval: tickInterval)
     let source: TLSContextSource? = tls.map { context in { @Sendable in context } }
     let bound = try await listener.start(
