@@ -196,8 +196,9 @@ struct WeirServer {
     let attempts = AdminAttempts(clock: clock, logger: logger)
     let gate = AdminGate(token: configuration.adminToken, attempts: attempts)
     let profiles = configuration.streams
+    let hasRules = profiles.all.contains { $0.viewers != .open }
     let viewerGate = ViewerGate(
-      tokens: tokens, rule: { profiles[$0].viewers }, hasRules: { profiles.all.contains { $0.viewers != .open } },
+      tokens: tokens, rule: { profiles[$0].viewers }, hasRules: { hasRules },
       attempts: AdminAttempts(clock: clock))
     let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
     let traffic = HTTPTraffic()
