@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -17,7 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 import test_cdn
-from harness import dash, hls, http, llhls, mpd_players, publishers, toll
+from harness import dash, hls, http, llhls, mpd_players, publishers, toll, tools
 
 SECRET = "viewer-secret-0123456789-abcdefghij"
 ADMIN = "sesame-0815-4711"
@@ -329,6 +330,15 @@ def test_hostile_tokens_are_refused_and_stop_nobody(start):
 
 
 # MARK: Keys
+
+
+def test_the_files_of_the_document_are_read(tmp_path):
+    blocks = re.findall(r"^```yaml\n(.*?)^```", (tools.ROOT / "docs" / "access.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        (tmp_path / "weir.yaml").write_text(block)
+        done = subprocess.run([tools.weir_binary(), "config", "check", tmp_path / "weir.yaml"], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def pem(key) -> bytes:

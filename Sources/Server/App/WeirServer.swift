@@ -271,7 +271,7 @@ struct WeirServer {
     let attempts = AdminAttempts(clock: clock, events: events, logger: logger)
     let viewerGate = ViewerGate(
       tokens: tokens, rule: { [profiles] in profiles.now[$0].viewers },
-      hasRules: { [profiles] in profiles.now.all.contains { $0.viewers != .open } },
+      hasRules: { [profiles] in profiles.now.hasViewersRules },
       attempts: AdminAttempts(clock: clock))
     let gate = AdminGate(authorizer: authorizer, attempts: attempts)
     let traffic = HTTPTraffic()

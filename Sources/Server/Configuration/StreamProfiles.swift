@@ -16,6 +16,9 @@ struct StreamProfiles: Sendable {
   /// The most specific first.
   private let entries: [(pattern: StreamPattern, profile: StreamProfile)]
 
+  /// Some stream is not open to every viewer.
+  let hasViewersRules: Bool
+
   /// Reads and checks the settings of every entry, so that a mistake shows at start and not with a publisher.
   init(loading given: SettingSources, publicURL: PublicURL?) throws(ConfigurationError) {
     func profile(_ given: SettingSources) throws(ConfigurationError) -> StreamProfile {
@@ -28,6 +31,7 @@ struct StreamProfiles: Sendable {
     var entries: [(StreamPattern, StreamProfile)] = []
     for (pattern, sources) in try given.ofStreams { entries.append((pattern, try profile(sources))) }
     self.entries = entries
+    hasViewersRules = ([standard] + entries.map(\.1)).contains { $0.viewers != .open }
   }
 
   subscript(name: StreamName) -> StreamProfile {
