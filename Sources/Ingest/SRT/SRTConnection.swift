@@ -91,9 +91,8 @@ final class SRTConnection: PublisherConnectionOwner {
   }
 
   private func fail(_ error: WireError) {
-    life.log(.warning, "ended: \(error)")
-    life.publisher.noteRefusal(of: stream, error.reason)
     perform()
+    life.give(.end(.failed(error.reason)), encoder: session.encoder)
     end(error.reason, hasFailed: true)
   }
 
