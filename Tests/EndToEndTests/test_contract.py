@@ -77,7 +77,7 @@ def test_no_call_breaks_the_contract(weir, tmp_path):
                 f"{weir.web}/api/v1/openapi.json", "-H", f"Authorization: Bearer {TOKEN}", "--checks", CHECKS, "--seed", round,
                 "--phases", "examples,coverage,fuzzing", "--continue-on-failure", "--warnings", "off", "--request-timeout", "30",
                 "--report", "ndjson", "--report-ndjson-path", tmp_path / "events.ndjson"]
-        line += ["--max-examples", max(50, min(1000, CALLS // operations))] if CALLS else ["--max-time", SHORT_SECONDS]
+        line += ["--max-examples", max(50, min(1000, (CALLS - calls) // operations))] if CALLS else ["--max-time", SHORT_SECONDS]
         done = subprocess.run(
             [str(part) for part in line], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             env={**os.environ, "SCHEMATHESIS_HOOKS": "contract_hooks", "PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": "0",

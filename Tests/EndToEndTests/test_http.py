@@ -327,7 +327,7 @@ def test_every_address_of_the_api_answers_as_it_says(live):
             for method in ("GET", "HEAD", "POST", "DELETE", "PUT", "PATCH"):
                 answer = weir.get(url, method=method)
                 if method in allowed.split(", "):
-                    assert answer.status != 405 and "no such address" not in answer.text, (method, url)
+                    assert answer.status != 405 and '"code":"no-such-address"' not in answer.text, (method, url)
                 else:
                     assert answer.status == 405 and answer.headers["allow"] == allowed, (method, url)
 
