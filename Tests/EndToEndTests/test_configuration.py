@@ -109,6 +109,11 @@ FILES = [
     ("sources: {demo: test}", True), ("sources: [demo]", False), ("log: {level: loud}", False),
     ("streams: {cam: {ladder: null, rewind: ~, record: {split: null}}}", True), ("streams: {'*': {rewind: null}}", False),
     ("streams: {cam: {window: null}}", False), ("streams: {cam: {ladder: []}}", True),
+    ("hooks: [{on: recording.*, run: [/bin/true, '{path}']}]", True), ("hooks: ~", True), ("hooks: []", True),
+    ("hooks: [{on: ['*'], streams: [cam-*], url: 'https://a/b', secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]", True),
+    ("hooks: [{run: /bin/true}]", False), ("hooks: [{on: recording.gone, run: /bin/true}]", False), ("hooks: [{on: '*'}]", False),
+    ("hooks: [{on: '*', url: 'ftp://a'}]", False), ("hooks: [{on: '*', run: /bin/a, url: 'http://a'}]", False),
+    ("hooks: {on: '*'}", False), ("hooks: [{on: [], run: /bin/true}]", False),
     ("streams: {cam: {targetDuration: 4}}", True), ("streams: {cam: {targetDuration: later}}", False),
 ]
 

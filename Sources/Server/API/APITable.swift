@@ -11,6 +11,9 @@ enum APITable {
     APIRoute(.get, "/api/v1/events", .admin, "what happened: a page, or as it comes (text/event-stream)") {
       $0.events.list($1)
     },
+    APIRoute(.get, "/api/v1/events/deliveries", .admin, "what hooks did lately, and what they wait for") { api, _ in
+      api.events.listDeliveries
+    },
     APIRoute(.get, "/api/v1/recordings", "a page of recordings, newest first") { $0.recordingAPI.list($1) },
     APIRoute(.get, "/api/v1/recordings/{stream}/{file}", "one recording") { $0.recordingAPI.one($1) },
     APIRoute(.delete, "/api/v1/recordings/{stream}/{file}", .admin, "moves it aside, to be deleted later") {

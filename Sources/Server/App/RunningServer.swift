@@ -19,6 +19,7 @@ struct RunningServer: Service {
   /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
   let events: EventLog
+  let hooks: Hooks
   /// Whether the first source's page is opened in a browser.
   let opensPage: Bool
   let logger: Logger
@@ -32,6 +33,7 @@ struct RunningServer: Service {
       group.addTask { await sources.run() }
       group.addTask { await tendStreams() }
       if let recordings { group.addTask { await tend(recordings) } }
+      group.addTask { await hooks.run() }
       if let certificate { group.addTask { await certificate.watch() } }
       try? await gracefulShutdown()
       SystemdNotify.send(.stopping)
@@ -45,8 +47,10 @@ struct RunningServer: Service {
 
   /// Ends streams whose publishers stay away, and checks recordings and free memory.
   private func tendStreams() async {
+    var teller = SourceTeller(events)
     while !Task.isCancelled {
       events.tend()
+      teller.look(at: sources)
       streams.tend()
       recordings?.tend()
       memory.look(expectedGrowth: streams.expectedGrowth)
@@ -72,6 +76,8 @@ struct RunningServer: Service {
     events.endReading()
     await http.stop()
     await stateStore?.close()
+    await hooks.drain()
+    await hooks.stop()
     await events.close()
   }
 }

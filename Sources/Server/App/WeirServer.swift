@@ -21,6 +21,7 @@ struct WeirServer {
   private let media: WindowBudget
   private let stateStore: StreamStateStore?
   private let events: EventLog
+  private let hooks: Hooks
   private let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
 
@@ -63,6 +64,8 @@ struct WeirServer {
     segments?.thread.start()
     let events = EventLog(clock: clock, logger: logger)
     self.events = events
+    hooks = Hooks(
+      configuration.hooks, log: events, recordings: configuration.recordingsFolder, clock: clock, logger: logger)
     stateStore = configuration.stateFolder.map { StreamStateStore(folder: $0, clock: clock, logger: logger) }
     streams = StreamRegistry(
       settings: { profiles[$0].settings },
@@ -117,6 +120,7 @@ struct WeirServer {
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
       http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore, events: events,
+      hooks: hooks,
       opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
@@ -132,6 +136,7 @@ struct WeirServer {
 
   /// Continues the log of events of the previous process.
   private func resumeEvents() async {
+    defer { hooks.begin() }
     guard let folder = configuration.stateFolder else { return }
     do {
       try await NIOSingletons.posixBlockingThreadPool.runIfActive { [events] in try events.begin(folder: folder) }
@@ -149,6 +154,7 @@ struct WeirServer {
         try await NIOSingletons.posixBlockingThreadPool.runIfActive { try stateStore.begin(patience: patience) })
     } catch {
       logger.warning("streams begin anew, their state cannot be read: \(error)")
+      streams.resume([:])
     }
   }
 
@@ -221,7 +227,7 @@ struct WeirServer {
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(
           sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings),
-        replay: replay, events: EventsAPI(log: events), gate: gate, clock: clock, rtmpPort: rtmpPort,
+        replay: replay, events: EventsAPI(log: events, hooks: hooks), gate: gate, clock: clock, rtmpPort: rtmpPort,
         publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
         capacity: capacity, lists: SingleFlight(limit: 1, on: reports, sharing: .untilBegun)),
       recordings: RecordingRoutes(
