@@ -30,7 +30,13 @@ struct HookQueue: Sendable {
   var waiting: Int { items.count { $0.state != .done } }
 
   /// Something is being done, or can be at once.
-  var isBusy: Bool { items.contains { $0.state == .running || $0.state == .waiting } }
+  var isBusy: Bool {
+    var seen: Set<String?> = []
+    return items.contains { item in
+      guard item.state != .done, seen.insert(item.event.stream).inserted else { return false }
+      return item.state == .running || item.state == .waiting
+    }
+  }
 
   mutating func add(_ events: [Event], through id: Int64) {
     items += events.map { Item(event: $0) }
