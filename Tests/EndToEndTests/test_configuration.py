@@ -97,7 +97,7 @@ def test_a_file_that_every_user_may_read_is_warned_of(start, tmp_path):
     weir.wait_log(re.escape(f"every user of this machine may read it: chmod 640 {path}"))
 
 
-#: Files, and whether they are right.
+#: Files, and whether they are right. PyYAML takes a bare `on` for a truth value (YAML 1.1); weir does not.
 FILES = [
     (FILE, True), ("{}", True), ("http:\n", True), (json.dumps({"http": {"listen": ":8080", "cors": "*"}}), True),
     ("http: {listen: 8080}", False), ("http: {lisen: ':1'}", False), ("rtmps: {tlsMinimum: 1.2}", True), ("rtmps: {tlsMinimum: '1.4'}", False),
@@ -109,6 +109,11 @@ FILES = [
     ("sources: {demo: test}", True), ("sources: [demo]", False), ("log: {level: loud}", False),
     ("streams: {cam: {ladder: null, rewind: ~, record: {split: null}}}", True), ("streams: {'*': {rewind: null}}", False),
     ("streams: {cam: {window: null}}", False), ("streams: {cam: {ladder: []}}", True),
+    ("hooks: [{'on': recording.*, run: [/bin/true, '{path}']}]", True), ("hooks: ~", True), ("hooks: []", True),
+    ("hooks: [{'on': ['*'], streams: [cam-*], url: 'https://a/b', secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]", True),
+    ("hooks: [{run: /bin/true}]", False), ("hooks: [{'on': recording.gone, run: /bin/true}]", False), ("hooks: [{'on': '*'}]", False),
+    ("hooks: [{'on': '*', url: 'ftp://a'}]", False), ("hooks: [{'on': '*', run: /bin/a, url: 'http://a'}]", False),
+    ("hooks: {'on': '*'}", False), ("hooks: [{'on': [], run: /bin/true}]", False),
     ("streams: {cam: {targetDuration: 4}}", True), ("streams: {cam: {targetDuration: later}}", False),
 ]
 

@@ -52,6 +52,9 @@ extension APITable {
         APIParameter("limit", .wholeNumber(1...EventsAPI.longestPage), "The length of the page; by default 100."),
       ], problems: [.malformedQuery, .tooManyEventStreams]
     ) { $0.events.list($1) },
+    APIRoute(
+      .get, "/api/v1/events/deliveries", .read, "what hooks did lately, and what they wait for", gives: .document
+    ) { api, _ in api.events.listDeliveries },
     APIRoute(.get, "/api/v1/keys", .admin, "the keys, without their texts", gives: .json(KeysAnswer.self)) {
       routes, _ in routes.control.keys()
     },

@@ -7,6 +7,7 @@ internal import NIOHTTP1
 /// `/api/v1/events`: what happened, as a stream of events or as a page.
 struct EventsAPI: Sendable {
   let log: EventLog
+  let hooks: Hooks
   let streams = EventStreams()
 
   static let usualPage = 100

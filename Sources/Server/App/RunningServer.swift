@@ -24,6 +24,7 @@ struct RunningServer: Service {
   /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
   let events: EventLog
+  let hooks: Hooks
   let settings: SettingsHolder
   let control: ControlDatabase?
   /// Whether the first source's page is opened in a browser.
@@ -42,6 +43,7 @@ struct RunningServer: Service {
       group.addTask { await reloadAtHangUp() }
       certificate.begin()
       group.addTask { await tokens.keys.run() }
+      group.addTask { await hooks.run() }
       try? await gracefulShutdown()
       SystemdNotify.send(.stopping)
       if stateStore != nil { streams.prepareToLeave() }
@@ -62,8 +64,10 @@ struct RunningServer: Service {
 
   /// Ends streams whose publishers stay away, and checks recordings, free memory and whether the machine may sleep.
   private func tendStreams() async {
+    var teller = SourceTeller(events)
     while !Task.isCancelled {
       events.tend()
+      teller.look(at: sources)
       streams.tend()
       recordings?.tend()
       inhibitor.want(sources.isCapturing || recordings?.isRecordingAny == true)
@@ -91,6 +95,8 @@ struct RunningServer: Service {
     await http.stop()
     commands?.remove()
     await stateStore?.close()
+    await hooks.drain()
+    await hooks.stop()
     await events.close()
   }
 }

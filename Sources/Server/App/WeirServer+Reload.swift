@@ -114,7 +114,7 @@ extension WeirServer {
       }
       streams.endRevoked()
     }
-    return SettingsReloader(given: given, parts: parts, control: control, logger: logger)
+    return SettingsReloader(given: given, parts: parts, control: control, events: events, logger: logger)
   }
 }
 

@@ -22,6 +22,7 @@ struct WeirServer {
   private let media: WindowBudget
   private let stateStore: StreamStateStore?
   let events: EventLog
+  private let hooks: Hooks
   let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
   let authorizer: Authorizer
@@ -76,6 +77,8 @@ struct WeirServer {
       (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
     }
     segments?.thread.start()
+    hooks = Hooks(
+      configuration.hooks, log: events, recordings: configuration.recordingsFolder, clock: clock, logger: logger)
     stateStore = configuration.stateFolder.map { StreamStateStore(folder: $0, clock: clock, logger: logger) }
     streams = StreamRegistry(
       settings: { profiles.now[$0].settings },
@@ -157,7 +160,7 @@ struct WeirServer {
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
       http: http, commands: commands, sources: sources, certificate: certificate, memory: memory,
       inhibitor: SleepInhibitor(clock: clock, logger: logger), tokens: tokens, stateStore: stateStore,
-      events: events, settings: settings, control: control, opensPage: openingPage,
+      events: events, hooks: hooks, settings: settings, control: control, opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
       configuration: ServiceGroupConfiguration(
@@ -172,6 +175,7 @@ struct WeirServer {
 
   /// Continues the log of events of the previous process.
   private func resumeEvents() async {
+    defer { hooks.begin() }
     guard let folder = configuration.stateFolder else { return }
     do {
       try await NIOSingletons.posixBlockingThreadPool.runIfActive { [events] in try events.begin(folder: folder) }
@@ -189,6 +193,7 @@ struct WeirServer {
         try await NIOSingletons.posixBlockingThreadPool.runIfActive { try stateStore.begin(patience: patience) })
     } catch {
       logger.warning("streams begin anew, their state cannot be read: \(error)")
+      streams.resume([:])
     }
   }
 
@@ -298,7 +303,7 @@ struct WeirServer {
         sources: SourcesAPI(
           sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings,
           film: { [profiles, logger] in SourceFilm(name: $0, settings: profiles.now[$0].settings, logger: logger) }),
-        replay: replay, events: EventsAPI(log: events),
+        replay: replay, events: EventsAPI(log: events, hooks: hooks),
         authorize: AuthorizeAPI(gate: viewerGate, recheck: configuration.viewersRecheck.wholeMilliseconds / 1000),
         gate: gate, clock: clock, rtmpPort: rtmpPort, publicURL: configuration.publicURL,
         capacity: capacity,

@@ -77,6 +77,11 @@ struct ServerConfiguration: Sendable {
   var keepFree: Int64
   var retention: RetentionSettings
 
+  // MARK: Hooks
+
+  /// Where events are told.
+  var hooks: [HookSettings]
+
   // MARK: Log
 
   var logLevel: Logger.Level
@@ -118,6 +123,7 @@ extension ServerConfiguration {
     recordingsFolder = try options.recordings.folder(given)
     keepFree = try given[options.recordings.keepFree]
     retention = try options.recordings.retention(given)
+    hooks = given.file?.hooks.hooks ?? []
     logLevel = try given[options.log.logLevel]
     logFormat = try given[options.log.log]
     try options.listeners.checkAddresses(given)

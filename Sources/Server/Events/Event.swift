@@ -18,6 +18,8 @@ struct Event: Sendable, Hashable {
   var key: String?
   /// The epoch of the stream, where its state changed.
   var epoch: String?
+  /// The file of a recording, below the folder of recordings.
+  var subject: String?
 
   /// The most bytes of `data`. Longer data is left out.
   static let longestData = 4096

@@ -64,7 +64,7 @@ struct EventDatabase: Sendable {
           DROP TABLE IF EXISTS hook;
           CREATE TABLE event (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, stream TEXT, who TEXT, at INTEGER NOT NULL, data TEXT NOT NULL,
-            key TEXT, epoch TEXT
+            key TEXT, epoch TEXT, subject TEXT
           );
           CREATE INDEX eventByKey ON event (key) WHERE key IS NOT NULL;
           CREATE TABLE open (stream TEXT NOT NULL PRIMARY KEY, epoch TEXT NOT NULL, kind TEXT NOT NULL) WITHOUT ROWID;
@@ -99,10 +99,11 @@ struct EventDatabase: Sendable {
     try queue.write { database in
       for event in batch.events {
         try database.execute(
-          sql: "INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+          sql: "INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
           arguments: [
             event.id, event.kind.rawValue, event.stream, event.who, event.at.nanoseconds, event.data, event.key,
             event.epoch,
+            event.subject,
           ])
         guard event.kind.isOfLife, let stream = event.stream else { continue }
         if event.kind == .streamEnded {
@@ -145,6 +146,6 @@ extension Event {
     else { return nil }
     self.init(
       id: id, kind: kind, stream: row.value("stream"), who: row.value("who"), at: at, data: data,
-      key: row.value("key"), epoch: row.value("epoch"))
+      key: row.value("key"), epoch: row.value("epoch"), subject: row.value("subject"))
   }
 }

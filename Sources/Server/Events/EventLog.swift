@@ -34,6 +34,8 @@ final class EventLog: Sendable {
     state = Mutex(EventLogState(nextID: first, dropped: first - 1, visible: first - 1, written: first - 1))
   }
 
+  deinit { thread.shutdownGracefully { _ in } }
+
   /// Opens the database of the state folder; what was told before is written to it. Blocks on the disk; throws its errors, and the
   /// log stays in memory then.
   func begin(folder: String) throws {
@@ -61,10 +63,12 @@ final class EventLog: Sendable {
   /// - Parameters:
   ///   - key: a second report with the same key is no further event; its ticket is that of the first.
   ///   - epoch: the epoch of the stream whose state changed.
+  ///   - subject: the file of a recording, below the folder of recordings.
   ///   - data: an object; cut to what an event may have.
   @discardableResult
   func tell(
     _ kind: EventKind, of stream: String? = nil, by who: String? = nil, key: String? = nil, epoch: String? = nil,
+    subject: String? = nil,
     _ data: EventValue = [:]
   ) -> EventTicket {
     let now = clock.monotonic()
@@ -76,7 +80,7 @@ final class EventLog: Sendable {
       let event = Event(
         id: state.nextID, kind: kind, stream: stream, who: who.map { String($0.prefix(EventValue.longestText)) },
         at: wall,
-        data: Self.text(of: data), key: key, epoch: epoch)
+        data: Self.text(of: data), key: key, epoch: epoch, subject: subject)
       return state.append(event, now: now)
     }
     switch outcome {
@@ -106,7 +110,10 @@ final class EventLog: Sendable {
     return text.utf8.count <= Event.longestData ? text : #"{"isTooLong":true}"#
   }
 
-  private static func host(_ who: String) -> String { who.lastIndex(of: ":").map { String(who[..<$0]) } ?? who }
+  /// An address without its port.
+  private static func host(_ who: String) -> String {
+    String((who.lastIndex(of: ":").map { who[..<$0] } ?? who[...]).prefix(64))
+  }
 
   // MARK: Writing
 

@@ -67,7 +67,7 @@ struct EventLogState {
     events = CircularBuffer(contents.events)
     bytes = contents.events.reduce(ownBytes) { $0 + $1.bytes }
     for event in contents.events { if let key = event.key { keys[key] = event.id } }
-    open = contents.open.merging(open) { $1 }
+    self.open = contents.open.merging(open) { $1 }
     positions = contents.positions
     // A clock that was set back.
     if nextID <= newest {
@@ -138,10 +138,8 @@ struct EventLogState {
     batch.events = Array(events[place(after: written)...].prefix(limit))
     (batch.positions, newPositions) = (newPositions, [:])
     (batch.forgotten, forgotten) = (forgotten, [])
-    // Some hundred rows are deleted at a time.
-    if let first = events.first, first.id > prunedThrough, dropped > 0, events.count >= EventLog.limit / 2 {
-      batch.first = first.id
-    }
+    // Rows of events that were dropped go with the batch.
+    if let first = events.first, first.id > prunedThrough, dropped > 0 { batch.first = first.id }
     return batch
   }
 

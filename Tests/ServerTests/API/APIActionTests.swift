@@ -12,7 +12,7 @@ import Testing
   private func action(_ query: String?) throws -> APIAction {
     let target = try RequestTarget(parsing: "/api/v1/sources/cam/stop\(query.map { "?wait=\($0)" } ?? "")")
     let request = APIRequest(
-      http: HTTPRequest(method: .post, target: target), values: ["cam", "stop"], eventLoop: EmbeddedEventLoop())
+      http: HTTPRequest(method: .post, target: target), viewer: Viewer(rule: nil), values: ["cam", "stop"], eventLoop: EmbeddedEventLoop())
     return try APIAction(request, telling: "/api/v1/sources/cam")
   }
 
@@ -48,7 +48,8 @@ import Testing
   @Test func itLooksUntilTheStateIsThereOrTheTimeIsOver() throws {
     let loop = EmbeddedEventLoop()
     let target = try RequestTarget(parsing: "/api/v1/sources/cam/stop?wait=0s")
-    let request = APIRequest(http: HTTPRequest(method: .post, target: target), values: [], eventLoop: loop)
+    let request = APIRequest(
+      http: HTTPRequest(method: .post, target: target), viewer: Viewer(rule: nil), values: [], eventLoop: loop)
     let answer = try APIAction(request, telling: "/").when({ false }) { isReached in
       HTTPResponse(status: isReached ? .ok : .accepted)
     }

@@ -29,7 +29,7 @@ import Testing
     let keys = JSONWebKeys(
       [], fetch: { () async throws(ValueError) in try address.fetch() },
       now: { MonotonicTime(nanoseconds: wall().nanoseconds) })
-    return ViewerTokens(keys: keys, credentials: AdminTokenCredentials(token: nil), now: wall)
+    return ViewerTokens(keys: keys, credentials: Authorizer(clock: .system()), now: wall)
   }
 
   private func isGood(_ tokens: ViewerTokens, _ token: String) async -> Bool {

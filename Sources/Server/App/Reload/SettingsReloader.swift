@@ -27,11 +27,13 @@ actor SettingsReloader {
   private let parts: Parts
   /// Keeps what is set over the API; nil where it cannot be set.
   let control: ControlDatabase?
+  private let events: EventLog?
   private let logger: Logger
   /// One reload after the other: each waits for the one before.
   private var last: Task<Void, Never>?
 
-  init(given: SettingSources, parts: Parts, control: ControlDatabase?, logger: Logger) {
+  init(given: SettingSources, parts: Parts, control: ControlDatabase?, events: EventLog? = nil, logger: Logger) {
+    self.events = events
     (atStart, current, self.parts, self.control, self.logger) = (given, given, parts, control, logger)
   }
 
@@ -113,6 +115,9 @@ actor SettingsReloader {
       }
     }
     let parts = [list(.now, "changed"), list(.nextEpoch, "from the next epoch or recording on")].compactMap { $0 }
+    events?.tell(
+      .settingsReloaded,
+      ["changed": .text(orNull: outcome.changes.places.values.joined().sorted().prefix(20).joined(separator: ", "))])
     logger.notice("settings read again: \(parts.isEmpty ? "nothing changed" : parts.joined(separator: "; "))")
     if !outcome.pending.isEmpty {
       logger.warning("these settings need a restart: \(outcome.pending.joined(separator: ", "))")

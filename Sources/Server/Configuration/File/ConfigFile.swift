@@ -18,11 +18,16 @@ struct ConfigFile: Sendable {
   /// What holds for some streams: the most specific first; of equal ones, the one that stands first in the file.
   private(set) var entries: [Entry] = []
 
+  /// Where events are told.
+  private(set) var hooks = HookReading()
+
   /// Every user of this machine may read it.
   private(set) var isPublic = false
 
   /// It has keys or tokens.
-  var hasSecrets: Bool { ([texts] + entries.map(\.texts)).contains { $0.values.joined().contains(where: \.isSecret) } }
+  var hasSecrets: Bool {
+    hooks.hasSecrets || ([texts] + entries.map(\.texts)).contains { $0.values.joined().contains(where: \.isSecret) }
+  }
 
   /// The most names and patterns.
   static let entryLimit = 10_000
@@ -68,6 +73,7 @@ struct ConfigFile: Sendable {
     guard case .text(let key) = one.key.content else {
       throw one.key.place.error(group.path, "a name of a setting is wanted here, not \(one.key.kind)", "correct it")
     }
+    if group.path.isEmpty, key == HookReading.key { return hooks = try HookReading(one.value) }
     if group.isOfStreams { return try readStream(key, one) }
     switch group[key] {
     case .group(let inner)?: try read(one.value, as: inner, for: entry)

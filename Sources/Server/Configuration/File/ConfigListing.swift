@@ -22,6 +22,9 @@ struct ConfigListing {
     }
     guard let stream else {
       writer.add(.root, depth: 0, write: write(sources))
+      for hook in sources.file?.hooks.hooks ?? [] {
+        writer.addLine("# hook \(hook.name): \(LogText.escaped(hook.target))", 0)
+      }
       text = writer.text
       return
     }

@@ -39,6 +39,14 @@ enum ConfigSample {
       #  record: {mode: manual}
       #cam-1:
       #  ladder: [720p@3M, 360p@800k]
+    # Where events are told: to a web server (Standard Webhooks), or to a program.
+    #hooks:
+    #  - on: [stream.started, stream.ended]
+    #    streams: cam-*
+    #    url: https://example.com/weir
+    #    secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+    #  - on: recording.stored
+    #    run: [/usr/local/bin/archive, "{path}"]
 
     """
 }

@@ -5,8 +5,38 @@ enum ConfigSchema {
   static var text: String {
     var root = object(.root)
     root.insert(("$schema", .text("https://json-schema.org/draft/2020-12/schema")), at: 0)
+    if let place = root.firstIndex(where: { $0.0 == "properties" }), case .object(let members) = root[place].1 {
+      root[place].1 = .object(members + [(HookReading.key, hooks)])
+    }
     root.insert(("title", .text("Configuration of weir")), at: 1)
     return JSONTree.object(root).text(depth: 0)
+  }
+
+  private static var hooks: JSONTree {
+    func list(_ one: JSONTree) -> JSONTree {
+      .object([("anyOf", .list([one, .object([("type", .text("array")), ("minItems", .word("1")), ("items", one)])]))])
+    }
+    let text = JSONTree.object([("type", .text("string"))])
+    let groups = Set(EventKinds.words.compactMap { $0.split(separator: ".").first.map { "\($0).*" } }).sorted()
+    let kind = JSONTree.object([("enum", .list((EventKinds.words + groups + ["*"]).map(JSONTree.text)))])
+    return .object([
+      ("type", .list([.text("array"), .text("null")])), ("maxItems", .word("\(HookSettings.limit)")),
+      (
+        "items",
+        .object([
+          ("type", .text("object")), ("additionalProperties", .word("false")), ("required", .list([.text("on")])),
+          (
+            "properties",
+            .object([
+              ("name", text), ("on", list(kind)), ("streams", list(text)),
+              ("url", .object([("type", .text("string")), ("pattern", .text("^[Hh][Tt][Tt][Pp][Ss]?://"))])),
+              ("secret", .object([("type", .text("string")), ("pattern", .text("^whsec_"))])), ("run", list(text)),
+            ])
+          ),
+          ("oneOf", .list(["url", "run"].map { .object([("required", .list([.text($0)]))]) })),
+        ])
+      ),
+    ])
   }
 
   /// - Parameter canBeOff: `null` switches off what has no default.

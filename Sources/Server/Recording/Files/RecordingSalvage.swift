@@ -82,7 +82,9 @@ struct RecordingSalvage {
       let contents = Contents(
         startedAt: annex.metadata.startedAt, seconds: tables.seconds, codecs: tables.codecs, gaps: annex.metadata.gaps,
         failure: annex.metadata.failure, tornBytes: torn)
-      file.beforeFinalName = { beforeFinalName(contents, $0) }
+      // Without this value: it holds the file, and a file that holds itself keeps its lock.
+      file.beforeFinalName = { [beforeFinalName] in beforeFinalName(contents, $0) }
+      defer { file.beforeFinalName = { _ in } }
       let outcome = try file.finish(builder, effort: effort, keepFree: keepFree) { onProgress(.copying, $0) }
       return .finished(outcome, contents)
     }

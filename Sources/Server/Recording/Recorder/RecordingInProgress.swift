@@ -125,7 +125,7 @@ struct RecordingInProgress {
   /// Finishes the file after an error: cuts off what is not known to be durable and reads the rest again. Also returns the
   /// seconds that remain.
   func rescue(
-    failure: String?, beforeFinalName: @escaping (RecordingSalvage.Contents, UInt64) -> Void
+    failure: String?, beforeFinalName: @escaping (RecordingSalvage.Contents, UInt64) -> Void = { _, _ in }
   ) throws(RecordingError) -> (RecordingFile.Outcome, seconds: Double) {
     // The media of a file with its moov in front is whole and durable: nothing is to be cut.
     try file.requireFragments()

@@ -42,9 +42,9 @@ final class RecordingTeller: RecordingObserver {
   private func tell(_ kind: EventKind, _ facts: RecordingFacts, key: String, reason: String? = nil) {
     let file = facts.name.finished
     events.tell(
-      kind, of: facts.stream.description, key: key,
+      kind, of: facts.stream.description, key: key, subject: "\(facts.stream)/\(file)",
       [
-        "file": .text(file), "path": .text("\(facts.stream)/\(file)"),
+        "file": .text(file),
         "startedAt": .text(UTCText(facts.startedAt).internet), "durationSeconds": .number(facts.seconds),
         "bytes": .whole(Int64(clamping: facts.bytes)), "codecs": .list(facts.codecs.map(EventValue.text)),
         "gaps": .list(

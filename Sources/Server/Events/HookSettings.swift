@@ -1,0 +1,31 @@
+/// Where events are told: to a web server, or to a program. From the configuration file alone.
+struct HookSettings: Sendable {
+  enum Action: Sendable {
+    /// Sends the event to an address, signed if there is a secret.
+    case post(url: String, secret: WebhookSecret?)
+    /// Runs a program with arguments, without a shell.
+    case run(HookCommand)
+  }
+
+  /// Names its place in the log, and its deliveries in the API.
+  var name: String
+  var filter: EventFilter
+  var action: Action
+
+  /// The most hooks.
+  static let limit = 64
+  /// What one hook does at a time.
+  static let atOnce = 4
+  /// The most events of one hook in memory. The others wait in the log.
+  static let window = 1000
+  /// Seconds from a failed attempt to the next one. After the last the event is given up for this hook: about a day in all.
+  static let retries: [Int64] = [5, 300, 1800, 7200, 18_000, 36_000]
+
+  /// What the API shows of the action: no query, which may hold a token.
+  var target: String {
+    switch action {
+    case .post(let url, _): String(url.prefix { $0 != "?" && $0 != "#" })
+    case .run(let command): command.words.first ?? ""
+    }
+  }
+}

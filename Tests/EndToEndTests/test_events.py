@@ -1,0 +1,421 @@
+"""Events: the log over HTTP, webhooks, programs, and crashes: nothing is seen before its event is written."""
+
+import base64
+import datetime
+import http.client
+import http.server
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import stat
+import statistics
+import threading
+import time
+import urllib.parse
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from harness import publishers
+from harness.rawrtmp import RawRTMP, Refused
+
+TOKEN = "sesame-0815-4711"
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
+KILLS = 1000 if os.environ.get("WEIR_FAULTS") else 20
+
+
+class Stream:
+    """A client of the stream of events, as EventSource is one."""
+
+    def __init__(self, web: str, query: str = "", last: int | None = None):
+        headers = {**ADMIN, "Accept": "text/event-stream"} | ({"Last-Event-ID": str(last)} if last else {})
+        parts = urllib.parse.urlsplit(web)
+        self.connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+        self.connection.request("GET", f"/api/v1/events{query}", headers=headers)
+        self.response = self.connection.getresponse()
+        assert self.response.status == 200, self.response.read()
+        assert self.response.headers["Content-Type"] == "text/event-stream"
+        #: (wall-clock time of arrival, event)
+        self.events: list[tuple[float, dict]] = []
+        self.gaps: list[dict] = []
+        self.over = False
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self) -> None:
+        fields: dict[str, str] = {}
+        try:
+            for line in iter(self.response.readline, b""):
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name:
+                    fields[name] = value
+                    continue
+                if fields.get("event") == "gap":
+                    self.gaps.append(json.loads(fields["data"]))
+                elif "data" in fields:
+                    event = json.loads(fields["data"])
+                    assert event["id"] == int(fields["id"]) and event["kind"] == fields["event"]
+                    self.events.append((time.time(), event))
+                fields = {}
+        except (OSError, ValueError, http.client.HTTPException):
+            pass
+        self.over = True
+
+    def kinds(self, stream: str) -> list[str]:
+        return [event["kind"] for _, event in self.events if event["stream"] == stream]
+
+    def wait(self, condition, seconds: float = 15) -> None:
+        wait(lambda: condition(self), seconds, lambda: f"{self.events[-5:]}")
+
+    def close(self) -> None:
+        if self.connection.sock:
+            self.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.thread.join(5)
+        self.connection.close()
+
+
+def wait(condition, seconds: float, what=lambda: "") -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, what()
+        time.sleep(0.02)
+
+
+class Receiver:
+    """A web server that takes webhooks. `answer(event, attempt)` is the status of its response, or seconds to wait without one."""
+
+    def __init__(self, answer=lambda event, attempt: 200):
+        #: (id of the message, event), of each attempt that it answered with 2xx
+        self.taken: list[tuple[str, dict]] = []
+        self.attempts: list[tuple[float, dict]] = []
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                event = Webhook(SECRET).verify(body, dict(self.headers))
+                with receiver.lock:
+                    receiver.attempts.append((time.monotonic(), event))
+                    said = answer(event, sum(seen["id"] == event["id"] for _, seen in receiver.attempts))
+                if said < 100:
+                    time.sleep(said)
+                    self.close_connection = True
+                    return
+                with receiver.lock:
+                    if said // 100 == 2:
+                        receiver.taken.append((self.headers["webhook-id"], event))
+                self.send_response(said)
+                if said // 100 == 3:
+                    self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.lock = threading.Lock()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook?token=geheim"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def configured(folder: pathlib.Path, *hooks: dict) -> list[str]:
+    """Flags for a server with these hooks."""
+    file = folder / "weir.yaml"
+    file.write_text(json.dumps({"hooks": list(hooks)}))
+    file.chmod(0o600)
+    (folder / "state").mkdir(exist_ok=True)
+    return ["--config", file, "--state", folder / "state", "--admin-token", TOKEN]
+
+
+def play(weir, name: str, seconds: float = 1) -> None:
+    """Publishes for a while, and ends the stream."""
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}")
+    try:
+        weir.wait_state(name, "live")
+        time.sleep(seconds)
+    finally:
+        publisher.interrupt()
+        publisher.outcome(10)
+
+
+# MARK: The log over HTTP
+
+
+@pytest.fixture(scope="module")
+def told(start_shared, tmp_path_factory):
+    return start_shared(*configured(tmp_path_factory.mktemp("told")), "--reconnect-window", "2s")
+
+
+def test_a_stream_of_events_tells_what_happens_and_goes_on_behind_the_last_one(told):
+    events = Stream(told.web)
+    other = Stream(told.web, "?stream=other-*")
+    stored = Stream(told.web, "?kind=recording.stored,stream.ended")
+    play(told, "cam")
+    events.wait(lambda self: "recording.stored" in self.kinds("cam"))
+    assert [kind for kind in events.kinds("cam") if kind.startswith("stream.")][0] == "stream.started"
+    assert {"stream.started", "recording.started", "recording.stored"} <= set(events.kinds("cam"))
+    assert not other.events
+    stored.wait(lambda self: "recording.stored" in self.kinds("cam"))
+    assert set(stored.kinds("cam")) <= {"recording.stored", "stream.ended"}
+    ids = [event["id"] for _, event in events.events]
+    assert ids == sorted(set(ids))
+    recording = next(event for _, event in events.events if event["kind"] == "recording.stored")
+    known = told.json(f"/api/v1/recordings/cam/{recording['data']['file']}")
+    assert known["bytes"] == recording["data"]["bytes"] and known["startedAt"] == recording["data"]["startedAt"]
+    assert told.get(recording["data"]["url"], method="HEAD").status == 200
+
+    again = Stream(told.web, last=ids[0])
+    again.wait(lambda self: len(self.events) >= len(ids) - 1)
+    assert [event["id"] for _, event in again.events][: len(ids) - 1] == ids[1:]
+    page = told.get(f"/api/v1/events?after={ids[0]}&limit=1", headers=ADMIN).good().json
+    assert [event["id"] for event in page["events"]] == ids[1:2] and page["more"] and page["durable"] and not page["gap"]
+    for stream in (events, other, stored, again):
+        stream.close()
+
+
+@pytest.mark.parametrize("query", ["after=x", "after=-1", "after=99999999999999999999", "after=9223372036854775807",
+                                   "after=1e3", "limit=0", "limit=1001", "kind=nothing", "stream=a%20b", "after=%00"])
+def test_an_odd_query_is_refused(told, query):
+    response = told.get(f"/api/v1/events?{query}", headers=ADMIN)
+    assert response.status == 400 and "detail" in response.json
+
+
+def test_events_are_for_admins_and_an_address_has_few_streams(told):
+    assert told.get("/api/v1/events").status == 401
+    assert told.get("/api/v1/events", headers={"Authorization": "Bearer wrong"}).status == 401
+    wait(lambda: any(event["kind"] == "access.refused"
+                     for event in told.get("/api/v1/events", headers=ADMIN).json["events"]), 5)
+    bad = told.get("/api/v1/events", headers={**ADMIN, "Accept": "text/event-stream", "Last-Event-ID": "x"})
+    assert bad.status == 400
+    time.sleep(1)  # until those of other tests are gone
+    streams = [Stream(told.web) for _ in range(16)]
+    full = told.get("/api/v1/events", headers={**ADMIN, "Accept": "text/event-stream"})
+    assert full.status == 429 and full.headers["retry-after"]
+    for stream in streams:
+        stream.close()
+    wait(lambda: told.get("/api/v1/events?limit=1", headers=ADMIN).status == 200, 5)
+
+
+def test_a_publisher_that_is_refused_and_one_that_is_lost_are_told(told):
+    events = Stream(told.web, "?stream=lost")
+    client = RawRTMP(told.rtmp).start("lost")
+    with pytest.raises(Refused), RawRTMP(told.rtmp) as second:
+        second.start("lost")
+    events.wait(lambda self: "publisher.refused" in self.kinds("lost"))
+    client.reset()
+    events.wait(lambda self: "stream.ended" in self.kinds("lost"))
+    assert [kind for kind in events.kinds("lost") if kind.startswith("stream.")] == [
+        "stream.started", "stream.interrupted", "stream.ended"]
+    events.close()
+
+
+def test_an_event_is_out_soon(told):
+    """50 ms at most; measured on this machine from the event's own time to its arrival."""
+    events = Stream(told.web, "?kind=stream.started,stream.ended")
+    for number in range(30):
+        with RawRTMP(told.rtmp).start(f"quick-{number % 8}") as client:
+            client.finish()
+        time.sleep(0.05)
+    events.wait(lambda self: len(self.events) >= 60)
+    delays = sorted(
+        (arrival - datetime.datetime.fromisoformat(event["at"].replace("Z", "+00:00")).timestamp()) * 1000
+        for arrival, event in events.events)
+    events.close()
+    print(f"events: median {statistics.median(delays):.1f} ms, p95 {delays[int(len(delays) * 0.95)]:.1f} ms")
+    assert delays[int(len(delays) * 0.95)] <= 50, delays[-8:]
+
+
+# MARK: Webhooks and programs
+
+
+def test_a_webhook_is_signed_repeated_and_in_order(start, tmp_path):
+    """The receiver fails twice for one stream: its events wait, those of another do not."""
+    def answer(event, attempt):
+        return 500 if event["stream"] == "cam" and event["kind"] == "stream.started" and attempt == 1 else 200
+
+    receiver = Receiver(answer)
+    weir = start(*configured(tmp_path, {"name": "all", "on": ["stream.*", "recording.*"], "url": receiver.url, "secret": SECRET}),
+                 "--reconnect-window", "1s")
+    weir.secrets += [SECRET, "geheim"]
+    play(weir, "cam", 0.5)
+    play(weir, "other", 0.5)
+    wait(lambda: any(event["stream"] == "other" and event["kind"] == "stream.ended" for _, event in receiver.taken), 15,
+         lambda: f"{receiver.taken}\n{weir.tail()}")
+    wait(lambda: any(event["stream"] == "cam" and event["kind"] == "recording.stored" for _, event in receiver.taken), 15,
+         lambda: f"{receiver.taken}\n{weir.tail()}")
+    for name in ("cam", "other"):
+        of_stream = [event for _, event in receiver.taken if event["stream"] == name]
+        assert [event["id"] for event in of_stream] == sorted({event["id"] for event in of_stream})
+    assert all(number == f"evt_{event['id']}" for number, event in receiver.taken)
+    first, second = [at for at, event in receiver.attempts if event["stream"] == "cam"][:2]
+    assert 4 <= second - first <= 8
+    wait(lambda: weir.get("/api/v1/events/deliveries", headers=ADMIN).json["hooks"][0]["waiting"] == 0, 5)
+    known = weir.get("/api/v1/events/deliveries", headers=ADMIN).good()
+    failed = [one for one in known.json["deliveries"] if not one["done"]]
+    assert [(one["outcome"], one["attempt"], one["hook"]) for one in failed] == [("500", 1, "all")], failed
+    assert "geheim" not in known.text
+    receiver.close()
+
+
+def test_a_receiver_that_hangs_or_redirects_delays_no_other(start, tmp_path):
+    hanging, redirecting, good = Receiver(lambda *_: 30), Receiver(lambda *_: 302), Receiver()
+    weir = start(*configured(tmp_path, *({"name": name, "on": "stream.*", "url": each.url, "secret": SECRET}
+                                         for name, each in [("hangs", hanging), ("turns", redirecting), ("good", good)])))
+    events = Stream(weir.web)
+    play(weir, "cam", 0.5)
+    wait(lambda: any(event["kind"] == "stream.started" for _, event in good.taken), 3, lambda: weir.tail())
+    def outcomes(name):
+        return {one["outcome"] for one in weir.get("/api/v1/events/deliveries", headers=ADMIN).good().json["deliveries"]
+                if one["hook"] == name}
+    wait(lambda: outcomes("hangs") and outcomes("turns"), 8, lambda: weir.tail())
+    assert outcomes("hangs") == {"no answer within 5 s"}
+    assert outcomes("turns") == {"302, and redirections are not followed"}
+    assert len(redirecting.attempts) <= 2 and events.events
+    events.close()
+    for receiver in (hanging, redirecting, good):
+        receiver.close()
+
+
+def test_a_program_gets_the_file_of_a_recording(start, tmp_path):
+    script = tmp_path / "archive"
+    script.write_text(f'#!/bin/sh\ncp "$1" {tmp_path}/copy.mp4; cat > {tmp_path}/event; printf %s "$2" > {tmp_path}/second; exit 3\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    weir = start(*configured(tmp_path, {"name": "archive", "on": "recording.stored", "run": [str(script), "{path}", "{stream} {kind}; $(id)"]}))
+    play(weir, "cam", 1)
+    known = lambda: weir.get("/api/v1/events/deliveries", headers=ADMIN).good().json["deliveries"]  # noqa: E731
+    wait(known, 15, lambda: weir.tail())
+    assert (known()[0]["outcome"], known()[0]["done"]) == ("exit status 3", False) and known()[0]["nextAt"]
+    event = json.loads((tmp_path / "event").read_text())
+    file = weir.get(event["data"]["url"]).good()
+    assert (tmp_path / "copy.mp4").read_bytes() == file.body
+    assert (tmp_path / "second").read_text() == "cam recording.stored; $(id)"
+
+
+# MARK: Crashes
+
+
+class Witness:
+    """What clients see of a server: the playlists of streams, responses of the API, and the names of files."""
+
+    def __init__(self, service, recordings: pathlib.Path):
+        self.service, self.recordings = service, recordings
+        self.began: set[tuple[str, str]] = set()
+        self.ended: set[tuple[str, str]] = set()
+        self.files: set[str] = set()
+        self.stops = False
+        self.threads = [threading.Thread(target=work, daemon=True) for work in (self._watch, self._look)]
+        for thread in self.threads:
+            thread.start()
+
+    def _watch(self) -> None:
+        while not self.stops:
+            for name in ("one", "two", "three"):
+                try:
+                    lists = self.service.get(f"/live/{name}/index.m3u8", timeout=3)
+                    found = re.search(r"^([0-9a-z]+)/(av|video)/", lists.text, re.M) if lists.status == 200 else None
+                    if not found:
+                        continue
+                    self.began.add((name, found[1]))
+                    if "#EXT-X-ENDLIST" in self.service.get(f"/live/{name}/{found[1]}/{found[2]}/index.m3u8", timeout=3).text:
+                        self.ended.add((name, found[1]))
+                except Exception:  # the server was killed
+                    time.sleep(0.01)
+
+    def _look(self) -> None:
+        while not self.stops:
+            for path in self.recordings.glob("*/*.mp4"):
+                if not path.name.endswith((".part.mp4", ".moov.mp4", ".tmp.mp4")):
+                    self.files.add(f"{path.parent.name}/{path.name}")
+            time.sleep(0.003)
+
+    def stop(self) -> None:
+        self.stops = True
+        for thread in self.threads:
+            thread.join(10)
+
+
+def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path):
+    """kill -9 at random moments, while publishers come and go."""
+    receiver = Receiver()
+    recordings = tmp_path / "recordings"
+    service = supervise(*configured(tmp_path, {"name": "all", "on": "*", "url": receiver.url, "secret": SECRET}),
+                        "--record", recordings, "--reconnect-window", "1s", "--max-names", "1000")
+    witness = Witness(service, recordings)
+    over = threading.Event()
+
+    def publish(name: str) -> None:
+        while not over.is_set():
+            publisher = publishers.ffmpeg("h264-30", f"{service.rtmp}/live/{name}")
+            over.wait(random.uniform(0.7, 3))
+            if random.random() < 0.8:
+                publisher.interrupt()
+            else:
+                publisher.kill()
+            try:
+                publisher.outcome(10)
+            except Exception:  # it lost the server
+                publisher.kill()
+
+    threads = [threading.Thread(target=publish, args=(name,), daemon=True) for name in ("one", "two", "three")]
+    for thread in threads:
+        thread.start()
+    for count in range(KILLS):
+        time.sleep(random.uniform(0.3, 3))
+        service.process.send_signal(signal.SIGKILL)
+        service.wait_ready(count + 2)
+    time.sleep(2)
+    over.set()
+    for thread in threads:
+        thread.join(15)
+    time.sleep(4)
+    witness.stop()
+    page = service.get("/api/v1/events", headers=ADMIN).good().json
+    wait(lambda: receiver.taken and receiver.taken[-1][1]["id"] >= page["next"] - 50 and
+         service.get("/api/v1/events/deliveries", headers=ADMIN).json["hooks"][0]["waiting"] == 0, 30)
+    # A delivery that a crash cut off is repeated, with the same id and content.
+    events: dict[str, dict] = {}
+    for number, event in receiver.taken:
+        assert events.setdefault(number, event) == event
+    for name in ("one", "two", "three"):
+        ids = list(dict.fromkeys(event["id"] for _, event in receiver.taken if event["stream"] == name))
+        assert ids == sorted(ids), f"out of order: {name}"
+    unique = list(events.values())
+
+    def of(*kinds):
+        return [event for event in unique if event["kind"] in kinds]
+
+    started = {(event["stream"], event["data"]["epoch"]) for event in of("stream.started")}
+    ended = [(event["stream"], event["data"]["epoch"]) for event in of("stream.ended")]
+    stored = [f"{event['stream']}/{event['data']['file']}" for event in of("recording.stored", "recording.salvaged")]
+    print(f"{KILLS} kills: {len(unique)} events in {len(receiver.taken)} deliveries; seen: {len(witness.began)} epochs, "
+          f"{len(witness.ended)} ends, {len(witness.files)} files")
+    assert witness.began <= started, witness.began - started
+    assert witness.ended <= set(ended), witness.ended - set(ended)
+    assert len(ended) == len(set(ended))
+    assert witness.files <= set(stored), witness.files - set(stored)
+    assert len(stored) == len(set(stored)), [file for file in stored if stored.count(file) > 1]
+    # The life of each stream makes sense.
+    for name in ("one", "two", "three"):
+        state = None
+        for event in sorted(of("stream.started", "stream.interrupted", "stream.resumed", "stream.ended"), key=lambda e: e["id"]):
+            if event["stream"] != name:
+                continue
+            kind = event["kind"].removeprefix("stream.")
+            assert kind in {None: {"started"}, "started": {"interrupted", "ended"}, "interrupted": {"resumed", "ended"},
+                            "resumed": {"interrupted", "ended"}, "ended": {"started"}}[state], (name, state, event)
+            state = kind
+    assert len(witness.began) >= KILLS / 4 and witness.ended and witness.files
+    receiver.close()

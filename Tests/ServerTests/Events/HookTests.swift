@@ -1,0 +1,229 @@
+import Basics
+import FMP4
+import Glibc
+import Ingest
+import Logging
+import Support
+import Synchronization
+import Testing
+
+@testable import Server
+
+@Suite struct HookTests {
+  private static func event(_ id: Int64, _ stream: String? = "cam") -> Event {
+    Event(id: id, kind: .recordingStored, stream: stream, who: "a{b}", at: 5, data: "{}", subject: "cam/x.mp4")
+  }
+
+  // MARK: Signatures
+
+  /// The example of the specification.
+  @Test func aSignatureIsThatOfStandardWebhooks() throws {
+    let secret = try WebhookSecret(parsing: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    #expect(
+      secret.signature(id: "msg_p5jXN8AQM9LWM0D4loKWxJek", seconds: 1_614_265_330, body: #"{"test": 2432232314}"#)
+        == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
+  }
+
+  @Test(arguments: [
+    "", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAA", "whsec_!!!!",
+    "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwA",
+  ])
+  func anythingElseIsNoSecret(text: String) {
+    #expect(throws: ValueError.self) { try WebhookSecret(parsing: text) }
+  }
+
+  @Test func base64IsReadAsItIsWritten() {
+    for length in 0..<70 {
+      let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ length) }
+      #expect(Base64.decode(Base64.encode(bytes)) == bytes)
+    }
+    #expect(Base64.encode(Array("fooba".utf8)) == "Zm9vYmE=" && Base64.decode("Zg") == [102])
+    #expect(Base64.decode("Z") == nil && Base64.decode("Zg===") == nil && Base64.decode("Z-==") == nil)
+  }
+
+  // MARK: Programs
+
+  @Test func valuesAreReplacedWithinArguments() throws {
+    let command = try HookCommand(parsing: [
+      "/bin/{path}", "{path}", "--id={id}", "{who} {kind}", "{", "}{", "{nothing",
+    ])
+    #expect(
+      command.words(for: Self.event(7), recordings: "/rec")
+        == ["/bin/{path}", "/rec/cam/x.mp4", "--id=7", "a{b} recording.stored", "{", "}{", "{nothing"])
+    #expect(throws: ValueError.self) { try HookCommand(parsing: ["archive"]) }
+    #expect(throws: ValueError.self) { try HookCommand(parsing: []) }
+    #expect(throws: ValueError.self) { try HookCommand(parsing: ["/bin/a", "{secret}"]) }
+  }
+
+  @Test func aProgramGetsTheEventAndNothingElse() throws {
+    let folder = try TemporaryFolder()
+    let script =
+      #"cat > "$0/in"; ls /proc/self/fd | wc -l > "$0/fds"; env | sort > "$0/env"; grep -E 'Sig(Ign|Blk)' /proc/self/status > "$0/signals""#
+    signal(SIGXFSZ, SIG_IGN)
+    #expect(HookProcess.run(["/bin/sh", "-c", script, folder.path], input: "event") == .exited(0))
+    func text(_ name: String) throws -> String {
+      let file = try #require(fopen("\(folder.path)/\(name)", "r"))
+      defer { fclose(file) }
+      var bytes = [UInt8](repeating: 0, count: 4096)
+      let count = fread(&bytes, 1, bytes.count, file)
+      return String(decoding: bytes[..<count], as: UTF8.self)
+    }
+    #expect(try text("in") == "event")
+    // Input, output, error, and the folder that ls reads.
+    #expect(try text("fds") == "4\n")
+    #expect(try !text("env").contains("WEIR") && text("env").contains("LANG=C.UTF-8"))
+    // glibc's spawn ignores the two signals that it keeps for itself (32 and 33).
+    let signals = try text("signals")
+    #expect(
+      signals == "SigBlk:\t0000000000000000\nSigIgn:\t0000000180000000\n"
+        || !signals.contains { ("1"..."9").contains($0) })
+  }
+
+  @Test func aProgramsEndIsTold() {
+    #expect(HookProcess.run(["/bin/sh", "-c", "exit 3"], input: "") == .exited(3))
+    #expect(HookProcess.run(["/bin/sh", "-c", "kill -9 $$"], input: "") == .signalled(9))
+    #expect(HookProcess.run(["/bin/sleep", "60"], input: "", patience: 0) == .tooLong)
+    #expect(HookProcess.run(["/bin/sleep", "60"], input: "") { true } == .stopped)
+    #expect(HookProcess.run(["/nothing"], input: "") == .notStarted("No such file or directory"))
+  }
+
+  // MARK: The queue
+
+  @Test func eventsOfAStreamAreDoneInOrderAndOthersBesideThem() {
+    var queue = HookQueue(after: 0)
+    queue.add([Self.event(1), Self.event(2), Self.event(3, "stage"), Self.event(4, nil)], through: 9)
+    var begun: [Int64] = []
+    while let item = queue.begin(now: 0) { begun.append(item.event.id) }
+    #expect(begun == [1, 3, 4] && queue.doneThrough == 0)
+    queue.finish(3)
+    queue.finish(1)
+    #expect(queue.doneThrough == 1)
+    let next = queue.begin(now: 0)
+    #expect(next?.event.id == 2)
+    queue.finish(2)
+    queue.finish(4)
+    #expect(queue.doneThrough == 9 && queue.items.isEmpty)
+  }
+
+  @Test func anEventThatFailsHoldsUpItsOwnStreamUntilItIsGivenUp() {
+    var queue = HookQueue(after: 0)
+    queue.add([Self.event(1), Self.event(2), Self.event(3, "stage")], through: 3)
+    var now: Int64 = 0
+    for pause in HookSettings.retries {
+      let item = queue.begin(now: now)
+      #expect(item?.event.id == 1)
+      let other = queue.begin(now: now)
+      if let other { #expect(other.event.id == 3) }
+      queue.finish(3)
+      let told = queue.fail(1, now: now)
+      #expect(told == pause && queue.nextTime == now + pause)
+      let early = queue.begin(now: now + pause - 1)
+      #expect(early == nil)
+      now += pause
+    }
+    _ = queue.begin(now: now)
+    let last = queue.fail(1, now: now)
+    #expect(last == nil && queue.doneThrough == 1)
+    let next = queue.begin(now: now)
+    #expect(next?.event.id == 2)
+    // Most of a day in all.
+    #expect(now > 17 * 3600 && now < 24 * 3600)
+  }
+
+  @Test func atMostFourAreDoneAtATime() {
+    var queue = HookQueue(after: 0)
+    queue.add((1...9).map { Self.event($0, "cam\($0)") }, through: 9)
+    var count = 0
+    while queue.begin(now: 0) != nil { count += 1 }
+    #expect(count == HookSettings.atOnce)
+  }
+
+  // MARK: A hook
+
+  @Test func aHookTakesWhatItWantsAndKeepsItsPlace() async throws {
+    let folder = try TemporaryFolder()
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    var kinds = EventKinds()
+    _ = kinds.add("stream.*")
+    let settings = HookSettings(
+      name: "h", filter: EventFilter(kinds: kinds), action: .run(try HookCommand(parsing: ["/bin/true"])))
+    let got = Mutex<[Int64]>([])
+    var wanted: [Int64] = []
+    for _ in 0..<2 {
+      let log = EventLog(clock: .system(), logger: logger)
+      try log.begin(folder: folder.path)
+      let hook = Hook(settings, log: log, deliveries: HookDeliveries(), clock: .system(), logger: logger) { event in
+        got.withLock { $0.append(event.id) }
+        return .done("")
+      }
+      hook.begin()
+      let task = Task { await hook.run() }
+      for _ in 0..<50 {
+        wanted.append(log.tell(.streamResumed, of: "cam").id)
+        log.tell(.diskLow)
+      }
+      await log.ticket.written()
+      for _ in 0..<200 where !hook.isIdle { try await Task.sleep(for: .milliseconds(20)) }
+      task.cancel()
+      await task.value
+      await log.close()
+    }
+    #expect(got.withLock { $0 } == wanted)
+  }
+
+  // MARK: The configuration file
+
+  private func load(_ text: String) throws -> [HookSettings] {
+    try ConfigFile(text, name: "weir.yaml").hooks.hooks
+  }
+
+  @Test func theFileHasHooks() throws {
+    let hooks = try load(
+      """
+      hooks:
+        - on: [recording.*, disk.low]
+          streams: [cam-*, stage]
+          url: https://example.com/hook?token=geheim
+          secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+        - {name: archive, on: recording.stored, run: [/usr/local/bin/archive, "{path}"]}
+      """)
+    #expect(hooks.map(\.target) == ["https://example.com/hook", "/usr/local/bin/archive"])
+    #expect(hooks.last?.name == "archive")
+    let filter = try #require(hooks.first?.filter)
+    #expect(filter.takes(Self.event(1, "cam-1")) && filter.takes(Self.event(1, "stage")))
+    #expect(!filter.takes(Self.event(1, "cam")) && !filter.takes(Self.event(1, nil)))
+    #expect(try load("hooks:").isEmpty && load("hooks: []").isEmpty)
+  }
+
+  @Test(arguments: [
+    ("hooks: {}", "weir.yaml:1:8: hooks: a group of settings where a list is wanted"),
+    ("hooks:\n  - run: [/bin/true]", "weir.yaml:2:5: hooks: a hook says nothing of its events"),
+    (
+      "hooks:\n  - on: recording.store\n    run: [/bin/true]",
+      "weir.yaml:2:9: hooks.on: recording.store: there is no such event; did you mean recording.stored?"
+    ),
+    ("hooks:\n  - on: '*'", "weir.yaml:2:5: hooks: a hook does nothing"),
+    ("hooks:\n  - on: '*'\n    urls: x", "weir.yaml:3:5: hooks.urls: a hook has no such member; did you mean url?"),
+    ("hooks:\n  - on: '*'\n    url: ftp://x", "weir.yaml:3:10: hooks.url: that is no address of http or https"),
+    ("hooks:\n  - on: '*'\n    url: http://u:p@x/", "weir.yaml:3:10: hooks.url: that is no address of http or https"),
+    (
+      "hooks:\n  - on: '*'\n    url: http://x\n    secret: geheim",
+      "weir.yaml:4:13: hooks.secret: that is no secret of Standard Webhooks"
+    ),
+    ("hooks:\n  - on: '*'\n    run: archive", "weir.yaml:3:10: hooks.run: the program has no absolute path"),
+    (
+      "hooks:\n  - on: '*'\n    streams: 'a b'\n    run: /bin/true",
+      "weir.yaml:3:14: hooks.streams: a b: that is neither"
+    ),
+    ("hooks:\n  - &a {on: '*', run: /bin/true}", "weir.yaml:2:5"),
+    (
+      "hooks:\n  - {on: '*', run: /bin/true}\n  - {on: '*', run: /bin/true}",
+      "weir.yaml:3:5: hooks.name: two hooks are the same"
+    ),
+  ])
+  func aMistakeIsShownWithItsPlace(text: String, message: String) {
+    let error = #expect(throws: ConfigurationError.self) { try load(text) }
+    #expect(error?.description.hasPrefix(message) == true, "\(error?.description ?? "")")
+    #expect(error?.description.contains("geheim") == false)
+  }
+}
