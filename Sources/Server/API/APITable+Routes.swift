@@ -135,7 +135,8 @@ extension APITable {
       gives: .json(RecordedKeyFrames.self), problems: ofRecordings + [.tooManyFiles, .notReadable]
     ) { $0.replay.keyFrames($1) },
     APIRoute(
-      .post, "/api/v1/recordings/{stream}/{file}/protect", .operate, "nothing deletes it", gives: .json(EntryAnswer.self),
+      .post, "/api/v1/recordings/{stream}/{file}/protect", .operate, "nothing deletes it",
+      gives: .json(EntryAnswer.self),
       problems: ofRecordings + [.recordingRuns, .recordingUnfinished, .diskFailed]
     ) { $0.recordingAPI.change($1, .protect) },
     APIRoute(

@@ -12,7 +12,8 @@ struct AuthorizeAPI {
   func answer(_ request: APIRequest) -> HTTPAnswer {
     guard let address = request.http.header("X-Original-URI") ?? request.http.query("path"), !address.isEmpty else {
       return .now(
-        Problem(.malformedQuery, "There is no address to decide on.", help: "Send it: ?path=/~TOKEN/live/NAME/.").response)
+        Problem(.malformedQuery, "There is no address to decide on.", help: "Send it: ?path=/~TOKEN/live/NAME/.")
+          .response)
     }
     let parts = TokenPrefix.split(ByteBuffer(string: address))
     guard let target = try? RequestTarget(parsing: parts.map { String(buffer: $0.rest) } ?? address) else {

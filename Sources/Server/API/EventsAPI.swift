@@ -19,7 +19,8 @@ struct EventsAPI: Sendable {
       return .now(
         try Self.wantsStream(request.http) ? stream(request.http, filter) : page(request.http, filter))
     } catch {
-      return .now(Problem(.malformedQuery, "The query cannot be answered: \(error.reason).", help: error.advice).response)
+      return .now(
+        Problem(.malformedQuery, "The query cannot be answered: \(error.reason).", help: error.advice).response)
     }
   }
 

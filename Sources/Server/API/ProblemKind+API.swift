@@ -63,7 +63,8 @@ extension ProblemKind {
     "not-mpeg-ts", .unsupportedMediaType, "Not MPEG-TS", "The body is of another type than MPEG transport streams.")
   static let unusableMedia = ProblemKind(
     "unusable-media", .unprocessableEntity, "Unusable media", "The media cannot be published.")
-  static let publicationEnded = ProblemKind("publication-ended", .conflict, "Ended", "The server ended the publication.")
+  static let publicationEnded = ProblemKind(
+    "publication-ended", .conflict, "Ended", "The server ended the publication.")
 
   // MARK: Streams
 
@@ -154,13 +155,16 @@ extension ProblemKind {
   static let all: [ProblemKind] =
     ofHTTP + [
       unusableValue, scopeTooSmall, keyExists, noSuchKey, needsState, settingsFixed, settingsRefused,
-      tooManyEventStreams, listsBusy, viewerNotAllowed, publishKeyWrong, accessUnanswered, addressNotAllowed, streamBusy, tooManyPublications,
-      tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, noSuchAddress, readOnly, otherOrigin, tokenMissing, tokenWrong, tooManyWrongTokens, malformedQuery, malformedBody,
+      tooManyEventStreams, listsBusy, viewerNotAllowed, publishKeyWrong, accessUnanswered, addressNotAllowed,
+      streamBusy, tooManyPublications,
+      tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, noSuchAddress, readOnly, otherOrigin,
+      tokenMissing, tokenWrong, tooManyWrongTokens, malformedQuery, malformedBody,
       invalidStreamName, noSuchStream, streamEnded, epochEnded, noVideo, playlistTooFarAhead, rangeNotSatisfiable,
       tooManyViewers, noSuchSession, noKeyFrameYet, thumbnailsBusy, noThumbnail, noSuchRecording, noStorage,
       recordsNothing,
       recordingRuns, recordingProtected, recordingNotDeleted, recordingUnfinished, diskFailed, notLive,
-      alreadyRecording, notRecording, neverRecorded, recordingsClosing, noSuchTrack, clipTooLong, clipWithoutClock, clipEmpty,
+      alreadyRecording, notRecording, neverRecorded, recordingsClosing, noSuchTrack, clipTooLong, clipWithoutClock,
+      clipEmpty,
       clipOutside, clipsBusy, noSuchSource, sourceStopping, sourceEnded, sourceNotAdmitted, noCapture, noDevice,
       badControl, optionFixed, cameraEncodes, noKeyFrames,
     ]

@@ -36,7 +36,9 @@ final class HTTPPeer {
   private var polls: PollLimit
 
   /// Counts the connection until the channel closes. Nil when it must be closed without a response.
-  init?(of channel: any Channel, kind: ConnectionKind, door: SocketAddress? = nil, services: HTTPServices, loop: LoopContext) {
+  init?(
+    of channel: any Channel, kind: ConnectionKind, door: SocketAddress? = nil, services: HTTPServices, loop: LoopContext
+  ) {
     let limiter = services.limiter
     let host = Self.host(of: channel.remoteAddress)
     let source =

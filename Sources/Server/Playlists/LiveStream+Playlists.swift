@@ -38,7 +38,8 @@ extension LiveStream {
       body = HLSMultivariantPlaylist(epoch: epoch, layout: epoch.layout, rewind: epoch.presentation.rewind).render()
     case .videoMultivariant(let number):
       body =
-        HLSMultivariantPlaylist(epoch: epoch, layout: .separate, rewind: epoch.presentation.rewind, video: number).render()
+        HLSMultivariantPlaylist(epoch: epoch, layout: .separate, rewind: epoch.presentation.rewind, video: number)
+        .render()
     case .programme:
       body =
         HLSMultivariantPlaylist(epoch: epoch, layout: epoch.layout, mediaPlaylist: MediaName.programme).render()
@@ -60,7 +61,8 @@ extension LiveStream {
     switch epoch.layout {
     case .interleaved: presented = [.interleaved]
     // Players that began before the stream had several tracks of a kind keep the interleaved layout.
-    case .separate where rendition == .interleaved && epoch.presentation.layout == .interleaved: presented = [.interleaved]
+    case .separate where rendition == .interleaved && epoch.presentation.layout == .interleaved:
+      presented = [.interleaved]
     case .separate: presented = epoch.trackRenditions + (epoch.playableRungs + epoch.playableAudio).map(\.rendition)
     }
     let window = epoch.window(of: rendition) ?? epoch.window

@@ -12,7 +12,8 @@ import Testing
   private func action(_ query: String?) throws -> APIAction {
     let target = try RequestTarget(parsing: "/api/v1/sources/cam/stop\(query.map { "?wait=\($0)" } ?? "")")
     let request = APIRequest(
-      http: HTTPRequest(method: .post, target: target), viewer: Viewer(rule: nil), values: ["cam", "stop"], eventLoop: EmbeddedEventLoop())
+      http: HTTPRequest(method: .post, target: target), viewer: Viewer(rule: nil), values: ["cam", "stop"],
+      eventLoop: EmbeddedEventLoop())
     return try APIAction(request, telling: "/api/v1/sources/cam")
   }
 

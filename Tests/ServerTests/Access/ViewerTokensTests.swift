@@ -20,7 +20,8 @@ import Testing
     _ rules: JSONWebTokenRules = JSONWebTokenRules()
   ) -> ViewerTokens {
     ViewerTokens(
-      keys: JSONWebKeys(keys), rules: rules, credentials: Authorizer(Authorizer.Rules(adminToken: Secret("sesame")), clock: .system()),
+      keys: JSONWebKeys(keys), rules: rules,
+      credentials: Authorizer(Authorizer.Rules(adminToken: Secret("sesame")), clock: .system()),
       now: clock.wall)
   }
 

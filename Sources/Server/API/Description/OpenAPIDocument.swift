@@ -42,8 +42,12 @@ enum OpenAPIDocument {
                 "adminToken",
                 .object([
                   ("type", .text("http")), ("scheme", .text("bearer")),
-                  ("description", .text(
-                      "The admin token of the server (--admin-token, WEIR_ADMIN_TOKEN), or a key with the scope `x-scope`.")),
+                  (
+                    "description",
+                    .text(
+                      "The admin token of the server (--admin-token, WEIR_ADMIN_TOKEN), or a key with the scope `x-scope`."
+                    )
+                  ),
                 ])
               )
             ])
@@ -191,7 +195,7 @@ enum OpenAPIDocument {
   static func kinds(of route: APIRoute) -> [ProblemKind] {
     let access: [ProblemKind] =
       route.access != .open
-        ? [.readOnly, .otherOrigin, .tokenMissing, .tokenWrong, .tooManyWrongTokens, .scopeTooSmall] : []
+      ? [.readOnly, .otherOrigin, .tokenMissing, .tokenWrong, .tooManyWrongTokens, .scopeTooSmall] : []
     return access + (route.takesBody ? [.bodyTooLarge] : []) + route.problems
   }
 

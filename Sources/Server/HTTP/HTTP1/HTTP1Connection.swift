@@ -42,7 +42,7 @@ final class HTTP1Connection: HTTPConnection {
   /// The token that this connection sent last.
   private var token = LastToken()
   /// What admitted the request that is answered. The response ends with it.
-  private var pass: (any ViewerPass)?
+  var pass: (any ViewerPass)?
   var phase = Phase.receiving
   /// At the last tick, the backlog of an endless body was above its lasting limit.
   private var isLiveBehind = false
@@ -483,22 +483,6 @@ extension HTTP1Connection: LoopContext.Member {
       }
     case .lingering:
       if loop.now &- since >= loop.ticks(limits.lingerTime) { close() }
-    }
-  }
-  /// Ends what a pass admitted, because that holds no longer.
-  private func endWithPass() {
-    pass = nil
-    switch phase {
-    case .waiting:
-      // The connection ends, too: the response that the request waited for is still to come.
-      send(services.open(StandardResponse.passEnded.response), to: SharedResponse.plainRequest, keepsAlive: false)
-    case .sending, .live:
-      services.logger.debug(
-        "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "its token has ended"])
-      writer.resetOnClose()
-      close()
-    // A publisher is judged by its key.
-    case .receiving, .arriving, .lingering, .closed: break
     }
   }
 }
