@@ -1,8 +1,6 @@
 internal import AsyncHTTPClient
 internal import Basics
 internal import NIOCore
-internal import NIOHTTP1
-internal import NIOPosix
 
 /// The address of a key set. One request, without redirections, is answered within a time and a size, or fails.
 struct JSONWebKeySetAddress: Sendable, Hashable {
@@ -27,46 +25,15 @@ struct JSONWebKeySetAddress: Sendable, Hashable {
   }
 
   func fetch() async throws(ValueError) -> [JSONWebKey] {
-    let text: [UInt8]
-    do {
-      text = try await bytes()
-    } catch let error as ValueError {
-      throw error
+    let answer: OutgoingRequest.Answer
+    do throws(OutgoingRequest.Failure) {
+      answer = try await OutgoingRequest(url: url, patience: Self.patience).send()
     } catch {
       throw ValueError("the request failed: \(error)", advice: "check the address and the network")
     }
-    return try JSONWebKeySet.keys(in: text)
-  }
-
-  private func bytes() async throws -> [UInt8] {
-    var configuration = HTTPClient.Configuration(
-      redirectConfiguration: .disallow, timeout: .init(connect: .seconds(5), read: .seconds(5)))
-    configuration.httpVersion = .http1Only
-    let client = HTTPClient(eventLoopGroup: NIOSingletons.posixEventLoopGroup, configuration: configuration)
-    let result: Result<[UInt8], any Error>
-    do { result = .success(try await Self.bounded { try await request(client) }) } catch { result = .failure(error) }
-    try? await client.shutdown()
-    return try result.get()
-  }
-
-  private func request(_ client: HTTPClient) async throws -> [UInt8] {
-    let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(5))
-    guard response.status == .ok else {
-      throw ValueError("the status is \(response.status.code)", advice: "name the address that has the set itself")
+    guard answer.status == 200 else {
+      throw ValueError("the status is \(answer.status)", advice: "name the address that has the set itself")
     }
-    return Array(buffer: try await response.body.collect(upTo: JSONWebKeySet.bytes))
-  }
-
-  /// Ends what takes longer than `patience`, for example a body without an end.
-  private static func bounded(_ work: @escaping @Sendable () async throws -> [UInt8]) async throws -> [UInt8] {
-    try await withThrowingTaskGroup(of: [UInt8].self) { group in
-      group.addTask(operation: work)
-      group.addTask {
-        try await Task.sleep(for: patience)
-        throw ValueError("it takes longer than \(DurationText.text(patience))", advice: "check the address")
-      }
-      defer { group.cancelAll() }
-      return try await group.next() ?? []
-    }
+    return try JSONWebKeySet.keys(in: Array(answer.body.readableBytesView))
   }
 }

@@ -68,7 +68,8 @@ import Testing
     }
     #expect(
       APITable.routes.filter { $0.method == .get && $0.access != .open }.map(\.pattern) == [
-        "/api/v1/admin", "/api/v1/devices", "/api/v1/events", "/api/v1/keys", "/api/v1/sessions",
+        "/api/v1/admin", "/api/v1/devices", "/api/v1/events", "/api/v1/events/deliveries", "/api/v1/keys",
+        "/api/v1/sessions",
         "/api/v1/sessions/{session}", "/api/v1/settings", "/api/v1/sources", "/api/v1/sources/{source}",
         "/api/v1/sources/{source}/preview.jpg", "/api/v1/sources/{source}/preview.mp4",
         "/api/v1/streams/{stream}/settings",

@@ -154,8 +154,8 @@ import Testing
 
   @Test func whatIsWrongIsSaidWithWhatToWrite() {
     let advice =
-      "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE, NAME=v4l2:DEVICE,alsa:DEVICE or "
-      + "NAME=udp://ADDRESS:PORT"
+      "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE, NAME=v4l2:DEVICE,alsa:DEVICE, "
+      + "NAME=udp://ADDRESS:PORT or NAME=srt://HOST:PORT"
     #expect(complaint("cam") == "a source needs a name and a kind; \(advice)")
     #expect(complaint("cam=tset") == "the kind of source \"tset\" is unknown; \(advice)")
     #expect(complaint("cam=file:") == "no file is named; write NAME=file:PATH")

@@ -84,9 +84,9 @@ import Testing
   ) async throws -> RecordingHarness {
     let order = RecordingOrder(title: try title.map { text in try RecordingTitle(text) }, tracks: choice)
     let harness = try RecordingHarness(folder, order: order)
-    let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio(), try SyntheticMedia.audio(TrackID(3))]
+    let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio(), try SyntheticMedia.audio(TrackID(.audio, 2))]
     try harness.startPublication(tracks)
-    try harness.send(SyntheticMedia.interleaved(seconds: 5, furtherAudios: [TrackID(3)]))
+    try harness.send(SyntheticMedia.interleaved(seconds: 5, furtherAudios: [TrackID(.audio, 2)]))
     if !isLeft { try await harness.end() }
     return harness
   }
@@ -94,7 +94,7 @@ import Testing
   @Test(
     arguments: [
       (TrackChoice.kind(.audio), ["mp4a.40.2", "mp4a.40.2"]), (.kind(.video), ["avc1.64000D"]),
-      (.numbers([TrackID(3)]), ["mp4a.40.2"]), (.all, ["avc1.64000D", "mp4a.40.2", "mp4a.40.2"]),
+      (.numbers([TrackID(.audio, 2)]), ["mp4a.40.2"]), (.all, ["avc1.64000D", "mp4a.40.2", "mp4a.40.2"]),
     ], TemporaryFolder.Place.allCases)
   func theMovieHasTheChosenTracksAlone(
     _ choice: (tracks: TrackChoice, codecs: [String]), _ place: TemporaryFolder.Place

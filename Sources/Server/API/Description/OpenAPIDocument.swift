@@ -156,9 +156,9 @@ enum OpenAPIDocument {
   // MARK: Responses
 
   private static func responses(of route: APIRoute, _ book: SchemaBook) -> [(String, JSONTree)] {
-    let success = JSONTree.object([
-      ("description", .text(capitalised(route.summary) + ".")), ("content", content(of: route.result, book)),
-    ])
+    var answer: [(String, JSONTree)] = [("description", .text(capitalised(route.summary) + "."))]
+    if let content = content(of: route.result, book) { answer.append(("content", content)) }
+    let success = JSONTree.object(answer)
     let own = kinds(of: route)
     let refusals = Set((own + shared).map(\.status.code)).sorted().map { status -> (String, JSONTree) in
       let ofRoute = own.filter { $0.status.code == status }
@@ -187,7 +187,7 @@ enum OpenAPIDocument {
           )
         ])
       ),
-      ("content", content(of: route.result, book)),
+      ("content", content(of: route.result, book) ?? .object([])),
     ])
   }
 
@@ -225,12 +225,12 @@ enum OpenAPIDocument {
     .object([(type.rawValue, .object([("schema", schema)]))])
   }
 
-  private static func content(of result: APIResult, _ book: SchemaBook) -> JSONTree {
+  private static func content(of result: APIResult, _ book: SchemaBook) -> JSONTree? {
     switch result {
     case .json(let type), .state(let type): content(.json, book.schema(of: type))
     case .document: content(.json, .object([("type", .text("object"))]))
     case .bytes(let type): .object([(type.rawValue, .object([]))])
-    case .nothing: .object([])
+    case .nothing: nil
     }
   }
 
