@@ -18,11 +18,7 @@ package enum TokenPrefix {
     guard let token = target.getSlice(at: target.readerIndex + start, length: end - start),
       let rest = target.getSlice(at: target.readerIndex + end, length: text.count - end)
     else { return nil }
-    guard end == text.count || text[end] == UInt8(ascii: "?") else { return (token, rest) }
-    // Nothing stands behind the token: the first page.
-    var root = ByteBuffer(string: "/")
-    root.writeImmutableBuffer(rest)
-    return (token, root)
+    return (token, rest)
   }
 
   /// The text of a token as it stands in a path, when all of it may stand there as it is (RFC 3986 §2.3).

@@ -62,7 +62,7 @@ struct RequestMaker {
     let verb = mostly(method, ["get", "BREW", "CONNECT", "PROPFIND", "G ET", "", "M-SEARCH", "TRACE"])
     let target = mostly(
       one([
-        "/", "/live/cam/index.m3u8?_HLS_msn=7&_HLS_part=2", "/a/%63?b", "http://h/x?y", "/a#b", "/~!$&'()*,;=:@[]{}|",
+        "/", "/live/cam/index.m3u8?_HLS_msn=7&_HLS_part=2", "/a/%63?b", "http://h/x?y", "/a#b", "/!~$&'()*,;=:@[]{}|",
       ]),
       [
         "*", "a", "", "//x", "http:/x", "/é", "/a\tb", "/a b", "http://u@h/", "https://",
