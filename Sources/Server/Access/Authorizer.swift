@@ -46,7 +46,7 @@ final class Authorizer: Sendable {
   /// Publishing needs a key or a token.
   var isClosed: Bool {
     let rules = rules.now
-    return !rules.publishKeys.isEmpty || keys.mayPublish || rules.callback != nil || tokens.now != nil
+    return !rules.publishKeys.isEmpty || keys.mayPublish || rules.callback != nil
   }
 
   /// How a publisher proved its right.
@@ -100,6 +100,7 @@ final class Authorizer: Sendable {
   /// All keys that allow to publish, with the names that each is for; empty if none is needed. Nil if a publisher may be accepted
   /// by something else.
   var knownPublishKeys: [(names: StreamPattern, key: Secret)]? {
+    guard isClosed else { return [] }
     guard callback.now == nil, tokens.now == nil else { return nil }
     let now = clock.wallTime
     return rules.now.publishKeys.all

@@ -57,11 +57,9 @@ struct WeirServer {
     let events = EventLog(clock: clock, logger: logger)
     self.events = events
     viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock, events: events)
-    let registry = Reloadable<StreamRegistry?>(nil)
     let archive = RecordingArchive(
       folder: configuration.recordingsFolder,
-      // A stream that runs keeps what its viewers were told.
-      rewind: { (registry.now?.stream($0)?.settings ?? profiles.now[$0].settings).rewind },
+      rewind: { profiles.now[$0].settings.rewind },
       publicURL: configuration.publicURL, files: files)
     self.archive = archive
     let library = configuration.recordingsFolder.map { folder in
@@ -99,7 +97,6 @@ struct WeirServer {
       }
       return sinks
     }
-    registry.now = streams
     library?.follow(streams, buffers: buffers)
     library?.tell(events)
   }

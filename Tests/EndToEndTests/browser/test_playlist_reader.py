@@ -123,7 +123,7 @@ def test_every_beginning_of_a_playlist_is_read_without_harm(run):
 
 def test_a_multivariant_playlist_names_its_audio(run):
     read = run("playlist.parseMultivariant(given[0], given[1])", """#EXTM3U
-#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Main, stereo",DEFAULT=YES,URI="e/audio/index.m3u8"
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Main, stereo",LANGUAGE="de",CHANNELS="2",DEFAULT=YES,URI="e/audio/index.m3u8"
 #EXT-X-STREAM-INF:BANDWIDTH=2000000,CODECS="avc1.64001f,mp4a.40.2",AUDIO="a"
 e/video/index.m3u8
 #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI="e/video/iframes.m3u8"
@@ -133,7 +133,7 @@ e/video/index.m3u8
         "bandwidth": 2000000, "size": None, "audio": "a"}]
     assert read["renditions"] == [{
         "type": "AUDIO", "group": "a", "name": "Main, stereo", "url": "http://example.test/live/s/e/audio/index.m3u8",
-        "isDefault": True}]
+        "isDefault": True, "language": "de", "channels": "2"}]
 
 
 def test_the_time_axis_goes_on_over_reloads_and_gaps_in_sight(run):

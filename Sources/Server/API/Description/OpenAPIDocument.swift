@@ -85,6 +85,7 @@ enum OpenAPIDocument {
     switch route.method {
     case .post: "post"
     case .delete: "delete"
+    case .put: "put"
     default: "get"
     }
   }
