@@ -316,23 +316,25 @@ class Witness:
         self.ended: set[tuple[str, str]] = set()
         self.files: set[str] = set()
         self.stops = False
-        self.threads = [threading.Thread(target=work, daemon=True) for work in (self._watch, self._look)]
+        # A playlist of a stream that begins waits, so each name has a watcher of its own.
+        self.threads = [threading.Thread(target=self._watch, args=(name,), daemon=True) for name in ("one", "two", "three")]
+        self.threads.append(threading.Thread(target=self._look, daemon=True))
         for thread in self.threads:
             thread.start()
 
-    def _watch(self) -> None:
+    def _watch(self, name: str) -> None:
         while not self.stops:
-            for name in ("one", "two", "three"):
-                try:
-                    lists = self.service.get(f"/live/{name}/index.m3u8", timeout=3)
-                    found = re.search(r"^([0-9a-z]+)/(av|video)/", lists.text, re.M) if lists.status == 200 else None
-                    if not found:
-                        continue
-                    self.began.add((name, found[1]))
-                    if "#EXT-X-ENDLIST" in self.service.get(f"/live/{name}/{found[1]}/{found[2]}/index.m3u8", timeout=3).text:
-                        self.ended.add((name, found[1]))
-                except Exception:  # the server was killed
+            try:
+                lists = self.service.get(f"/live/{name}/index.m3u8", timeout=3)
+                found = re.search(r"^([0-9a-z]+)/(av|video)/", lists.text, re.M) if lists.status == 200 else None
+                if not found:
                     time.sleep(0.01)
+                    continue
+                self.began.add((name, found[1]))
+                if "#EXT-X-ENDLIST" in self.service.get(f"/live/{name}/{found[1]}/{found[2]}/index.m3u8", timeout=3).text:
+                    self.ended.add((name, found[1]))
+            except Exception:  # the server was killed
+                time.sleep(0.01)
 
     def _look(self) -> None:
         while not self.stops:
@@ -359,7 +361,7 @@ def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path):
     def publish(name: str) -> None:
         while not over.is_set():
             publisher = publishers.ffmpeg("h264-30", f"{service.rtmp}/live/{name}")
-            over.wait(random.uniform(0.7, 3))
+            over.wait(random.uniform(0.7, 6))
             if random.random() < 0.8:
                 publisher.interrupt()
             else:
@@ -373,7 +375,7 @@ def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path):
     for thread in threads:
         thread.start()
     for count in range(KILLS):
-        time.sleep(random.uniform(0.3, 3))
+        time.sleep(random.uniform(0.3, 4))
         service.process.send_signal(signal.SIGKILL)
         service.wait_ready(count + 2)
     time.sleep(2)
