@@ -41,7 +41,8 @@ final class ConnectionLimiter: Sendable {
     self.policy = policy
     self.descriptors = descriptors
     self.traffic = traffic
-    refusedCapacity = limits.refusedConnections
+    // Of few descriptors these must not take what the server itself needs.
+    refusedCapacity = min(limits.refusedConnections, max(8, descriptors.limit / 16))
     unprovenPerAddress = limits.unprovenConnectionsPerAddress
     self.memory = memory
   }
