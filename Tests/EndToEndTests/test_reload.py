@@ -298,6 +298,7 @@ def test_reloads_under_publishers_and_viewers_disturb_nobody(configured):
             viewer.start()
         good = bad = 0
         for _ in range(reloads):
+            time.sleep(chance.uniform(0, 0.3) if LONG else 0)
             settings = {"streams": {"*": {"publishKeys": ["key-for-everybody"], "window": f"{chance.randint(20, 90)}s"},
                                     "cam-*": {"partDuration": f"{chance.randint(50, 900)}ms"}},
                         "limits": {"viewers": chance.randint(1000, 5000), "streams": chance.randint(50, 500)},
