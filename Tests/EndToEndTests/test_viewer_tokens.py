@@ -421,7 +421,7 @@ def test_keys_of_an_address_come_and_go(start):
 
 
 @pytest.mark.parametrize(("behaviour", "reason"), [
-    ("redirect", "the status is 302"), ("endless", "no answer within 5s"), ("huge", "the request failed")])
+    ("redirect", "the status is 302"), ("endless", "did not end within 5s"), ("huge", "more than 64 KiB")])
 def test_an_address_that_misbehaves_costs_little_and_is_told(start, behaviour, reason):
     issuer = KeySet()
     issuer.behaviour = behaviour

@@ -54,7 +54,7 @@ struct ControlAPI {
     guard let database else { return .now(Self.needsState.response) }
     let (keys, streams, name, now) = (authorizer.keys, streams, request[0], clock.wallTime)
     return onDisk(request) {
-      guard let key = keys.all.first(where: { $0.grant.name == name }) else {
+      guard let key = keys[name] else {
         return Problem(.noSuchKey, "There is no key of that name.").response
       }
       try database.removeKey(name)

@@ -73,6 +73,7 @@ final class AuthorizationCallback: Sendable {
       body: ByteBuffer(string: question.json), patience: settings.patience)
     do throws(OutgoingRequest.Failure) {
       let answer = try await request.send()
+      guard answer.body != nil else { return .unanswered(settings.otherwise, "the answer does not end") }
       switch answer.status {
       case 200..<300: return keep(true, question)
       case 401, 403, 404: return keep(false, question)

@@ -58,7 +58,7 @@ final class Authorizer: Sendable {
     var key: Secret?
   }
 
-  /// The right of a publisher to a name. The keys of this server decide first, then the callback.
+  /// The right of a publisher to a name. The keys of this server decide first, then its token, then the callback.
   func proof(of request: PublishRequest) async throws(PublishRefusal) -> Proof {
     if let proof = proof(of: request.key, to: request.stream) { return proof }
     if let token = request.key?.text, JSONWebToken.isLike(token), let tokens = tokens.now,
@@ -73,10 +73,14 @@ final class Authorizer: Sendable {
     case .admitted: return Proof(right: .keyOfName, name: "the callback")
     case .refused: throw .unauthorized
     case .unanswered(.admit, let reason):
-      logger.warning("the callback did not answer, and the publisher is admitted: \(reason)")
+      logger.warning(
+        "the callback did not answer, and the publisher is admitted: \(reason)",
+        metadata: ["stream": "\(request.stream)"])
       return Proof(right: .unproven)
     case .unanswered(.refuse, let reason):
-      logger.warning("the callback did not answer, and the publisher is refused: \(reason)")
+      logger.warning(
+        "the callback did not answer, and the publisher is refused: \(reason)",
+        metadata: ["stream": "\(request.stream)"])
       throw .unanswered
     }
   }
@@ -97,11 +101,14 @@ final class Authorizer: Sendable {
     grant.streams[.publish]?.contains(.all) ?? false ? .keyForAllNames : .keyOfName
   }
 
+  /// The most keys that a table of all of them may have.
+  private static let mostInTable = 1000
+
   /// All keys that allow to publish, with the names that each is for; empty if none is needed. Nil if a publisher may be accepted
-  /// by something else.
+  /// by something else, or there are too many.
   var knownPublishKeys: [(names: StreamPattern, key: Secret)]? {
     guard isClosed else { return [] }
-    guard callback.now == nil, tokens.now == nil else { return nil }
+    guard callback.now == nil, tokens.now == nil, keys.count <= Self.mostInTable else { return nil }
     let now = clock.wallTime
     return rules.now.publishKeys.all
       + keys.all.filter { $0.grant.holds(at: now) }.flatMap { key in

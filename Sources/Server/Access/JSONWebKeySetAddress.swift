@@ -34,6 +34,11 @@ struct JSONWebKeySetAddress: Sendable, Hashable {
     guard answer.status == 200 else {
       throw ValueError("the status is \(answer.status)", advice: "name the address that has the set itself")
     }
-    return try JSONWebKeySet.keys(in: Array(answer.body.readableBytesView))
+    guard let body = answer.body else {
+      throw ValueError(
+        "it has more than \(OutgoingRequest.longestAnswer >> 10) KiB, or did not end within"
+          + " \(DurationText.text(Self.patience))", advice: "check the address")
+    }
+    return try JSONWebKeySet.keys(in: Array(body.readableBytesView))
   }
 }

@@ -8,6 +8,14 @@ final class KeyRing: Sendable {
   private struct State {
     var byName: [String: AccessKey] = [:]
     var byDigest: [Secret: String] = [:]
+    /// How many allow to publish, and how many to administer. Counted, because each request asks.
+    var publishers = 0
+    var administrators = 0
+
+    mutating func count(_ grant: AccessGrant, _ change: Int) {
+      if grant.streams[.publish] != nil { publishers += change }
+      if grant.scope != nil { administrators += change }
+    }
   }
 
   private let state = Mutex(State())
@@ -20,10 +28,14 @@ final class KeyRing: Sendable {
   var all: [AccessKey] { state.withLock { $0.byName.values.sorted { $0.grant.name < $1.grant.name } } }
 
   /// Some key allows to publish.
-  var mayPublish: Bool { state.withLock { $0.byName.values.contains { $0.grant.streams[.publish] != nil } } }
+  var mayPublish: Bool { state.withLock { $0.publishers > 0 } }
 
   /// Some key is an administrator's.
-  var hasAdministrators: Bool { state.withLock { $0.byName.values.contains { $0.grant.scope != nil } } }
+  var hasAdministrators: Bool { state.withLock { $0.administrators > 0 } }
+
+  var count: Int { state.withLock { $0.byName.count } }
+
+  subscript(name: String) -> AccessKey? { state.withLock { $0.byName[name] } }
 
   /// What a key allows; nil for an unknown key.
   func grant(of secret: Secret) -> AccessGrant? {
@@ -36,6 +48,7 @@ final class KeyRing: Sendable {
       guard state.byName[key.grant.name] == nil, state.byName.count < ControlDatabase.keyLimit else { return false }
       state.byName[key.grant.name] = key
       state.byDigest[key.secret] = key.grant.name
+      state.count(key.grant, 1)
       return true
     }
   }
@@ -45,6 +58,7 @@ final class KeyRing: Sendable {
     state.withLock { state in
       guard let key = state.byName.removeValue(forKey: name) else { return false }
       state.byDigest[key.secret] = nil
+      state.count(key.grant, -1)
       return true
     }
   }

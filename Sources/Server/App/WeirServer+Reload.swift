@@ -53,7 +53,11 @@ extension WeirServer {
           }
         }
         let stop: @Sendable (SocketAddress) async -> Void = { await each.listener.stop(at: $0) }
-        return (ListeningPlace(setting: place.setting, address: place.address, start: start, stop: stop), each)
+        return (
+          ListeningPlace(
+            setting: place.setting, address: place.address, isInherited: inherited[place.setting] != nil, start: start,
+            stop: stop), each
+        )
       }
     }
   }
@@ -62,7 +66,7 @@ extension WeirServer {
     _ configuration: ServerConfiguration, _ http: HTTPListener, _ certificate: CertificateHolder
   ) -> [ListeningPlace] {
     func place(_ setting: SettingName, _ address: ListenAddress, isSecure: Bool) -> ListeningPlace {
-      ListeningPlace(setting: setting, address: address) {
+      ListeningPlace(setting: setting, address: address, isInherited: inherited[setting] != nil) {
         try await bind(address, setting) {
           try await http.start($0, tls: isSecure ? certificate.current?.https : nil)
         }
@@ -91,14 +95,12 @@ extension WeirServer {
     control: ControlDatabase?
   ) -> SettingsReloader? {
     guard let given else { return nil }
-    let inherited = inherited
     let parts = SettingsReloader.Parts(
       places: { configuration in
         publisherPlaces(configuration, protocols, certificate).map(\.0)
           + pagePlaces(configuration, http, certificate)
       },
-      prepare: { try certificate.prepare(for: $0, protocols) },
-      isFixed: { inherited[$0] != nil }, listening: listening
+      prepare: { try certificate.prepare(for: $0, protocols) }, listening: listening
     ) { configuration in
       profiles.now = configuration.streams
       authorizer.follow(configuration.accessRules)

@@ -9,7 +9,6 @@ internal import Synchronization
 final class Hooks: Sendable {
   let deliveries = HookDeliveries()
   private let hooks: [Hook]
-  private let webhooks: WebhookClient?
   private let programs: NIOThreadPool?
   private let isStopping = StopFlag()
 
@@ -18,25 +17,16 @@ final class Hooks: Sendable {
 
   /// - Parameter recordings: the folder of recordings, for `{path}`.
   init(_ settings: [HookSettings], log: EventLog, recordings: String?, clock: SteadyClock, logger: Logger) {
-    var isPost = false
-    var isRun = false
-    for one in settings {
-      switch one.action {
-      case .post: isPost = true
-      case .run: isRun = true
-      }
-    }
-    let webhooks = isPost ? WebhookClient() : nil
+    let isRun = settings.contains { if case .run = $0.action { true } else { false } }
     let programs = isRun ? NIOThreadPool(numberOfThreads: Self.programsAtOnce) : nil
     programs?.start()
-    (self.webhooks, self.programs) = (webhooks, programs)
+    self.programs = programs
     let (deliveries, isStopping) = (self.deliveries, self.isStopping)
     hooks = settings.map { one in
       Hook(one, log: log, deliveries: deliveries, clock: clock, logger: logger) { event in
         switch one.action {
         case .post(let url, let secret):
-          guard let webhooks else { return .failed("there is no client") }
-          return await webhooks.post(event, to: url, secret, now: clock.wallTime)
+          return await WebhookRequest(event, to: url, secret, now: clock.wallTime).send()
         case .run(let command):
           guard let programs else { return .failed("there is no thread") }
           let words = command.words(for: event, recordings: recordings)
@@ -80,7 +70,6 @@ final class Hooks: Sendable {
   /// Ends running programs; what was not done is done by the next process.
   func stop() async {
     isStopping.set()
-    await webhooks?.stop()
     try? await programs?.shutdownGracefully()
   }
 

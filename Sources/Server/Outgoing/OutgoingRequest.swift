@@ -4,8 +4,8 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// A request of this server to another one. It goes to the given address alone: redirections are not followed. Its answer is
-/// bounded in time and size.
+/// A request of this server to another one: of a webhook, a callback, or for keys. It goes to the given address alone:
+/// redirections are not followed. Its answer is bounded in time and size.
 struct OutgoingRequest: Sendable {
   var method = HTTPMethod.GET
   var url: String
@@ -19,7 +19,8 @@ struct OutgoingRequest: Sendable {
 
   struct Answer: Sendable {
     let status: Int
-    let body: ByteBuffer
+    /// Nil if it is longer than `longestAnswer`, or did not end in time.
+    let body: ByteBuffer?
   }
 
   /// Why there is no answer. The text has nothing of the address, which may hold a token.
@@ -43,34 +44,35 @@ struct OutgoingRequest: Sendable {
     else { throw ValueError("that is no usable address", advice: "write https://host.example/path") }
   }
 
+  /// Waits for the answer, at most for `patience`.
   func send() async throws(Failure) -> Answer {
-    do {
-      return try await withThrowingTaskGroup(of: Answer.self) { group in
-        group.addTask { try await perform() }
-        group.addTask {
-          try await Task.sleep(for: patience)
-          throw Failure(description: "no answer within \(DurationText.text(patience))")
-        }
-        defer { group.cancelAll() }
-        guard let answer = try await group.next() else { throw CancellationError() }
-        return answer
-      }
-    } catch let failure as Failure {
-      throw failure
-    } catch {
-      throw Failure(description: Self.text(error))
-    }
-  }
-
-  private func perform() async throws -> Answer {
     var request = HTTPClientRequest(url: url)
     request.method = method
     request.headers.add(name: "User-Agent", value: Version.name)
     for field in fields { request.headers.add(name: field.name, value: field.value) }
     if let body { request.body = .bytes(body) }
-    let response = try await Self.client.execute(request, deadline: .now() + TimeAmount(patience))
-    return Answer(
-      status: Int(response.status.code), body: try await response.body.collect(upTo: Self.longestAnswer))
+    let deadline = NIODeadline.now() + TimeAmount(patience)
+    do {
+      let response = try await Self.client.execute(request, deadline: deadline)
+      return Answer(status: Int(response.status.code), body: await Self.read(response.body, until: deadline))
+    } catch let error as HTTPClientError where error == .deadlineExceeded {
+      throw Failure(description: "no answer within \(DurationText.text(patience))")
+    } catch {
+      throw Failure(description: Self.text(error))
+    }
+  }
+
+  /// The deadline of the client is for the head alone.
+  private static func read(_ body: HTTPClientResponse.Body, until deadline: NIODeadline) async -> ByteBuffer? {
+    await withTaskGroup(of: ByteBuffer?.self) { group in
+      group.addTask { try? await body.collect(upTo: longestAnswer) }
+      group.addTask {
+        try? await Task.sleep(for: .nanoseconds(max(0, (deadline - .now()).nanoseconds)))
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
   }
 
   private static func text(_ error: any Error) -> String {
@@ -78,7 +80,6 @@ struct OutgoingRequest: Sendable {
     case let error as HTTPClientError: error.shortDescription
     case let error as NIOConnectionError:
       "no connection: \(error.connectionErrors.first.map { "\($0.error)" } ?? "the name is not known")"
-    case is NIOTooManyBytesError: "the answer has more than \(longestAnswer >> 10) KiB"
     default: String("\(error)".prefix(200))
     }
   }

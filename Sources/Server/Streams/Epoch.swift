@@ -12,7 +12,7 @@ struct Epoch: Sendable {
   private var segmenter: Segmenter
   private var splicer: Splicer
   private let store: SegmentStore
-  private let settings: StreamSettings
+  let settings: StreamSettings
   /// Separate by the settings, or because the epoch has had several tracks of a kind.
   private(set) var layout: StreamSettings.HLSLayout
   /// Another process began the epoch.

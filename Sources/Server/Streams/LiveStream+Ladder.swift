@@ -8,16 +8,17 @@ internal import Logging
 extension LiveStream {
   /// Passes an event on the epoch's timeline to the transcoders.
   func feedLadder(_ event: MediaEvent, _ state: inout State) {
-    guard !settings.ladder.isEmpty || settings.audio != nil else { return }
+    let (ladder, aim) = (state.life.epoch.settings.ladder, state.life.epoch.settings.audio)
+    guard !ladder.isEmpty || aim != nil else { return }
     switch event {
     case .tracks(let tracks):
       let video = tracks.first(.video)
-      if state.life.transcoder == nil, video != nil, !settings.ladder.isEmpty {
-        state.life.transcoder = makeTranscoder(.video(settings.ladder), .video, epoch: state.life.epoch.id)
+      if state.life.transcoder == nil, video != nil, !ladder.isEmpty {
+        state.life.transcoder = makeTranscoder(.video(ladder), .video, epoch: state.life.epoch.id)
       }
       state.life.transcoder?.use(video)
       let audio = tracks.first(.audio)
-      if state.life.audioTranscoder == nil, audio != nil, let aim = settings.audio {
+      if state.life.audioTranscoder == nil, audio != nil, let aim {
         state.life.audioTranscoder = makeTranscoder(.audio(aim), .audio, epoch: state.life.epoch.id)
       }
       state.life.audioTranscoder?.use(audio)

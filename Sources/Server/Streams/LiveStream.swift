@@ -173,7 +173,7 @@ final class LiveStream: Sendable {
         }
         boundMemory(&state)
         if state.life.wantsKeyFrame(
-          after: settings.segmentTarget, isAwaited: state.subscribers.waiting.isAwaited(.release))
+          after: state.life.epoch.settings.segmentTarget, isAwaited: state.subscribers.waiting.isAwaited(.release))
         {
           state.publisher.holder?.askForKeyFrame?()
         }
@@ -316,7 +316,7 @@ final class LiveStream: Sendable {
     if state.life.phase == .starting, state.life.epoch.window.hasBegun {
       state.life.enter(.live, now: clock.monotonic())
     }
-    if let warning = state.warnings.judge(state.life.epoch, segmentTarget: settings.segmentTarget) {
+    if let warning = state.warnings.judge(state.life.epoch, segmentTarget: state.life.epoch.settings.segmentTarget) {
       logger.warning("\(warning)")
       tell(warning, state)
     }

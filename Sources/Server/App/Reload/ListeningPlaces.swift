@@ -6,6 +6,8 @@ internal import NIOCore
 struct ListeningPlace: Sendable {
   let setting: SettingName
   let address: ListenAddress
+  /// Its socket was passed to this process: it stays where it is until weir starts again.
+  let isInherited: Bool
   /// Starts to listen; returns the address with the chosen port.
   let start: @Sendable () async throws -> SocketAddress
   /// Stops to listen there and ends its connections.
@@ -22,7 +24,7 @@ actor ListeningPlaces {
   /// A place whose port is still taken by the one that it replaces cannot be opened beside it.
   func opened(of next: [ListeningPlace]) async throws -> [(place: ListeningPlace, bound: SocketAddress)] {
     var opened: [(place: ListeningPlace, bound: SocketAddress)] = []
-    for place in next where open[place.setting]?.place.address != place.address {
+    for place in next where !isOpen(place) {
       do {
         opened.append((place, try await place.start()))
       } catch {
@@ -33,10 +35,15 @@ actor ListeningPlaces {
     return opened
   }
 
+  private func isOpen(_ place: ListeningPlace) -> Bool {
+    guard let open = open[place.setting]?.place else { return false }
+    return open.isInherited || open.address == place.address
+  }
+
   /// Takes over what `opened` returned, and closes what `next` has no longer.
   func replace(with opened: [(place: ListeningPlace, bound: SocketAddress)], next: [ListeningPlace]) async {
     let kept = Set(next.map(\.setting)).subtracting(opened.map(\.place.setting))
-    let closing = open.filter { !kept.contains($0.key) }
+    let closing = open.filter { !kept.contains($0.key) && !$0.value.place.isInherited }
     for (setting, _) in closing { open[setting] = nil }
     for one in opened { open[one.place.setting] = one }
     for one in closing.values { await one.place.stop(one.bound) }

@@ -3,7 +3,6 @@ internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import NIOPosix
 
 /// Reads the configuration again while the server runs, at SIGHUP and over the API. A configuration with a mistake is refused
 /// as a whole, and the old one goes on.
@@ -14,8 +13,6 @@ actor SettingsReloader {
     var places: @Sendable (ServerConfiguration) -> [ListeningPlace]
     /// Gets ready for what a configuration listens at: reads a certificate.
     var prepare: @Sendable (ServerConfiguration) throws -> Void
-    /// The socket was passed to this process, and belongs to its parent.
-    var isFixed: @Sendable (SettingName) -> Bool
     var listening: ListeningPlaces
     var apply: @Sendable (ServerConfiguration) -> Void
   }
