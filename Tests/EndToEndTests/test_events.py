@@ -281,7 +281,7 @@ def test_a_receiver_that_hangs_or_redirects_delays_no_other(start, tmp_path):
         return {one["outcome"] for one in weir.get("/api/v1/events/deliveries", headers=ADMIN).good().json["deliveries"]
                 if one["hook"] == name}
     wait(lambda: outcomes("hangs") and outcomes("turns"), 8, lambda: weir.tail())
-    assert outcomes("hangs") == {"no answer within 5 s"}
+    assert outcomes("hangs") == {"no answer within 5s"}
     assert outcomes("turns") == {"302, and redirections are not followed"}
     assert len(redirecting.attempts) <= 2 and events.events
     events.close()

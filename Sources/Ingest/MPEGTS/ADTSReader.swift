@@ -2,60 +2,33 @@ internal import FMP4
 internal import NIOCore
 
 /// Finds AAC frames behind ADTS headers (ISO/IEC 14496-3 §1.A.2.2). The configuration comes from the header.
-struct ADTSReader: AudioFrameReader {
+struct ADTSReader: SyncedAudioReader {
   let coding = CodecID.aac
-  private(set) var damaged = 0
-  private var bytes = AudioBytes()
-  /// A frame begins with the next byte. Otherwise a header counts only if another one follows its frame.
-  private var isAligned = false
+  var sync = AudioSync()
 
-  var position: Int { bytes.position }
-  var heldBytes: Int { bytes.count }
+  var position: Int { sync.bytes.position }
+  var heldBytes: Int { sync.bytes.count }
 
-  mutating func begin() { if bytes.count == 0 { isAligned = true } }
-
-  mutating func append(_ more: ByteBuffer) { bytes.append(more) }
-
-  mutating func drop() {
-    bytes.removeAll()
-    isAligned = false
-  }
+  mutating func drop() { sync.drop() }
 
   mutating func next() -> AudioFrame? {
-    while bytes.count >= ADTSHeader.bytes {
-      guard let header = ADTSHeader(bytes, at: 0) else {
-        lose(1)
-        continue
-      }
-      if !isAligned {
-        guard bytes.count >= header.frameBytes &+ ADTSHeader.bytes else { return nil }
-        guard ADTSHeader(bytes, at: header.frameBytes) != nil else {
-          bytes.skip(1)
-          continue
-        }
-      }
-      guard bytes.count >= header.frameBytes else { return nil }
+    while let header = sync.frame(
+      least: ADTSHeader.bytes, header: { ADTSHeader($0, at: 0).map { ($0, $0.frameBytes) } },
+      following: ADTSHeader.bytes, follows: { ADTSHeader($0, at: $1) != nil })
+    {
       // Several blocks behind one header cannot be told apart without decoding them.
       guard header.blocks == 1 else {
-        lose(header.frameBytes)
+        sync.lose(header.frameBytes)
         continue
       }
-      let position = bytes.position
-      bytes.skip(header.headerBytes)
-      guard let payload = bytes.take(header.frameBytes &- header.headerBytes) else { return nil }
-      isAligned = true
+      let position = sync.bytes.position
+      sync.bytes.skip(header.headerBytes)
+      guard let payload = sync.bytes.take(header.frameBytes &- header.headerBytes) else { return nil }
       return AudioFrame(
         position: position, payload: payload, record: header.audioSpecificConfig, samples: ADTSHeader.samples,
         rate: header.rate)
     }
     return nil
-  }
-
-  /// Skips bytes that are no frame. A run of them counts once.
-  private mutating func lose(_ count: Int) {
-    if isAligned || count > 1 { damaged &+= 1 }
-    isAligned = false
-    bytes.skip(count)
   }
 }
 

@@ -3,12 +3,9 @@ internal import NIOCore
 
 /// Finds AAC frames in LOAS: an `AudioSyncStream` with an `AudioMuxElement` in each of its frames (ISO/IEC 14496-3 §1.7.2,
 /// §1.7.3). Takes one programme with one layer, as all encoders send it.
-struct LATMReader: AudioFrameReader {
+struct LATMReader: SyncedAudioReader {
   let coding = CodecID.aac
-  private(set) var damaged = 0
-  private var bytes = AudioBytes()
-  /// A frame begins with the next byte. Otherwise a header counts only if another one follows its frame.
-  private var isAligned = false
+  var sync = AudioSync()
   /// The newest configuration. Elements may rely on an earlier one.
   private var configuration: LATMConfiguration?
   /// Frames of the last element that have not been taken.
@@ -16,61 +13,40 @@ struct LATMReader: AudioFrameReader {
 
   private static let headerBytes = 3
   /// `syncword` of eleven bits, with those of the length.
-  private static let (sync, syncMask): (UInt16, UInt16) = (0x2B7 << 5, 0xFFE0)
+  private static let (syncWord, syncMask): (UInt16, UInt16) = (0x2B7 << 5, 0xFFE0)
 
-  var position: Int { ready.first?.position ?? bytes.position }
-  var heldBytes: Int { bytes.count &+ bytes.position &- position }
-
-  mutating func begin() { if bytes.count == 0 { isAligned = true } }
-  mutating func append(_ more: ByteBuffer) { bytes.append(more) }
+  var position: Int { ready.first?.position ?? sync.bytes.position }
+  var heldBytes: Int { sync.bytes.count &+ sync.bytes.position &- position }
 
   mutating func drop() {
-    bytes.removeAll()
+    sync.drop()
     ready = []
-    isAligned = false
   }
 
   mutating func next() -> AudioFrame? {
     while ready.isEmpty {
-      guard bytes.count >= Self.headerBytes else { return nil }
-      guard let length = length(at: 0) else {
-        lose()
-        bytes.skip(1)
-        continue
-      }
-      if !isAligned {
-        guard bytes.count >= length &+ Self.headerBytes else { return nil }
-        guard self.length(at: length) != nil else {
-          bytes.skip(1)
-          continue
-        }
-      }
-      guard bytes.count >= length else { return nil }
-      let position = bytes.position
-      bytes.skip(Self.headerBytes)
-      guard let element = bytes.take(length &- Self.headerBytes) else { return nil }
-      isAligned = true
+      let length = sync.frame(
+        least: Self.headerBytes, header: { bytes in Self.length(in: bytes, at: 0).map { ($0, $0) } },
+        following: Self.headerBytes, follows: { Self.length(in: $0, at: $1) != nil })
+      guard let length else { return nil }
+      let position = sync.bytes.position
+      sync.bytes.skip(Self.headerBytes)
+      guard let element = sync.bytes.take(length &- Self.headerBytes) else { return nil }
       do throws(CodecError) {
         ready = try frames(Array(element.readableBytesView), position)
       } catch {
-        damaged &+= 1
+        sync.noteDamage()
       }
     }
     return ready.removeFirst()
   }
 
   /// Bytes of the frame at an offset, with its header. Nil if there is no header.
-  private func length(at offset: Int) -> Int? {
+  private static func length(in bytes: AudioBytes, at offset: Int) -> Int? {
     guard let first = bytes.byte(offset), let second = bytes.byte(offset &+ 1), let third = bytes.byte(offset &+ 2),
-      (UInt16(first) << 8 | UInt16(second)) & Self.syncMask == Self.sync
+      (UInt16(first) << 8 | UInt16(second)) & syncMask == syncWord
     else { return nil }
-    return Self.headerBytes &+ (Int(second & 31) << 8 | Int(third))
-  }
-
-  /// A run of bytes that are no frame counts once.
-  private mutating func lose() {
-    if isAligned { damaged &+= 1 }
-    isAligned = false
+    return headerBytes &+ (Int(second & 31) << 8 | Int(third))
   }
 
   /// The frames of an `AudioMuxElement` (table 1.41).

@@ -1,6 +1,5 @@
 internal import FMP4
 internal import GRDB
-internal import Glibc
 internal import Ingest
 internal import Storage
 
@@ -35,13 +34,7 @@ struct EventDatabase: Sendable {
 
   /// Opens or creates it. `wasReplaced`: a damaged one was thrown away.
   static func open(folder: String) throws -> (database: EventDatabase, wasReplaced: Bool) {
-    let path = "\(folder)/\(fileName)"
-    do {
-      return (try EventDatabase(path: path), false)
-    } catch let error as DatabaseError where error.isDamage {
-      for ending in ["", "-wal", "-shm", "-journal"] { unlink(path + ending) }
-      return (try EventDatabase(path: path), true)
-    }
+    try DatabaseError.replacingDamaged("\(folder)/\(fileName)") { try EventDatabase(path: $0) }
   }
 
   private init(path: String) throws {

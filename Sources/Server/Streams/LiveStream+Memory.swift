@@ -49,7 +49,8 @@ extension LiveStream {
       guard state.life.phase == .live || state.life.phase == .starting else { return 0 }
       let own = min(state.life.epoch.window.recentBitrate / 8, state.publisher.bytesPerSecond(now: now))
       let rate = state.life.epoch.rungs.reduce(own) { $0 + $1.window.recentBitrate / 8 }
-      let (whole, overflow) = rate.multipliedReportingOverflow(by: Int(clamping: state.life.epoch.settings.window.rescaled(to: 1)))
+      let (whole, overflow) = rate.multipliedReportingOverflow(
+        by: Int(clamping: state.life.epoch.settings.window.rescaled(to: 1)))
       return max(0, min(overflow ? .max : whole, memory.perStream) - state.life.heldBytes)
     }
   }

@@ -1,6 +1,5 @@
 internal import FMP4
 internal import GRDB
-internal import Glibc
 internal import Ingest
 internal import Storage
 
@@ -15,13 +14,7 @@ struct StreamStateDatabase: Sendable {
   private static let version = 3
 
   static func open(folder: String) throws -> StreamStateDatabase {
-    let path = "\(folder)/\(fileName)"
-    do {
-      return try StreamStateDatabase(path: path)
-    } catch let error as DatabaseError where error.isDamage {
-      for ending in ["", "-wal", "-shm", "-journal"] { unlink(path + ending) }
-      return try StreamStateDatabase(path: path)
-    }
+    try DatabaseError.replacingDamaged("\(folder)/\(fileName)") { try StreamStateDatabase(path: $0) }.database
   }
 
   private init(path: String) throws {
