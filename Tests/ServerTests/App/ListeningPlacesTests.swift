@@ -14,14 +14,14 @@ import Testing
   private struct Taken: Error {}
 
   private func place(
-    _ setting: SettingName, _ port: Int, _ diary: Diary, isInherited: Bool = false, isTaken: Bool = false
+    _ setting: SettingName, _ port: UInt16, _ diary: Diary, isInherited: Bool = false, isTaken: Bool = false
   ) -> ListeningPlace {
     ListeningPlace(
       setting: setting, address: ListenAddress(host: .ipv4("127.0.0.1"), port: port), isInherited: isInherited
     ) {
       guard !isTaken else { throw Taken() }
       diary.lines.withLock { $0.append("start \(port)") }
-      return try SocketAddress(ipAddress: "127.0.0.1", port: port)
+      return try SocketAddress(ipAddress: "127.0.0.1", port: Int(port))
     } stop: { address in
       diary.lines.withLock { $0.append("stop \(address.port ?? 0)") }
     }
