@@ -1,7 +1,7 @@
 internal import FMP4
 internal import NIOCore
 
-/// A publication whose media comes as an MPEG transport stream, by whatever way: HTTP, UDP, SRT or a file. It takes one
+/// A publication whose media comes as an MPEG transport stream: by HTTP, UDP or SRT. It takes one
 /// programme with all of its tracks.
 struct TransportPublication {
   private var stream: TransportStream

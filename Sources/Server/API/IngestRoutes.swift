@@ -14,7 +14,7 @@ struct IngestRoutes {
       && request.path[2] == "ingest"
   }
 
-  /// Why the request cannot publish, whoever sends it.
+  /// Why the request cannot publish, also with the right key.
   static func refusal(of request: HTTPRequest) -> Problem? {
     guard StreamName(request.path[1]) != nil else {
       return Problem(.malformedAddress, "No stream can have that name: a name is \(StreamName.grammar).")

@@ -4,8 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 
 /// Decides which requests may read what. A token stands before the path (`/~TOKEN/live/…`) or in the Authorization field. That of
-/// the path is verified before anything else, whatever the request is for. That of the field is looked at where a stream's rule
-/// asks for one.
+/// the path is verified before anything else. That of the field is looked at where a stream's rule asks for one.
 struct ViewerGate: Sendable {
   let tokens: ViewerTokens
   /// Who may watch a stream.

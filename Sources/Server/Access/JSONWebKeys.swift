@@ -13,7 +13,7 @@ final class JSONWebKeys: Sendable {
   struct Times: Sendable, Hashable {
     /// It is fetched again after this time.
     var refresh = Duration.seconds(300)
-    /// It is fetched at most once in this time, whatever tokens ask for.
+    /// It is fetched at most once in this time, however many tokens ask for it.
     var pause = Duration.seconds(10)
     /// Without a successful fetch within this time its keys are no longer accepted.
     var staleness = Duration.seconds(86_400)

@@ -29,7 +29,7 @@ final class EventLog: Sendable {
   init(clock: SteadyClock, logger: Logger) {
     self.clock = clock
     self.logger = logger
-    // Ids begin with the time, so that those of one process are above those of earlier ones, whatever was written.
+    // Ids begin with the time, so that they are above those of earlier processes, also where some were not written.
     let first = max(1, clock.wallTime.milliseconds)
     state = Mutex(EventLogState(nextID: first, dropped: first - 1, visible: first - 1, written: first - 1))
   }

@@ -36,7 +36,7 @@ struct HookCommand: Sendable, Hashable {
     }
   }
 
-  /// The arguments for an event. Each stays one argument, whatever the values are.
+  /// The arguments for an event. Each stays one argument, also where a value has spaces.
   ///
   /// - Parameter folder: the folder of recordings.
   func words(for event: Event, recordings folder: String?) -> [String] {
