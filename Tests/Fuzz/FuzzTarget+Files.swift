@@ -27,7 +27,11 @@ extension FuzzTarget {
         _ = source.initSegment(version, rendition)
       }
     }
-    for document in [ReplayDocument.multivariant(.interleaved), .multivariant(.separate), .keyFrames, .manifest] {
+    let documents: [ReplayDocument] = [
+      .multivariant(.interleaved, video: nil), .multivariant(.separate, video: nil), .multivariant(.separate, video: 2),
+      .keyFrames, .manifest,
+    ]
+    for document in documents {
       _ = source.document(document, target: 2)
     }
     let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: .zero)
