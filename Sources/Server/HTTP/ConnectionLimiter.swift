@@ -18,6 +18,10 @@ final class ConnectionLimiter: Sendable {
     var connections = 0
     /// Connections that only get a response that the server is full.
     var refused = 0
+    /// Those of them that have it and wait for their clients to close, oldest first.
+    var answered: [(number: Int, channel: any Channel)] = []
+    /// The numbers of those that are being closed for new ones.
+    var displaced: Set<Int> = []
     var unproven: [String: Int] = [:]
     /// All connections of an address.
     var perAddress: [String: Int] = [:]
@@ -67,7 +71,8 @@ final class ConnectionLimiter: Sendable {
   /// Admits a connection. Unless it is dropped, it must leave once. `isProxy`: the address stands for many clients.
   func admit(_ address: String, isTLS: Bool, isProxy: Bool = false) -> Admission {
     let charge = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
-    let admission = admit(address, charge, isProxy: isProxy)
+    let (admission, displaced) = admit(address, charge, isProxy: isProxy)
+    displaced?.close(promise: nil)
     if let charge, admission != .served(charge) { memory.giveBack(charge) }
     switch admission {
     case .served: traffic.add(.openConnections)
@@ -79,23 +84,42 @@ final class ConnectionLimiter: Sendable {
     return admission
   }
 
-  private func admit(_ address: String, _ charge: MemoryBudget.Charge?, isProxy: Bool) -> Admission {
+  private func admit(
+    _ address: String, _ charge: MemoryBudget.Charge?, isProxy: Bool
+  ) -> (Admission, displaced: (any Channel)?) {
     let (capacity, perAddress) = (capacity, policy.now.connectionsPerAddress)
     return counts.withLock { counts in
-      guard counts.connections < capacity + refusedCapacity,
+      var displaced: (any Channel)?
+      guard
         isProxy || counts.unproven[address, default: 0] < unprovenPerAddress,
         isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
-      else { return .dropped }
+      else { return (.dropped, nil) }
       let isServed = charge != nil && counts.connections - counts.refused < capacity && descriptors.takeViewer()
       // The response of a full server also needs memory and a descriptor.
-      guard isServed || counts.refused < refusedCapacity else { return .dropped }
+      if !isServed, counts.refused - counts.displaced.count >= refusedCapacity {
+        displaced = displace(&counts)
+        guard displaced != nil else { return (.dropped, nil) }
+      }
       counts.connections += 1
       counts.unproven[address, default: 0] += 1
       counts.perAddress[address, default: 0] += 1
-      if isServed, let charge { return .served(charge) }
+      if isServed, let charge { return (.served(charge), nil) }
       counts.refused += 1
-      return .refused
+      return (.refused, displaced)
     }
+  }
+
+  /// Makes room for a connection that is refused: a crowd that does not hang up must not keep others from `/healthz`.
+  private func displace(_ counts: inout Counts) -> (any Channel)? {
+    guard !counts.answered.isEmpty, counts.displaced.count < refusedCapacity else { return nil }
+    let oldest = counts.answered.removeFirst()
+    counts.displaced.insert(oldest.number)
+    return oldest.channel
+  }
+
+  /// The refused connection of this number has its response. It is closed when a new one needs its place.
+  func answered(_ number: Int, on channel: any Channel) {
+    counts.withLock { $0.answered.append((number, channel)) }
   }
 
   /// The connection has sent a complete request.
@@ -103,7 +127,7 @@ final class ConnectionLimiter: Sendable {
     counts.withLock { Self.decrement(address, in: &$0.unproven) }
   }
 
-  func leave(_ address: String, _ admission: Admission, isProven: Bool) {
+  func leave(_ address: String, _ admission: Admission, number: Int, isProven: Bool) {
     traffic.add(.openConnections, -1)
     if case .served(let charge) = admission {
       descriptors.giveBackViewer()
@@ -111,7 +135,11 @@ final class ConnectionLimiter: Sendable {
     }
     let left = counts.withLock { counts in
       counts.connections -= 1
-      if admission == .refused { counts.refused -= 1 }
+      if admission == .refused {
+        counts.refused -= 1
+        counts.answered.removeAll { $0.number == number }
+        counts.displaced.remove(number)
+      }
       if !isProven { Self.decrement(address, in: &counts.unproven) }
       Self.decrement(address, in: &counts.perAddress)
       return counts.connections

@@ -48,14 +48,15 @@ final class HTTPPeer {
     guard admission != .dropped else { return nil }
     address = kind.isControl ? "control socket" : channel.remoteAddress?.ipAddress ?? ""
     self.host = host
-    number = limiter.nextNumber()
+    let number = limiter.nextNumber()
+    self.number = number
     self.source = source
     self.door = door
     isServed = admission != .refused
     self.limiter = limiter
     polls = PollLimit(repeatsPerSecond: services.policy.now.repeatedPolls, loop: loop)
     channel.closeFuture.assumeIsolated().whenComplete { _ in
-      limiter.leave(host, admission, isProven: self.isProven)
+      limiter.leave(host, admission, number: number, isProven: self.isProven)
     }
   }
 
@@ -71,4 +72,7 @@ final class HTTPPeer {
     isProven = true
     limiter.prove(host)
   }
+
+  /// The connection, which is not served, has its response and waits for the client to close.
+  func isAnswered(on channel: any Channel) { limiter.answered(number, on: channel) }
 }

@@ -175,6 +175,25 @@ import Testing
     }
   }
 
+  @Test func `who has heard that the server is full makes room for the next who asks`() async throws {
+    var limits = HTTPLimits()
+    limits.connections = 1
+    limits.refusedConnections = 1
+    limits.lingerTime = .seconds(60)
+    try await HTTPTestServer.run(limits: limits) { address, listener in
+      let served = try await HTTPRawClient.connect(to: address)
+      #expect(try await served.get("/").status == 200)
+      // None of them hangs up.
+      for _ in 0..<5 {
+        let refused = try await HTTPRawClient.connect(to: address)
+        #expect(try await refused.get("/").status == 503)
+      }
+      try await served.wait("more than one refused connection is kept") { _ in listener.connections == 2 }
+      #expect(try await served.get("/").status == 200)
+      await served.close()
+    }
+  }
+
   @Test func manyConnectionsOfOneAddressAreAllowedOnceTheyHaveAsked() async throws {
     var limits = HTTPLimits()
     limits.unprovenConnectionsPerAddress = 3
