@@ -51,7 +51,6 @@ extension FuzzTarget {
   static func sections(_ bytes: [UInt8]) {
     var reader = PSISectionReader()
     var association = ProgramAssociation()
-    var clock = ProgramClock.counter
     var rest = bytes[...]
     while let head = rest.first {
       let payload = Array(rest.dropFirst().prefix(Int(head & 127)))
@@ -63,7 +62,7 @@ extension FuzzTarget {
       _ = association.receive(section)
       precondition(association.entries.count <= MPEGTSLimits.programs)
       if let map = ProgramMap(section) { precondition(map.elements.count <= MPEGTSLimits.elements) }
-      _ = SpliceCue(section, pid: 1, clock: &clock)
+      if case .cue(let cue)? = SpliceCue(section, pid: 1) { precondition(cue.presentation ?? 0 < 1 << 33) }
     }
   }
 

@@ -119,6 +119,7 @@ package final class TransportUpload {
       if case .sample = event { room.units -= 1 }
       life.give(event, encoder: transport.encoder)
     case .lost(let kind): life.publication?.sink.lost(kind)
+    case .inBand(let event): life.publication?.sink.carries(event)
     case .warn(let warning): life.publication?.sink.warn(warning)
     case .withdraw(let warning): life.publication?.sink.withdraw(warning)
     case .log(let level, let text): life.log(level, text)

@@ -115,6 +115,7 @@ final class SRTConnection: PublisherConnectionOwner {
       switch action {
       case .event(let event): life.give(event, encoder: session.encoder)
       case .lost(let kind): life.publication?.sink.lost(kind)
+      case .inBand(let event): life.publication?.sink.carries(event)
       case .warn(let warning): life.publication?.sink.warn(warning)
       case .withdraw(let warning): life.publication?.sink.withdraw(warning)
       case .log(let level, let text): life.log(level, text)

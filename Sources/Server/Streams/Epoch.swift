@@ -184,6 +184,9 @@ struct Epoch: Sendable {
     return .tracks(tracks.map { $0.turned(by: settings.rotation) })
   }
 
+  /// A time of the publication on the epoch's timeline.
+  func shift(_ time: MediaTime) -> MediaTime { time + splicer.offset }
+
   /// Takes an event on the epoch's timeline.
   mutating func take(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
     if case .tracks(let tracks) = event, tracks.hasFurther, layout == .interleaved { separate(tracks) }

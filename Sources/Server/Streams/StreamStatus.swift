@@ -36,6 +36,9 @@ struct StreamStatus: Sendable {
   var skew: Double?
   /// Of the publisher's connection; nil where its protocol has none.
   var link: LinkFigures?
+  var cues: StreamCues
+  /// Of the publisher's transport stream; nil without one.
+  var content: TransportContent?
   /// Nil without a ladder, and before the first frame.
   var transcoding: TranscodeStatus?
   /// The rungs that can be played.
