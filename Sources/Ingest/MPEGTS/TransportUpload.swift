@@ -43,13 +43,13 @@ package final class TransportUpload {
   private var room: (units: Double, at: MonotonicTime)
 
   init(
-    of publisher: Publisher, peer: String, to ingest: TransportIngest, owner: any TransportUploadOwner,
-    on loop: any EventLoop
+    of publisher: Publisher, peer: String, to ingest: TransportIngest, _ program: UInt16?,
+    owner: any TransportUploadOwner, on loop: any EventLoop
   ) {
     self.ingest = ingest
     self.loop = loop
     self.owner = owner
-    transport = TransportPublication(reading: ingest.clock.reading)
+    transport = TransportPublication(reading: ingest.clock.reading, program.map { .number($0) } ?? .first)
     room = (Self.burst, ingest.clock.monotonic())
     life = PublisherConnection(
       publisher, peer: peer, connections: ingest.connections, clock: ingest.clock,

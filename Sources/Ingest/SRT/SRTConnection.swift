@@ -28,7 +28,8 @@ final class SRTConnection: PublisherConnectionOwner {
     life = PublisherConnection(
       publisher, peer: peer, connections: shared.connections, clock: shared.clock,
       patience: PublisherConnection.Patience(publish: SRTLimits.idleTimeout, idle: SRTLimits.idleTimeout), loop: loop)
-    session = TransportPublication(reading: shared.clock.reading)
+    session = TransportPublication(
+      reading: shared.clock.reading, caller.program == 0 ? .first : .number(caller.program))
     life.owner = self
   }
 
