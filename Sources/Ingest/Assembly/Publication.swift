@@ -411,6 +411,7 @@ struct Publication {
   ) {
     switch unit {
     case .video(let unit):
+      tellCaptions(to: &out)
       guard unit.time >= origin, let index = videos.firstIndex(where: { $0.id == unit.track }) else { return }
       if videos[index].isUnannounced { announce([unit.track], to: &out) }
       out.append(.event(.sample(videos[index].sample(unit, origin: origin))))
@@ -430,6 +431,13 @@ struct Publication {
               + "(correction \(correction.count))"))
       }
       if let sample { out.append(.event(.sample(sample))) }
+    }
+  }
+
+  /// Tells of closed captions before the media that may first be listed with them.
+  private mutating func tellCaptions(to out: inout [PublicationAction]) {
+    for index in videos.indices {
+      if let found = videos[index].newCaptions() { out.append(.inBand(.captions(videos[index].id, found))) }
     }
   }
 

@@ -37,6 +37,15 @@ final class VideoFrame {
     return other
   }
 
+  /// Takes the closed captions of another frame, which encoders write as messages of their own.
+  func takeCaptions(of other: VideoFrame) throws(LibAVError) {
+    guard let found = av_frame_get_side_data(other.frame, AV_FRAME_DATA_A53_CC), found.pointee.size > 0 else { return }
+    guard let own = av_frame_new_side_data(frame, AV_FRAME_DATA_A53_CC, found.pointee.size) else {
+      throw LibAVError("allocate closed captions", code: -ENOMEM)
+    }
+    memcpy(own.pointee.data, found.pointee.data, Int(found.pointee.size))
+  }
+
   /// Makes a planar frame of limited range black.
   func blacken() throws(LibAVError) {
     let view = frame.pointee

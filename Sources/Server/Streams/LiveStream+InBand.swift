@@ -9,6 +9,8 @@ extension LiveStream {
       guard state.publisher.holder?.token == token else { return }
       switch event {
       case .content(let content): state.publisher.carries(content)
+      case .captions(let track, let services):
+        if state.life.epoch.note(services, of: track) { stamp.change() }
       case .cue(var cue):
         cue.mediaTime = state.life.epoch.shift(cue.mediaTime)
         let epoch = state.life.epoch

@@ -37,6 +37,8 @@ struct StreamStatus: Sendable {
   /// Of the publisher's connection; nil where its protocol has none.
   var link: LinkFigures?
   var cues: StreamCues
+  /// Closed captions that playlists declare for the first video.
+  var captions: [Caption]
   /// Of the publisher's transport stream; nil without one.
   var content: TransportContent?
   /// Nil without a ladder, and before the first frame.
