@@ -23,7 +23,7 @@ CEA608 = "urn:scte:dash:cc:cea-608:2015"
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
-    path = captioned.film(tmp_path_factory.mktemp("captions") / "captions.ts", SUBTITLES)
+    path = captioned.film(tmp_path_factory.mktemp("captions") / "captions.ts", captioned.pop_on(SUBTITLES, 8))
     assert words(path) == WORDS
     return path
 
@@ -85,7 +85,7 @@ def test_captions_are_found_declared_and_kept_by_the_ladder(start, film):
 
 
 def test_captions_that_begin_later_are_declared_from_then_on(start, tmp_path):
-    film = captioned.film(tmp_path / "late.ts", SUBTITLES, first=105)
+    film = captioned.film(tmp_path / "late.ts", captioned.pop_on(SUBTITLES, 8), first=105)
     weir = start("--no-record")
     sender = send(film, weir, "cam")
     weir.wait(lambda: weir.get("/live/cam/index.m3u8").status == 200, 10, "the first playlist")

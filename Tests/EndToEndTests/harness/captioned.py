@@ -34,8 +34,12 @@ sys.exit(0 if message and message.type == Gst.MessageType.EOS else str(message a
 ENCODER = "x264enc key-int-max=60 bitrate=400 bframes=2 speed-preset=veryfast ! h264parse"
 
 
-def film(path, subtitles: str, seconds: int = 8, *, first: int = 0):
-    """A transport stream of 30 frames a second whose captions (SubRip in) are CEA-608. The first `first` frames have none."""
+#: Commands of CEA-608 for CC1.
+ROLL_UP, PAINT_ON, ERASE, RETURN = 0x25, 0x29, 0x2C, 0x2D
+
+
+def pop_on(subtitles: str, seconds: int) -> list[bytes]:
+    """Captions (SubRip in) as pairs of CEA-608, one a frame, by pycaption."""
     pairs = [b"\x80\x80"] * (seconds * RATE)
     for line in SCCWriter().write(SRTReader().read(subtitles)).splitlines():
         time, found, codes = line.partition("\t")
@@ -46,6 +50,23 @@ def film(path, subtitles: str, seconds: int = 8, *, first: int = 0):
         for index, code in enumerate(codes.split()):
             if start + index < len(pairs):
                 pairs[start + index] = bytes.fromhex(code)
+    return pairs
+
+
+def written(seconds: int, *lines: tuple[float, tuple[int, ...], str]) -> list[bytes]:
+    """Pairs of lines that are written letter by letter: the second, the commands before it, the text. In the lowest row."""
+    pairs = [(0, 0)] * (seconds * RATE)
+    for second, commands, text in lines:
+        codes = [(0x14, command) for command in commands for _ in range(2)]
+        if text:
+            letters = text.encode("ascii") + b"\0" * (len(text) % 2)
+            codes += [(0x14, 0x70)] * 2 + list(zip(letters[::2], letters[1::2]))
+        pairs[round(second * RATE):round(second * RATE) + len(codes)] = codes
+    return [bytes(byte | (0x80 if byte.bit_count() % 2 == 0 else 0) for byte in pair) for pair in pairs]
+
+
+def film(path, pairs: list[bytes], *, first: int = 0):
+    """A transport stream of 30 frames a second with a pair of CEA-608 in each; the first `first` frames have none."""
     done = subprocess.run(
         [PYTHON, "-c", _INJECT, b"".join(pairs).hex(), str(path), ENCODER, str(first)], capture_output=True, text=True,
         timeout=60)
