@@ -70,7 +70,9 @@ extension FuzzTarget {
   static func closedCaptions(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     var message = Array(bytes.dropFirst())
-    if first & 2 == 0 { message = [4, UInt8(clamping: message.count + 8), 0xB5, 0, 0x31] + Array("GA94".utf8) + [3] + message }
+    if first & 2 == 0 {
+      message = [4, UInt8(clamping: message.count + 8), 0xB5, 0, 0x31] + Array("GA94".utf8) + [3] + message
+    }
     let unit: AccessUnit
     if first & 1 == 0 {
       unit = H264.accessUnit(annexB: ByteBuffer(bytes: [0, 0, 1, 6] + message))
@@ -149,7 +151,8 @@ extension FuzzTarget {
     TransportScript.map(1, [(0x1B, 256, []), (6, 257, [5, 4, 0x4F, 0x70, 0x75, 0x73, 0x7F, 2, 0x80, 2])]),
     [0xFC, 0x30, 22, 0, 0, 0, 0, 0, 10, 0, 0xFF, 0xF0, 5, 6, 0xFE, 0, 0x0D, 0xBB, 0xA0, 0, 0, 1, 2, 3, 4],
     [
-      0xFC, 0x30, 37, 0, 0, 0, 0, 0, 10, 0, 0xFF, 0xF0, 20, 5, 0, 0, 0, 7, 0x7F, 0xEF, 0xFE, 0, 0x0D, 0xBB, 0xA0, 0xFE, 0,
+      0xFC, 0x30, 37, 0, 0, 0, 0, 0, 10, 0, 0xFF, 0xF0, 20, 5, 0, 0, 0, 7, 0x7F, 0xEF, 0xFE, 0, 0x0D, 0xBB, 0xA0, 0xFE,
+      0,
       0, 0, 90, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4,
     ],
     [

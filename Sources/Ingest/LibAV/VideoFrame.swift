@@ -37,13 +37,21 @@ final class VideoFrame {
     return other
   }
 
-  /// Takes the closed captions of another frame, which encoders write as messages of their own.
-  func takeCaptions(of other: VideoFrame) throws(LibAVError) {
-    guard let found = av_frame_get_side_data(other.frame, AV_FRAME_DATA_A53_CC), found.pointee.size > 0 else { return }
-    guard let own = av_frame_new_side_data(frame, AV_FRAME_DATA_A53_CC, found.pointee.size) else {
+  /// Closed captions, which encoders write as messages of their own: triples of `cc_data` (ATSC A/53-4 §6.2.3.1).
+  var captions: [UInt8] {
+    guard let found = av_frame_get_side_data(frame, AV_FRAME_DATA_A53_CC)?.pointee, let data = found.data else {
+      return []
+    }
+    return Array(UnsafeBufferPointer(start: data, count: Int(found.size)))
+  }
+
+  func set(captions: [UInt8]) throws(LibAVError) {
+    av_frame_remove_side_data(frame, AV_FRAME_DATA_A53_CC)
+    guard !captions.isEmpty else { return }
+    guard let own = av_frame_new_side_data(frame, AV_FRAME_DATA_A53_CC, captions.count) else {
       throw LibAVError("allocate closed captions", code: -ENOMEM)
     }
-    memcpy(own.pointee.data, found.pointee.data, Int(found.pointee.size))
+    memcpy(own.pointee.data, captions, captions.count)
   }
 
   /// Makes a planar frame of limited range black.
