@@ -48,7 +48,7 @@ def test_the_page_shows_closed_captions(chromium, start, tmp_path, kind, way):
     film = captioned.film(tmp_path / "captions.ts", KINDS[kind]())
     expected = read(film)
     assert expected
-    weir = start("--no-record", "--web", tools.ROOT / "web")
+    weir = start("--no-record")
     size = film.stat().st_size
     sender = publishers.Publisher(
         ["curl", "-sS", "-T", str(film), "--limit-rate", str(size // SECONDS), f"{weir.web}/live/cam/ingest"])
