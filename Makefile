@@ -29,9 +29,9 @@ BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev lib
   zlib1g-dev
 CHECK_PACKAGES := python3
 WEB_PACKAGES := node-typescript nodejs
-TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gstreamer1.0-libav gstreamer1.0-plugins-bad \
+TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy nghttp2-client \
-  nginx-light openssl python3 python3-dbusmock python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime \
+  nginx-light openssl python3 python3-dbusmock python3-gi python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime \
   dbus-bin dbus-daemon
 SHORT_DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg kmod python3 qemu-system-x86
 DEVICE_PACKAGES := $(SHORT_DEVICE_PACKAGES) gcc-12 make
@@ -149,7 +149,7 @@ contract: check test-deps ## the API under 20,000 calls made up from its own des
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30
-FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner settings recording demux file names directives times query proxies catalogue ts pes psi adts latm token prefix srt
+FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner settings recording demux file names directives times query proxies catalogue ts pes psi captions adts latm token prefix srt
 # The backtracer would hang on the pipe. Swift's runtime keeps what it allocates, which is no leak.
 FUZZ_ENVIRONMENT = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0
 

@@ -85,6 +85,37 @@ def test_what_clients_send_is_recorded_with_its_times(start, tmp_path):
     nothing_wrong(problems)
 
 
+def test_one_of_several_programmes_is_chosen_by_its_number(start):
+    """By HTTP, by SRT, and by neither: then it is the first one with a track."""
+    two = transport.film("h264-30", "-map", "0", "-map", "1", "-program", "program_num=1:st=0:st=1",
+                         "-program", "program_num=7:st=2:st=3", inputs=("-i", str(sources.source("straight"))))
+    weir = start("--srt", "127.0.0.1:0", listeners=("http", "rtmp", "srt"))
+    host = weir.srt.removeprefix("srt://")
+    srt = [tools.FFMPEG, "-v", "warning", "-nostdin", "-re", "-i", str(two), "-map", "0", "-c", "copy", "-program",
+           "program_num=1:st=0:st=1", "-program", "program_num=7:st=2:st=3", "-f", "mpegts"]
+    clients = {
+        "none": publishers.Publisher(curl("-T", two, "--limit-rate", "300K", f"{weir.web}/live/none/ingest")),
+        "http": publishers.Publisher(curl("-T", two, "--limit-rate", "300K", f"{weir.web}/live/http/ingest?program=7")),
+        "srt": publishers.Publisher([*srt, f"srt://{host}?streamid=#!::r=srt,m=publish,program=7"]),
+    }
+    problems = []
+    weir.wait(lambda: (weir.stream("srt") or {}).get("transportStream"), 10, "the account of the stream by SRT")
+    told = weir.stream("srt")["transportStream"]
+    assert (told["program"], told["programs"]) == (7, [1, 7]), told
+    assert [e["content"] for e in told["elements"] if e["program"] == 7 and e["taken"]] == ["H.264", "AAC"], told
+    assert {e["taken"] for e in told["elements"] if e["program"] == 1} <= {False}, told
+    for name, client in clients.items():
+        code, log = client.outcome(40)
+        if code:
+            problems.append(f"{name}: exit {code}: {log}")
+    for name, published in (("none", "h264-30"), ("http", "straight")):
+        problems += [f"{name}: {problem}" for problem in packets.compare(
+            packets.probe(sources.source(published)), packets.probe(recording(weir, name)))]
+    assert weir.get("/live/cam/ingest").status == 404
+    assert head(weir, "/live/cam/ingest?program=0")[0] == head(weir, "/live/cam/ingest?program=x")[0] == 400
+    nothing_wrong(problems)
+
+
 def head(weir, path: str, *fields: str) -> tuple[int, dict, dict]:
     """The response to the head of a request whose body does not come."""
     host, port = weir.web.removeprefix("http://").split(":")

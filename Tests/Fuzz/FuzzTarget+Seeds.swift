@@ -49,6 +49,7 @@ extension FuzzTarget {
       ])
     case .ts: Self.transportStreams
     case .srt: Self.srtMessages
+    case .captions: Self.captionMessages
     case .pes: Self.packetizedStreams
     case .psi: Self.tables
     case .adts:

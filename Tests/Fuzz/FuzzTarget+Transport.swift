@@ -51,7 +51,6 @@ extension FuzzTarget {
   static func sections(_ bytes: [UInt8]) {
     var reader = PSISectionReader()
     var association = ProgramAssociation()
-    var clock = ProgramClock.counter
     var rest = bytes[...]
     while let head = rest.first {
       let payload = Array(rest.dropFirst().prefix(Int(head & 127)))
@@ -63,9 +62,30 @@ extension FuzzTarget {
       _ = association.receive(section)
       precondition(association.entries.count <= MPEGTSLimits.programs)
       if let map = ProgramMap(section) { precondition(map.elements.count <= MPEGTSLimits.elements) }
-      _ = SpliceCue(section, pid: 1, clock: &clock)
+      if case .cue(let cue)? = SpliceCue(section, pid: 1) { precondition(cue.presentation ?? 0 < 1 << 33) }
     }
   }
+
+  /// The first byte names the codec, and whether the rest is a message or `cc_data` alone.
+  static func closedCaptions(_ bytes: [UInt8]) {
+    guard let first = bytes.first else { return }
+    var message = Array(bytes.dropFirst())
+    if first & 2 == 0 {
+      message = [4, UInt8(clamping: message.count + 8), 0xB5, 0, 0x31] + Array("GA94".utf8) + [3] + message
+    }
+    let unit: AccessUnit
+    if first & 1 == 0 {
+      unit = H264.accessUnit(annexB: ByteBuffer(bytes: [0, 0, 1, 6] + message))
+    } else {
+      unit = HEVC.accessUnit(annexB: ByteBuffer(bytes: [0, 0, 1, 0x4E, 1] + message), temporalLayers: 1)
+    }
+    precondition(unit.captions.all.allSatisfy { CaptionService($0.name) == $0 })
+  }
+
+  static let captionMessages: [[UInt8]] = [
+    [0, 0x41, 0xFF, 0xFC, 0x94, 0x20, 0xFF], [1, 0x43, 0xFF, 0xFF, 0x03, 0x21, 0xFE, 0x41, 0xE1, 0xFE, 9, 0x42, 0xFF],
+    [2, 4, 12, 0xB5, 0, 0x31, 0x47, 0x41, 0x39, 0x34, 3, 0x41, 0xFF, 0xFD, 0x15, 0x27, 0x80],
+  ]
 
   /// The first byte names the codec.
   static func audioFrames(_ bytes: [UInt8]) {
@@ -130,5 +150,14 @@ extension FuzzTarget {
     TransportScript.association([(1, pid: 32), (2, pid: 33)]),
     TransportScript.map(1, [(0x1B, 256, []), (6, 257, [5, 4, 0x4F, 0x70, 0x75, 0x73, 0x7F, 2, 0x80, 2])]),
     [0xFC, 0x30, 22, 0, 0, 0, 0, 0, 10, 0, 0xFF, 0xF0, 5, 6, 0xFE, 0, 0x0D, 0xBB, 0xA0, 0, 0, 1, 2, 3, 4],
+    [
+      0xFC, 0x30, 37, 0, 0, 0, 0, 0, 10, 0, 0xFF, 0xF0, 20, 5, 0, 0, 0, 7, 0x7F, 0xEF, 0xFE, 0, 0x0D, 0xBB, 0xA0, 0xFE,
+      0,
+      0, 0, 90, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4,
+    ],
+    [
+      0xFC, 0x30, 44, 0, 0, 0, 0, 0, 10, 0, 0xFF, 0xF0, 5, 6, 0xFE, 0, 0x0D, 0xBB, 0xA0, 0, 22, 2, 20, 0x43, 0x55, 0x45,
+      0x49, 0, 0, 0, 8, 0x7F, 0xFF, 1, 0, 0, 0, 2, 0, 0, 0x34, 0, 0, 1, 2, 3, 4,
+    ],
   ].map { [UInt8($0.count - 4)] + $0.dropLast(4) }
 }

@@ -40,6 +40,8 @@ enum FuzzTarget: String, CaseIterable {
   case ts
   /// Messages between the server and the worker of SRT, and callers' stream IDs.
   case srt
+  /// Closed captions in the messages of an access unit.
+  case captions
   /// PES packets of each kind of track, without the packets around them.
   case pes
   /// Sections of tables and of cues.
@@ -89,6 +91,7 @@ enum FuzzTarget: String, CaseIterable {
     case .prefix: Self.prefix(bytes)
     case .ts: Self.transport(bytes)
     case .srt: Self.srt(bytes)
+    case .captions: Self.closedCaptions(bytes)
     case .pes: Self.packetized(bytes)
     case .psi: Self.sections(bytes)
     case .adts, .latm: Self.audioFrames(bytes)

@@ -1,6 +1,7 @@
 /** The MediaSource of the video element: one source buffer for all tracks, or one for video and one for audio. */
 
 import { MediaSourceClass, mimeType, unplayable } from "../media/codecs.js";
+import { CaptionTrack } from "./caption-track.js";
 
 /** Seconds behind the playhead that stay buffered. */
 const BACK_BUFFER = 30;
@@ -65,6 +66,9 @@ export class SourceBuffers {
   /** @type {Map<string, LaneBuffer>} */
   #lanes = new Map();
   #publication = "";
+  #captions;
+  /** @type {Map<string, import("../media/boxes.js").InitTrack[]>} By lane. */
+  #tracks = new Map();
 
   /**
    * @param {HTMLVideoElement} video
@@ -73,6 +77,7 @@ export class SourceBuffers {
   constructor(video, beforeReset) {
     this.#video = video;
     this.#beforeReset = beforeReset;
+    this.#captions = new CaptionTrack(video);
   }
 
   get isOpen() { return this.#source?.readyState === "open" && !this.#video.error; }
@@ -89,6 +94,7 @@ export class SourceBuffers {
     const refused = unplayable(codecs);
     if (refused.length > 0) throw new UnplayableCodecs(refused);
     this.codecs = codecs;
+    this.#tracks = new Map(lanes.map((lane) => [lane.key, lane.tracks]));
     const continues = !restart && this.isOpen && this.#publication === publication && lanes.length === this.#lanes.size &&
       lanes.every((lane) => this.#lanes.get(lane.key)?.shape === shape(lane));
     this.#publication = publication;
@@ -137,6 +143,7 @@ export class SourceBuffers {
     }
     if (this.#video.error) throw new Error(this.#video.error.message || "the browser could not decode the media");
     this.bytes += bytes.length;
+    this.#captions.take(bytes, this.#tracks.get(key) ?? [], offset);
   }
 
   /**
@@ -192,6 +199,7 @@ export class SourceBuffers {
   async #attach(lanes) {
     if (MediaSourceClass === null) throw new Error("this browser has no Media Source Extensions");
     this.#beforeReset();
+    this.#captions.reset();
     if (this.#objectURL !== "") URL.revokeObjectURL(this.#objectURL);
     const source = new MediaSourceClass();
     const opened = once(source, "sourceopen", "sourceclose");

@@ -172,7 +172,7 @@ export class Region {
 }
 
 /** @param {Uint8Array} bytes */
-const whole = (bytes) => new Region(bytes, 0, bytes.length);
+export const whole = (bytes) => new Region(bytes, 0, bytes.length);
 
 /**
  * @param {Uint8Array} bytes
@@ -190,7 +190,7 @@ function boxAt(bytes, at, end) {
 }
 
 /** @param {Region} region @returns {Region[]} */
-function children(region) {
+export function children(region) {
   const found = [];
   let at = region.start;
   for (;;) {
@@ -202,11 +202,11 @@ function children(region) {
 }
 
 /** @param {Region} region @param {string[]} path @returns {Region[]} */
-function find(region, ...path) {
+export function find(region, ...path) {
   let level = [region];
   for (const name of path) level = level.flatMap((r) => children(r).filter((c) => c.name === name));
   return level;
 }
 
 /** @param {Region} region @param {string[]} path @returns {Region | undefined} */
-const first = (region, ...path) => find(region, ...path)[0];
+export const first = (region, ...path) => find(region, ...path)[0];

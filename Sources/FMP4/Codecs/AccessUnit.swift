@@ -15,6 +15,8 @@ package struct AccessUnit: Sendable {
   /// High dynamic range values from its messages.
   package var masteringDisplay: MasteringDisplay?
   package var lightLevel: ContentLightLevel?
+  /// Closed captions in its messages.
+  package var captions = CaptionServices()
 }
 
 /// Handling of a NAL unit by its type, on its way into a sample (ISO/IEC 14496-15 §5.3.2, §8.3.2).
@@ -159,6 +161,7 @@ private struct Slices {
     unit.isDisposable = areDisposable
     unit.masteringDisplay = messages.masteringDisplay
     unit.lightLevel = messages.lightLevel
+    unit.captions = messages.captions
   }
 
   mutating func note(_ fate: NALUnitFate) {

@@ -11,8 +11,12 @@ struct SupplementalMessages: Sendable {
   /// H.264 §D.1.31, H.265 §D.2.35.
   private(set) var lightLevel: ContentLightLevel?
 
+  /// Closed captions, in user data that ITU-T T.35 registers (H.264 §D.1.6, H.265 §D.2.6).
+  private(set) var captions = CaptionServices()
+
   /// Payload types, the same in both standards.
   private enum Kind: Int {
+    case userData = 4
     case recoveryPoint = 6
     case masteringDisplay = 137
     case lightLevel = 144
@@ -24,6 +28,7 @@ struct SupplementalMessages: Sendable {
     while reader.remaining >= 24, let type = try? Self.number(&reader), let size = try? Self.number(&reader) {
       var message = reader
       switch Kind(rawValue: type) {
+      case .userData: captions.read(userData: message)
       case .recoveryPoint:
         if headerLength == 1, (try? message.ue("recovery_frame_cnt")) == 0 { isRecoveryPoint = true }
       case .masteringDisplay: masteringDisplay = (try? MasteringDisplay(&message)) ?? masteringDisplay

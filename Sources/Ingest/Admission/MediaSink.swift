@@ -15,11 +15,14 @@ package protocol MediaSink: AnyObject, Sendable {
   func withdraw(_ warning: PublicationWarning)
   /// Takes the figures of the publisher's connection, about each second, without blocking.
   func measured(_ figures: LinkFigures)
+  /// Takes what the publication carries beside its samples, without blocking.
+  func carries(_ event: InBandEvent)
 }
 
 extension MediaSink {
   package func lost(_ kind: MediaKind) {}
   package func measured(_ figures: LinkFigures) {}
+  package func carries(_ event: InBandEvent) {}
 }
 
 /// Response of a sink to an event.

@@ -38,6 +38,8 @@ struct Publication {
   /// The first media that was left out. It becomes the error if no other media comes.
   private var firstLeftOut: WireError?
   private var held = StartupBuffer()
+  /// Cues before the start, and times by the publisher's clock that they are for.
+  private var heldCues: [(cue: StreamCue, time: Int64?)] = []
   private var progress = ProgressClock()
   private var arrivals = ArrivalMeter()
   private var timesOfDay: TimesOfDay
@@ -281,6 +283,17 @@ struct Publication {
       lag: length, now, to: &out)
   }
 
+  /// Takes a cue for a presentation time by the publisher's clock, in nanoseconds. Nil: for now.
+  mutating func receive(_ cue: StreamCue, at time: Int64?, to out: inout [PublicationAction]) {
+    guard case .open(let origin, _) = state, let now = timeline.newest else {
+      if heldCues.count < PublicationLimits.heldCues { heldCues.append((cue, time)) }
+      return
+    }
+    var cue = cue
+    cue.mediaTime = MediaTime(nanoseconds: (time.map { $0 &+ now.shift } ?? now.time) &- origin)
+    out.append(.inBand(.cue(cue)))
+  }
+
   // MARK: time
 
   /// Place of a unit on the timeline. Nil if it is dropped. `lag` is the distance from its time to the end of its
@@ -379,6 +392,8 @@ struct Publication {
     let begun = zip(videos.map(\.id) + audios.map(\.id), videoStarts + audioStarts)
     announce(begun.compactMap { $1 == nil ? nil : $0 }, to: &out)
     for unit in held.takeAll() { emit(unit, origin, floor, to: &out) }
+    for (cue, time) in heldCues { receive(cue, at: time, to: &out) }
+    heldCues = []
   }
 
   /// Earliest time of audio: at most one frame, of audio or video, before the first video frame.
@@ -396,6 +411,7 @@ struct Publication {
   ) {
     switch unit {
     case .video(let unit):
+      tellCaptions(to: &out)
       guard unit.time >= origin, let index = videos.firstIndex(where: { $0.id == unit.track }) else { return }
       if videos[index].isUnannounced { announce([unit.track], to: &out) }
       out.append(.event(.sample(videos[index].sample(unit, origin: origin))))
@@ -415,6 +431,13 @@ struct Publication {
               + "(correction \(correction.count))"))
       }
       if let sample { out.append(.event(.sample(sample))) }
+    }
+  }
+
+  /// Tells of closed captions before the media that may first be listed with them.
+  private mutating func tellCaptions(to out: inout [PublicationAction]) {
+    for index in videos.indices {
+      if let found = videos[index].newCaptions() { out.append(.inBand(.captions(videos[index].id, found))) }
     }
   }
 

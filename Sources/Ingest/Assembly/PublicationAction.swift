@@ -7,6 +7,8 @@ enum PublicationAction {
   case event(MediaEvent)
   /// An unusable video or audio frame.
   case lost(MediaKind)
+  /// What is carried beside the media.
+  case inBand(InBandEvent)
   /// A warning for the sink.
   case warn(PublicationWarning)
   /// The warning no longer applies.

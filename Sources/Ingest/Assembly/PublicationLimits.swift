@@ -10,6 +10,8 @@ enum PublicationLimits {
   /// Limits of the samples buffered meanwhile.
   static let heldSamples = 4096
   static let heldBytes = 16 << 20
+  /// Cues that wait for the start.
+  static let heldCues = 16
   /// Longest distance between decoding and presentation of a frame, in nanoseconds. No encoder reorders by more.
   static let longestComposition: UInt64 = 10_000_000_000
 }

@@ -31,6 +31,9 @@ struct VideoTrack {
   private var announcedColor: VideoColor?
   private var color: VideoColor? { .together(statedColor, messagedColor) }
   private var grid = FrameGrid(rate: nil)
+  /// Services of closed captions so far, and whether all of them were told.
+  private var captions = CaptionServices()
+  private var hasNewCaptions = false
   /// Earliest presentation time of the newest GOP minus its first decode time, in nanoseconds.
   private(set) var reorderDelay: Int64 = 0
   /// Presentation end of the frames so far, in nanoseconds.
@@ -76,6 +79,9 @@ struct VideoTrack {
       guard unit.isSync else { return nil }
       awaitsKeyFrame = false
     }
+    let known = captions
+    captions.formUnion(unit.captions)
+    if captions != known { hasNewCaptions = true }
     if unit.isSync {
       let said = VideoColor(masteringDisplay: unit.masteringDisplay, lightLevel: unit.lightLevel)
       // Only the first message counts. Encoders that measure light levels as they go would otherwise begin a new track
@@ -84,6 +90,12 @@ struct VideoTrack {
       if color != announcedColor { isUnannounced = true }
     }
     return unit.payload.readableBytes > 0 ? unit : nil
+  }
+
+  /// All services of closed captions, if there are new ones.
+  mutating func newCaptions() -> CaptionServices? {
+    defer { hasNewCaptions = false }
+    return hasNewCaptions ? captions : nil
   }
 
   /// Fixes frame rate and timescale, and describes the track. `stated` is the metadata's frame rate.

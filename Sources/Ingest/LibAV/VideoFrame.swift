@@ -37,6 +37,23 @@ final class VideoFrame {
     return other
   }
 
+  /// Closed captions, which encoders write as messages of their own: triples of `cc_data` (ATSC A/53-4 §6.2.3.1).
+  var captions: [UInt8] {
+    guard let found = av_frame_get_side_data(frame, AV_FRAME_DATA_A53_CC)?.pointee, let data = found.data else {
+      return []
+    }
+    return Array(UnsafeBufferPointer(start: data, count: Int(found.size)))
+  }
+
+  func set(captions: [UInt8]) throws(LibAVError) {
+    av_frame_remove_side_data(frame, AV_FRAME_DATA_A53_CC)
+    guard !captions.isEmpty else { return }
+    guard let own = av_frame_new_side_data(frame, AV_FRAME_DATA_A53_CC, captions.count) else {
+      throw LibAVError("allocate closed captions", code: -ENOMEM)
+    }
+    memcpy(own.pointee.data, captions, captions.count)
+  }
+
   /// Makes a planar frame of limited range black.
   func blacken() throws(LibAVError) {
     let view = frame.pointee

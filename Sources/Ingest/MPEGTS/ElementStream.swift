@@ -10,6 +10,9 @@ struct ElementStream {
   private(set) var gaps = 0
   private(set) var duplicates = 0
   private(set) var scrambled = 0
+  /// Cues whose content is encrypted, and those that end within a field.
+  private(set) var encryptedCues = 0
+  private(set) var malformedCues = 0
   private var continuity = ContinuityCheck()
   private var pes: PESReader
   private var sections: PSISectionReader?
@@ -35,16 +38,18 @@ struct ElementStream {
     }
   }
 
+  /// Its media becomes a track.
+  var isTrack: Bool { video != nil || audio != nil }
   var isRead: Bool { video != nil || audio != nil || sections != nil }
   var malformed: Int { pes.malformed }
-  var damagedSections: Int { sections?.damaged ?? 0 }
+  var damagedSections: Int { (sections?.damaged ?? 0) &+ malformedCues }
   /// Scrambled by the packets' headers or by the headers of PES packets.
   var allScrambled: Int { scrambled &+ pes.scrambled }
   /// Bytes that are kept for later.
   var heldBytes: Int { (video?.heldBytes ?? 0) &+ (audio?.heldBytes ?? 0) }
 
   mutating func receive(
-    _ packet: TransportPacket, clock: inout WireClock, to out: inout [ElementEvent], cues: inout [SpliceCue]
+    _ packet: TransportPacket, clock: inout WireClock, to out: inout [ElementEvent], cues: inout [StreamCue]
   ) {
     packets &+= 1
     guard isRead, let payload = packet.payload else { return }
@@ -63,7 +68,12 @@ struct ElementStream {
     }
     if sections != nil {
       for section in sections?.receive(payload, isUnitStart: packet.isUnitStart) ?? [] {
-        if let cue = SpliceCue(section, pid: element.pid, clock: &clock) { cues.append(cue) }
+        switch SpliceCue(section, pid: element.pid) {
+        case .cue(let cue)?: cues.append(cue)
+        case .encrypted?: encryptedCues &+= 1
+        case .damaged?: malformedCues &+= 1
+        case nil: break
+        }
       }
       return
     }

@@ -1,8 +1,8 @@
 /// Limits of an MPEG transport stream. A sender that exceeds one loses the track or the table concerned, nothing else.
 ///
 /// Memory of one stream, worst case: unfinished access units and audio frames of all tracks (`heldBytes`), video units
-/// that wait for their decode times (part of `heldBytes`), and unfinished sections of the programmes' maps and of cues,
-/// below 5 KiB each.
+/// that wait for their decode times (part of `heldBytes`), unfinished sections of the programmes' maps and of cues, and
+/// cues before the first access unit, below 5 KiB each.
 enum MPEGTSLimits {
   /// Programmes of the program association table that are followed. Further ones are not.
   static let programs = 32
@@ -16,6 +16,8 @@ enum MPEGTSLimits {
   static let accessUnitBytes = 8 << 20
   /// Unparsed bytes of an audio track: more than the largest frame of any codec.
   static let audioBytes = 64 << 10
+  /// Cues that wait for the first access unit.
+  static let earlyCues = 16
   /// Unfinished bytes of all tracks.
   static let heldBytes = 24 << 20
   /// Parameter sets that are collected before they make a configuration.

@@ -55,6 +55,13 @@ struct PSISection {
       tableExtension: number, version: version >> 1 & 31, isCurrent: version & 1 != 0, number: section, last: last)
   }
 
+  /// The whole section as it came. Not for a private section in short form.
+  var whole: [UInt8] {
+    var whole = bytes
+    whole.writeInteger(MPEGChecksum.of(bytes))
+    return Array(buffer: whole)
+  }
+
   /// What follows the header.
   var body: ByteBuffer {
     var body = bytes

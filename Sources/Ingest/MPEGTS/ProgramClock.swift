@@ -5,4 +5,10 @@ enum ProgramClock {
   static let bits = 33
 
   static var counter: WireClock { WireClock(hertz: hertz, bits: bits) }
+
+  /// A value of the counter without wraps: the one that is nearest to `ticks`.
+  static func ticks(_ value: UInt64, near ticks: Int64) -> Int64 {
+    let unused = Int64(64 - bits)
+    return ticks &+ (((Int64(bitPattern: value) &- ticks) << unused) >> unused)
+  }
 }

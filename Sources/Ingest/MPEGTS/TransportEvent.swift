@@ -11,7 +11,8 @@ enum TransportEvent {
   case programEnded(UInt16)
   /// From the elementary stream with that PID.
   case element(program: UInt16, pid: UInt16, ElementEvent)
-  case splice(program: UInt16, SpliceCue)
+  /// Its media time is not known yet.
+  case splice(program: UInt16, StreamCue)
   /// The programme's clock jumps, as its sender announces.
   case discontinuity(program: UInt16)
 }
@@ -37,8 +38,11 @@ struct TransportCounts: Hashable {
   var duplicates = 0
   /// Scrambled packets, and scrambled PES packets. They are dropped.
   var scrambled = 0
-  /// Sections with a wrong checksum, or of a length that does not exist.
+  /// Sections with a wrong checksum, of a length that does not exist, or that end within a field.
   var damagedSections = 0
+  /// Those of `damagedSections` that are cues.
+  var damagedCues = 0
+  var encryptedCues = 0
   /// PES packets without a readable header.
   var malformedPES = 0
   /// Packets of PIDs that no followed table names, or whose content is not read.

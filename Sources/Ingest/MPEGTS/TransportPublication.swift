@@ -13,6 +13,11 @@ struct TransportPublication {
   private var events: [TransportEvent] = []
   private var begunAt: MonotonicTime?
   private var hasProgram = false
+  /// The decode time of the newest unit, in ticks without wraps: cues are for times near it.
+  private var newest: Int64?
+  /// Cues before the first unit.
+  private var earlyCues: [StreamCue] = []
+  private var contentToldAt: MonotonicTime?
 
   private struct Track {
     var id: TrackID
@@ -22,6 +27,9 @@ struct TransportPublication {
 
   /// Time from the first byte within which a programme has to come, in nanoseconds.
   static let programWait: Int64 = 10_000_000_000
+
+  /// Between two accounts of the content, in nanoseconds.
+  private static let contentInterval: Int64 = 1_000_000_000
 
   init(reading: ClockReading, _ choice: ProgramChoice = .first) {
     stream = TransportStream(choice == .all ? .first : choice)
@@ -53,6 +61,9 @@ struct TransportPublication {
     begunAt = begunAt ?? now
     stream.receive(bytes, to: &events)
     try passOn(now, to: &out)
+    guard hasProgram, contentToldAt.map({ now &- $0 >= Self.contentInterval }) ?? true else { return }
+    contentToldAt = now
+    out.append(.inBand(.content(stream.content)))
   }
 
   /// The transport has lost bytes before those that come next.
@@ -62,6 +73,7 @@ struct TransportPublication {
   mutating func finish(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     stream.finish(to: &events)
     try passOn(now, to: &out)
+    if hasProgram { out.append(.inBand(.content(stream.content))) }
   }
 
   private mutating func passOn(_ now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
@@ -72,7 +84,8 @@ struct TransportPublication {
       switch event {
       case .program(let map): begin(map, now, to: &out)
       case .element(_, let pid, let event): try receive(event, pid, now, to: &out)
-      case .programs, .programEnded, .splice, .discontinuity: break
+      case .splice(_, let cue): receive(cue, to: &out)
+      case .programs, .programEnded, .discontinuity: break
       }
     }
   }
@@ -131,12 +144,15 @@ struct TransportPublication {
     case .configuration(let coding, let record):
       _ = try publication.configure(track.id, coding, record: record, now: now, to: &out)
     case .unit(let unit):
+      newest = unit.decode
       let decode = MediaTime(ticks: unit.decode, timescale: ProgramClock.hertz).nanoseconds
       let presentation = MediaTime(ticks: unit.presentation, timescale: ProgramClock.hertz).nanoseconds
       publication.receive(
         WireUnit(
           track: track.id, coding: unit.coding, time: decode, composition: presentation &- decode,
           payload: unit.payload), now: now, to: &out)
+      for cue in earlyCues { receive(cue, to: &out) }
+      earlyCues = []
     case .lost(let kind): out.append(.lost(kind))
     case .unusable(let coding, let reason):
       let isAlone = tracks.values.count { $0.kind == track.kind } == 1
@@ -144,5 +160,16 @@ struct TransportPublication {
         codec: "\(coding.name) (\(PeerText.printable(reason, limit: 200)))", of: track.kind, track.id,
         isAlone: isAlone, now: now, to: &out)
     }
+  }
+
+  /// Cues state 33 bits, as all times of the programme. They are for times within half a wrap of the newest unit.
+  private mutating func receive(_ cue: StreamCue, to out: inout [PublicationAction]) {
+    guard let newest else {
+      if earlyCues.count < MPEGTSLimits.earlyCues { earlyCues.append(cue) }
+      return
+    }
+    let ticks = cue.presentation.map { ProgramClock.ticks($0, near: newest) }
+    publication.receive(
+      cue, at: ticks.map { MediaTime(ticks: $0, timescale: ProgramClock.hertz).nanoseconds }, to: &out)
   }
 }

@@ -28,7 +28,9 @@ struct TransportStream {
   private var heldBytes = 0
   private var ownCounts = TransportCounts()
   private var pending: [ElementEvent] = []
-  private var cues: [SpliceCue] = []
+  private var cues: [StreamCue] = []
+  /// Packets of PIDs that belong to no followed programme.
+  private var strays: [UInt16: Int] = [:]
 
   /// Maps of a later programme that come before the first one's: then the first one's is not waited for.
   private static let patience = 2
@@ -50,7 +52,51 @@ struct TransportStream {
     counts.scrambled &+= element.allScrambled
     counts.malformedPES &+= element.malformed
     counts.damagedSections &+= element.damagedSections
+    counts.damagedCues &+= element.damagedSections
+    counts.encryptedCues &+= element.encryptedCues
     if !element.isRead { counts.unreadPackets &+= element.packets }
+  }
+
+  /// What is in the stream, for the API.
+  var content: TransportContent {
+    var content = TransportContent()
+    content.program = programs.keys.min()
+    content.programs = association.entries.map(\.program)
+    let counts = counts
+    (content.damagedCues, content.encryptedCues) = (counts.damagedCues, counts.encryptedCues)
+    for (pid, stream) in elements {
+      content.elements.append(
+        TransportContent.Element(
+          pid: pid, program: stream.program, name: stream.element.content.name, kind: stream.element.content.kind,
+          isTaken: stream.isTrack, packets: stream.packets))
+    }
+    for (pid, packets) in strays where elements[pid] == nil {
+      let owner = maps.values.lazy.map(\.map).first { $0.elements.contains { $0.pid == pid } }
+      let element = owner?.elements.first { $0.pid == pid }
+      content.elements.append(
+        TransportContent.Element(
+          pid: pid, program: owner?.program, name: element?.content.name ?? Self.name(ofTable: pid),
+          kind: element?.content.kind, isTaken: false, packets: packets))
+    }
+    content.elements.sort { $0.pid < $1.pid }
+    let listed = strays.keys.lazy.filter { elements[$0] == nil }.reduce(0) { $0 &+ (strays[$1] ?? 0) }
+    let unread = elements.values.lazy.filter { !$0.isRead }.reduce(0) { $0 &+ $1.packets }
+    content.otherPackets = max(0, counts.unreadPackets &- listed &- unread)
+    return content
+  }
+
+  /// PIDs that standards reserve (ISO/IEC 13818-1 table 2-3, EN 300 468 table 1, ATSC A/65 §4.1).
+  private static func name(ofTable pid: UInt16) -> String {
+    switch pid {
+    case 1: "CAT"
+    case 0x10: "NIT"
+    case 0x11: "SDT"
+    case 0x12: "EIT"
+    case 0x13: "RST"
+    case 0x14: "TDT"
+    case 0x1FFB: "PSIP"
+    default: "unknown"
+    }
   }
 
   // MARK: bytes
@@ -93,6 +139,7 @@ struct TransportStream {
       receive(table: packet, to: &out)
     } else {
       ownCounts.unreadPackets &+= 1
+      if strays[packet.pid] != nil || strays.count < MPEGTSLimits.elements { strays[packet.pid, default: 0] &+= 1 }
     }
   }
 

@@ -43,13 +43,13 @@ package final class TransportUpload {
   private var room: (units: Double, at: MonotonicTime)
 
   init(
-    of publisher: Publisher, peer: String, to ingest: TransportIngest, owner: any TransportUploadOwner,
-    on loop: any EventLoop
+    of publisher: Publisher, peer: String, to ingest: TransportIngest, _ program: UInt16?,
+    owner: any TransportUploadOwner, on loop: any EventLoop
   ) {
     self.ingest = ingest
     self.loop = loop
     self.owner = owner
-    transport = TransportPublication(reading: ingest.clock.reading)
+    transport = TransportPublication(reading: ingest.clock.reading, program.map { .number($0) } ?? .first)
     room = (Self.burst, ingest.clock.monotonic())
     life = PublisherConnection(
       publisher, peer: peer, connections: ingest.connections, clock: ingest.clock,
@@ -119,6 +119,7 @@ package final class TransportUpload {
       if case .sample = event { room.units -= 1 }
       life.give(event, encoder: transport.encoder)
     case .lost(let kind): life.publication?.sink.lost(kind)
+    case .inBand(let event): life.publication?.sink.carries(event)
     case .warn(let warning): life.publication?.sink.warn(warning)
     case .withdraw(let warning): life.publication?.sink.withdraw(warning)
     case .log(let level, let text): life.log(level, text)

@@ -135,6 +135,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     case .send(let bytes): context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     case .media(.event(let event)): life.give(event, encoder: session.encoder)
     case .media(.lost(let kind)): life.publication?.sink.lost(kind)
+    case .media(.inBand(let event)): life.publication?.sink.carries(event)
     case .media(.warn(let warning)): life.publication?.sink.warn(warning)
     case .media(.withdraw(let warning)): life.publication?.sink.withdraw(warning)
     case .ask(let intent):

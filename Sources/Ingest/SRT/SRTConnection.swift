@@ -28,7 +28,8 @@ final class SRTConnection: PublisherConnectionOwner {
     life = PublisherConnection(
       publisher, peer: peer, connections: shared.connections, clock: shared.clock,
       patience: PublisherConnection.Patience(publish: SRTLimits.idleTimeout, idle: SRTLimits.idleTimeout), loop: loop)
-    session = TransportPublication(reading: shared.clock.reading)
+    session = TransportPublication(
+      reading: shared.clock.reading, caller.program == 0 ? .first : .number(caller.program))
     life.owner = self
   }
 
@@ -115,6 +116,7 @@ final class SRTConnection: PublisherConnectionOwner {
       switch action {
       case .event(let event): life.give(event, encoder: session.encoder)
       case .lost(let kind): life.publication?.sink.lost(kind)
+      case .inBand(let event): life.publication?.sink.carries(event)
       case .warn(let warning): life.publication?.sink.warn(warning)
       case .withdraw(let warning): life.publication?.sink.withdraw(warning)
       case .log(let level, let text): life.log(level, text)

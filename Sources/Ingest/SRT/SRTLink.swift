@@ -26,26 +26,29 @@ final class SRTLink: ChannelInboundHandler {
   private let fail: @Sendable (String) -> Void
   /// The stream of a call that was asked for; callers name theirs.
   private let stream: StreamName?
+  /// The programme that such a call takes; nil for the first one with a track.
+  private let program: UInt16?
   private var reader = SRTMessageReader(limit: SRTLimits.messageBytes)
   private var connections: [Int32: SRTConnection] = [:]
   private var context: ChannelHandlerContext?
 
   /// `fail` takes the reason if the worker cannot work or broke the protocol.
   private init(
-    _ shared: SRTListener.Shared, stream: StreamName?, loop: any EventLoop, fail: @escaping @Sendable (String) -> Void
+    _ shared: SRTListener.Shared, stream: StreamName?, program: UInt16?, loop: any EventLoop,
+    fail: @escaping @Sendable (String) -> Void
   ) {
-    (self.shared, self.stream, self.loop, self.fail) = (shared, stream, loop, fail)
+    (self.shared, self.stream, self.program, self.loop, self.fail) = (shared, stream, program, loop, fail)
   }
 
   /// Serves a worker until it ends, or until `tend` returns and the worker has told its callers. Then ends it. Called on
   /// the thread that has started it. Returns how it ended.
   ///
   /// - Parameters:
-  ///   - stream: of a call that `tend` asks for.
+  ///   - stream: of a call that `tend` asks for, and the programme that is taken of it.
   ///   - tend: says what is to be done. Its semaphore is raised when the worker has ended.
   static func serve(
-    _ worker: RunningWorker, _ shared: SRTListener.Shared, stream: StreamName? = nil, loop: any EventLoop,
-    tend: (Handle, Semaphore) -> Void
+    _ worker: RunningWorker, _ shared: SRTListener.Shared, stream: StreamName? = nil, program: UInt16? = nil,
+    loop: any EventLoop, tend: (Handle, Semaphore) -> Void
   ) -> String {
     let isOver = Semaphore()
     let failure = Mutex<String?>(nil)
@@ -55,7 +58,7 @@ final class SRTLink: ChannelInboundHandler {
         .channelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(
-              SRTLink(shared, stream: stream, loop: channel.eventLoop) { reason in
+              SRTLink(shared, stream: stream, program: program, loop: channel.eventLoop) { reason in
                 failure.withLock { $0 = $0 ?? reason }
               })
           }
@@ -124,6 +127,8 @@ final class SRTLink: ChannelInboundHandler {
     let publisher = Publisher(
       protocolName: "SRT", remoteAddress: PeerText.place(of: address), host: peer == PeerText.unknown ? nil : peer,
       gate: shared.gate, logger: shared.logger)
+    var caller = caller
+    if let program { caller.program = program }
     let connection = SRTConnection(
       caller, stream, shared: shared, peer: peer, publisher: publisher, link: self, loop: loop)
     connections[caller.connection] = connection

@@ -56,6 +56,8 @@ struct SRTArrival: Sendable, Hashable {
   /// The caller's version of SRT, as 0x010502.
   var version: UInt32
   var isEncrypted: Bool
+  /// The number of the programme that it chose; 0 for the first one with a track.
+  var program: UInt16 = 0
 }
 
 /// A caller that was rejected.
@@ -127,7 +129,8 @@ enum SRTWire {
     case .arrived(let caller):
       message(ReplyType.arrived.rawValue) { out in
         out.writeMultipleIntegers(
-          caller.connection, caller.port, caller.latency, caller.version, UInt8(caller.isEncrypted ? 1 : 0))
+          caller.connection, caller.port, caller.latency, caller.version, UInt8(caller.isEncrypted ? 1 : 0),
+          caller.program)
         for text in [caller.address, caller.stream, caller.key] { out.write(text) }
       }
     case .rejected(let refusal):
@@ -159,13 +162,13 @@ enum SRTWire {
     case .listening: return .listening
     case .failed: if let reason = body.readText() { return .failed(reason) }
     case .arrived:
-      if let numbers = body.readMultipleIntegers(as: (Int32, UInt16, UInt16, UInt32, UInt8).self),
+      if let numbers = body.readMultipleIntegers(as: (Int32, UInt16, UInt16, UInt32, UInt8, UInt16).self),
         let address = body.readText(), let stream = body.readText(), let key = body.readText()
       {
         return .arrived(
           SRTArrival(
             connection: numbers.0, address: address, port: numbers.1, stream: stream, key: key, latency: numbers.2,
-            version: numbers.3, isEncrypted: numbers.4 == 1))
+            version: numbers.3, isEncrypted: numbers.4 == 1, program: numbers.5))
       }
     case .rejected:
       if let (port, code) = body.readMultipleIntegers(as: (UInt16, UInt16).self), let address = body.readText(),

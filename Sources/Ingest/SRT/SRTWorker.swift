@@ -245,7 +245,7 @@ package final class SRTWorker: Sendable {
         SRTSocket(id: id).close()
         return true
       }
-      begin(id, caller.id.stream.description, caller.id.key ?? "", caller.peer)
+      begin(id, caller.id, caller.peer)
       return true
     }
 
@@ -258,20 +258,22 @@ package final class SRTWorker: Sendable {
         socket.close()
         return
       }
-      begin(socket.id, "", "", SRTPeer(address: to.address, port: to.port, host: to.address))
+      begin(socket.id, nil, SRTPeer(address: to.address, port: to.port, host: to.address))
     }
 
-    private mutating func begin(_ id: Int32, _ stream: String, _ key: String, _ peer: SRTPeer) {
+    private mutating func begin(_ id: Int32, _ wanted: SRTStreamID?, _ peer: SRTPeer) {
       let socket = SRTSocket(id: id)
       connections[id] = Connection()
       poll(id, SRT_EPOLL_ERR.rawValue)
       write(
         .arrived(
           SRTArrival(
-            connection: id, address: peer.address, port: peer.port, stream: stream, key: key,
+            connection: id, address: peer.address, port: peer.port, stream: wanted?.stream.description ?? "",
+            key: wanted?.key ?? "",
             latency: UInt16(clamping: socket.number(SRTO_RCVLATENCY)),
             version: UInt32(bitPattern: socket.number(SRTO_PEERVERSION)),
-            isEncrypted: socket.number(SRTO_RCVKMSTATE) == SRT_KM_S_SECURED.rawValue)))
+            isEncrypted: socket.number(SRTO_RCVKMSTATE) == SRT_KM_S_SECURED.rawValue,
+            program: wanted?.program ?? 0)))
     }
 
     /// Asks for the events that the connection's credit allows.

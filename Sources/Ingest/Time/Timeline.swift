@@ -45,6 +45,11 @@ struct Timeline: Sendable {
   /// Few: the caller limits their number.
   private var tracks: [Track] = []
 
+  /// The time of the newest sample, and the timeline's distance from its track's clock. Nil before the first sample.
+  var newest: (time: Int64, shift: Int64)? {
+    tracks.max { $0.last < $1.last }.map { ($0.last, $0.shift) }
+  }
+
   /// Places a sample. In nanoseconds, `wire` is its decode time by the publisher's clock, `length` its duration if the
   /// codec states it. `now` is the arrival time. Nil: the sample is before earlier ones and is dropped.
   mutating func place(_ id: TrackID, _ kind: MediaKind, wire: Int64, length: Int64?, now: MonotonicTime) -> Place? {

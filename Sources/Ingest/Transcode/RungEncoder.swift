@@ -104,6 +104,7 @@ final class RungEncoder: @unchecked Sendable {
     frame.pointee.colorspace = source.pointee.colorspace
     try LibAVError.check(av_frame_get_buffer(frame, 0), "allocate a frame of \(rung.width)×\(rung.height)")
     try LibAVError.check(sws_scale_frame(scaler, frame, source), "scale the frame")
+    try scaled.set(captions: decoded.image.captions)
     return DecodedFrame(image: scaled, time: decoded.time, isKey: decoded.isKey)
   }
 }

@@ -16,6 +16,7 @@ package final class TranscodeWorker {
   /// By bit rate: bits that ended encoders had output ahead of their rate.
   private var debts: [UInt32: VBVCarryOver] = [:]
   private var spacing = FrameDropper()
+  private var captions = CaptionCarryOver()
   private var consumed: UInt32 = 0
   private var dropped: UInt32 = 0
 
@@ -131,8 +132,10 @@ package final class TranscodeWorker {
   private func give(_ frame: DecodedFrame) {
     guard spacing.keeps(isKey: frame.isKey) else {
       dropped += 1
-      return
+      return captions.leave(frame.image.captions)
     }
+    // A frame without its captions is better than none.
+    if let captions = captions.next(frame.image.captions) { try? frame.image.set(captions: captions) }
     for lane in lanes where !lane.isFed { lane.lane.give(frame) }
   }
 

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 
 /// `POST /live/{stream}/ingest`, and PUT: a transport stream as the endless body of a request. The publish key is a bearer
-/// token (RFC 6750 §2.1) or `?key=`.
+/// token (RFC 6750 §2.1) or `?key=`. `?program=` chooses one of several programmes.
 struct IngestRoutes {
   let ingest: TransportIngest
 
@@ -31,6 +31,10 @@ struct IngestRoutes {
         .notMPEGTS,
         "This address takes MPEG transport streams, and the body is of another type.",
         help: "Send Content-Type: video/mp2t.")
+    }
+    guard request.query("program").map({ UInt16($0) ?? 0 > 0 }) ?? true else {
+      return Problem.badRequest(
+        "program is no number of a programme.", help: "Write ?program= with a number from 1 to 65535.")
     }
     return nil
   }
@@ -69,7 +73,8 @@ private final class TransportBody: ArrivingBody, TransportUploadOwner {
       software: request.header("User-Agent") ?? "")
     let key = request.headers("Authorization").first.flatMap { AdminGate.bearer($0) }.map { Secret($0) }
     upload = ingest.begin(
-      stream, key: key ?? request.query("key").map { Secret($0) }, of: client, owner: self, on: eventLoop)
+      stream, key: key ?? request.query("key").map { Secret($0) },
+      program: request.query("program").flatMap { UInt16($0) }, of: client, owner: self, on: eventLoop)
   }
 
   func receive(_ bytes: ByteBuffer) { upload?.receive(bytes) }

@@ -29,189 +29,198 @@ static const unsigned char file9[] = {
 #embed "../../../web/engine/audio-choice.js"
 };
 static const unsigned char file10[] = {
-#embed "../../../web/engine/engine.js"
+#embed "../../../web/engine/caption-track.js"
 };
 static const unsigned char file11[] = {
-#embed "../../../web/engine/growing-recording.js"
+#embed "../../../web/engine/engine.js"
 };
 static const unsigned char file12[] = {
-#embed "../../../web/engine/live-edge.js"
+#embed "../../../web/engine/growing-recording.js"
 };
 static const unsigned char file13[] = {
-#embed "../../../web/engine/mse-engine.js"
+#embed "../../../web/engine/live-edge.js"
 };
 static const unsigned char file14[] = {
-#embed "../../../web/engine/native-engine.js"
+#embed "../../../web/engine/mse-engine.js"
 };
 static const unsigned char file15[] = {
-#embed "../../../web/engine/progressive-source.js"
+#embed "../../../web/engine/native-engine.js"
 };
 static const unsigned char file16[] = {
-#embed "../../../web/engine/recording-playback.js"
+#embed "../../../web/engine/progressive-source.js"
 };
 static const unsigned char file17[] = {
-#embed "../../../web/engine/segment-loader.js"
+#embed "../../../web/engine/recording-playback.js"
 };
 static const unsigned char file18[] = {
-#embed "../../../web/engine/session.js"
+#embed "../../../web/engine/segment-loader.js"
 };
 static const unsigned char file19[] = {
-#embed "../../../web/engine/source-buffers.js"
+#embed "../../../web/engine/session.js"
 };
 static const unsigned char file20[] = {
-#embed "../../../web/media/adaptation.js"
+#embed "../../../web/engine/source-buffers.js"
 };
 static const unsigned char file21[] = {
-#embed "../../../web/media/boxes.js"
+#embed "../../../web/media/adaptation.js"
 };
 static const unsigned char file22[] = {
-#embed "../../../web/media/codecs.js"
+#embed "../../../web/media/boxes.js"
 };
 static const unsigned char file23[] = {
-#embed "../../../web/media/early-requests.js"
+#embed "../../../web/media/caption-data.js"
 };
 static const unsigned char file24[] = {
-#embed "../../../web/media/fetching.js"
+#embed "../../../web/media/caption-decoder.js"
 };
 static const unsigned char file25[] = {
-#embed "../../../web/media/live-window.js"
+#embed "../../../web/media/codecs.js"
 };
 static const unsigned char file26[] = {
-#embed "../../../web/media/playback-result.js"
+#embed "../../../web/media/early-requests.js"
 };
 static const unsigned char file27[] = {
-#embed "../../../web/media/playlist.js"
+#embed "../../../web/media/fetching.js"
 };
 static const unsigned char file28[] = {
-#embed "../../../web/media/rendition.js"
+#embed "../../../web/media/live-window.js"
 };
 static const unsigned char file29[] = {
-#embed "../../../web/media/throughput.js"
+#embed "../../../web/media/playback-result.js"
 };
 static const unsigned char file30[] = {
-#embed "../../../web/media/timeline.js"
+#embed "../../../web/media/playlist.js"
 };
 static const unsigned char file31[] = {
-#embed "../../../web/pages/index.css"
+#embed "../../../web/media/rendition.js"
 };
 static const unsigned char file32[] = {
-#embed "../../../web/pages/index.html"
+#embed "../../../web/media/throughput.js"
 };
 static const unsigned char file33[] = {
-#embed "../../../web/pages/index.js"
+#embed "../../../web/media/timeline.js"
 };
 static const unsigned char file34[] = {
-#embed "../../../web/pages/not-found.html"
+#embed "../../../web/pages/index.css"
 };
 static const unsigned char file35[] = {
-#embed "../../../web/pages/not-found.js"
+#embed "../../../web/pages/index.html"
 };
 static const unsigned char file36[] = {
-#embed "../../../web/pages/recordings.css"
+#embed "../../../web/pages/index.js"
 };
 static const unsigned char file37[] = {
-#embed "../../../web/pages/recordings.html"
+#embed "../../../web/pages/not-found.html"
 };
 static const unsigned char file38[] = {
-#embed "../../../web/pages/recordings.js"
+#embed "../../../web/pages/not-found.js"
 };
 static const unsigned char file39[] = {
-#embed "../../../web/pages/stream-card.js"
+#embed "../../../web/pages/recordings.css"
 };
 static const unsigned char file40[] = {
-#embed "../../../web/pages/watch-panels.js"
+#embed "../../../web/pages/recordings.html"
 };
 static const unsigned char file41[] = {
-#embed "../../../web/pages/watch.css"
+#embed "../../../web/pages/recordings.js"
 };
 static const unsigned char file42[] = {
-#embed "../../../web/pages/watch.html"
+#embed "../../../web/pages/stream-card.js"
 };
 static const unsigned char file43[] = {
-#embed "../../../web/pages/watch.js"
+#embed "../../../web/pages/watch-panels.js"
 };
 static const unsigned char file44[] = {
-#embed "../../../web/recordings/clip-editor.js"
+#embed "../../../web/pages/watch.css"
 };
 static const unsigned char file45[] = {
-#embed "../../../web/recordings/gallery-card.js"
+#embed "../../../web/pages/watch.html"
 };
 static const unsigned char file46[] = {
-#embed "../../../web/recordings/gaps.js"
+#embed "../../../web/pages/watch.js"
 };
 static const unsigned char file47[] = {
-#embed "../../../web/recordings/last-recording.js"
+#embed "../../../web/recordings/clip-editor.js"
 };
 static const unsigned char file48[] = {
-#embed "../../../web/recordings/play-recording.js"
+#embed "../../../web/recordings/gallery-card.js"
 };
 static const unsigned char file49[] = {
-#embed "../../../web/recordings/recording-buttons.js"
+#embed "../../../web/recordings/gaps.js"
 };
 static const unsigned char file50[] = {
-#embed "../../../web/recordings/recording-card.js"
+#embed "../../../web/recordings/last-recording.js"
 };
 static const unsigned char file51[] = {
-#embed "../../../web/recordings/recording-dialog.css"
+#embed "../../../web/recordings/play-recording.js"
 };
 static const unsigned char file52[] = {
-#embed "../../../web/recordings/recording-dialog.js"
+#embed "../../../web/recordings/recording-buttons.js"
 };
 static const unsigned char file53[] = {
-#embed "../../../web/recordings/recording-panel.js"
+#embed "../../../web/recordings/recording-card.js"
 };
 static const unsigned char file54[] = {
-#embed "../../../web/recordings/recording-player.js"
+#embed "../../../web/recordings/recording-dialog.css"
 };
 static const unsigned char file55[] = {
-#embed "../../../web/recordings/running-recordings.js"
+#embed "../../../web/recordings/recording-dialog.js"
 };
 static const unsigned char file56[] = {
-#embed "../../../web/ui/audio-menu.js"
+#embed "../../../web/recordings/recording-panel.js"
 };
 static const unsigned char file57[] = {
-#embed "../../../web/ui/captions-menu.js"
+#embed "../../../web/recordings/recording-player.js"
 };
 static const unsigned char file58[] = {
-#embed "../../../web/ui/confirm-button.js"
+#embed "../../../web/recordings/running-recordings.js"
 };
 static const unsigned char file59[] = {
-#embed "../../../web/ui/controls.js"
+#embed "../../../web/ui/audio-menu.js"
 };
 static const unsigned char file60[] = {
-#embed "../../../web/ui/details-panel.js"
+#embed "../../../web/ui/captions-menu.js"
 };
 static const unsigned char file61[] = {
-#embed "../../../web/ui/dom.js"
+#embed "../../../web/ui/confirm-button.js"
 };
 static const unsigned char file62[] = {
-#embed "../../../web/ui/favicon.svg"
+#embed "../../../web/ui/controls.js"
 };
 static const unsigned char file63[] = {
-#embed "../../../web/ui/format.js"
+#embed "../../../web/ui/details-panel.js"
 };
 static const unsigned char file64[] = {
-#embed "../../../web/ui/icons.svg"
+#embed "../../../web/ui/dom.js"
 };
 static const unsigned char file65[] = {
-#embed "../../../web/ui/keys.js"
+#embed "../../../web/ui/favicon.svg"
 };
 static const unsigned char file66[] = {
-#embed "../../../web/ui/links.js"
+#embed "../../../web/ui/format.js"
 };
 static const unsigned char file67[] = {
-#embed "../../../web/ui/player.css"
+#embed "../../../web/ui/icons.svg"
 };
 static const unsigned char file68[] = {
-#embed "../../../web/ui/quality-menu.js"
+#embed "../../../web/ui/keys.js"
 };
 static const unsigned char file69[] = {
-#embed "../../../web/ui/seek-bar.js"
+#embed "../../../web/ui/links.js"
 };
 static const unsigned char file70[] = {
-#embed "../../../web/ui/style.css"
+#embed "../../../web/ui/player.css"
 };
 static const unsigned char file71[] = {
+#embed "../../../web/ui/quality-menu.js"
+};
+static const unsigned char file72[] = {
+#embed "../../../web/ui/seek-bar.js"
+};
+static const unsigned char file73[] = {
+#embed "../../../web/ui/style.css"
+};
+static const unsigned char file74[] = {
 #embed "../../../web/ui/wake-lock.js"
 };
 
@@ -225,68 +234,71 @@ const weir_web_file weir_web_files[] = {
     {"api/admin.js", file7, sizeof file7},
     {"api/api.js", file8, sizeof file8},
     {"engine/audio-choice.js", file9, sizeof file9},
-    {"engine/engine.js", file10, sizeof file10},
-    {"engine/growing-recording.js", file11, sizeof file11},
-    {"engine/live-edge.js", file12, sizeof file12},
-    {"engine/mse-engine.js", file13, sizeof file13},
-    {"engine/native-engine.js", file14, sizeof file14},
-    {"engine/progressive-source.js", file15, sizeof file15},
-    {"engine/recording-playback.js", file16, sizeof file16},
-    {"engine/segment-loader.js", file17, sizeof file17},
-    {"engine/session.js", file18, sizeof file18},
-    {"engine/source-buffers.js", file19, sizeof file19},
-    {"media/adaptation.js", file20, sizeof file20},
-    {"media/boxes.js", file21, sizeof file21},
-    {"media/codecs.js", file22, sizeof file22},
-    {"media/early-requests.js", file23, sizeof file23},
-    {"media/fetching.js", file24, sizeof file24},
-    {"media/live-window.js", file25, sizeof file25},
-    {"media/playback-result.js", file26, sizeof file26},
-    {"media/playlist.js", file27, sizeof file27},
-    {"media/rendition.js", file28, sizeof file28},
-    {"media/throughput.js", file29, sizeof file29},
-    {"media/timeline.js", file30, sizeof file30},
-    {"pages/index.css", file31, sizeof file31},
-    {"pages/index.html", file32, sizeof file32},
-    {"pages/index.js", file33, sizeof file33},
-    {"pages/not-found.html", file34, sizeof file34},
-    {"pages/not-found.js", file35, sizeof file35},
-    {"pages/recordings.css", file36, sizeof file36},
-    {"pages/recordings.html", file37, sizeof file37},
-    {"pages/recordings.js", file38, sizeof file38},
-    {"pages/stream-card.js", file39, sizeof file39},
-    {"pages/watch-panels.js", file40, sizeof file40},
-    {"pages/watch.css", file41, sizeof file41},
-    {"pages/watch.html", file42, sizeof file42},
-    {"pages/watch.js", file43, sizeof file43},
-    {"recordings/clip-editor.js", file44, sizeof file44},
-    {"recordings/gallery-card.js", file45, sizeof file45},
-    {"recordings/gaps.js", file46, sizeof file46},
-    {"recordings/last-recording.js", file47, sizeof file47},
-    {"recordings/play-recording.js", file48, sizeof file48},
-    {"recordings/recording-buttons.js", file49, sizeof file49},
-    {"recordings/recording-card.js", file50, sizeof file50},
-    {"recordings/recording-dialog.css", file51, sizeof file51},
-    {"recordings/recording-dialog.js", file52, sizeof file52},
-    {"recordings/recording-panel.js", file53, sizeof file53},
-    {"recordings/recording-player.js", file54, sizeof file54},
-    {"recordings/running-recordings.js", file55, sizeof file55},
-    {"ui/audio-menu.js", file56, sizeof file56},
-    {"ui/captions-menu.js", file57, sizeof file57},
-    {"ui/confirm-button.js", file58, sizeof file58},
-    {"ui/controls.js", file59, sizeof file59},
-    {"ui/details-panel.js", file60, sizeof file60},
-    {"ui/dom.js", file61, sizeof file61},
-    {"ui/favicon.svg", file62, sizeof file62},
-    {"ui/format.js", file63, sizeof file63},
-    {"ui/icons.svg", file64, sizeof file64},
-    {"ui/keys.js", file65, sizeof file65},
-    {"ui/links.js", file66, sizeof file66},
-    {"ui/player.css", file67, sizeof file67},
-    {"ui/quality-menu.js", file68, sizeof file68},
-    {"ui/seek-bar.js", file69, sizeof file69},
-    {"ui/style.css", file70, sizeof file70},
-    {"ui/wake-lock.js", file71, sizeof file71},
+    {"engine/caption-track.js", file10, sizeof file10},
+    {"engine/engine.js", file11, sizeof file11},
+    {"engine/growing-recording.js", file12, sizeof file12},
+    {"engine/live-edge.js", file13, sizeof file13},
+    {"engine/mse-engine.js", file14, sizeof file14},
+    {"engine/native-engine.js", file15, sizeof file15},
+    {"engine/progressive-source.js", file16, sizeof file16},
+    {"engine/recording-playback.js", file17, sizeof file17},
+    {"engine/segment-loader.js", file18, sizeof file18},
+    {"engine/session.js", file19, sizeof file19},
+    {"engine/source-buffers.js", file20, sizeof file20},
+    {"media/adaptation.js", file21, sizeof file21},
+    {"media/boxes.js", file22, sizeof file22},
+    {"media/caption-data.js", file23, sizeof file23},
+    {"media/caption-decoder.js", file24, sizeof file24},
+    {"media/codecs.js", file25, sizeof file25},
+    {"media/early-requests.js", file26, sizeof file26},
+    {"media/fetching.js", file27, sizeof file27},
+    {"media/live-window.js", file28, sizeof file28},
+    {"media/playback-result.js", file29, sizeof file29},
+    {"media/playlist.js", file30, sizeof file30},
+    {"media/rendition.js", file31, sizeof file31},
+    {"media/throughput.js", file32, sizeof file32},
+    {"media/timeline.js", file33, sizeof file33},
+    {"pages/index.css", file34, sizeof file34},
+    {"pages/index.html", file35, sizeof file35},
+    {"pages/index.js", file36, sizeof file36},
+    {"pages/not-found.html", file37, sizeof file37},
+    {"pages/not-found.js", file38, sizeof file38},
+    {"pages/recordings.css", file39, sizeof file39},
+    {"pages/recordings.html", file40, sizeof file40},
+    {"pages/recordings.js", file41, sizeof file41},
+    {"pages/stream-card.js", file42, sizeof file42},
+    {"pages/watch-panels.js", file43, sizeof file43},
+    {"pages/watch.css", file44, sizeof file44},
+    {"pages/watch.html", file45, sizeof file45},
+    {"pages/watch.js", file46, sizeof file46},
+    {"recordings/clip-editor.js", file47, sizeof file47},
+    {"recordings/gallery-card.js", file48, sizeof file48},
+    {"recordings/gaps.js", file49, sizeof file49},
+    {"recordings/last-recording.js", file50, sizeof file50},
+    {"recordings/play-recording.js", file51, sizeof file51},
+    {"recordings/recording-buttons.js", file52, sizeof file52},
+    {"recordings/recording-card.js", file53, sizeof file53},
+    {"recordings/recording-dialog.css", file54, sizeof file54},
+    {"recordings/recording-dialog.js", file55, sizeof file55},
+    {"recordings/recording-panel.js", file56, sizeof file56},
+    {"recordings/recording-player.js", file57, sizeof file57},
+    {"recordings/running-recordings.js", file58, sizeof file58},
+    {"ui/audio-menu.js", file59, sizeof file59},
+    {"ui/captions-menu.js", file60, sizeof file60},
+    {"ui/confirm-button.js", file61, sizeof file61},
+    {"ui/controls.js", file62, sizeof file62},
+    {"ui/details-panel.js", file63, sizeof file63},
+    {"ui/dom.js", file64, sizeof file64},
+    {"ui/favicon.svg", file65, sizeof file65},
+    {"ui/format.js", file66, sizeof file66},
+    {"ui/icons.svg", file67, sizeof file67},
+    {"ui/keys.js", file68, sizeof file68},
+    {"ui/links.js", file69, sizeof file69},
+    {"ui/player.css", file70, sizeof file70},
+    {"ui/quality-menu.js", file71, sizeof file71},
+    {"ui/seek-bar.js", file72, sizeof file72},
+    {"ui/style.css", file73, sizeof file73},
+    {"ui/wake-lock.js", file74, sizeof file74},
 };
 
 const size_t weir_web_file_count = sizeof weir_web_files / sizeof weir_web_files[0];

@@ -47,6 +47,14 @@ struct StreamOptions: SettingGroup {
       }
       return code
     }, "Language of the audio that players begin with, of several; else the first.")
+  let captions = Setting(
+    "captions", at: "streams.*.captions",
+    SettingText(
+      "auto|none|CC1=en,…",
+      values: .pattern(
+        "^(auto|none|(CC[1-4]|SERVICE[0-9]{1,2})(=[A-Za-z-]+)?(,(CC[1-4]|SERVICE[0-9]{1,2})(=[A-Za-z-]+)?)*)$"),
+      CaptionText.rule), default: "auto",
+    "Closed captions in the video that playlists declare: those that are found, none, or these.")
   let window = Setting(
     "window", at: "streams.*.window", .duration(.seconds(1) ... .seconds(86_400)), default: "60s",
     "Media kept in memory; viewers can go back half of it.")
@@ -105,6 +113,7 @@ struct StreamOptions: SettingGroup {
     settings.ladder = try given[ladder]
     settings.audio = try given[audioCodec]
     settings.audioDefault = try given[audioDefault]
+    settings.captions = try given[captions]
     if !settings.ladder.isEmpty || settings.audio != nil { settings.layout = .separate }
     settings.publicURL = publicURL
     return settings

@@ -9,6 +9,8 @@ enum EventKind: String, Sendable, Hashable, CaseIterable {
   case streamEnded = "stream.ended"
   /// Something about the publication is bad for viewers.
   case streamWarned = "stream.warned"
+  /// A cue of SCTE 35 came with the publication.
+  case streamCue = "stream.cue"
   case publisherRefused = "publisher.refused"
   case recordingStarted = "recording.started"
   /// A recording gets its final name.
@@ -32,8 +34,16 @@ enum EventKind: String, Sendable, Hashable, CaseIterable {
   /// A peer can cause as many as it likes.
   var isLimited: Bool {
     switch self {
-    case .publisherRefused, .viewersRefused, .accessRefused, .streamWarned: true
+    case .publisherRefused, .viewersRefused, .accessRefused, .streamWarned, .streamCue: true
     default: false
+    }
+  }
+
+  /// How many of a limited kind become events in a span: of one subject, and of all.
+  var burst: (ofSubject: Int, ofAll: Int) {
+    switch self {
+    case .streamCue: (12, 60)
+    default: (5, 30)
     }
   }
 

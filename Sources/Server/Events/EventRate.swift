@@ -3,8 +3,6 @@ internal import Ingest
 /// Limits the events that peers can cause. Of one kind and subject the first few in a span become events, and of one kind. The
 /// next event says how many were left out.
 struct EventRate: Sendable {
-  static let burst = 5
-  static let kindBurst = 30
   /// Nanoseconds.
   static let span: Int64 = 60_000_000_000
   /// The most remembered subjects.
@@ -39,8 +37,8 @@ struct EventRate: Sendable {
       subjects = subjects.filter { now &- $0.value.start < Self.span }
       if subjects.count >= Self.capacity { subjects = [:] }
     }
-    guard subjects[subject, default: Count(start: now)].takes(Self.burst, now),
-      kinds[kind, default: Count(start: now)].takes(Self.kindBurst, now)
+    guard subjects[subject, default: Count(start: now)].takes(kind.burst.ofSubject, now),
+      kinds[kind, default: Count(start: now)].takes(kind.burst.ofAll, now)
     else {
       leftOut[kind, default: 0] &+= 1
       return nil

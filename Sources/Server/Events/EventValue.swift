@@ -8,6 +8,8 @@ enum EventValue: Sendable, Hashable {
   case whole(Int64)
   case number(Double)
   case text(String)
+  /// A text of letters, digits and `+/=` alone. It is not cut off.
+  case encoded(String)
   case list([EventValue])
   case object([Member])
 
@@ -29,6 +31,7 @@ enum EventValue: Sendable, Hashable {
     case .whole(let number): "\(number)"
     case .number(let number): number.isFinite ? "\((number * 1000).rounded() / 1000)" : "null"
     case .text(let text): LogText.json(String(text.prefix(Self.longestText)))
+    case .encoded(let text): LogText.json(text)
     case .list(let values): "[\(values.prefix(Self.longestList).map(\.json).joined(separator: ","))]"
     case .object(let members): "{\(members.map { "\(LogText.json($0.name)):\($0.value.json)" }.joined(separator: ","))}"
     }
@@ -36,6 +39,8 @@ enum EventValue: Sendable, Hashable {
 
   /// A text, or null.
   static func text(orNull text: String?) -> EventValue { text.map(EventValue.text) ?? .null }
+
+  static func whole(orNull number: Int64?) -> EventValue { number.map(EventValue.whole) ?? .null }
 
   /// The object with one more member; other values unchanged.
   func with(_ name: String, _ value: EventValue) -> EventValue {

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Ingest
 
 extension SRTSource.Target {
-  private static let advice = "write srt://HOST:PORT?streamid=ID&latency=120&passphrase-variable=NAME"
+  private static let advice = "write srt://HOST:PORT?streamid=ID&latency=120&passphrase-variable=NAME&program=NUMBER"
 
   /// Parses `HOST:PORT?streamid=ID&latency=MILLISECONDS&passphrase-variable=NAME`. The passphrase is in that variable of
   /// the environment, since every user of the machine can read a command line.
@@ -22,6 +22,7 @@ extension SRTSource.Target {
       let value = pair.count > 1 ? pair[1].percentDecoded : ""
       switch pair[0] {
       case "streamid": streamID = value
+      case "program": program = UInt16(try OptionValues.number("program", value, 1...65535))
       case "latency":
         guard let milliseconds = UInt16(value), (20...30_000).contains(milliseconds) else {
           throw ValueError("the latency is no number of milliseconds from 20 to 30000", advice: Self.advice)

@@ -172,6 +172,7 @@ final class SourceOutput: PublishGate, MediaSink {
   func warn(_ warning: PublicationWarning) { sink?.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { sink?.withdraw(warning) }
   func measured(_ figures: LinkFigures) { sink?.measured(figures) }
+  func carries(_ event: InBandEvent) { sink?.carries(event) }
 
   private var sink: (any MediaSink)? {
     state.withLock { state in state.air?.hasBegun == true ? state.air?.sink : nil }

@@ -111,8 +111,9 @@ struct DASHPeriod {
     return XMLElement("Role", ["schemeIdUri": "urn:mpeg:dash:role:2011", "value": isMain ? "main" : "alternate"])
   }
 
-  /// For whom an audio track is (TV-Anytime AudioPurposeCS, as DVB-DASH has it).
+  /// Closed captions of a video, and for whom an audio track is (TV-Anytime AudioPurposeCS, as DVB-DASH has it).
   private func accessibility(_ track: TrackDescription) -> [XMLElement] {
+    guard track.kind == .audio else { return CaptionLines(manifest.window.captions, of: track).descriptors }
     let purpose: String
     switch track.role {
     case .main: return []

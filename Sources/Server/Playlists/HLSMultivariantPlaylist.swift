@@ -20,7 +20,7 @@ struct HLSMultivariantPlaylist {
     let videos = video.map { number in tracks.track(.video, number).map { [$0] } ?? [] } ?? switchable
     let audios = tracks.filter { $0.kind == .audio }
     var out = ByteBuffer()
-    out.writeStaticString("#EXTM3U\n#EXT-X-VERSION:6\n")
+    out.writeString("#EXTM3U\n#EXT-X-VERSION:\(captions.version)\n")
     if window.isIndependent { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
     if let rewind {
       // §4.4.6.4.
@@ -45,6 +45,7 @@ struct HLSMultivariantPlaylist {
     if hasGroups {
       for group in groups { group.write({ "\(address($0))/\(mediaPlaylist)" }, &out) }
     }
+    captions.write(&out)
     let choices = groups.isEmpty ? [nil] : groups.map(Optional.init)
     for group in choices { writeVariants(videos, group, named: hasGroups, &out) }
     // Key frames are listed for the window only.
@@ -55,6 +56,13 @@ struct HLSMultivariantPlaylist {
       if let track = rung.currentTrack { writeKeyFrames(track, rung.rendition, rung.window, &out) }
     }
     return out
+  }
+
+  /// Those of the video that is shown.
+  private var captions: CaptionLines {
+    let tracks = window.currentInit?.tracks ?? []
+    return CaptionLines(
+      window.captions, of: video.map { tracks.track(.video, $0) } ?? tracks.first(.video))
   }
 
   /// The videos that players choose from.
@@ -123,7 +131,7 @@ struct HLSMultivariantPlaylist {
   ) {
     var attributes = ["BANDWIDTH=\(rate.peak)", "AVERAGE-BANDWIDTH=\(rate.average)"]
     attributes.append("CODECS=\"\(codecs.joined(separator: ","))\"")
-    if let video { attributes += videoAttributes(video) }
+    if let video { attributes += videoAttributes(video) + captions.attribute }
     if let group { attributes.append("AUDIO=\"\(group)\"") }
     out.writeString("#EXT-X-STREAM-INF:\(attributes.joined(separator: ","))\n")
     out.writeString("\(address)/\(mediaPlaylist)\n")

@@ -84,6 +84,7 @@ struct Epoch: Sendable {
     splicer = Splicer(preferring: settings.audioDefault)
     var window = window
     window.segmentLimit = settings.segmentLimit
+    window.declare(settings.captions)
     self.window = window
     isResumed = record != nil
     let made = settings.ladder.map(TranscodedRendition.Kind.video) + (settings.audio.map { [.audio($0)] } ?? [])
@@ -182,6 +183,14 @@ struct Epoch: Sendable {
     let shifted = splicer.shift(event)
     guard settings.rotation != .none, case .tracks(let tracks) = shifted else { return shifted }
     return .tracks(tracks.map { $0.turned(by: settings.rotation) })
+  }
+
+  /// A time of the publication on the epoch's timeline.
+  func shift(_ time: MediaTime) -> MediaTime { time + splicer.offset }
+
+  /// Takes the closed captions that were found in a track of the publication. False if playlists declare them already.
+  mutating func note(_ services: CaptionServices, of track: TrackID) -> Bool {
+    window.note(services, of: splicer.place(of: track))
   }
 
   /// Takes an event on the epoch's timeline.

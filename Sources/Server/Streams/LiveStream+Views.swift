@@ -31,7 +31,9 @@ extension LiveStream {
         bitrate: life.epoch.window.recentBitrate, longestGroup: life.epoch.longestGroup,
         targetDuration: life.epoch.window.targetDuration, warnings: state.warnings.texts, anchor: life.epoch.anchor,
         residentBytes: life.epoch.heldBytes, playlistRenders: counters.playlistRenders, counters: counters,
-        skew: publisher.skew, link: publisher.holder?.link, transcoding: life.transcoder?.status,
+        skew: publisher.skew, link: publisher.holder?.link, cues: state.cues,
+        captions: life.epoch.window.captions.captions(of: .video), content: publisher.content,
+        transcoding: life.transcoder?.status,
         rungs: life.epoch.playableRungs.compactMap(RungStatus.init),
         audioTranscoding: life.audioTranscoder?.status,
         audio: life.epoch.viewWithRungs.playableAudio.first.flatMap(RungStatus.init))

@@ -39,6 +39,7 @@ final class LiveStream: Sendable {
     var subscribers = Subscribers()
     var warnings = StreamWarnings()
     var turns = StreamTurns()
+    var cues = StreamCues()
   }
 
   init(
@@ -108,6 +109,7 @@ final class LiveStream: Sendable {
         )
       }
       state.warnings.beginPublication()
+      state.cues.beginPublication()
       state.life.epoch.startPublication()
       begin(&state)
       return admitted

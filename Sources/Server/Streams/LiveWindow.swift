@@ -44,6 +44,8 @@ struct LiveWindow: Sendable {
   private(set) var bandwidth = Bandwidth()
   /// The listed length of the longest segment so far of any track.
   private(set) var longestSegment = MediaTime.zero
+  /// Closed captions that playlists declare.
+  private(set) var captions = CaptionDeclarations()
   /// Rises with each change that a playlist can show.
   private(set) var version = 0
   /// The bytes of complete segments in memory, and their length in milliseconds.
@@ -237,6 +239,16 @@ struct LiveWindow: Sendable {
     guard targetDuration == nil else { return }
     targetDuration = max(1, seconds)
     version += 1
+  }
+
+  /// Sets which closed captions are declared. Call before media comes.
+  mutating func declare(_ rule: CaptionDeclarations.Rule) { captions = CaptionDeclarations(rule) }
+
+  /// Declares closed captions that were found in a track. False if they were declared before.
+  mutating func note(_ services: CaptionServices, of track: TrackID) -> Bool {
+    guard captions.note(services, of: track) else { return false }
+    version += 1
+    return true
   }
 
   mutating func setPartTarget(_ target: MediaTime) {

@@ -46,6 +46,8 @@ struct PublisherSlot: Sendable {
   /// The same when the last publisher had no key.
   private(set) var unprovenHost: String?
   private(set) var recordingWish = PublishRequest.RecordingWish.asConfigured
+  /// What the transport stream of the last publisher has; nil where it has none.
+  private(set) var content: TransportContent?
   private var lastTakeover: MonotonicTime?
   private var publications = 0
   private var bounds: PublicationBounds
@@ -84,6 +86,7 @@ struct PublisherSlot: Sendable {
     publications += 1
     counters.begin(request.protocolName)
     recordingWish = request.recording
+    content = nil
     lastProtocol = request.protocolName
     lastHost = request.host
     lastAddress = request.origin == .server ? nil : request.remoteAddress
@@ -157,6 +160,9 @@ struct PublisherSlot: Sendable {
     counters.link.add(figures, since: holder?.link ?? LinkFigures())
     holder?.link = figures
   }
+
+  /// Keeps the newest account of its transport stream.
+  mutating func carries(_ content: TransportContent) { self.content = content }
 
   /// Counts a sample that arrived and could not be used.
   mutating func countLost(_ kind: MediaKind) {

@@ -22,6 +22,9 @@ struct Splicer: Sendable {
     offsets = [:]
   }
 
+  /// The epoch's ID of a track of the publication.
+  func place(of track: TrackID) -> TrackID { places.place(of: track) }
+
   /// The event on the epoch's timeline, with the IDs of the epoch's tracks.
   mutating func shift(_ event: MediaEvent) -> MediaEvent {
     switch event {

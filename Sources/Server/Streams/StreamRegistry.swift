@@ -412,6 +412,10 @@ private final class Publication: MediaSink {
     stream.withdraw(warning, from: token)
   }
 
+  func carries(_ event: InBandEvent) {
+    stream.take(event, from: token)
+  }
+
   func measured(_ figures: LinkFigures) {
     stream.measured(figures, from: token)
   }

@@ -41,6 +41,9 @@ struct StreamSettings: Sendable {
   /// The language of the audio that players begin with (ISO 639-2); nil for the publisher's first.
   var audioDefault: String?
 
+  /// Which closed captions playlists declare.
+  var captions = CaptionDeclarations.Rule.found
+
   /// How HLS delivers video and audio.
   enum HLSLayout: String, Sendable, Hashable, CaseIterable {
     /// In one segment: half as many requests.

@@ -36,6 +36,11 @@ struct StreamStatus: Sendable {
   var skew: Double?
   /// Of the publisher's connection; nil where its protocol has none.
   var link: LinkFigures?
+  var cues: StreamCues
+  /// Closed captions that playlists declare for the first video.
+  var captions: [Caption]
+  /// Of the publisher's transport stream; nil without one.
+  var content: TransportContent?
   /// Nil without a ladder, and before the first frame.
   var transcoding: TranscodeStatus?
   /// The rungs that can be played.

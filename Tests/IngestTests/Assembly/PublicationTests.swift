@@ -53,7 +53,7 @@ private struct PacketProtocol {
       case .event(let event): events.append(event)
       case .lost: lost += 1
       case .warn(let warning): warnings.append(warning)
-      case .withdraw, .log: break
+      case .withdraw, .inBand, .log: break
       }
     }
   }

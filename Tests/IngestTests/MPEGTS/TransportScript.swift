@@ -140,5 +140,5 @@ extension [TransportEvent] {
     count { if case .element(_, pid, .lost) = $0 { true } else { false } }
   }
 
-  var splices: [SpliceCue] { compactMap { if case .splice(_, let cue) = $0 { cue } else { nil } } }
+  var splices: [StreamCue] { compactMap { if case .splice(_, let cue) = $0 { cue } else { nil } } }
 }

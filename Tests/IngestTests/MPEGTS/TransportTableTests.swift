@@ -129,7 +129,7 @@ struct TransportTableTests {
     script.add(table: 300, cue)
     let events = TransportScript.events(script.bytes).1
     #expect(events.splices.map(\.presentation) == [900_010])
-    #expect(events.splices.map(\.command) == [6])
+    #expect(events.splices.map(\.command) == [.timeSignal])
   }
 
   @Test func `A program has at most sixteen audio tracks, and no more than sixty-four streams`() {

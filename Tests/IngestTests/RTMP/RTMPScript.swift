@@ -217,6 +217,7 @@ struct SessionDriver {
       case .send(let bytes): sent += bytes.readableBytesView
       case .media(.event(let event)): events.append(event)
       case .media(.lost): lost += 1
+      case .media(.inBand): break
       case .media(.warn(let warning)): warnings.append(warning)
       case .media(.withdraw(let warning)): warnings.removeAll { $0 == warning }
       case .media(.log(_, let text)), .log(_, let text): logs.append(text)

@@ -57,9 +57,9 @@ import Testing
   @Test func whatPeersCauseIsLimitedAndCounted() {
     let log = log()
     for _ in 0..<12 { log.tell(.publisherRefused, of: "cam", by: "10.0.0.1:5") }
-    #expect(log.page(after: 0, limit: 99).events.count == EventRate.burst)
+    #expect(log.page(after: 0, limit: 99).events.count == EventKind.publisherRefused.burst.ofSubject)
     for host in 0..<100 { log.tell(.publisherRefused, of: "cam", by: "10.0.1.\(host):5") }
-    #expect(log.page(after: 0, limit: 99).events.count == EventRate.kindBurst)
+    #expect(log.page(after: 0, limit: 99).events.count == EventKind.publisherRefused.burst.ofAll)
     time.advance(seconds: 61)
     log.tend()
     #expect(log.newest(1).events.first?.data == #"{"leftOut":75}"#)

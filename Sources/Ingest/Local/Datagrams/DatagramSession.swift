@@ -126,7 +126,7 @@ final class DatagramSession {
         phase = .asking(warnings + [action])
         ask()
       case .warn, .withdraw: phase = .beginning(warnings + [action])
-      case .lost, .log: tell(action)
+      case .lost, .inBand, .log: tell(action)
       }
     case .live(var publication):
       switch action {
@@ -135,6 +135,7 @@ final class DatagramSession {
         phase = .live(publication)
         if let reason { close(.unwanted(reason.text)) }
       case .lost(let kind): publication.sink.lost(kind)
+      case .inBand(let event): publication.sink.carries(event)
       case .warn(let warning): publication.sink.warn(warning)
       case .withdraw(let warning): publication.sink.withdraw(warning)
       case .log: tell(action)

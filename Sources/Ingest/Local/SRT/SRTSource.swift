@@ -16,6 +16,8 @@ package final class SRTSource: MediaSource {
     package var passphrase: SRTPassphrase?
     /// Milliseconds.
     package var latency: UInt16
+    /// Number of the programme. Nil for the first one with a track.
+    package var program: UInt16?
 
     package init(host: String, port: UInt16, streamID: String = "", passphrase: SRTPassphrase? = nil, latency: UInt16) {
       (self.host, self.port, self.streamID) = (host, port, streamID)
@@ -94,7 +96,8 @@ package final class SRTSource: MediaSource {
     let any = try SocketAddress(ipAddress: address.protocol == .inet6 ? "::" : "0.0.0.0", port: 0)
     let udp = try UDPSocket.bind(any)
     defer { close(udp) }
-    return SRTLink.serve(try launch(udp).start(), shared, stream: name, loop: loop) { link, isOver in
+    return SRTLink.serve(try launch(udp).start(), shared, stream: name, program: target.program, loop: loop) {
+      link, isOver in
       link.send(
         .call(
           SRTCall(

@@ -50,6 +50,12 @@ struct StreamAnswer: APIObject {
   let capture: CaptureAnswer?
   /// The publisher's connection, where its protocol counts packets (SRT).
   let link: Link?
+  /// Closed captions that playlists declare.
+  let captions: [CaptionAnswer]
+  /// Cues of SCTE 35; null before the first.
+  let cues: CuesAnswer?
+  /// What the publisher's transport stream has; null without one.
+  let transportStream: TransportAnswer?
   let anchor: Anchor?
   let urls: [String: String]
 
@@ -73,6 +79,9 @@ struct StreamAnswer: APIObject {
     "recording": "Its newest recording; null before the first.",
     "capture": "Camera and microphone, of one of the server's own sources.",
     "link": "The publisher's connection, where its protocol counts packets.",
+    "captions": "Closed captions within the first video, as playlists declare them.",
+    "cues": "Cues of SCTE 35 since the stream was created; null before the first.",
+    "transportStream": "What the publisher's MPEG transport stream has, told about each second; null without one.",
     "anchor": "A time of the media, and its time of day.",
     "urls": "Addresses of this server.",
   ]
@@ -154,6 +163,9 @@ struct StreamAnswer: APIObject {
     audio = status.audioTranscoding.map { Audio($0, status.audio) }
     (self.recording, self.capture) = (recording, capture)
     link = status.link.map(Link.init)
+    captions = status.captions.map(CaptionAnswer.init)
+    cues = CuesAnswer(status.cues, status.content)
+    transportStream = status.content.map(TransportAnswer.init)
     anchor = status.anchor.map {
       Anchor(mediaSeconds: $0.mediaTime.thousandths, wall: JSONText.time($0.wallTime))
     }

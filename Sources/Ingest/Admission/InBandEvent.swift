@@ -1,0 +1,10 @@
+package import FMP4
+
+/// What a publication carries beside its samples, on the timeline of its events.
+package enum InBandEvent: Sendable {
+  case cue(StreamCue)
+  /// All services of closed captions that were found in a video track so far.
+  case captions(TrackID, CaptionServices)
+  /// The newest account of the transport stream, about each second.
+  case content(TransportContent)
+}

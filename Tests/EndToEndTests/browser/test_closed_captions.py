@@ -1,0 +1,74 @@
+"""Closed captions within the video, shown by the page as cues of a text track. GStreamer puts them into the video, ffmpeg reads
+the same film."""
+
+import html
+import re
+
+import pytest
+
+import watching
+from harness import captioned, publishers, tools
+
+SECONDS = 24
+SUBTITLES = """1
+00:00:06,000 --> 00:00:09,000
+Hello <from> line 21
+
+2
+00:00:11,000 --> 00:00:14,000
+Two rows & more
+of them
+"""
+ROLLED = (captioned.ROLL_UP, captioned.RETURN)
+KINDS = {
+    "pop-on": lambda: captioned.pop_on(SUBTITLES, SECONDS),
+    "roll-up": lambda: captioned.written(
+        SECONDS, (6, ROLLED, "First row"), (8, ROLLED, "Second row"), (10, ROLLED, "Third row"), (14, (captioned.ERASE,), "")),
+    "paint-on": lambda: captioned.written(
+        SECONDS, (6, (captioned.PAINT_ON,), "slowly painted"), (12, (captioned.ERASE,), "")),
+}
+CUES = """[...document.querySelector("#video").textTracks].filter((t) => t.kind === "captions").flatMap(
+  (t) => [...t.cues].map((c) => [c.startTime, c.endTime, c.text]))"""
+
+
+def read(film) -> list[tuple[float, str]]:
+    """When each caption of a film goes, by ffmpeg, and its text as it stands then. Seconds from the first frame."""
+    done = tools.run(
+        tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", f"movie={film}[out0+subcc]", "-map", "0:1", "-f", "webvtt", "-")
+    found = []
+    for block in done.stdout.split("\n\n")[1:]:
+        times, *rows = block.strip().split("\n")
+        minutes, seconds = re.search(r"--> (\d+):([0-9.]+)", times).groups()
+        found.append((60 * int(minutes) + float(seconds), "\n".join(html.unescape(row).strip() for row in rows)))
+    return found
+
+
+@pytest.mark.parametrize("kind, way", [("pop-on", "mse"), ("pop-on", "hls"), ("roll-up", "mse"), ("paint-on", "hls")])
+def test_the_page_shows_closed_captions(chromium, start, tmp_path, kind, way):
+    film = captioned.film(tmp_path / "captions.ts", KINDS[kind]())
+    expected = read(film)
+    assert expected
+    weir = start("--no-record")
+    size = film.stat().st_size
+    sender = publishers.Publisher(
+        ["curl", "-sS", "-T", str(film), "--limit-rate", str(size // SECONDS), f"{weir.web}/live/cam/ingest"])
+    weir.wait_state("cam", "live")
+    watching.watch(chromium, weir, "cam", f"?player={way}")
+    chromium.wait("!document.querySelector('#captions').hidden", 20)
+    assert chromium.evaluate("[...document.querySelector('#captions').options].map((o) => o.text)") == ["No captions", "CC1"]
+    chromium.press("c", "KeyC")
+    chromium.wait("document.querySelector('#video').textTracks[0].mode === 'showing'")
+    # One of them is on the screen at its time.
+    chromium.wait("document.querySelector('#video').textTracks[0].activeCues.length === 1", 15)
+    chromium.wait(f"document.querySelector('#video').currentTime > {expected[-1][0] + 1}", 30)
+    cues = [(start, end, html.unescape(text)) for start, end, text in chromium.evaluate(CUES)]
+    for end, text in expected:
+        shown = [cue for cue in cues if cue[2] == text]
+        assert shown, (text, cues)
+        # ffmpeg shows a row that rolls up until the next one is there as a whole.
+        late = 1.0 if kind == "roll-up" else 0.07
+        assert min(abs(cue[1] - end) for cue in shown) <= late, (end, text, cues)
+    assert all(start < end for start, end, _ in cues) and len(cues) < 60
+    assert all(one[1] <= other[0] + 1e-6 for one, other in zip(cues, cues[1:])), cues
+    watching.leave(chromium)
+    sender.kill()

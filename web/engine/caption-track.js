@@ -1,0 +1,83 @@
+/** Closed captions of the video as cues of a text track, so that the browser's own settings of captions apply. */
+
+import { captionPairs } from "../media/caption-data.js";
+import { CaptionDecoder } from "../media/caption-decoder.js";
+
+/** @typedef {import("../media/caption-data.js").CaptionPairs} CaptionPairs */
+
+/** The most cues that are kept. */
+const MAXIMUM_CUES = 2000;
+/** Seconds after which captions go that nothing has erased. */
+const LONGEST = 16;
+/** Decode times further apart than this belong to media that does not continue. */
+const GAP = 1;
+
+export class CaptionTrack {
+  #video;
+  /** @type {TextTrack | null} Made with the first caption. */
+  #track = null;
+  /** @type {VTTCue[]} In order. */
+  #cues = [];
+  /** @type {CaptionPairs[]} Frames that wait for those that are shown before them. */
+  #waiting = [];
+  #decode = -Infinity;
+  #decoder = this.#begin();
+
+  /** @param {HTMLVideoElement} video */
+  constructor(video) { this.#video = video; }
+
+  /**
+   * @param {Uint8Array} bytes Whole fragments.
+   * @param {import("../media/boxes.js").InitTrack[]} tracks
+   * @param {number} shift Seconds to add to all times.
+   */
+  take(bytes, tracks, shift) {
+    for (const frame of captionPairs(bytes, tracks)) {
+      if (Math.abs(frame.decode - this.#decode) > GAP) this.#jump(frame.decode + shift);
+      this.#decode = frame.decode;
+      this.#waiting.push(frame);
+      // A frame that is decoded later is shown later, too.
+      const ready = this.#waiting.filter((f) => f.time <= frame.decode).sort((a, b) => a.time - b.time);
+      if (ready.length > 0) this.#waiting = this.#waiting.filter((f) => f.time > frame.decode);
+      for (const { time, pairs } of ready) {
+        for (const [first, second] of pairs) this.#decoder.take(time + shift, first, second);
+        this.#decoder.tick(time + shift);
+      }
+    }
+  }
+
+  /** Forgets everything: other media follows. */
+  reset() {
+    this.#jump(-Infinity);
+    this.#decode = -Infinity;
+  }
+
+  /** @param {number} time From here on other media follows, in seconds. */
+  #jump(time) {
+    this.#waiting = [];
+    this.#decoder = this.#begin();
+    for (const cue of this.#cues.filter((c) => c.startTime >= time)) this.#track?.removeCue(cue);
+    this.#cues = this.#cues.filter((c) => c.startTime < time);
+  }
+
+  #begin() { return new CaptionDecoder((time, lines) => this.#show(time, lines)); }
+
+  /** @param {number} time @param {import("../media/caption-decoder.js").Line[]} lines */
+  #show(time, lines) {
+    const last = this.#cues.at(-1);
+    if (last !== undefined && last.endTime > time && last.startTime <= time) last.endTime = time;
+    if (lines.length === 0) return;
+    this.#track ??= this.#video.addTextTrack("captions", "CC1");
+    const text = lines.map((line) => line.text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;"));
+    const cue = new VTTCue(time, time + LONGEST, text.join("\n"));
+    // Rows 1 to 15 are within the middle 80 % of the height.
+    cue.snapToLines = false;
+    cue.line = 10 + (lines[0].row - 1) / 15 * 80;
+    this.#track.addCue(cue);
+    this.#cues.push(cue);
+    if (this.#cues.length > MAXIMUM_CUES) {
+      const oldest = this.#cues.shift();
+      if (oldest !== undefined) this.#track.removeCue(oldest);
+    }
+  }
+}
