@@ -61,6 +61,19 @@ def test_what_arrives_is_recorded_with_the_senders_times(start):
     nothing_wrong(problems)
 
 
+def test_times_are_exact_through_a_wrap(start):
+    """The times wrap in the middle of the film, which is sent at its own speed."""
+    port, film = transport.free_port(), transport.wrapping("h264-30").read_bytes()
+    weir = start("--source", f"wrap=udp://127.0.0.1:{port}", "--admin-token", TOKEN)
+    clocks = [found for at in range(0, len(film), 188) if (found := transport.clock(film[at:at + 188])) is not None]
+    assert max(clocks) > transport.WRAP - 90000 and min(clocks) < 90000, "the film wraps"
+    transport.Sender(film, port, 8).wait()
+    weir.wait(lambda: source_of(weir, "wrap")["reception"]["packets"] == len(film) // 188, 3, "all packets")
+    assert source_of(weir, "wrap")["reception"]["gaps"] == 0
+    weir.stop()
+    nothing_wrong(packets.compare(packets.probe(sources.source("h264-30")), packets.probe(recording(weir, "wrap"))))
+
+
 def test_a_sender_that_returns_goes_on_in_the_same_playlist(start):
     port = transport.free_port()
     film = transport.film("h264-30").read_bytes()

@@ -6,7 +6,7 @@ import urllib.parse
 
 import pytest
 
-from harness import http, llhls, publishers, tools
+from harness import boxes, http, llhls, publishers, tools
 
 #: Three pictures: two sizes of one, and another one. Four tracks of audio that differ in channels or codec.
 SOURCE = ("-f", "lavfi", "-i", "testsrc2=s=640x360:r=25", "-f", "lavfi", "-i", "testsrc=s=320x180:r=25",
@@ -135,3 +135,30 @@ def test_tracks_that_come_with_a_reconnect_appear(start):
     assert kept.parts, "a player that began before keeps its playlist"
     assert [p for p in llhls.judge(kept) if "type MAP" not in p] == []
     second.kill()
+
+
+def test_a_recording_keeps_languages_and_what_tracks_are_for(start, tmp_path):
+    """A transport stream with four audio tracks. ffprobe and a reader of boxes find in the file what its PMT said."""
+    weir = start()
+    languages = ["eng", "deu", "fra", "eng"]
+    stated = [option for n, language in enumerate(languages) for option in (f"-metadata:s:a:{n}", f"language={language}")]
+    publishers.Publisher([
+        tools.FFMPEG, "-hide_banner", "-nostdin", "-v", "warning", "-re", *SOURCE, "-map", "0:v", *["-map", "2:a"] * 2,
+        *["-map", "3:a"] * 2, *VIDEO, "-c:a", "aac", *stated, "-disposition:a:2", "hearing_impaired", "-disposition:a:3",
+        "visual_impaired", "-t", "6", "-f", "mpegts", "-method", "POST", f"{weir.web}/live/roles/ingest"]).wait()
+    weir.wait(lambda: [r for r in weir.recordings_of("roles") if r["state"] == "completed"], 15, "the recording")
+    path = next(tmp_path.rglob(weir.recordings_of("roles")[0]["file"]))
+    audios = [s for s in probe(path) if s["codec_type"] == "audio"]
+    assert [s["tags"]["language"] for s in audios] == languages
+    # Of the two purposes ffprobe knows only this one by DASH's name.
+    assert [s["disposition"]["visual_impaired"] for s in audios] == [0, 0, 0, 1]
+    data = path.read_bytes()
+    tracks = next(box for box in boxes.read_boxes(data) if box.type == b"moov").all(b"trak")
+    kinds_of = [[data[k.start:k.end].split(b"\0")[-2].decode() for u in t.all(b"udta") for k in u.all(b"kind")] for t in tracks]
+    assert kinds_of == [[], ["main"], ["alternate"], ["enhanced-audio-intelligibility"], ["description"]]
+    groups = [data[t.one(b"tkhd").start:t.one(b"tkhd").end] for t in tracks]
+    assert [int.from_bytes(h[-50:-48]) for h in groups] == [0, 2, 2, 2, 2]
+    replayed = probe(f"{weir.web}/recordings/roles/{path.stem}/index.m3u8")
+    assert len([s for s in replayed if s["codec_type"] == "audio"]) == 4
+    text = weir.get(f"/recordings/roles/{path.stem}/index.m3u8").good().text
+    assert text.count('CHARACTERISTICS="public.accessibility.describes-video"') == 1, text

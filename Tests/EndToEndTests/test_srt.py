@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from harness import nothing_wrong, publishers, sources, srt, tools
+from harness import nothing_wrong, packets, publishers, sources, srt, tools, transport
 from harness.relay import Path, Relay
 
 LONG = os.environ.get("WEIR_FAULTS") == "long"
@@ -80,6 +80,20 @@ def test_times_are_those_of_the_transport_stream(weir):
     if max(offsets) - min(offsets) > 1:
         problems.append(f"audio and video are shifted by {offsets} ms")
     nothing_wrong(problems)
+
+
+def test_times_are_exact_through_a_wrap(weir):
+    """srt-live-transmit, which changes no byte. The times wrap in the middle of the film, which is sent at twice its speed."""
+    caller = srt.Paced(transport.wrapping("h264-30"), port(weir), "#!::r=live/wrap,m=publish", seconds=4)
+    try:
+        weir.wait_state("wrap", "live")
+        caller.wait()
+        time.sleep(1)  # what is still within the latency
+        assert weir.stream("wrap")["link"]["droppedPackets"] == 0
+    finally:
+        caller.stop()
+    nothing_wrong(packets.compare(
+        packets.probe(sources.source("h264-30")), packets.probe(recording(weir, "wrap"))))
 
 
 def test_gstreamer_and_srt_live_transmit_publish(weir):

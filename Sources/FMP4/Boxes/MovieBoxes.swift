@@ -45,6 +45,7 @@ enum MovieBoxes {
           table(&out)
         }
       }
+      TrackKind.write(&out, track, place)
     }
   }
 

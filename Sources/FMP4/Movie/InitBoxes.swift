@@ -17,7 +17,7 @@ extension InitSegment {
 /// Writes init segments: `ftyp` and `moov` with empty sample tables (ISO/IEC 14496-12 §8.2, §8.8.1).
 enum InitBoxes {
   static func initSegment(of tracks: [TrackDescription]) -> ByteBuffer {
-    let capacity = tracks.reduce(512) { $0 + 768 + $1.sampleEntryCapacity }
+    let capacity = tracks.reduce(512) { $0 + 768 + TrackKind.room + $1.sampleEntryCapacity }
     return .boxes(capacity: capacity) { out in
       fileType(&out, tracks)
       out.box("moov") { out in

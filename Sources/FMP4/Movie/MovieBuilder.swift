@@ -103,7 +103,7 @@ package struct MovieBuilder: Sendable {
     let text = metadata.title.utf8.count + metadata.date.utf8.count + metadata.tool.utf8.count
     return tracks.reduce(1024 + text) { sum, track in
       let descriptions = track.descriptions.reduce(0) { $0 + $1.sampleEntryCapacity }
-      return sum + 1024 + track.table.byteCount + descriptions
+      return sum + 1024 + TrackKind.room + track.table.byteCount + descriptions
     }
   }
 

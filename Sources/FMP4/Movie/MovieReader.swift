@@ -71,7 +71,7 @@ enum MovieReader {
     let (id, rotation) = try MovieBoxes.trackHeader(try box.child("tkhd"))
     let (timescale, language) = try MovieBoxes.mediaHeader(try media.child("mdhd"))
     return TrackDescription(
-      id: id, codec: codec, timescale: timescale, language: language, rotation: rotation,
+      id: id, codec: codec, timescale: timescale, language: language, role: TrackKind.role(box), rotation: rotation,
       statedColor: codec.statedColor(sampleEntry: entry))
   }
 }

@@ -11,6 +11,8 @@ from .tools import FFMPEG, new_ffmpeg
 PACKET = 188
 #: Packets of a datagram, as all senders have it.
 TOGETHER = 7
+#: Times have 33 bits.
+WRAP = 1 << 33
 
 
 def film(name: str, *options: str, inputs: tuple[str, ...] = ()) -> pathlib.Path:
@@ -18,6 +20,11 @@ def film(name: str, *options: str, inputs: tuple[str, ...] = ()) -> pathlib.Path
     maker = new_ffmpeg() if RECIPES[name].publisher == "new" else FFMPEG
     command = [maker, "-v", "error", "-y", "-i", str(source(name)), *inputs, "-c", "copy", *options, "-f", "mpegts"]
     return _made(name, ".ts", command)
+
+
+def wrapping(name: str) -> pathlib.Path:
+    """The film with times that wrap 4 s behind its beginning."""
+    return film(name, "-muxdelay", "0", "-muxpreload", "0", "-output_ts_offset", str(WRAP / 90000 - 4))
 
 
 def free_port() -> int:
@@ -45,7 +52,7 @@ def paced(stream: bytes, seconds: float) -> list[tuple[float, bytes]]:
             found = clock(piece[start:start + PACKET])
             if found is not None:
                 first = found if first is None else first
-                now = found - first
+                now = (found - first) % WRAP
     scale = seconds / max(now, 1)
     return [(time * scale, piece) for time, piece in zip(times, pieces)]
 
