@@ -145,7 +145,7 @@ struct Publication {
       do {
         if try audios[index].configure(coding, record) { held.forget(track) }
         gate.saw(.audio, time: nil, now: now)
-        if coding.type.isStatedByFrames, warned.insert(.rarelyPlayed).inserted {
+        if coding.isRarelyPlayed, warned.insert(.rarelyPlayed).inserted {
           tell(.rarelyPlayed(coding.name), to: &out)
         }
       } catch {

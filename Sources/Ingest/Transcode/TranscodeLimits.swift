@@ -2,6 +2,8 @@
 package enum TranscodeLimits {
   /// Rungs of one ladder.
   package static let rungs = 8
+  /// Tracks of one publication that are decoded because outputs do not carry their codec. Each has a worker.
+  static let decodedTracks = 4
   /// Bytes of one message between server and worker, in both directions.
   static let messageBytes = 16 << 20
   /// Bytes of a decoder's or encoder's configuration record.
