@@ -166,7 +166,7 @@ def test_a_film_of_five_minutes_does_not_drift(start, tmp_path, record_property)
         tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
                   "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=44100", "-t", "300", "-c:v", "libx264", "-preset",
                   "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", *audio, film)
-        publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", rate=15).wait(60)
+        publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", rate=10).wait(60)
         weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 15, "a recording")
         (recording,) = weir.recordings_of(name)
         published, recorded = beeps(film), beeps(weir.recordings / name / recording["file"])

@@ -146,7 +146,8 @@ struct Publication {
         if try audios[index].configure(coding, record) { held.forget(track) }
         gate.saw(.audio, time: nil, now: now)
         if coding.isRarelyPlayed, warned.insert(.rarelyPlayed).inserted {
-          tell(.rarelyPlayed(coding.name), to: &out)
+          // The stream may have what makes it untrue.
+          out.append(.warn(.rarelyPlayed(coding.name)))
         }
       } catch {
         gate.leftOut(.audio, now: now)

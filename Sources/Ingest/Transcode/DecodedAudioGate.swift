@@ -34,15 +34,3 @@ package struct DecodedAudioGate: PublishGate {
 
   package func note(_ refused: RefusedPublication) { inner.note(refused) }
 }
-
-/// The server's room for workers, counted where it counts descriptors.
-package struct WorkerRoom: Sendable {
-  /// Takes the room of one worker and its transcoder. False if there is none.
-  let take: @Sendable () -> Bool
-  let giveBack: @Sendable () -> Void
-
-  package init(take: @escaping @Sendable () -> Bool, giveBack: @escaping @Sendable () -> Void) {
-    self.take = take
-    self.giveBack = giveBack
-  }
-}

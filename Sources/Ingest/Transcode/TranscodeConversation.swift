@@ -164,11 +164,12 @@ struct TranscodeConversation: Sendable {
     switch stretch.plan.work {
     case .video: return frame.presentationTime <= stretch.newestTime && rung.frames <= stretch.frames
     case .audio:
-      let end = stretch.newestTime &+ Int64(stretch.longest)
-      let newest = MediaTime(ticks: end, timescale: stretch.plan.timescale)
+      let newest = MediaTime(ticks: stretch.newestTime, timescale: stretch.plan.timescale)
+      // A frame of Opus may last 120 ms, one of G.711 longer.
+      let longest = MediaTime(ticks: Int64(stretch.longest), timescale: stretch.plan.timescale)
       let time = MediaTime(ticks: frame.presentationTime, timescale: rung.track.timescale)
       let length = Int64(rung.track.sampleDuration ?? 1)
-      return time <= newest + MediaTime(milliseconds: 30)
+      return time <= newest + max(longest, MediaTime(milliseconds: 120)) + MediaTime(milliseconds: 30)
         && (rung.isBroken || frame.presentationTime &- rung.lastTime >= length)
     }
   }

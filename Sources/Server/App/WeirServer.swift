@@ -261,9 +261,7 @@ struct WeirServer {
 
   /// The gate, for publishers whose audio may have to be decoded.
   func decoding(_ gate: any PublishGate) -> any PublishGate {
-    let (budget, count) = (descriptors, DescriptorBudget.perSink)
-    let room = WorkerRoom(take: { budget.takeStream(count) }, giveBack: { budget.giveBackStream(count) })
-    return DecodedAudioGate(gate, launcher: .ownProcess, room: room, logger: logger) { [profiles] in
+    DecodedAudioGate(gate, launcher: .ownProcess, room: descriptors.roomForWorkers, logger: logger) { [profiles] in
       profiles.now[$0].settings.audio
     }
   }

@@ -229,6 +229,7 @@ import Testing
     let sink = sink(stream, WorkerThread.launcher())
     let tracks = try (1...5).map { try telephone(TrackID(.audio, $0), language: "und") }
     _ = sink.receive(.tracks(tracks))
+    try await stream.until { !stream.tracks.isEmpty }
     for index in 0..<20 { for track in tracks { _ = sink.receive(quiet(index, track.id)) } }
     _ = sink.receive(.end(.finished))
     try await stream.until { stream.hasEnded }
