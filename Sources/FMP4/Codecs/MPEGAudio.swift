@@ -32,7 +32,8 @@ package enum MPEGAudio {
       let table = configuration.isLowRate ? (layer == 1 ? 3 : 4) : Int(layer) - 1
       let bits = Self.bitRates[table][bitRateIndex] * 1000
       // In slots, of four bytes in layer I and of one in the others; the padding is one slot.
-      let slots = bits * Int(configuration.samplesPerFrame) / 8 / configuration.slotBytes / Int(configuration.sampleRate)
+      let slots =
+        bits * Int(configuration.samplesPerFrame) / 8 / configuration.slotBytes / Int(configuration.sampleRate)
       byteCount =
         bits == 0 ? MPEGAudio.headerBytes : (slots + Int(head >> 9 & 1)) * configuration.slotBytes
     }
@@ -93,7 +94,9 @@ package enum MPEGAudio {
     package var channels: Int { isMono ? 1 : 2 }
     package var frameDuration: UInt32? { samplesPerFrame }
     package func duration(of frame: ByteBuffer) -> UInt32? {
-      guard let head = Frame(frame), head.configuration == self, head.byteCount <= frame.readableBytes else { return nil }
+      guard let head = Frame(frame), head.configuration == self, head.byteCount <= frame.readableBytes else {
+        return nil
+      }
       return samplesPerFrame
     }
 

@@ -45,7 +45,8 @@ final class LiveStream: Sendable {
 
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
-    knownGroup: MediaTime?, workers: WorkerLauncher, room: WorkerRoom = .unlimited, stateStore: StreamStateStore? = nil, events: EventLog? = nil,
+    knownGroup: MediaTime?, workers: WorkerLauncher, room: WorkerRoom = .unlimited, stateStore: StreamStateStore? = nil,
+    events: EventLog? = nil,
     memory: WindowBudget = .unlimited,
     store: SegmentStore = SegmentStore(name: SegmentStore.ofStreams), resuming record: EpochRecord? = nil
   ) {

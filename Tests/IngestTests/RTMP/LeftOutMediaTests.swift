@@ -34,7 +34,8 @@ struct LeftOutMediaTests {
     #expect(driver.times(.video).count == 50)
     #expect(driver.warnings == [.leftOutCodec(.audio, "Speex")])
     #expect(driver.lost == 0)
-    let told = "audio in Speex is left out; weir takes AAC, Opus, AC-3, E-AC-3, MP1, MP2, MP3 and G.711: choose one of them in the"
+    let told =
+      "audio in Speex is left out; weir takes AAC, Opus, AC-3, E-AC-3, MP1, MP2, MP3 and G.711: choose one of them in the"
       + " encoder"
     #expect(driver.logs.filter { $0 == told }.count == 1)
   }
@@ -132,7 +133,8 @@ struct LeftOutMediaTests {
     driver.tick(1_999_000_000)
     #expect(driver.ending == nil)
     driver.tick(2_000_000_000)
-    let text = "codec Speex unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law,"
+    let text =
+      "codec Speex unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law,"
       + " G.711 µ-law"
     #expect(driver.ending == .failed(text))
     #expect(try driver.answers().last?.last?["description"] == .string(text))
