@@ -106,6 +106,63 @@ def test_the_log_names_what_was_published(films):
         assert any(codec in line and name in line for line in weir.text().splitlines()), codec
 
 
+def test_ac3_has_aac_beside_it_with_the_same_times(films, tmp_path, record_property):
+    """Without a setting. The recording has AC-3 alone."""
+    weir, _, _ = films
+    publisher = publishers.Publisher([
+        tools.FFMPEG, "-v", "error", "-nostdin", "-t", "10", "-i", f"{weir.web}/live/demo/stream.mp4", "-c:v", "copy", "-c:a",
+        "ac3", "-f", "mpegts", "-method", "POST", f"{weir.web}/live/ac3/ingest"])
+    weir.wait_state("ac3", "live", seconds=20)
+    copies = {codec: Copy(f"{weir.web}/live/ac3/index.m3u8", tmp_path / f"{codec}.mp4", ("-map", f"0:p:{at}"))
+              for at, codec in enumerate(("ac3", "aac"))}
+    publisher.wait()
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("ac3")] == ["completed"], 15, "a recording")
+    (recording,) = weir.recordings_of("ac3")
+    recorded = probe(weir.recordings / "ac3" / recording["file"], "-show_entries", "stream=codec_name")["streams"]
+    assert [s["codec_name"] for s in recorded] == ["h264", "ac3"]
+    for codec, film in copies.items():
+        assert codec in [s["codec_name"] for s in probe(film.path, "-show_entries", "stream=codec_name")["streams"]]
+        worst = film.apart(1)
+        record_property("figure", f"AC-3 as {codec}, HLS: flash and beep at most {worst * 1000:.1f} ms apart")
+        assert worst <= 0.020
+
+
+def test_another_rate_and_mono_in_the_middle(start, tmp_path):
+    """Players get another init segment, and each sound at its time; less than two frames are missing."""
+    films = []
+    for at, audio in enumerate((("-ar", "48000", "-ac", "2"), ("-ar", "32000", "-ac", "1"))):
+        film = tmp_path / f"{at}.ts"
+        tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
+                  "aevalsrc='0.5*sin(2*PI*1000*t)*gt(t,0.5)*lt(mod(t,1),0.05)':s=48000", "-t", "6", "-c:v", "libx264", "-preset",
+                  "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", *audio, "-muxdelay", "0",
+                  "-output_ts_offset", str(1 + 6 * at), film)
+        films.append(film.read_bytes())
+    (tmp_path / "both.ts").write_bytes(b"".join(films))
+    weir = start()
+    publisher = publishers.Publisher([
+        "curl", "-sS", "-T", str(tmp_path / "both.ts"), "--limit-rate", str(sum(map(len, films)) // 12),
+        f"{weir.web}/live/cam/ingest"])
+    weir.wait_state("cam", "live", seconds=20)
+    publisher.wait()
+    (master,) = (line for line in weir.get("/live/cam/index.m3u8").text.splitlines() if line.endswith("/index.m3u8"))
+    folder, text = f"/live/cam/{master.rsplit('/', 1)[0]}", weir.get(f"/live/cam/{master}").text
+    before, after = text.split("#EXT-X-DISCONTINUITY\n")
+    for part, rate in ((before, "48000"), (after, "32000")):
+        names = [line.split('"')[1] for line in part.splitlines() if line.startswith("#EXT-X-MAP")]
+        names += [line for line in part.splitlines() if line.endswith(".m4s")]
+        path = tmp_path / f"{rate}.mp4"
+        path.write_bytes(b"".join(weir.get(f"{folder}/{name}").good().body for name in names))
+        streams = probe(path, "-select_streams", "a", "-show_entries", "stream=sample_rate")["streams"]
+        assert streams[0]["sample_rate"] == rate
+        found = beeps(path)
+        assert found and all(abs(time - round(time)) < 0.005 for time in found), found
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 15, "a recording")
+    (recording,) = weir.recordings_of("cam")
+    packets = probe(weir.recordings / "cam" / recording["file"], "-select_streams", "a", "-show_entries", "packet=dts_time")["packets"]
+    times = [float(packet["dts_time"]) for packet in packets]
+    assert max(b - a for a, b in zip(times, times[1:])) < 2 * 1024 / 48000 and times[-1] > 11.9
+
+
 def test_two_tracks_of_mp3_by_enhanced_rtmp(start, tmp_path):
     """ffmpeg 8 sends the second one as `.mp3` of Multitrack. Each has a worker and its own rendition."""
     film = tmp_path / "film.mkv"
