@@ -6,6 +6,8 @@ internal import NIOCore
 struct MPEGAudioFrameReader: SyncedAudioReader {
   let coding = CodecID.mpegAudio
   var sync = AudioSync()
+  /// That of the frames so far. One damaged bit of a header would otherwise be another track.
+  private var known: MPEGAudio.Configuration?
 
   var position: Int { sync.bytes.position }
   var heldBytes: Int { sync.bytes.count }
@@ -15,26 +17,25 @@ struct MPEGAudioFrameReader: SyncedAudioReader {
   mutating func next() -> AudioFrame? {
     let frame = sync.frame(
       least: MPEGAudio.headerBytes, header: { MPEGAudio.Frame($0.bytes).map { ($0, $0.byteCount) } },
-      following: Self.comparedBytes, follows: { $0.hasSameHeader(at: $1) })
+      isExpected: { [known] in known == nil || known == $0.configuration }, following: MPEGAudio.headerBytes,
+      follows: { $0.hasSameHeader(at: $1) })
     let position = sync.bytes.position
     guard let frame, let payload = sync.bytes.take(frame.byteCount) else { return nil }
     let configuration = frame.configuration
+    known = configuration
     return AudioFrame(
       position: position, payload: payload, record: configuration.record(),
       samples: Int64(configuration.samplesPerFrame), rate: configuration.sampleRate)
   }
-
-  /// Bytes of the next header that are compared.
-  private static let comparedBytes = 3
 }
 
 extension AudioBytes {
-  /// Whether a header with the layer and sampling rate of the first one begins there. The sync word alone is short, and
-  /// common in coded audio.
+  /// Whether a header there has the layer, the sampling rate and the mono flag of the first one. The sync word alone is
+  /// short, and common in coded audio.
   fileprivate func hasSameHeader(at offset: Int) -> Bool {
-    guard let layer = byte(1), let next = byte(offset &+ 1), let rate = byte(2), let nextRate = byte(offset &+ 2) else {
-      return false
-    }
-    return byte(offset) == 0xFF && next | 1 == layer | 1 && (next ^ layer | (nextRate ^ rate) & 0x0C) & 0xFE == 0
+    guard let first = header(at: 0), let other = header(at: offset) else { return false }
+    return (first ^ other) & 0xFFFE_0C00 == 0 && (first >> 6 & 3 == 3) == (other >> 6 & 3 == 3)
   }
+
+  private func header(at offset: Int) -> UInt32? { bytes.getInteger(at: bytes.readerIndex &+ offset) }
 }

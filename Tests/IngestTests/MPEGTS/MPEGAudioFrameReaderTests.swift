@@ -43,6 +43,18 @@ import Testing
   }
 
   @Test(arguments: [1, 7, 4096])
+  func `A damaged header is no change of the track`(_ size: Int) {
+    // Another layer, sampling rate, number of channels, and free format.
+    for head: [UInt8] in [
+      [0xFF, 0xFB, 0xA4, 0], [0xFF, 0xFD, 0xA0, 0], [0xFF, 0xFD, 0xA4, 0xC0], [0xFF, 0xFD, 0x04, 0],
+    ] {
+      let (damaged, found) = frames(mp2 + mp2 + frame(head, 576) + mp2 + mp2 + mp2, pieces: size)
+      #expect(found.allSatisfy { $0.record == found[0].record })
+      #expect(found.count == 5 && damaged == 1, "\(head)")
+    }
+  }
+
+  @Test(arguments: [1, 7, 4096])
   func `Damage costs the frames that it meets, and counts once`(_ size: Int) {
     let (damaged, found) = frames(mp2 + [1, 2, 0xFF, 3] + mp2 + mp2 + mp2, pieces: size)
     #expect(found.map { Array($0.payload.readableBytesView) } == [mp2, mp2, mp2, mp2] && damaged == 1)
