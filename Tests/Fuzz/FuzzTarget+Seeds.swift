@@ -55,6 +55,11 @@ extension FuzzTarget {
     case .adts:
       [[0] + TransportScript.adts([1, 2, 3]) + TransportScript.adts([4, 5]), [1, 0x7F, 0xE0, 3, 0xFC, 1, 2]]
     case .latm: Self.loasStreams
+    case .mpegaudio:
+      [
+        [0, 0xFF, 0xE3, 0x18, 0xC4] + Array(repeating: 1, count: 68) + [0xFF, 0xE3, 0x18, 0xC4],
+        [0, 0xFF, 0xFC, 0xA4, 0x00, 7], [0, 0xFF, 0xFB, 0x00, 0x64],
+      ]
     case .file: [Self.recordingFile, Self.recordingFile.flatMap(Self.finished)].compactMap { $0 }
     }
   }

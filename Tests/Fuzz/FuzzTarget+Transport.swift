@@ -98,6 +98,12 @@ extension FuzzTarget {
     default: break
     }
     if first & 0xC1 == 1, let opus = OpusPacketReader(channels: first >> 1) { reader = opus }
+    audioFrames(bytes, of: reader)
+  }
+
+  /// Behind the first byte, in two pieces.
+  static func audioFrames(_ bytes: [UInt8], of reader: some AudioFrameReader) {
+    var reader = reader
     reader.begin()
     for piece in [bytes.dropFirst().prefix(bytes.count / 2), bytes.dropFirst().dropFirst(bytes.count / 2)] {
       reader.append(ByteBuffer(bytes: piece))

@@ -50,6 +50,8 @@ enum FuzzTarget: String, CaseIterable {
   case adts
   /// AAC in LOAS, and AC-3 and E-AC-3 by their sync words.
   case latm
+  /// Frames of MP1, MP2 and MP3.
+  case mpegaudio
   /// A row of the catalogue or of the ledger, in a database that another program wrote.
   case catalogue
   /// A token up to its signature, its claims, and keys.
@@ -95,6 +97,7 @@ enum FuzzTarget: String, CaseIterable {
     case .pes: Self.packetized(bytes)
     case .psi: Self.sections(bytes)
     case .adts, .latm: Self.audioFrames(bytes)
+    case .mpegaudio: Self.audioFrames(bytes, of: MPEGAudioFrameReader())
     }
   }
 

@@ -10,7 +10,7 @@ extension TrackDescription {
   }
 
   func writeSampleEntry(_ out: inout OutputRawSpan) {
-    let (type, record) = codec.id.type.sampleEntry
+    guard let (type, record) = codec.id.type.sampleEntry else { return }
     out.box(type) {
       $0.zeros(6)  // reserved
       $0.u16(1)  // data_reference_index
@@ -53,10 +53,11 @@ extension Codec {
   /// Reads the type and payload of a sample entry. Throws `.unsupported` for an unknown type, and `.invalid` if the
   /// configuration is missing.
   init(sampleEntry entry: BoxView) throws(CodecError) {
-    guard let type = CodecID.allCases.lazy.map(\.type).first(where: { $0.sampleEntry.type == entry.type }) else {
+    guard let type = CodecID.allCases.lazy.map(\.type).first(where: { $0.sampleEntry?.type == entry.type }),
+      let record = type.sampleEntry?.configuration
+    else {
       throw CodecError(.unsupported, "a sample entry of type \(entry.type)")
     }
-    let record = type.sampleEntry.configuration
     guard let box = entry.boxes(behind: Self.entryFields(type.kind)).first(where: { $0.type == record }) else {
       throw CodecError(.invalid, "a sample entry \(entry.type) without \(record)")
     }

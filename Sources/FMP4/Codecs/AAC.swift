@@ -9,7 +9,7 @@ package enum AAC {
   package struct Configuration: AudioConfiguration {
     package static let id = CodecID.aac
     package static let name = "AAC"
-    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("mp4a", "esds")
+    package static let sampleEntry: (type: FourCC, configuration: FourCC)? = ("mp4a", "esds")
     package static let rollDistance: Int16? = -1
 
     /// Extensions of the AAC core.

@@ -57,7 +57,7 @@ package enum AC3 {
   package struct Configuration: AudioConfiguration {
     package static let id = CodecID.ac3
     package static let name = "AC-3"
-    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("ac-3", "dac3")
+    package static let sampleEntry: (type: FourCC, configuration: FourCC)? = ("ac-3", "dac3")
     package static let isStatedByFrames = true
     package static let rollDistance: Int16? = -1
 

@@ -6,7 +6,7 @@ package enum AV1 {
   package struct Configuration: VideoConfiguration {
     package static let id = CodecID.av1
     package static let name = "AV1"
-    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("av01", "av1C")
+    package static let sampleEntry: (type: FourCC, configuration: FourCC)? = ("av01", "av1C")
     package static let fileBrand: FourCC? = "av01"
 
     /// The sequence header OBU, with a size field.

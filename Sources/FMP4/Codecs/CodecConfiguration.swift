@@ -7,7 +7,8 @@ package protocol CodecConfiguration: Sendable, Hashable {
   /// Name for display.
   static var name: String { get }
   /// Type of its sample entry (ISO/IEC 14496-12 §8.5.2), and type of the box in it with the decoder configuration.
-  static var sampleEntry: (type: FourCC, configuration: FourCC) { get }
+  /// Nil if no output carries the codec.
+  static var sampleEntry: (type: FourCC, configuration: FourCC)? { get }
   /// Brand of files with this codec (§4.3). Nil if there is none.
   static var fileBrand: FourCC? { get }
   /// Number of samples to decode before a wanted one, as a negative number (§10.1). Nil if none is needed.

@@ -8,6 +8,15 @@ package enum MediaKind: String, Sendable, Hashable {
 /// it leaves out. Codecs are never compared as strings.
 package enum CodecID: String, Sendable, Hashable, CaseIterable {
   case h264, hevc, av1, aac, opus, ac3, eac3
+  /// Layers I to III.
+  case mpegAudio = "mp3"
+  case alaw, mulaw
+
+  /// Whether outputs carry it. What they do not carry is decoded and encoded in another codec.
+  package var isCarried: Bool { type.sampleEntry != nil }
+
+  /// Whether outputs carry it and most browsers cannot play it.
+  package var isRarelyPlayed: Bool { self == .ac3 || self == .eac3 }
 
   /// Name for display.
   package var name: String { type.name }

@@ -9,6 +9,9 @@ extension CodecID {
     case .opus: Opus.Configuration.self
     case .ac3: AC3.Configuration.self
     case .eac3: EAC3.Configuration.self
+    case .mpegAudio: MPEGAudio.Configuration.self
+    case .alaw: G711.ALaw.self
+    case .mulaw: G711.MuLaw.self
     }
   }
 }

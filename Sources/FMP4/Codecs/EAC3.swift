@@ -68,7 +68,7 @@ package enum EAC3 {
   package struct Configuration: AudioConfiguration {
     package static let id = CodecID.eac3
     package static let name = "E-AC-3"
-    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("ec-3", "dec3")
+    package static let sampleEntry: (type: FourCC, configuration: FourCC)? = ("ec-3", "dec3")
     package static let isStatedByFrames = true
     package static let rollDistance: Int16? = -1
 

@@ -7,7 +7,7 @@ package enum H264 {
   package struct Configuration: VideoConfiguration {
     package static let id = CodecID.h264
     package static let name = "H.264"
-    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("avc1", "avcC")
+    package static let sampleEntry: (type: FourCC, configuration: FourCC)? = ("avc1", "avcC")
     package static let fileBrand: FourCC? = "avc1"
 
     /// NAL units without start code or length, in the order of arrival.

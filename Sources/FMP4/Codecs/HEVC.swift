@@ -7,7 +7,7 @@ package enum HEVC {
   package struct Configuration: VideoConfiguration {
     package static let id = CodecID.hevc
     package static let name = "HEVC"
-    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("hvc1", "hvcC")
+    package static let sampleEntry: (type: FourCC, configuration: FourCC)? = ("hvc1", "hvcC")
 
     /// NAL units without start code or length, in the order of arrival.
     package let vps: [[UInt8]]

@@ -13,7 +13,7 @@ package enum Opus {
   package struct Configuration: AudioConfiguration {
     package static let id = CodecID.opus
     package static let name = "Opus"
-    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("Opus", "dOps")
+    package static let sampleEntry: (type: FourCC, configuration: FourCC)? = ("Opus", "dOps")
     package static let fileBrand: FourCC? = "Opus"
     /// 80 ms (RFC 7845 §4.6), in packets of 20 ms, the usual size of live encoders.
     package static let rollDistance: Int16? = -4

@@ -12,6 +12,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case leftOutForm(MediaKind, String)
   /// The codec's name: it is passed on, and most browsers cannot play it.
   case rarelyPlayed(String)
+  /// The codec's name: the worker that decodes it was lost, and is started again. Withdrawn with its next frame.
+  case decoderLost(String)
   /// More tracks of a kind came than weir accepts.
   case leftOutTrack(MediaKind)
   /// Media arrives much faster than it plays. Withdrawn when it no longer does.
@@ -31,6 +33,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
     case .leftOutForm(let kind, let reason): "\(kind.rawValue) is left out: \(reason)"
     case .rarelyPlayed(let codec):
       "audio in \(codec) is passed on as it is, and most browsers cannot play it; --audio-codec aac adds a rendition that all can"
+    case .decoderLost(let codec):
+      "audio in \(codec) is missing for now: the process that decodes it was lost and is started again"
     case .leftOutTrack(let kind):
       "a further \(kind.rawValue) track is left out; weir takes 16 tracks of a publication, the first ones"
     case .runsAhead:
@@ -45,7 +49,7 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   private static func taken(_ kind: MediaKind) -> String {
     switch kind {
     case .video: "H.264, HEVC and AV1"
-    case .audio: "AAC, Opus, AC-3 and E-AC-3"
+    case .audio: "AAC, Opus, AC-3, E-AC-3, MP1, MP2, MP3 and G.711"
     }
   }
 }

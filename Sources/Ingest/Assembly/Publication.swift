@@ -147,8 +147,9 @@ struct Publication {
       do {
         if try audios[index].configure(coding, record) { held.forget(track) }
         gate.saw(.audio, time: nil, now: now)
-        if coding.type.isStatedByFrames, warned.insert(.rarelyPlayed).inserted {
-          tell(.rarelyPlayed(coding.name), to: &out)
+        if coding.isRarelyPlayed, warned.insert(.rarelyPlayed).inserted {
+          // The stream may have what makes it untrue.
+          out.append(.warn(.rarelyPlayed(coding.name)))
         }
       } catch {
         gate.leftOut(.audio, now: now)

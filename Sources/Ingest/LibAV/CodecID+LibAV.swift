@@ -11,6 +11,9 @@ extension CodecID {
     case .aac: (AV_CODEC_ID_AAC, nil)
     case .ac3: (AV_CODEC_ID_AC3, nil)
     case .eac3: (AV_CODEC_ID_EAC3, nil)
+    case .mpegAudio: (AV_CODEC_ID_MP3, nil)  // decodes layers I and II, too
+    case .alaw: (AV_CODEC_ID_PCM_ALAW, nil)
+    case .mulaw: (AV_CODEC_ID_PCM_MULAW, nil)
     case .opus: (AV_CODEC_ID_OPUS, "libopus")  // libavcodec's own delays some kinds of frames
     }
   }

@@ -1,6 +1,7 @@
 internal import CLibAV
 internal import FMP4
 internal import Glibc
+internal import NIOCore
 
 /// Opens decoders for untrusted input: a key frame or a whole stream, video or audio.
 enum DecoderContext {
@@ -30,6 +31,11 @@ enum DecoderContext {
     // Times already exclude the priming, so the decoder must not skip it again.
     opened.pointee.flags2 |= weir_flag2_skip_manual
     if coding.kind == .audio { opened.pointee.request_sample_fmt = AV_SAMPLE_FMT_FLT }
+    // Its bytes say neither, and libavcodec has no record of it.
+    if coding == .alaw || coding == .mulaw, let audio = try? Codec(coding, record: ByteBuffer(bytes: record)).audio {
+      opened.pointee.sample_rate = Int32(clamping: audio.sampleRate)
+      av_channel_layout_default(&opened.pointee.ch_layout, Int32(clamping: audio.channels))
+    }
     if let timescale { opened.pointee.pkt_timebase = AVRational(num: 1, den: timescale) }
     memory.copyMemory(from: record, byteCount: record.count)
     opened.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)

@@ -29,21 +29,22 @@ struct AudioSync {
   /// - Parameters:
   ///   - least: bytes that `header` needs.
   ///   - header: the header at the first byte; nil if there is none.
+  ///   - isExpected: whether the header is like those before. Another one counts only if one like it follows its frame.
   ///   - following: bytes that `follows` needs.
   ///   - follows: whether another header may begin at that offset.
   mutating func frame<Header>(
-    least: Int, header: (AudioBytes) -> (Header, byteCount: Int)?, following: Int,
-    follows: (AudioBytes, Int) -> Bool
+    least: Int, header: (AudioBytes) -> (Header, byteCount: Int)?, isExpected: (Header) -> Bool = { _ in true },
+    following: Int, follows: (AudioBytes, Int) -> Bool
   ) -> Header? {
     while bytes.count >= least {
       guard let (found, byteCount) = header(bytes) else {
         lose()
         continue
       }
-      if !isAligned {
+      if !isAligned || !isExpected(found) {
         guard bytes.count >= byteCount &+ following else { return nil }
         guard follows(bytes, byteCount) else {
-          bytes.skip(1)
+          lose()
           continue
         }
       }

@@ -11,6 +11,8 @@ enum ElementContent: Hashable {
   case latm
   case ac3
   case eac3
+  /// MP1, MP2 or MP3.
+  case mpegAudio
   /// The number is `channel_config_code`.
   case opus(channels: UInt8)
   /// Cues of SCTE 35.
@@ -23,7 +25,7 @@ enum ElementContent: Hashable {
   init(_ type: UInt8, _ own: ElementDescriptors, inProgram: ElementDescriptors) {
     switch type {
     case 0x01, 0x02: self = .unsupported(.video, name: "MPEG-2 video")
-    case 0x03, 0x04: self = .unsupported(.audio, name: "MPEG audio")
+    case 0x03, 0x04: self = .mpegAudio
     case 0x06: self = Self.privateData(own)
     case 0x0F: self = .adts
     case 0x10: self = .unsupported(.video, name: "MPEG-4 video")
@@ -72,7 +74,7 @@ enum ElementContent: Hashable {
   var kind: MediaKind? {
     switch self {
     case .h264, .hevc: .video
-    case .adts, .latm, .opus, .ac3, .eac3: .audio
+    case .adts, .latm, .opus, .ac3, .eac3, .mpegAudio: .audio
     case .unsupported(let kind, _): kind
     case .splices, .data: nil
     }
@@ -81,7 +83,7 @@ enum ElementContent: Hashable {
   /// Whether its media becomes a track.
   var isTaken: Bool {
     switch self {
-    case .h264, .hevc, .adts, .latm, .opus, .ac3, .eac3: true
+    case .h264, .hevc, .adts, .latm, .opus, .ac3, .eac3, .mpegAudio: true
     case .splices, .unsupported, .data: false
     }
   }
@@ -94,6 +96,7 @@ enum ElementContent: Hashable {
     case .adts, .latm: "AAC"
     case .ac3: "AC-3"
     case .eac3: "E-AC-3"
+    case .mpegAudio: "MPEG audio"
     case .opus: "Opus"
     case .splices: "SCTE-35"
     case .unsupported(_, let name), .data(let name): name

@@ -32,6 +32,7 @@ struct ElementStream {
     case .latm: audio = AudioElementReader(LATMReader())
     case .ac3: audio = AudioElementReader(AC3FrameReader())
     case .eac3: audio = AudioElementReader(EAC3FrameReader())
+    case .mpegAudio: audio = AudioElementReader(MPEGAudioFrameReader())
     case .opus(let channels): audio = OpusPacketReader(channels: channels).map { AudioElementReader($0) }
     case .splices: sections = PSISectionReader()
     case .unsupported, .data: break

@@ -5,7 +5,7 @@ internal import NIOCore
 struct AudioTranscodeConfiguration: Sendable, Hashable {
   /// An audio codec.
   var codec: CodecID
-  /// AudioSpecificConfig or OpusHead.
+  /// The codec's record, such as an AudioSpecificConfig or OpusHead.
   var record: [UInt8]
   /// Timescale of the source's times, in ticks per second.
   var timescale: UInt32
@@ -53,6 +53,6 @@ extension AudioTranscodeConfiguration {
     coding = audio.coding
     sampleRate = encoding.rates.contains(given.sampleRate) ? given.sampleRate : 48_000
     channels = given.channels == 1 ? 1 : 2
-    bitRate = UInt32(clamping: audio.bitRate)
+    bitRate = UInt32(clamping: audio.bitRate(channels: given.channels))
   }
 }

@@ -47,6 +47,8 @@ struct TranscodeBacklog: Sendable {
   private var entries: [Waiting] = []
   private var bytes = 0
   private var timescale: UInt32 = 90_000
+  /// Most milliseconds of media.
+  private var longest = TranscodeLimits.backlogMilliseconds
   /// The next frame must be a key frame.
   private var awaitsSync = true
   private var newestDecodeTime: MediaTime?
@@ -64,6 +66,9 @@ struct TranscodeBacklog: Sendable {
     supersede()
     append(.configure(plan), of: plan.timescale)
     timescale = plan.timescale
+    longest =
+      plan.source.kind == .audio
+      ? TranscodeLimits.audioBacklogMilliseconds : TranscodeLimits.backlogMilliseconds
     awaitsSync = true
     newestTime = .min
   }
@@ -141,7 +146,7 @@ struct TranscodeBacklog: Sendable {
   /// Whether the oldest frame, of any configuration, has waited too long.
   private var isTooOld: Bool {
     guard let oldest = entries.first(where: \.isFrame)?.decodeTime else { return false }
-    return milliseconds(since: oldest) > TranscodeLimits.backlogMilliseconds
+    return milliseconds(since: oldest) > longest
   }
 
   private func milliseconds(since time: MediaTime) -> Int64 {

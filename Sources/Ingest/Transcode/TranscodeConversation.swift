@@ -17,6 +17,8 @@ struct TranscodeConversation: Sendable {
   private struct Stretch: Sendable {
     let plan: TranscodePlan
     var newestTime = Int64.min
+    /// Length of the longest audio frame, in ticks.
+    var longest: UInt32 = 0
     var frames = 0
   }
 
@@ -66,6 +68,10 @@ struct TranscodeConversation: Sendable {
     waiting.append(frame.presentationTime)
     guard let last = stretches.indices.last else { return }
     stretches[last].frames += 1
+    if case .audio = stretches[last].plan.work {
+      let length = stretches[last].plan.source.codec.duration(of: frame.payload) ?? 0
+      stretches[last].longest = max(stretches[last].longest, length)
+    }
     stretches[last].newestTime = max(stretches[last].newestTime, frame.presentationTime)
   }
 
@@ -159,10 +165,11 @@ struct TranscodeConversation: Sendable {
     case .video: return frame.presentationTime <= stretch.newestTime && rung.frames <= stretch.frames
     case .audio:
       let newest = MediaTime(ticks: stretch.newestTime, timescale: stretch.plan.timescale)
+      // A frame of Opus may last 120 ms, one of G.711 longer.
+      let longest = MediaTime(ticks: Int64(stretch.longest), timescale: stretch.plan.timescale)
       let time = MediaTime(ticks: frame.presentationTime, timescale: rung.track.timescale)
       let length = Int64(rung.track.sampleDuration ?? 1)
-      // A packet of the source may last 120 ms.
-      return time <= newest + MediaTime(milliseconds: 150)
+      return time <= newest + max(longest, MediaTime(milliseconds: 120)) + MediaTime(milliseconds: 30)
         && (rung.isBroken || frame.presentationTime &- rung.lastTime >= length)
     }
   }

@@ -2,6 +2,8 @@
 package enum TranscodeLimits {
   /// Rungs of one ladder.
   package static let rungs = 8
+  /// Tracks of one publication that are decoded because outputs do not carry their codec. Each has a worker.
+  static let decodedTracks = 4
   /// Bytes of one message between server and worker, in both directions.
   static let messageBytes = 16 << 20
   /// Bytes of a decoder's or encoder's configuration record.
@@ -17,6 +19,8 @@ package enum TranscodeLimits {
   /// the next key frame is dropped. The number of entries is more than that time can have: the shortest frames of Opus
   /// last 2.5 ms.
   static let backlogMilliseconds: Int64 = 3000
+  /// The same for audio. A file that is sent twenty times as fast as it plays may not overtake the start of a worker.
+  static let audioBacklogMilliseconds: Int64 = 10_000
   static let backlogBytes = 32 << 20
   static let backlogEntries = 2048
   /// Most bytes of a coded frame for the worker: a message without its other fields.

@@ -9,6 +9,8 @@ struct TranscodeSession {
   private let host: LadderTranscoder
   private var worker: RunningWorker?
   private var startedAt = MonotonicTime.zero
+  /// A worker has been started, or could not be.
+  private var hasBegun = false
   private var pause = TranscodeLimits.shortestPause
   private var notBefore = MonotonicTime.zero
   private var lastWord = MonotonicTime.zero
@@ -91,7 +93,8 @@ struct TranscodeSession {
   }
 
   private var hasWork: Bool {
-    host.shared.withLock { $0.source != nil && !$0.isFinishing }
+    // A source that is over at once still has what it sent.
+    host.shared.withLock { $0.source != nil && (!$0.isFinishing || (!hasBegun && !$0.backlog.isEmpty)) }
   }
 
   private mutating func send(_ plan: TranscodePlan, _ now: MonotonicTime) {
@@ -103,6 +106,7 @@ struct TranscodeSession {
   }
 
   private mutating func start(_ now: MonotonicTime) {
+    hasBegun = true
     do throws(WorkerFailure) {
       let worker = try host.startWorker()
       self.worker = worker

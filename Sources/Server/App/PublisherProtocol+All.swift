@@ -18,7 +18,8 @@ extension PublisherProtocol {
     limits.peerLimits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
     limits.peerLimits.unauthenticated = min(limits.peerLimits.unauthenticated, server.descriptors.unauthenticated)
     let listener = RTMPListener(
-      gate: server.streams, clock: server.clock, logger: server.logger, group: NIOSingletons.posixEventLoopGroup,
+      gate: server.decoding(server.streams), clock: server.clock, logger: server.logger,
+      group: NIOSingletons.posixEventLoopGroup,
       configuration: limits)
     return PublisherProtocol(
       listener: listener,
@@ -36,7 +37,8 @@ extension PublisherProtocol {
     limits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
     let most = UInt32(clamping: limits.connectionsPerAddress ?? 0)
     let listener = SRTListener(
-      gate: streams, clock: clock, logger: server.logger, group: NIOSingletons.posixEventLoopGroup, limits: limits,
+      gate: server.decoding(streams), clock: clock, logger: server.logger, group: NIOSingletons.posixEventLoopGroup,
+      limits: limits,
       launch: { .srt(udp: $0) }
     ) {
       var table = SRTTable()

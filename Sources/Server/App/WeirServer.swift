@@ -220,9 +220,9 @@ struct WeirServer {
         FileSource(name: name, path: path, gate: gate, clock: clock, logger: logger)
       }
     case .srt(let target):
-      return LocalSource(name: name, kind: "srt", gate: streams) { _, gate in
+      return LocalSource(name: name, kind: "srt", gate: streams) { [decoding] _, gate in
         SRTSource(
-          name: name, target: target, gate: gate, clock: clock, logger: logger,
+          name: name, target: target, gate: decoding(gate), clock: clock, logger: logger,
           group: NIOSingletons.posixEventLoopGroup, launch: { .srt(udp: $0) })
       }
     case .capture(let given):
@@ -230,9 +230,9 @@ struct WeirServer {
         CaptureSource(name: name, settings: last ?? given, gate: gate, clock: clock, logger: logger)
       }
     case .datagrams(let place):
-      return LocalSource(name: name, kind: "udp", gate: streams) { _, gate in
+      return LocalSource(name: name, kind: "udp", gate: streams) { [decoding] _, gate in
         DatagramSource(
-          name: name, place: place, gate: gate, clock: clock, logger: logger,
+          name: name, place: place, gate: decoding(gate), clock: clock, logger: logger,
           group: NIOSingletons.posixEventLoopGroup)
       }
     }
@@ -259,11 +259,18 @@ struct WeirServer {
     return pool
   }
 
+  /// The gate, for publishers whose audio may have to be decoded.
+  func decoding(_ gate: any PublishGate) -> any PublishGate {
+    DecodedAudioGate(gate, launcher: .ownProcess, room: descriptors.roomForWorkers, logger: logger) { [profiles] in
+      profiles.now[$0].settings.audio
+    }
+  }
+
   /// Transport streams by HTTP.
   private var transportIngest: TransportIngest {
     var limits = TransportIngest.Configuration()
     limits.proxies = configuration.trustedProxies
-    return TransportIngest(gate: streams, clock: clock, logger: logger, configuration: limits)
+    return TransportIngest(gate: decoding(streams), clock: clock, logger: logger, configuration: limits)
   }
 
   private func makeHTTPListener(

@@ -33,9 +33,9 @@ struct AudioSettingText: Sendable, Hashable {
 }
 
 extension AudioSettingText {
-  /// The audio of the only text; nil without one.
-  @Sendable static func audio(_ given: [GivenText]) throws(ConfigurationError) -> AudioSpecification? {
+  /// The only text; nil without one.
+  @Sendable static func audio(_ given: [GivenText]) throws(ConfigurationError) -> AudioSettingText? {
     guard given.count <= 1 else { throw given[1].error("the audio is given twice", "keep one of the two") }
-    return try given.first?.read(AudioSettingText.init(parsing:)).audio
+    return try given.first?.read(AudioSettingText.init(parsing:))
   }
 }

@@ -38,7 +38,8 @@ struct StreamOptions: SettingGroup {
   let audioCodec = Setting(
     "audio-codec", at: "streams.*.audioCodec", "[name=]source|aac|opus", split: { $0.commaSeparated },
     named: AudioSettingText.named,
-    "Offer the audio in another codec, too: aac or opus, of all streams or of one.", read: AudioSettingText.audio)
+    "Offer the audio in another codec, too: aac or opus; without it AAC beside AC-3 and E-AC-3 alone.",
+    read: AudioSettingText.audio)
   let audioDefault = Setting(
     "audio-default", at: "streams.*.audioDefault",
     SettingText("language", values: .pattern("^[A-Za-z]{2,3}(-[A-Za-z0-9-]+)?$")) { text throws(ValueError) in
@@ -111,7 +112,9 @@ struct StreamOptions: SettingGroup {
     settings.layout = try given[hlsLayout]
     settings.partAddressing = try given[partAddressing]
     settings.ladder = try given[ladder]
-    settings.audio = try given[audioCodec]
+    let audio = try given[audioCodec]
+    settings.audio = audio?.audio
+    settings.addsPlayableAudio = audio == nil
     settings.audioDefault = try given[audioDefault]
     settings.captions = try given[captions]
     if !settings.ladder.isEmpty || settings.audio != nil { settings.layout = .separate }

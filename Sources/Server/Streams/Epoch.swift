@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 internal import Storage
 
@@ -15,6 +16,8 @@ struct Epoch: Sendable {
   let settings: StreamSettings
   /// Separate by the settings, or because the epoch has had several tracks of a kind.
   private(set) var layout: StreamSettings.HLSLayout
+  /// The audio in another codec: as the settings say, or added to audio that most browsers cannot play.
+  private(set) var audio: AudioSpecification?
   /// Another process began the epoch.
   private let isResumed: Bool
   /// Maps media times of the current publication to the wall clock.
@@ -81,6 +84,7 @@ struct Epoch: Sendable {
     self.id = id
     self.settings = settings
     layout = settings.layout
+    audio = settings.audio
     splicer = Splicer(preferring: settings.audioDefault)
     var window = window
     window.segmentLimit = settings.segmentLimit
@@ -197,6 +201,16 @@ struct Epoch: Sendable {
   mutating func take(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
     if case .tracks(let tracks) = event, tracks.hasFurther, layout == .interleaved { separate(tracks) }
     return try store(segmenter.receive(event))
+  }
+
+  /// Whether AAC can be added. What players were told before the first media must stay true.
+  var mayAddAudio: Bool { audio == nil && settings.addsPlayableAudio && window.currentInit == nil }
+
+  /// Offers the audio in another codec as well, before the first media.
+  mutating func add(_ audio: AudioSpecification, beside tracks: [TrackDescription]) {
+    self.audio = audio
+    rungs.append(TranscodedRendition(.audio(audio), window: window, store: store))
+    if layout == .interleaved { separate(tracks) }
   }
 
   /// Serves each track by itself from here on. Parts of all tracks are then equally long.

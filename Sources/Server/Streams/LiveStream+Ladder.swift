@@ -6,9 +6,17 @@ internal import Logging
 /// The ladder, and the audio in another codec. Video and audio of the source go to transcoders; the results go to the windows
 /// of the rungs. The source never waits for them.
 extension LiveStream {
+  /// Adds AAC to audio that most browsers cannot play, where the stream begins with it and the settings say nothing.
+  func addPlayableAudio(for event: MediaEvent, _ state: inout State) {
+    guard case .tracks(let tracks) = event, state.life.epoch.mayAddAudio,
+      tracks.first(.audio)?.codec.id.isRarelyPlayed == true
+    else { return }
+    state.life.epoch.add(AudioSpecification(.aac), beside: tracks)
+  }
+
   /// Passes an event on the epoch's timeline to the transcoders.
   func feedLadder(_ event: MediaEvent, _ state: inout State) {
-    let (ladder, aim) = (state.life.epoch.settings.ladder, state.life.epoch.settings.audio)
+    let (ladder, aim) = (state.life.epoch.settings.ladder, state.life.epoch.audio)
     guard !ladder.isEmpty || aim != nil else { return }
     switch event {
     case .tracks(let tracks):
@@ -50,13 +58,21 @@ extension LiveStream {
   private func makeTranscoder(
     _ aim: TranscodeAim, _ kind: MediaKind, epoch: String
   ) -> LadderTranscoder? {
+    // A worker that the settings ask for has its descriptors already.
+    let isAdded = kind == .audio && settings.audio == nil
+    guard !isAdded || room.take() else {
+      logger.error("AAC is not added to the audio: the server has no file descriptors for its worker")
+      return nil
+    }
     do {
       return try LadderTranscoder(
         aim: aim, launcher: workers, logger: logger
-      ) { [weak self] events in
+      ) { [weak self, room] events in
         self?.receive(events, of: kind, epoch: epoch)
+        if isAdded, events.contains(where: { if case .ended = $0 { true } else { false } }) { room.giveBack() }
       }
     } catch {
+      if isAdded { room.giveBack() }
       logger.error("cannot start a transcoder for the stream: \(error)")
       return nil
     }

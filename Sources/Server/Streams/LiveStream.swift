@@ -18,6 +18,8 @@ final class LiveStream: Sendable {
   private let epochIDs: EpochID
   /// Starts the workers of the ladder.
   let workers: WorkerLauncher
+  /// For a worker that the settings do not tell of.
+  let room: WorkerRoom
   /// Stores the epoch for the next process; nil when no process resumes it.
   let stateStore: StreamStateStore?
   /// Where changes of the phase are told before they are made.
@@ -44,7 +46,8 @@ final class LiveStream: Sendable {
 
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
-    knownGroup: MediaTime?, workers: WorkerLauncher, stateStore: StreamStateStore? = nil, events: EventLog? = nil,
+    knownGroup: MediaTime?, workers: WorkerLauncher, room: WorkerRoom = .unlimited, stateStore: StreamStateStore? = nil,
+    events: EventLog? = nil,
     memory: WindowBudget = .unlimited,
     store: SegmentStore = SegmentStore(name: SegmentStore.ofStreams), resuming record: EpochRecord? = nil
   ) {
@@ -54,6 +57,7 @@ final class LiveStream: Sendable {
     self.clock = clock
     self.epochIDs = epochIDs
     self.workers = workers
+    self.room = room
     self.stateStore = stateStore
     self.events = events
     self.memory = memory
@@ -166,6 +170,7 @@ final class LiveStream: Sendable {
         let version = state.life.epoch.window.version
         let rungs = state.life.rungVersions
         let shifted = state.life.epoch.shift(event)
+        addPlayableAudio(for: shifted, &state)
         let stored = try state.life.epoch.take(shifted)
         feedLadder(shifted, &state)
         _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
@@ -192,9 +197,12 @@ final class LiveStream: Sendable {
 
   /// Records a warning about a publication, for the API.
   func warn(_ warning: PublicationWarning, from token: PublicationToken) {
-    // Another rendition of the audio is what it asks for.
-    if case .rarelyPlayed = warning, settings.audio != nil { return }
     state.withLock { state in
+      // Another rendition of the audio is what it asks for.
+      if case .rarelyPlayed = warning {
+        guard state.life.epoch.audio == nil, !state.life.epoch.mayAddAudio else { return }
+        logger.warning("\(warning.description)")
+      }
       guard state.publisher.holder?.token == token, state.warnings.add(warning) else { return }
       tell(warning.description, state)
     }

@@ -69,3 +69,10 @@ struct StreamDescriptors: Sendable {
         + " and it has \(streams) streams; raise the limit, or end streams")
   }
 }
+
+extension DescriptorBudget {
+  /// Room for workers that become necessary while a stream runs.
+  var roomForWorkers: WorkerRoom {
+    WorkerRoom(take: { self.takeStream(Self.perSink) }, giveBack: { self.giveBackStream(Self.perSink) })
+  }
+}

@@ -213,13 +213,16 @@ final class StreamRegistry: PublishGate {
     min(state.withLock { $0.names.limits.streams }, descriptors.capacity(of: settings))
   }
 
+  /// For workers that settings do not tell of.
+  private var room: WorkerRoom { descriptors.budget.roomForWorkers }
+
   private func newStream(
     _ request: PublishRequest, _ groups: borrowing KnownGOPDurations, _ store: SegmentStore
   ) -> LiveStream {
     LiveStream(
       name: request.stream, settings: settings(request.stream), clock: clock, epochIDs: epochIDs, logger: logger,
-      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, stateStore: stateStore,
-      events: events, memory: memory,
+      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, room: room,
+      stateStore: stateStore, events: events, memory: memory,
       store: store)
   }
 
@@ -248,7 +251,7 @@ final class StreamRegistry: PublishGate {
       let record = entry.record.read(at: clock.wallTime)
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
-        workers: workers, stateStore: stateStore, events: events, memory: memory, store: reservation.store,
+        workers: workers, room: room, stateStore: stateStore, events: events, memory: memory, store: reservation.store,
         resuming: record)
       state.withLock { state in
         state.streams[name] = stream

@@ -38,6 +38,8 @@ struct StreamSettings: Sendable {
   var ladder: [RungSpecification] = []
   /// The additional audio codec; nil for the source's audio only. It needs the separate layout.
   var audio: AudioSpecification?
+  /// AAC is added to audio that most browsers cannot play, where `audio` is nil.
+  var addsPlayableAudio = true
   /// The language of the audio that players begin with (ISO 639-2); nil for the publisher's first.
   var audioDefault: String?
 

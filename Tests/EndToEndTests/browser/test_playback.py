@@ -5,7 +5,7 @@ import time
 import pytest
 
 import watching
-from harness import publishers
+from harness import publishers, tools
 
 WAYS = [("chromium", "native"), ("chromium", "mse"), ("firefox", "mse"), ("chromium", "hls"), ("firefox", "hls")]
 PLAYERS = {"native": "native HLS", "mse": "Media Source, stream.mp4", "hls": "Media Source, HLS parts"}
@@ -157,6 +157,34 @@ def test_plays_av1_with_opus(browser, weir):
         browser.wait(f"document.querySelector('#video').currentTime > {first['time']} + 3")
         assert watching.state(browser)["frames"] > first["frames"] + 30
         assert "AV1 (av01." in browser.evaluate(watching.DETAILS)["Codecs"]
+    finally:
+        publisher.kill()
+    watching.leave(browser)
+
+
+@pytest.mark.parametrize("browser", ["chromium", "firefox"], indirect=True)
+@pytest.mark.parametrize("audio", ["mp2", "ac3"])
+def test_audio_that_browsers_do_not_know_is_heard_as_aac(browser, audio, weir, tmp_path):
+    """MP2 is decoded; AC-3 has AAC beside it, without a setting. The page finds it."""
+    name, film = f"{audio}-{browser.name}", tmp_path / "film.ts"
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
+              "sine=440:sample_rate=48000,volume=4", "-t", "30", "-c:v", "libx264", "-preset", "ultrafast", "-g", "60", "-c:a",
+              audio, film)
+    publisher = publishers.Publisher([
+        tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-i", str(film), "-c", "copy", "-f", "mpegts", "-method", "POST",
+        f"{weir.web}/live/{name}/ingest"])
+    try:
+        weir.wait_state(name, "live", seconds=20)
+        first = watching.watch(browser, weir, name)
+        browser.wait(f"document.querySelector('#video').currentTime > {first['time']} + 4", 20)
+        last = watching.state(browser)
+        assert last["frames"] > first["frames"] + 30 and last["error"] is None
+        if browser.name == "chromium":
+            assert last["audioBytes"] > first["audioBytes"] + 1000, f"{first} {last}"
+        else:
+            assert browser.evaluate(watching.FIREFOX_LOUDNESS) > 0.05
+        assert "AAC (mp4a.40.2)" in browser.evaluate(watching.DETAILS)["Codecs"]
+        assert browser.errors == []
     finally:
         publisher.kill()
     watching.leave(browser)

@@ -18,6 +18,8 @@ struct TransportFixture: CustomStringConvertible {
     TransportFixture(name: "ffmpeg-5.1-latm", pids: [256, 257]),
     // Its audio is private data without a descriptor, which only probing would recognise.
     TransportFixture(name: "ffmpeg-5.1-m2ts", pids: [0x1011]),
+    TransportFixture(name: "ffmpeg-5.1-mp2", pids: [256, 257]),
+    TransportFixture(name: "ffmpeg-5.1-mp3", pids: [256, 257]),
     TransportFixture(name: "ffmpeg-5.1-one-frame-a-pes", pids: [256, 257]),
     TransportFixture(name: "ffmpeg-5.1-two-audio", pids: [256, 257, 258]),
     TransportFixture(name: "ffmpeg-5.1-two-programs", pids: [256, 257, 258, 259]),

@@ -133,7 +133,8 @@ struct RTMPListenerTests {
       for _ in 0..<20 { try? await client.send(S.media(milliseconds: 1000)) }
       #expect(try await eventually(5) { client.text.contains("codec vp09 unsupported") })
     }
-    let reason = "codec vp09 unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3"
+    let reason =
+      "codec vp09 unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law, G.711 µ-law"
     #expect(gate.sinks.first?.ending == .failed(reason))
   }
 

@@ -14,12 +14,14 @@ import Testing
     var testDescription: String { "\(coding.rawValue), \(rate) Hz, \(channels) channels" }
 
     var other: CodecID { coding == .aac ? .opus : .aac }
-    var outputRate: Int { other == .opus ? 48_000 : rate }
+    /// AAC is not made below 32 kHz.
+    var outputRate: Int { other == .opus || rate < 32_000 ? 48_000 : rate }
   }
 
   private static let kinds = [
     Kind(coding: .aac, rate: 48_000), Kind(coding: .aac, rate: 44_100), Kind(coding: .opus, rate: 48_000),
-    Kind(coding: .opus, rate: 48_000, channels: 1),
+    Kind(coding: .opus, rate: 48_000, channels: 1), Kind(coding: .alaw, rate: 8000, channels: 1),
+    Kind(coding: .mulaw, rate: 16_000),
   ]
 
   /// Where the media begin, in seconds: nothing begins at 0 only.
@@ -27,6 +29,7 @@ import Testing
 
   /// Silence with a click of a hundredth of a second at each tenth but the whole seconds', for two seconds.
   private func source(_ kind: Kind) throws -> (plan: TranscodePlan, frames: [TranscodeRequest.SourceFrame]) {
+    if kind.coding == .alaw || kind.coding == .mulaw { return try telephone(kind) }
     let encoder = try AudioEncoder(kind.coding, sampleRate: kind.rate, bitRate: 128_000, channels: kind.channels)
     let length = encoder.samplesPerFrame
     var frames: [TranscodeRequest.SourceFrame] = []
@@ -42,6 +45,26 @@ import Testing
     try encoder.finish(take)
     let track = TrackDescription(id: .audio, codec: encoder.codec, timescale: UInt32(kind.rate))
     return (try #require(TranscodePlan(source: track, aim: .audio(AudioSpecification(kind.other)))), frames)
+  }
+
+  /// The same in G.711, in frames of 20 ms.
+  private func telephone(_ kind: Kind) throws -> (plan: TranscodePlan, frames: [TranscodeRequest.SourceFrame]) {
+    let (low, silent, high): (UInt8, UInt8, UInt8) =
+      kind.coding == .alaw ? (0x25, 0xD5, 0xA5) : (0x0F, 0xFF, 0x8F)
+    let length = kind.rate / 50
+    let frames = (0..<100).map { frame in
+      let bytes = (0..<length).flatMap { index in
+        let value = Self.audio(at: frame * length + index, rate: kind.rate)
+        return [UInt8](repeating: value == 0 ? silent : value < 0 ? low : high, count: kind.channels)
+      }
+      let time = Int64(Self.start * kind.rate + frame * length)
+      return TranscodeRequest.SourceFrame(
+        presentationTime: time, decodeTime: time, isSync: true, lateness: 0, payload: ByteBuffer(bytes: bytes))
+    }
+    let record = G711.record(sampleRate: UInt32(kind.rate), channels: UInt8(kind.channels))
+    let codec = try Codec(kind.coding, record: ByteBuffer(bytes: record))
+    let track = TrackDescription(id: .audio, codec: codec, timescale: UInt32(kind.rate))
+    return (try #require(TranscodePlan(source: track, aim: .audio(AudioSpecification(.aac)))), frames)
   }
 
   private static func audio(at index: Int, rate: Int) -> Float {

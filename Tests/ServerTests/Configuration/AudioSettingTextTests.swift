@@ -25,6 +25,9 @@ import Testing
     #expect(profiles[try #require(StreamName("cam"))].settings.audio == nil)
     #expect(profiles[try #require(StreamName("mic"))].settings.audio?.coding == .opus)
     #expect(profiles[try #require(StreamName("other"))].settings.audio?.coding == .aac)
+    #expect(profiles[try #require(StreamName("cam"))].settings.addsPlayableAudio == false)
+    let none = try StreamProfiles(loading: SettingSources(environment: [:]), publicURL: nil)
+    #expect(none[try #require(StreamName("cam"))].settings.addsPlayableAudio)
     let twice = SettingSources(flags: ["audio-codec": ["aac", "opus"]])
     #expect(throws: ConfigurationError.self) { _ = try twice[StreamOptions().audioCodec] }
   }

@@ -6,10 +6,12 @@ enum FLVCodecName {
   /// Supported codecs by FourCC.
   static let taken: [String: CodecID] = [
     "avc1": .h264, "hvc1": .hevc, "av01": .av1, "mp4a": .aac, "Opus": .opus, "ac-3": .ac3,
-    "ec-3": .eac3,
+    "ec-3": .eac3, ".mp3": .mpegAudio,
   ]
   /// FLV 10.1 E.4.3.1, and HEVC as some encoders send it.
   static let legacyTaken: [UInt8: CodecID] = [7: .h264, 12: .hevc]
+  /// Audio formats without a configuration (E.4.2.1). 14 is MP3 at 8 kHz, which its frames state as well.
+  static let legacyAudioTaken: [UInt8: CodecID] = [2: .mpegAudio, 7: .alaw, 8: .mulaw, 14: .mpegAudio]
 
   /// The codec of a kind with that FourCC. Nil if weir does not support it.
   static func codec(_ kind: MediaKind, fourCC: String) -> CodecID? {
@@ -23,14 +25,12 @@ enum FLVCodecName {
   ]
   /// FLV 10.1 E.4.2.1.
   static let legacyAudio: [UInt8: String] = [
-    0: "PCM", 1: "ADPCM", 2: "MP3", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711 A-law",
-    8: "G.711 µ-law", 11: "Speex", 14: "MP3 8 kHz",
+    0: "PCM", 1: "ADPCM", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 11: "Speex",
   ]
 
   /// Usual name of an unsupported audio codec of Enhanced RTMP v2. For others, the FourCC itself.
   static func audio(fourCC: String) -> String {
     switch fourCC {
-    case ".mp3": "MP3"
     case "fLaC": "FLAC"
     default: fourCC
     }

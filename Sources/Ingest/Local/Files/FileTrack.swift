@@ -162,7 +162,7 @@ struct FileTrack {
   private static func codec(
     _ parameters: AVCodecParameters, _ record: ByteBuffer, isStream: Bool
   ) throws(CodecError) -> Codec {
-    guard let id = CodecID(parameters.codec_id), !id.type.isStatedByFrames else {
+    guard let id = CodecID(parameters.codec_id), !id.type.isStatedByFrames, id.isCarried else {
       throw CodecError(.unsupported, "a codec that is not passed through")
     }
     if id.kind == .video { return isStream ? try Codec(id, stream: record) : try Codec(id, record: record) }

@@ -1,3 +1,4 @@
+import FMP4
 import NIOCore
 import Testing
 
@@ -127,6 +128,24 @@ struct FLVTagTests {
     }
   }
 
+  /// E.4.2.1: formats 2, 7, 8 and 14 have no configuration; the lowest bit is the number of channels, less one.
+  @Test func `MP3 and G.711 are frames, with what they state themselves`() throws {
+    let mp3: [UInt8] = [0xFF, 0xFB, 0x90, 0x64, 5]
+    for bytes in [[0x2F] + mp3, [0xEE] + mp3, [0x91] + cc(".mp3") + mp3] {
+      #expect(describe(audio(bytes)) == "mpegAudio frame \(mp3)")
+      #expect(audio(bytes).ownRecords[0] == ByteBuffer(bytes: [0xF0]), "MPEG-1, layer III, 44.1 kHz")
+    }
+    #expect(describe(audio([0x90] + cc(".mp3") + [1])) == "nothing")
+    for (bytes, coding, channels) in [
+      ([0x72, 0xD5], CodecID.alaw, 1), ([0x83, 0xFF], .mulaw, 2), ([0x7F, 0xD5], .alaw, 2),
+    ] as [([UInt8], CodecID, UInt8)] {
+      #expect(describe(audio(bytes)) == "\(coding) frame [\(bytes[1])]")
+      #expect(audio(bytes).ownRecords[0] == ByteBuffer(bytes: G711.record(sampleRate: 8000, channels: channels)))
+    }
+    for bytes: [UInt8] in [[0x2F], [0x72], [0x83]] { #expect(describe(audio(bytes)) == "nothing") }
+    #expect(audio([0x2F, 1]).ownRecords.isEmpty, "no frame")
+  }
+
   @Test func codecsThatAreNotCarriedAreNamed() {
     let expected: [([UInt8], String)] = [
       ([0x90] + cc("vp09") + [1], "vp09"), ([0x12, 1], "Sorenson H.263"), ([0x14, 1], "VP6"),
@@ -135,14 +154,16 @@ struct FLVTagTests {
     for (bytes, name) in expected {
       #expect(
         throws: WireError(
-          .unsupported, "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3")
+          .unsupported,
+          "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law,"
+            + " G.711 µ-law")
       ) {
         try video(bytes)
       }
     }
     // Audio is left out; the video goes on without it.
     let audioSamples: [([UInt8], String)] = [
-      ([0x2F, 1], "MP3"), ([0xB2, 1], "Speex"), ([0x90] + cc("fLaC"), "FLAC"), ([0x91] + cc(".mp3") + [1], "MP3"),
+      ([0xB2, 1], "Speex"), ([0x90] + cc("fLaC"), "FLAC"),
       ([0x91] + cc("abcd") + [1], "abcd"), ([0x91, 0, 10, 200, 65], "???A"),
     ]
     for (bytes, name) in audioSamples {

@@ -1,0 +1,282 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+internal import Synchronization
+
+/// Stands between a publication and its stream. Audio in a codec that outputs do not carry is decoded and encoded again,
+/// by a worker for each track. The stream sees tracks that it can serve, with the publisher's times. Everything else
+/// passes at once. Only the start and the end wait: for the configuration of the new audio, and for its last frames.
+final class DecodedAudioSink: MediaSink {
+  private let inner: any MediaSink
+  private let output: AudioSpecification
+  private let launcher: WorkerLauncher
+  private let room: WorkerRoom
+  private let logger: Logger
+  private let state = Mutex(State())
+
+  private struct State {
+    var decoders: [TrackID: Decoder] = [:]
+    /// Decoders of tracks that have ended, until they have, too.
+    var leaving: [Int: LadderTranscoder] = [:]
+    var decodersSoFar = 0
+    /// The publisher's newest tracks, and those that the stream was given last.
+    var tracks: [TrackDescription] = []
+    var given: [TrackDescription] = []
+    /// The start of a publication, while it waits. Nil once it has begun, and before its tracks are known.
+    var start: HeldStart?
+    var hasBegun = false
+    /// The end, while the last frames are awaited.
+    var ending: EndReason?
+    var verdict = SinkVerdict.accepted
+    var hasRefused = false
+  }
+
+  private struct Decoder {
+    let number: Int
+    let transcoder: LadderTranscoder
+    var source: TrackDescription
+    /// The track that it makes. Nil before the worker has stated it.
+    var output: TrackDescription?
+    /// The loss of its worker was told.
+    var isLost = false
+  }
+
+  init(
+    _ inner: any MediaSink, as output: AudioSpecification, launcher: WorkerLauncher, room: WorkerRoom, logger: Logger
+  ) {
+    self.inner = inner
+    self.output = output
+    self.launcher = launcher
+    self.room = room
+    self.logger = logger
+  }
+
+  func lost(_ kind: MediaKind) { inner.lost(kind) }
+  func warn(_ warning: PublicationWarning) { inner.warn(warning) }
+  func withdraw(_ warning: PublicationWarning) { inner.withdraw(warning) }
+  func measured(_ figures: LinkFigures) { inner.measured(figures) }
+
+  // MARK: From the publisher
+
+  func receive(_ event: MediaEvent) -> SinkVerdict {
+    state.withLock { state in
+      guard state.verdict == .accepted else { return state.verdict }
+      switch event {
+      case .tracks(let tracks): use(tracks, &state)
+      case .sample(let sample):
+        if let decoder = state.decoders[sample.track] {
+          decode(sample, decoder, &state)
+        } else {
+          pass(event, &state)
+        }
+      case .discontinuity:
+        for decoder in state.decoders.values { decoder.transcoder.drain() }
+        pass(event, &state)
+      case .clock, .progress: pass(event, &state)
+      case .end(let reason): end(reason, &state)
+      }
+      return state.verdict
+    }
+  }
+
+  private func use(_ tracks: [TrackDescription], _ state: inout State) {
+    state.tracks = tracks
+    for (id, decoder) in state.decoders where !tracks.contains(where: { $0.id == id && !$0.codec.id.isCarried }) {
+      dismiss(decoder, &state)
+    }
+    for track in tracks where !track.codec.id.isCarried { decode(track, &state) }
+    if !state.hasBegun, state.start == nil, !state.decoders.isEmpty { state.start = HeldStart(now: .now()) }
+    if state.start == nil {
+      giveTracks(&state)
+    } else {
+      pass(.tracks(tracks), &state)
+    }
+  }
+
+  private func decode(_ track: TrackDescription, _ state: inout State) {
+    if let known = state.decoders[track.id] {
+      if known.source != track { known.transcoder.use(track) }
+      state.decoders[track.id]?.source = track
+      return
+    }
+    guard state.decoders.count < TranscodeLimits.decodedTracks else {
+      return refuse("weir decodes \(TranscodeLimits.decodedTracks) tracks of a publication at a time", track, &state)
+    }
+    guard room.take() else { return refuse("the server has no file descriptors for its worker", track, &state) }
+    let (id, number) = (track.id, state.decodersSoFar)
+    do {
+      // It keeps this sink until it has ended.
+      let transcoder = try LadderTranscoder(aim: .audio(output), launcher: launcher, logger: logger) { events in
+        self.receive(events, of: id, number)
+      }
+      state.decodersSoFar += 1
+      state.decoders[id] = Decoder(number: number, transcoder: transcoder, source: track)
+      transcoder.use(track)
+    } catch {
+      room.giveBack()
+      refuse("it cannot be decoded: \(error)", track, &state)
+    }
+  }
+
+  private func refuse(_ reason: String, _ track: TrackDescription, _ state: inout State) {
+    guard !state.hasRefused else { return }
+    state.hasRefused = true
+    let warning = PublicationWarning.leftOutForm(.audio, "\(track.codec.name): \(reason)")
+    logger.warning("\(warning.description)")
+    inner.warn(warning)
+  }
+
+  private func decode(_ sample: Sample, _ decoder: Decoder, _ state: inout State) {
+    _ = decoder.transcoder.feed(sample)
+    if !decoder.isLost, decoder.transcoder.status.worker == .waiting {
+      state.decoders[sample.track]?.isLost = true
+      inner.warn(.decoderLost(decoder.source.codec.name))
+    }
+    beginIfReady(&state)
+  }
+
+  private func dismiss(_ decoder: Decoder, _ state: inout State) {
+    state.decoders[decoder.source.id] = nil
+    state.leaving[decoder.number] = decoder.transcoder
+    if decoder.isLost { inner.withdraw(.decoderLost(decoder.source.codec.name)) }
+    decoder.transcoder.finish()
+  }
+
+  // MARK: From the decoders
+
+  /// Takes the output of a decoder, on its thread.
+  private func receive(_ events: [TranscodeEvent], of id: TrackID, _ number: Int) {
+    state.withLock { state in
+      for event in events {
+        switch event {
+        case .track(_, let track): give(track, of: id, number, &state)
+        case .frame(_, let sample): give(sample, of: id, number, &state)
+        // What is lost is a gap in the times.
+        case .lost: break
+        case .ended: ended(id, number, &state)
+        }
+      }
+    }
+  }
+
+  private func give(_ track: TrackDescription, of id: TrackID, _ number: Int, _ state: inout State) {
+    guard state.decoders[id]?.number == number else { return }
+    state.decoders[id]?.output = track
+    if state.start == nil { giveTracks(&state) } else { beginIfReady(&state) }
+  }
+
+  private func give(_ sample: Sample, of id: TrackID, _ number: Int, _ state: inout State) {
+    guard let decoder = state.decoders[id], decoder.number == number, let track = decoder.output else { return }
+    if decoder.isLost {
+      state.decoders[id]?.isLost = false
+      inner.withdraw(.decoderLost(decoder.source.codec.name))
+    }
+    var sample = sample
+    sample.duration = track.sampleDuration
+    pass(.sample(sample), &state)
+  }
+
+  private func ended(_ id: TrackID, _ number: Int, _ state: inout State) {
+    room.giveBack()
+    state.leaving[number] = nil
+    if state.decoders[id]?.number == number { state.decoders[id] = nil }
+    if let reason = state.ending, state.decoders.isEmpty { giveEnd(reason, &state) }
+  }
+
+  // MARK: To the stream
+
+  private func pass(_ event: MediaEvent, _ state: inout State) {
+    guard state.start != nil else { return forward(event, &state) }
+    state.start?.hold(event)
+    beginIfReady(&state)
+  }
+
+  private func forward(_ event: MediaEvent, _ state: inout State) {
+    if case .tracks = event { state.hasBegun = true }
+    guard state.verdict == .accepted, case .closed(let reason) = inner.receive(event) else { return }
+    state.verdict = .closed(reason)
+    for decoder in state.decoders.values { dismiss(decoder, &state) }
+  }
+
+  /// Gives the stream the tracks that it can have now, if they differ from those that it has.
+  private func giveTracks(_ state: inout State) {
+    let tracks = served(state.tracks, state)
+    guard !tracks.isEmpty, tracks != state.given else { return }
+    state.given = tracks
+    forward(.tracks(tracks), &state)
+  }
+
+  /// The publisher's tracks with those in place that are made of them.
+  private func served(_ tracks: [TrackDescription], _ state: State) -> [TrackDescription] {
+    tracks.compactMap { source in
+      if source.codec.id.isCarried { return source }
+      var track = state.decoders[source.id]?.output
+      track?.language = source.language
+      track?.role = source.role
+      return track
+    }
+  }
+
+  private func beginIfReady(_ state: inout State) {
+    guard let start = state.start else { return }
+    let isReady = state.decoders.values.allSatisfy { $0.output != nil }
+    guard isReady || start.isOver(now: .now()), !served(state.tracks, state).isEmpty else { return }
+    begin(start, &state)
+  }
+
+  private func begin(_ start: HeldStart, _ state: inout State) {
+    state.start = nil
+    for event in start.events {
+      if case .tracks(let tracks) = event {
+        let tracks = served(tracks, state)
+        guard !tracks.isEmpty, tracks != state.given else { continue }
+        state.given = tracks
+        forward(.tracks(tracks), &state)
+      } else {
+        forward(event, &state)
+      }
+    }
+  }
+
+  private func end(_ reason: EndReason, _ state: inout State) {
+    switch reason {
+    case .finished, .connectionLost, .failed:
+      guard !state.decoders.isEmpty else { return giveEnd(reason, &state) }
+      state.ending = reason
+      for decoder in state.decoders.values { decoder.transcoder.finish() }
+    case .replaced, .shutdown:
+      for decoder in state.decoders.values { dismiss(decoder, &state) }
+      giveEnd(reason, &state)
+    }
+  }
+
+  private func giveEnd(_ reason: EndReason, _ state: inout State) {
+    if let start = state.start { begin(start, &state) }
+    forward(.end(reason), &state)
+  }
+}
+
+/// The start of a publication that waits for the configuration of its audio. In order; bounded.
+private struct HeldStart {
+  private(set) var events: [MediaEvent] = []
+  private var bytes = 0
+  private let since: MonotonicTime
+
+  init(now: MonotonicTime) { since = now }
+
+  mutating func hold(_ event: MediaEvent) {
+    switch event {
+    // The wait is shorter than what it bounds.
+    case .progress: return
+    case .sample(let sample): bytes += sample.payload.readableBytes
+    case .tracks, .clock, .discontinuity, .end: break
+    }
+    events.append(event)
+  }
+
+  /// Nothing more is waited for.
+  func isOver(now: MonotonicTime) -> Bool {
+    events.count >= PublicationLimits.heldSamples || bytes >= PublicationLimits.heldBytes
+      || now &- since >= PublicationLimits.announcedTrackWait &* 1_000_000
+  }
+}

@@ -1,0 +1,235 @@
+"""MP2, MP3 and G.711 by each protocol: decoded by a worker, served and recorded as AAC, together with the video."""
+
+import array
+import concurrent.futures
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from harness import publishers, tools, transport
+from test_encoding import Copy, Film
+
+#: Name → options of the audio, what the log calls it, and how it is published.
+PUBLISHED = {
+    "mp3": (("-c:a", "libmp3lame", "-b:a", "128k"), "MP3", "rtmp"),
+    "alaw": (("-c:a", "pcm_alaw", "-ar", "8000", "-ac", "1"), "G.711 A-law", "rtmp"),
+    "mulaw": (("-c:a", "pcm_mulaw", "-ar", "8000", "-ac", "1"), "G.711 µ-law", "rtmp"),
+    "mp2": (("-c:a", "mp2", "-b:a", "192k"), "MP2", "http"),
+    "mp2-udp": (("-c:a", "mp2", "-ac", "1", "-b:a", "96k"), "MP2", "udp"),
+    "mp3-srt": (("-c:a", "libmp3lame", "-ar", "24000", "-b:a", "64k"), "MP3", "srt"),
+    "opus": (("-c:a", "mp2", "-b:a", "192k"), "MP2", "http"),
+}
+SECONDS = 14
+
+
+def probe(path_or_url, *entries: str) -> dict:
+    return json.loads(tools.run(tools.FFPROBE, "-v", "error", "-of", "json", *entries, path_or_url).stdout)
+
+
+def beeps(path) -> list[float]:
+    """Start of each beep in seconds, from the beginning of the video on."""
+    streams = probe(path, "-show_entries", "stream=codec_type,start_time")["streams"]
+    start = {stream["codec_type"]: float(stream["start_time"]) for stream in streams}
+    samples = array.array("h", tools.output(
+        tools.FFMPEG, "-v", "error", "-i", path, "-vn", "-ac", "1", "-ar", "48000", "-f", "s16le", "-"))
+    found, last = [], -48000
+    for at, value in enumerate(samples):
+        if abs(value) > 3000:
+            if at - last > 24000:
+                found.append(start["audio"] - start["video"] + at / 48000)
+            last = at
+    return found
+
+
+@pytest.fixture(scope="module")
+def films(start_shared, tmp_path_factory):
+    folder, port = tmp_path_factory.mktemp("films"), transport.free_port()
+    weir = start_shared("--test-pattern", "demo", "--source", f"mp2-udp=udp://127.0.0.1:{port}", "--srt", "127.0.0.1:0",
+                        "--audio-codec", "opus=opus", "--reconnect-window", "1s", listeners=("http", "rtmp", "srt"))
+    weir.wait_state("demo", "live")
+    targets = {
+        "rtmp": ("-f", "flv", f"{weir.rtmp}/live/NAME"),
+        "http": ("-f", "mpegts", "-method", "POST", f"{weir.web}/live/NAME/ingest"),
+        "udp": ("-f", "mpegts", f"udp://127.0.0.1:{port}?pkt_size=1316"),
+        "srt": ("-f", "mpegts", f"{weir.srt}?streamid=NAME"),
+    }
+    running = {
+        name: publishers.Publisher([
+            tools.FFMPEG, "-v", "error", "-nostdin", "-t", str(SECONDS), "-i", f"{weir.web}/live/demo/stream.mp4",
+            "-c:v", "copy", *audio, *(word.replace("NAME", name) for word in targets[way])])
+        for name, (audio, _, way) in PUBLISHED.items()}
+    for name in PUBLISHED:
+        weir.wait_state(name, "live", seconds=20)
+
+    def live(name: str) -> Film:
+        return Copy(f"{weir.web}/live/{name}/index.m3u8", folder / f"{name}.mp4")
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        found = {(name, "HLS"): film for name, film in zip(PUBLISHED, pool.map(live, PUBLISHED))}
+    playlists = {name: weir.get(f"/live/{name}/index.m3u8").good().text for name in PUBLISHED}
+    for publisher in running.values():
+        publisher.wait(SECONDS + 20)
+    for name in PUBLISHED:
+        weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 15, f"the recording of {name}")
+        (recording,) = weir.recordings_of(name)
+        found[name, "recording"] = Film(weir.recordings / name / recording["file"])
+    return weir, found, playlists
+
+
+@pytest.mark.parametrize("output", ["HLS", "recording"])
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_flash_and_beep_come_together(films, name, output, record_property):
+    worst = films[1][name, output].apart()
+    record_property("figure", f"{name}, {output}: flash and beep at most {worst * 1000:.1f} ms apart")
+    assert worst <= 0.020
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_it_is_aac_and_as_long_as_the_video(films, name):
+    weir, found, playlists = films
+    wanted = ("opus", "opus") if name == "opus" else ("mp4a.40.2", "aac")
+    assert f'{wanted[0]}"' in playlists[name] and "#EXTM3U" in playlists[name], playlists[name]
+    streams = probe(found[name, "recording"].path, "-show_entries", "stream=codec_type,codec_name,channels,duration")["streams"]
+    video, audio = (next(s for s in streams if s["codec_type"] == kind) for kind in ("video", "audio"))
+    assert len(streams) == 2 and audio["codec_name"] == wanted[1]
+    assert audio["channels"] == (1 if "law" in name or "udp" in name else 2)
+    # A frame of the source, and one of the encoder, which is filled up with silence.
+    assert abs(float(video["duration"]) - float(audio["duration"])) < 0.2, (video, audio)
+
+
+def test_the_log_names_what_was_published(films):
+    weir, _, _ = films
+    for name, (_, codec, _) in PUBLISHED.items():
+        assert any(codec in line and name in line for line in weir.text().splitlines()), codec
+
+
+def test_ac3_has_aac_beside_it_with_the_same_times(films, tmp_path, record_property):
+    """Without a setting. The recording has AC-3 alone."""
+    weir, _, _ = films
+    publisher = publishers.Publisher([
+        tools.FFMPEG, "-v", "error", "-nostdin", "-t", "10", "-i", f"{weir.web}/live/demo/stream.mp4", "-c:v", "copy", "-c:a",
+        "ac3", "-f", "mpegts", "-method", "POST", f"{weir.web}/live/ac3/ingest"])
+    weir.wait_state("ac3", "live", seconds=20)
+    copies = {codec: Copy(f"{weir.web}/live/ac3/index.m3u8", tmp_path / f"{codec}.mp4", ("-map", f"0:p:{at}"))
+              for at, codec in enumerate(("ac3", "aac"))}
+    publisher.wait()
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("ac3")] == ["completed"], 15, "a recording")
+    (recording,) = weir.recordings_of("ac3")
+    recorded = probe(weir.recordings / "ac3" / recording["file"], "-show_entries", "stream=codec_name")["streams"]
+    assert [s["codec_name"] for s in recorded] == ["h264", "ac3"]
+    for codec, film in copies.items():
+        assert codec in [s["codec_name"] for s in probe(film.path, "-show_entries", "stream=codec_name")["streams"]]
+        worst = film.apart(1)
+        record_property("figure", f"AC-3 as {codec}, HLS: flash and beep at most {worst * 1000:.1f} ms apart")
+        assert worst <= 0.020
+
+
+def test_another_rate_and_mono_in_the_middle(start, tmp_path):
+    """Players get another init segment, and each sound at its time; less than two frames are missing."""
+    films = []
+    for at, audio in enumerate((("-ar", "48000", "-ac", "2"), ("-ar", "32000", "-ac", "1"))):
+        film = tmp_path / f"{at}.ts"
+        tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
+                  "aevalsrc='0.5*sin(2*PI*1000*t)*gt(t,0.5)*lt(mod(t,1),0.05)':s=48000", "-t", "6", "-c:v", "libx264", "-preset",
+                  "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", *audio, "-muxdelay", "0",
+                  "-output_ts_offset", str(1 + 6 * at), film)
+        films.append(film.read_bytes())
+    (tmp_path / "both.ts").write_bytes(b"".join(films))
+    weir = start()
+    publisher = publishers.Publisher([
+        "curl", "-sS", "-T", str(tmp_path / "both.ts"), "--limit-rate", str(sum(map(len, films)) // 12),
+        f"{weir.web}/live/cam/ingest"])
+    weir.wait_state("cam", "live", seconds=20)
+    publisher.wait()
+    (master,) = (line for line in weir.get("/live/cam/index.m3u8").text.splitlines() if line.endswith("/index.m3u8"))
+    folder, text = f"/live/cam/{master.rsplit('/', 1)[0]}", weir.get(f"/live/cam/{master}").text
+    before, after = text.split("#EXT-X-DISCONTINUITY\n")
+    for part, rate in ((before, "48000"), (after, "32000")):
+        names = [line.split('"')[1] for line in part.splitlines() if line.startswith("#EXT-X-MAP")]
+        names += [line for line in part.splitlines() if line.endswith(".m4s")]
+        path = tmp_path / f"{rate}.mp4"
+        path.write_bytes(b"".join(weir.get(f"{folder}/{name}").good().body for name in names))
+        streams = probe(path, "-select_streams", "a", "-show_entries", "stream=sample_rate")["streams"]
+        assert streams[0]["sample_rate"] == rate
+        found = beeps(path)
+        assert found and all(abs(time - round(time)) < 0.005 for time in found), found
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 15, "a recording")
+    (recording,) = weir.recordings_of("cam")
+    packets = probe(weir.recordings / "cam" / recording["file"], "-select_streams", "a", "-show_entries", "packet=dts_time")["packets"]
+    times = [float(packet["dts_time"]) for packet in packets]
+    assert max(b - a for a, b in zip(times, times[1:])) < 2 * 1024 / 48000 and times[-1] > 11.9
+
+
+def test_two_tracks_of_mp3_by_enhanced_rtmp(start, tmp_path):
+    """ffmpeg 8 sends the second one as `.mp3` of Multitrack. Each has a worker and its own rendition."""
+    film = tmp_path / "film.mkv"
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
+              "sine=440:sample_rate=48000", "-f", "lavfi", "-i", "sine=880:sample_rate=44100", "-t", "8", "-map", "0", "-map",
+              "1", "-map", "2", "-c:v", "libx264", "-preset", "ultrafast", "-g", "60", "-c:a", "libmp3lame", film)
+    weir = start()
+    publisher = publishers.Publisher([
+        tools.new_ffmpeg(), "-v", "error", "-nostdin", "-re", "-i", str(film), "-map", "0", "-c", "copy", "-f", "flv",
+        f"{weir.rtmp}/live/two"])
+    weir.wait_state("two", "live", seconds=20)
+    text = weir.wait(lambda: weir.get("/live/two/index.m3u8"), 10, "a playlist").good().text
+    assert text.count("TYPE=AUDIO") == 2, text
+    publisher.wait()
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("two")] == ["completed"], 10, "a recording")
+    (recording,) = weir.recordings_of("two")
+    streams = probe(weir.recordings / "two" / recording["file"], "-show_entries", "stream=codec_name,sample_rate")["streams"]
+    assert [(s["codec_name"], s.get("sample_rate")) for s in streams] == [("h264", None), ("aac", "48000"), ("aac", "44100")]
+
+
+@pytest.mark.parametrize("harm", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_dies_or_hangs_costs_the_audio_some_seconds(start, tmp_path, harm):
+    """The video goes on without a gap; a warning says what is missing, and goes when the audio is back, at its time."""
+    film = tmp_path / "film.ts"
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
+              "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "20", "-c:v", "libx264", "-preset",
+              "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", film)
+    weir = start()
+    publisher = publishers.Publisher([
+        tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-i", str(film), "-c", "copy", "-f", "mpegts", "-method", "POST",
+        f"{weir.web}/live/cam/ingest"])
+    weir.wait_state("cam", "live", seconds=20)
+    time.sleep(3)
+    (process,) = [number for number, line in weir.children().items() if b"transcode-worker" in line]
+    os.kill(process, harm)
+    warned = weir.wait(lambda: weir.stream("cam")["warnings"], 12, "a warning")
+    assert "audio in MP2 is missing for now" in warned[0]
+    weir.wait(lambda: not weir.stream("cam")["warnings"], 10, "the audio's return")
+    publisher.wait()
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 15, "a recording")
+    (recording,) = weir.recordings_of("cam")
+    path = weir.recordings / "cam" / recording["file"]
+    packets = probe(path, "-select_streams", "v", "-show_entries", "packet=dts_time")["packets"]
+    times = [float(packet["dts_time"]) for packet in packets]
+    assert len(times) == 500 and max(b - a for a, b in zip(times, times[1:])) < 0.05
+    packets = probe(path, "-select_streams", "a", "-show_entries", "packet=dts_time")["packets"]
+    times = [float(packet["dts_time"]) for packet in packets]
+    hole = max(b - a for a, b in zip(times, times[1:]))
+    assert hole < (1 if harm == signal.SIGKILL else 8), hole
+
+
+def test_a_film_of_five_minutes_does_not_drift(start, tmp_path, record_property):
+    """44.1 kHz and 8 kHz, faster than real time: each beep where the published film has it."""
+    weir = start()
+    worst = {}
+    for name, audio in {"mp3": ("-c:a", "libmp3lame", "-ar", "44100"), "alaw": ("-c:a", "pcm_alaw", "-ar", "8000")}.items():
+        film = tmp_path / f"{name}.flv"
+        tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
+                  "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=44100", "-t", "300", "-c:v", "libx264", "-preset",
+                  "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", *audio, film)
+        publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", rate=10).wait(60)
+        weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 15, "a recording")
+        (recording,) = weir.recordings_of(name)
+        published, recorded = beeps(film), beeps(weir.recordings / name / recording["file"])
+        # The first one may precede the first key frame.
+        published, recorded = published[-299:], recorded[-299:]
+        assert len(published) == len(recorded) == 299
+        worst[name] = max(abs(a - b) for a, b in zip(published, recorded))
+        record_property("figure", f"{name}: {worst[name] * 1000:.1f} ms after 300 s")
+    assert all(off <= 0.005 for off in worst.values()), worst

@@ -1,0 +1,67 @@
+import FMP4
+import Ingest
+import Logging
+import NIOCore
+import Support
+import Synchronization
+import Testing
+
+@testable import Server
+
+/// AAC beside audio that most browsers cannot play, where no setting asks for it.
+@Suite struct AddedAudioTests {
+  private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+  private func publishing(
+    _ settings: StreamSettings, _ tracks: [[TrackDescription]]
+  ) async throws -> LiveStream {
+    let name = try #require(StreamName("cam"))
+    let registry = StreamRegistry(
+      settings: { _ in settings }, workers: .process(executable: "/nothing", arguments: []), clock: .system(),
+      logger: logger
+    ) { _, _, _ in [] }
+    let sink = try await registry.admit(
+      PublishRequest(stream: name, key: nil, protocolName: "test", remoteAddress: "10.0.0.1:5") { _ in })
+    sink.warn(.rarelyPlayed("AC-3"))
+    for tracks in tracks { _ = sink.receive(.tracks(tracks)) }
+    _ = sink.receive(.end(.finished))
+    return try #require(registry.stream(name))
+  }
+
+  private func surround() throws -> TrackDescription {
+    TrackDescription(
+      id: .audio, codec: try Codec(.ac3, record: ByteBuffer(bytes: [0x10, 0x3D, 0xC0])), timescale: 48_000)
+  }
+
+  @Test func `AC-3 has AAC beside it, and each track is served by itself`() async throws {
+    let stream = try await publishing(StreamSettings(), [[try SyntheticMedia.video(), try surround()]])
+    #expect(stream.epoch.rungs.map(\.rendition) == [.transcodedAudio(.aac)])
+    #expect(stream.epoch.layout == .separate)
+    #expect(stream.status.warnings == [])
+  }
+
+  @Test func `What all browsers play has nothing beside it`() async throws {
+    let stream = try await publishing(StreamSettings(), [[try SyntheticMedia.video(), try SyntheticMedia.audio()]])
+    #expect(stream.epoch.rungs.isEmpty && stream.epoch.layout == .interleaved)
+  }
+
+  @Test func `Where the setting is the source's audio, there is a warning instead`() async throws {
+    let stream = try await publishing(
+      StreamSettings(addsPlayableAudio: false), [[try SyntheticMedia.video(), try surround()]])
+    #expect(stream.epoch.rungs.isEmpty && stream.epoch.layout == .interleaved)
+    #expect(stream.status.warnings.count == 1)
+  }
+
+  @Test func `Another codec that the setting names is the only one`() async throws {
+    let settings = StreamSettings(layout: .separate, audio: AudioSpecification(.opus))
+    let stream = try await publishing(settings, [[try SyntheticMedia.video(), try surround()]])
+    #expect(stream.epoch.rungs.map(\.rendition) == [.transcodedAudio(.opus)])
+  }
+
+  @Test func `AC-3 that comes after other media changes nothing that players know`() async throws {
+    let video = try SyntheticMedia.video()
+    let stream = try await publishing(
+      StreamSettings(), [[video, try SyntheticMedia.audio()], [video, try surround()]])
+    #expect(stream.epoch.rungs.isEmpty && stream.epoch.layout == .interleaved)
+  }
+}
