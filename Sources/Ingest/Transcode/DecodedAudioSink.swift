@@ -55,6 +55,12 @@ final class DecodedAudioSink: MediaSink {
   func warn(_ warning: PublicationWarning) { inner.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { inner.withdraw(warning) }
   func measured(_ figures: LinkFigures) { inner.measured(figures) }
+  func carries(_ event: InBandEvent) {
+    state.withLock { state in
+      guard state.start != nil else { return inner.carries(event) }
+      state.start?.hold(event)
+    }
+  }
 
   // MARK: From the publisher
 
@@ -227,13 +233,14 @@ final class DecodedAudioSink: MediaSink {
   private func begin(_ start: HeldStart, _ state: inout State) {
     state.start = nil
     for event in start.events {
-      if case .tracks(let tracks) = event {
+      switch event {
+      case .media(.tracks(let tracks)):
         let tracks = served(tracks, state)
         guard !tracks.isEmpty, tracks != state.given else { continue }
         state.given = tracks
         forward(.tracks(tracks), &state)
-      } else {
-        forward(event, &state)
+      case .media(let event): forward(event, &state)
+      case .inBand(let event): inner.carries(event)
       }
     }
   }
@@ -258,7 +265,12 @@ final class DecodedAudioSink: MediaSink {
 
 /// The start of a publication that waits for the configuration of its audio. In order; bounded.
 private struct HeldStart {
-  private(set) var events: [MediaEvent] = []
+  enum Event {
+    case media(MediaEvent)
+    case inBand(InBandEvent)
+  }
+
+  private(set) var events: [Event] = []
   private var bytes = 0
   private let since: MonotonicTime
 
@@ -271,8 +283,10 @@ private struct HeldStart {
     case .sample(let sample): bytes += sample.payload.readableBytes
     case .tracks, .clock, .discontinuity, .end: break
     }
-    events.append(event)
+    events.append(.media(event))
   }
+
+  mutating func hold(_ event: InBandEvent) { events.append(.inBand(event)) }
 
   /// Nothing more is waited for.
   func isOver(now: MonotonicTime) -> Bool {

@@ -26,6 +26,12 @@ import Testing
 
     func warn(_ warning: PublicationWarning) { warnings.withLock { $0.append("+ \(warning)") } }
     func withdraw(_ warning: PublicationWarning) { warnings.withLock { $0.append("- \(warning)") } }
+    /// How many events had come before each that was carried beside them.
+    let carried = Mutex<[Int]>([])
+    func carries(_ event: InBandEvent) {
+      let before = events.withLock { $0.count }
+      carried.withLock { $0.append(before) }
+    }
 
     var samples: [Sample] {
       events.withLock { $0.compactMap { if case .sample(let sample) = $0 { sample } else { nil } } }
@@ -113,6 +119,23 @@ import Testing
     #expect((94...95).contains(audio.count), "\(audio.count) frames")
     #expect(stream.samples.filter { $0.track == .video }.map(\.decodeTime) == (0..<60).map { Int64($0) * 1000 })
     #expect(stream.warnings.withLock { $0 } == [])
+  }
+
+  @Test func `What is carried beside the samples keeps its place among them, while the start waits, too`() async throws
+  {
+    let stream = Stream()
+    let sink = sink(stream, WorkerThread.launcher())
+    _ = sink.receive(clock)
+    _ = sink.receive(.tracks([try SyntheticMedia.video(), try telephone()]))
+    _ = sink.receive(.sample(SyntheticMedia.frame(0)))
+    sink.carries(.captions(.video, CaptionServices()))
+    for index in 0..<50 { _ = sink.receive(quiet(index)) }
+    try await stream.until { !stream.tracks.isEmpty }
+    // After the clock, the tracks and a frame.
+    #expect(stream.carried.withLock { $0 } == [3])
+    sink.carries(.captions(.video, CaptionServices()))
+    #expect(stream.carried.withLock { $0.count } == 2)
+    _ = sink.receive(.end(.shutdown))
   }
 
   @Test func `What outputs carry passes at once, without a worker`() throws {
