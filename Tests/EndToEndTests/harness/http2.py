@@ -1,6 +1,7 @@
 """An HTTP/2 client over TLS with explicit flow-control windows: python's h2 for the frames, and a reading thread."""
 
 import dataclasses
+import select
 import socket
 import ssl
 import threading
@@ -57,6 +58,8 @@ class Connection:
         self.streams: dict[int, Stream] = {}
         self.goaways: list[int] = []
         self.closed = False
+        #: What ended the reading, if it was not the end of the connection.
+        self.failure: Exception | None = None
         self.state = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
         self.state.local_settings = h2.settings.Settings(
             client=True, initial_values={h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window})
@@ -77,17 +80,31 @@ class Connection:
 
     def _read(self) -> None:
         try:
-            while data := self.socket.recv(1 << 16):
+            while data := self._received():
                 with self.lock:
                     for event in self.state.receive_data(data):
                         self._take(event)
                     self._flush()
                     self.lock.notify_all()
-        except (OSError, h2.exceptions.ProtocolError, ValueError):
-            pass
+        except (OSError, h2.exceptions.ProtocolError, ValueError) as error:
+            self.failure = error
         with self.lock:
             self.closed = True
             self.lock.notify_all()
+
+    def _received(self) -> bytes:
+        """The next bytes, empty at the end. OpenSSL's connection is not for two threads at once: it is read under the lock,
+        and what would wait waits outside."""
+        while True:
+            with self.lock:
+                self.socket.settimeout(0)
+                try:
+                    return self.socket.recv(1 << 16)
+                except ssl.SSLWantReadError:
+                    pass
+                finally:
+                    self.socket.settimeout(None)
+            select.select([self.socket], [], [])
 
     def _take(self, event) -> None:
         stream = self.streams.get(getattr(event, "stream_id", None))
@@ -141,7 +158,9 @@ class Connection:
         end = time.monotonic() + seconds
         with self.lock:
             while not condition(self):
-                assert time.monotonic() < end, f"not within {seconds} s: {what}"
+                assert time.monotonic() < end, (
+                    f"not within {seconds} s: {what}; goaways {self.goaways}, closed {self.closed} {self.failure!r}, "
+                    f"{[(n, s.status, len(s.body), s.over) for n, s in self.streams.items()]}")
                 self.lock.wait(0.05)
 
     def response(self, number: int, seconds: float = 20) -> Stream:

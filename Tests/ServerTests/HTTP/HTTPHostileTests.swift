@@ -184,12 +184,15 @@ import Testing
       let served = try await HTTPRawClient.connect(to: address)
       #expect(try await served.get("/").status == 200)
       // None of them hangs up.
+      var refused: [HTTPRawClient] = []
       for _ in 0..<5 {
-        let refused = try await HTTPRawClient.connect(to: address)
-        #expect(try await refused.get("/").status == 503)
+        let client = try await HTTPRawClient.connect(to: address, closesWithServer: false)
+        #expect(try await client.get("/").status == 503)
+        refused.append(client)
       }
-      try await served.wait("more than one refused connection is kept") { _ in listener.connections == 2 }
+      try await served.wait("the earlier ones are kept") { _ in listener.connections == 2 }
       #expect(try await served.get("/").status == 200)
+      for client in refused { await client.close() }
       await served.close()
     }
   }

@@ -43,14 +43,17 @@ final class HTTPRawClient: Sendable {
   private let state = Mutex(State())
   private let channelBox = Mutex<(any Channel)?>(nil)
 
-  /// `receiveBuffer` is the size of the socket's receive buffer, in bytes, for readers that are to be slow.
+  /// `receiveBuffer` is the size of the socket's receive buffer, in bytes, for readers that are to be slow. A client that
+  /// does not close with the server stays when the server has ended its side.
   static func connect(
-    to address: SocketAddress, tls: NIOSSLContext? = nil, receiveBuffer: Int32? = nil, reads: Bool = true
+    to address: SocketAddress, tls: NIOSSLContext? = nil, receiveBuffer: Int32? = nil, reads: Bool = true,
+    closesWithServer: Bool = true
   ) async throws -> HTTPRawClient {
     let client = HTTPRawClient()
     var bootstrap = ClientBootstrap(group: NIOSingletons.posixEventLoopGroup)
       .channelOption(.autoRead, value: reads)
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .channelOption(.allowRemoteHalfClosure, value: !closesWithServer)
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           if let tls {
