@@ -30,7 +30,7 @@ BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev lib
 CHECK_PACKAGES := python3
 WEB_PACKAGES := node-typescript nodejs
 TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav gstreamer1.0-plugins-bad \
-  gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy nghttp2-client \
+  gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy iproute2 nghttp2-client \
   nginx-light openssl python3 python3-dbusmock python3-gi python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime \
   dbus-bin dbus-daemon
 SHORT_DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg kmod python3 qemu-system-x86

@@ -6,9 +6,11 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -145,7 +147,64 @@ def test_a_busy_port_is_one_line_and_78(tmp_path):
         for flag, other in (("--http", "--rtmp"), ("--rtmp", "--http")):
             said = refused(CONFIGURATION, "serve", flag, f"127.0.0.1:{port}", other, "127.0.0.1:0", "--no-record",
                            cwd=tmp_path)
-            assert str(port) in said and flag in said
+            assert f"cannot listen on 127.0.0.1:{port} ({flag} " in said
+            assert f": pid {os.getpid()} ({pathlib.Path('/proc/self/comm').read_text().strip()}) has the port" in said
+            advised = int(re.search(rf"choose another port: {flag} 127.0.0.1:(\d+)$", said)[1])
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", advised))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root takes another user")
+def test_a_busy_port_of_another_user_is_named_by_its_user(tmp_path):
+    tmp_path.chmod(0o755)
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        weir = shutil.copy(tools.weir_binary(), tempfile.mkdtemp(dir="/var/tmp"))
+        try:
+            os.chmod(pathlib.Path(weir).parent, 0o755)
+            done = subprocess.run(
+                ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", weir, "serve", "--http", f"localhost:{port}",
+                 "--rtmp", "localhost:0", "--no-record"], cwd="/", env=clean_environment(), capture_output=True, text=True, timeout=20)
+        finally:
+            shutil.rmtree(pathlib.Path(weir).parent)
+        assert done.returncode == CONFIGURATION and ": a program of user root has the port; " in done.stderr, done.stderr
+
+
+def test_weir_alone_prints_help_and_starts_nothing(tmp_path):
+    code, out, err = command(cwd=tmp_path)
+    assert code == 0 and out == command("--help")[1] and "SUBCOMMANDS" in out and err == ""
+    nothing_wrong(list(tmp_path.iterdir()))
+
+
+def test_localhost_is_this_machine_alone(start):
+    weir = start("--http", "localhost:0", "--no-record")
+    assert weir.web.startswith("http://127.0.0.1:")
+    port = weir.web.rpartition(":")[2]
+    assert http.fetch(f"http://localhost:{port}/healthz").status == 200
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root makes networks")
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_addresses_of_the_machine_are_told_and_in_the_log(tmp_path, form):
+    """In a network of its own, with an interface that has the default route and one more."""
+    script = f"""
+      ip link set lo up
+      ip link add other type veth peer name lan
+      ip link set other up; ip link set lan up
+      ip addr add 198.51.100.9/24 dev other; ip addr add 192.0.2.7/24 dev lan
+      ip addr add 2001:db8::7/64 dev lan nodad; ip route add default dev lan
+      exec timeout 4 {tools.weir_binary()} serve --no-record --http :8080 --rtmp :1935 --log {form}"""
+    done = subprocess.run(["unshare", "-n", "sh", "-ec", script], cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, timeout=30)
+    others = ["192.0.2.7", "2001:db8::7", "198.51.100.9"]
+    if form == "json":
+        (started,) = [line for line in map(json.loads, done.stderr.splitlines()) if line["message"].endswith("started")]
+        assert started["addresses"].split() == others and done.stdout == ""
+        return
+    assert re.search(rf"^\S+ notice weir: weir \S+ started addresses={' '.join(others)} .*rtmp=rtmp://localhost:1935/live ", done.stderr, re.M), done.stderr
+    assert "OBS: server rtmp://192.0.2.7:1935/live, stream key NAME" in done.stdout
+    assert re.findall(r"http://(\S+):8080/$", done.stdout, re.M) == ["localhost", "192.0.2.7", "[2001:db8::7]", "198.51.100.9"], done.stdout
 
 
 def test_a_recordings_folder_that_is_a_file_is_one_line_and_78(tmp_path):

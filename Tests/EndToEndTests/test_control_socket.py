@@ -4,15 +4,18 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import socket
 import stat
 import subprocess
 import tempfile
+import threading
 
 import pytest
 
 from harness import http, publishers, tools
+from harness.rawrtmp import RawRTMP, Refused
 from harness.weir import clean_environment
 from test_command import command, refused
 
@@ -189,6 +192,175 @@ def test_a_stream_is_ended(weir, film):
     assert http.fetch(f"{weir.web}/live/brief/index.m3u8").status in (200, 404)
     publisher.outcome()
     assert weir.stream("brief")["state"] == "ended"
+
+
+# Keys, events and settings
+
+
+@pytest.fixture(scope="module")
+def kept(start_shared):
+    """A server with a configuration file and a state folder."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-run-"))
+    (folder / "state").mkdir()
+    file = folder / "weir.yaml"
+    file.write_text("limits: {viewers: 100}\n")
+    weir = start_shared("--no-record", "--config", file, "--state", folder / "state", "--control", folder / "weir.sock")
+    weir.socket, weir.file = folder / "weir.sock", file
+    yield weir
+    shutil.rmtree(folder)
+
+
+def rejected(weir, name: str) -> str:
+    with pytest.raises(Refused) as refusal, RawRTMP(weir.rtmp) as client:
+        client.start(name)
+    return refusal.value.description
+
+
+def test_keys_are_added_printed_once_and_revoked(kept):
+    weir = kept
+    code, out, err = command("keys", "add", "laptop", "--publish", "cam-*", "--publish", "desk", "--expires", "30d",
+                             "--control", weir.socket)
+    key = out.strip()
+    weir.secrets.append(key)
+    assert code == 0 and re.fullmatch(r"wk_[a-z2-7]{32}", key) and key not in err and "not shown again" in err
+    listed = ask(weir, "keys")
+    assert key not in listed and listed.split("\t")[:5] == ["laptop", "cam-*,desk", "-", "-", "-"]
+    assert key not in ask(weir, "keys", "list", "--json")
+    entry = answer(weir, "keys")["keys"][0]
+    assert entry["publish"] == ["cam-*", "desk"] and entry["expiresAt"] > entry["madeAt"] and entry["key"] is None
+    with RawRTMP(weir.rtmp).start(f"cam-1?key={key}") as publisher:
+        assert "missing or wrong" in rejected(weir, f"other?key={key}")
+        assert ask(weir, "keys", "revoke", "laptop") == "laptop: revoked\n"
+        publisher.wait_closed(5)
+    assert ask(weir, "keys") == ""
+    made = answer(weir, "keys", "add", "console", "--admin", "operate", "--expires", "2099-01-31T00:00:00Z")
+    weir.secrets.append(made["key"])
+    assert (made["scope"], made["expiresAt"][:10]) == ("operate", "2099-01-31")
+    assert weir.get("/api/v1/sources", headers={"Authorization": f"Bearer {made['key']}"}).status == 200
+    ask(weir, "keys", "revoke", "console")
+
+
+def test_keys_that_cannot_be_made_say_why(kept):
+    weir = kept
+    assert "no key of that name" in ask(weir, "keys", "revoke", "none", code=1)
+    for words, flags in (("allow nothing", ()), ("no scope", ("--admin", "root")),
+                         ("neither a stream's name nor a pattern", ("--publish", "../etc"))):
+        assert words in ask(weir, "keys", "add", "x", *flags, code=1)
+    assert "write 30d or" in ask(weir, "keys", "add", "x", "--publish", "a", "--expires", "soon", code=2)
+    assert "no time to come" in ask(weir, "keys", "add", "x", "--publish", "a", "--expires", "2020-01-01T00:00:00Z", code=1)
+    assert ask(weir, "keys") == ""
+
+
+def test_keys_need_a_state_folder(weir):
+    assert "--state" in ask(weir, "keys", "add", "x", "--publish", "*", code=1)
+
+
+def open_streams(weir) -> int:
+    """Connections to the control socket that the server has open."""
+    table = pathlib.Path(f"/proc/{weir.process.pid}/net/unix").read_text()
+    return sum(line.split()[5] == "03" and line.endswith(str(weir.socket)) for line in table.splitlines()[1:])
+
+
+class Follower:
+    """`weir events --follow` in the background."""
+
+    def __init__(self, weir, *flags):
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [tools.weir_binary(), "events", "--follow", "--control", str(weir.socket), *flags], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment())
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def end(self) -> tuple[int, str]:
+        self.process.wait(10)
+        self.reader.join(5)
+        return self.process.returncode, self.process.stderr.read()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def test_events_are_listed_and_followed(kept):
+    weir = kept
+    every, some = Follower(weir, "--json"), Follower(weir, "--kind", "stream.*", "--stream", "show-*")
+    try:
+        # Both are there once the server has two streams of events: what follows reaches them.
+        weir.wait(lambda: open_streams(weir) >= 2, 10, "two followers")
+        for name in ("show-1", "desk-1"):
+            with RawRTMP(weir.rtmp).start(name) as publisher:
+                weir.wait(lambda: weir.stream(name), 10, f"{name} is there")
+        weir.wait(lambda: sum("stream.started" in line for line in every.lines) == 2, 10, "both begin")
+        weir.wait(lambda: some.lines, 10, "a line of show-1")
+        events = [json.loads(line) for line in every.lines]
+        assert [event["id"] for event in events] == sorted(event["id"] for event in events)
+        assert all(line.split("\t")[3] == "show-1" and line.split("\t")[2].startswith("stream.") for line in some.lines)
+        first = next(event for event in events if event["kind"] == "stream.started")
+        page = answer(weir, "events", "--since", str(first["id"] - 1), "--kind", "stream.started", "--limit", "1")
+        assert [event["id"] for event in page["events"]] == [first["id"]]
+        row = ask(weir, "events", "--stream", "show-1", "--kind", "stream.started").splitlines()[-1].split("\t")
+        assert row[0] == str(first["id"]) and row[2:4] == ["stream.started", "show-1"] and json.loads(row[5])
+        # Behind an event: what came later, first what is kept and then what comes.
+        resumed = Follower(weir, "--json", "--since", str(first["id"]))
+        try:
+            later = [event for event in events if event["id"] > first["id"]]
+            weir.wait(lambda: len(resumed.lines) >= len(later) > 0, 10, "the events behind the first")
+            assert [json.loads(line)["id"] for line in resumed.lines][:len(later)] == [event["id"] for event in later]
+        finally:
+            resumed.kill()
+    finally:
+        every.kill()
+        some.kill()
+
+
+def test_events_that_cannot_be_told_say_why(kept):
+    weir = kept
+    assert "no kind of event" in ask(weir, "events", "--kind", "stream.begun", code=1)
+    assert "neither a stream's name nor a pattern" in ask(weir, "events", "--follow", "--stream", "a/b", code=1)
+    assert "there is no event" in ask(weir, "events", "--since", "9000000000000000000", code=1)
+    assert "limit is not a number from 1 to 1000" in ask(weir, "events", "--limit", "0", code=1)
+
+
+def test_who_follows_learns_that_the_server_stops(start, tmp_path):
+    weir = start("--no-record", "--control", tmp_path / "weir.sock")
+    weir.socket = tmp_path / "weir.sock"
+    follower = Follower(weir)
+    weir.wait(lambda: open_streams(weir) >= 1, 10, "a follower")
+    weir.stop()
+    code, error = follower.end()
+    assert code == 1 and error.startswith("weir: error: the server ended the stream of events")
+
+
+def test_who_reads_no_further_ends_the_following(kept):
+    weir = kept
+    with RawRTMP(weir.rtmp).start("head-1"):
+        weir.wait(lambda: weir.stream("head-1"), 10, "head-1 is there")
+    line = subprocess.run(
+        ["sh", "-c", f"{tools.weir_binary()} events --follow --since 0 --control {weir.socket} | head -n 1"],
+        capture_output=True, text=True, timeout=20, env=clean_environment())
+    assert line.stdout.count("\n") == 1 and line.stderr == ""
+
+
+def test_a_reload_says_what_it_changed(kept):
+    weir = kept
+    before = weir.file.read_text()
+    try:
+        weir.file.write_text("limits: {viewers: 90}\nhttp: {web: /tmp}\nstreams: {cam: {partDuration: 100ms}}\n")
+        assert ask(weir, "config", "reload").splitlines() == [
+            "changed: limits.viewers", "from the next epoch or recording on: streams.cam.partDuration",
+            "needs a restart: http.web"]
+        weir.file.write_text("limits: {viewrs: 80}\n")
+        refusal = ask(weir, "config", "reload", code=1)
+        assert "weir.yaml:1:10" in refusal and "did you mean viewers?" in refusal and refusal.count("\n") == 1
+    finally:
+        weir.file.write_text(before)
+    assert answer(weir, "config", "reload")["changed"] == ["limits.viewers"]
+    assert ask(weir, "config", "reload") == "nothing changed\n"
 
 
 # Where no server is

@@ -18,7 +18,10 @@ struct PublisherProtocol: Sendable {
     var of: PublisherProtocol
 
     /// The server address for publishers.
-    var server: String { "\(setting.text)://\(address.authority)\(of.path)" }
+    var server: String { server(at: address.authority) }
+
+    /// The same by another name of this machine.
+    func server(at authority: String) -> String { "\(setting.text)://\(authority)\(of.path)" }
   }
 
   var listener: any IngestListener

@@ -12,6 +12,8 @@ struct StartupReport {
   let https: SocketAddress?
   /// The addresses for publishers.
   let endpoints: [PublisherProtocol.Endpoint]
+  /// The addresses of this machine for others (`MachineAddresses`).
+  let addresses: [String]
 
   /// The address of the first source's page, or of the list of streams.
   var page: String { "http://\(http.authority)/\(path)" }
@@ -21,10 +23,18 @@ struct StartupReport {
   var text: String {
     var lines = ["\(Version.name) \(Version.number)"]
     lines.append("  watch    \(page)")
+    for authority in others(http) { lines.append("           http://\(authority)/\(path)") }
     if let url = configuration.publicURL { lines.append("           \(url)/\(path)") }
-    if let https { lines.append("           https://\(https.authority)/\(path)") }
+    if let https {
+      for authority in [https.authority] + others(https) { lines.append("           https://\(authority)/\(path)") }
+    }
     let key = configuration.publishKeys.isEmpty ? "" : "?key=…"
-    for endpoint in endpoints { lines.append("  publish  \(endpoint.of.invitation(endpoint.server, key))") }
+    for endpoint in endpoints {
+      lines.append("  publish  \(endpoint.of.invitation(endpoint.server, key))")
+      for authority in others(endpoint.address) {
+        lines.append("           \(endpoint.of.invitation(endpoint.server(at: authority), key))")
+      }
+    }
     let place = configuration.recordingsFolder.map { "\(LogText.escaped($0))/NAME/" } ?? "off"
     lines.append("  record   \(place)")
     lines.append(
@@ -32,6 +42,13 @@ struct StartupReport {
         + " (\(capacity.descriptors) descriptors), \(capacity.mediaBytes >> 20) MiB of media in memory")
     for warning in warnings { lines.append("  warning  \(warning)") }
     return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// A machine with containers has many; the first are those of its default route.
+  private static let mostAddresses = 3
+
+  private func others(_ bound: SocketAddress) -> [String] {
+    bound.authorities(of: Array(addresses.prefix(Self.mostAddresses)))
   }
 
   /// Lengths from which keys and tokens cannot be guessed over the network, in bytes.
@@ -54,13 +71,16 @@ struct StartupReport {
     return warnings
   }
 
-  /// Prints the report to standard output. With `--log json` it becomes log events instead, so that all output is JSON; a
-  /// terminal gets the lines as well.
+  /// Prints the report to standard output, and says the same in the log. With `--log json` all output is JSON, and only a
+  /// terminal gets the report. Who sees the report on a terminal needs no line of the log.
   func tell(_ logger: Logger) {
-    if configuration.logFormat == .json {
+    let isShown = isatty(STDOUT_FILENO) == 1
+    if configuration.logFormat == .json || !isShown {
       logger.notice("\(Version.name) \(Version.number) started", metadata: facts)
+    }
+    if configuration.logFormat == .json {
       for warning in warnings { logger.warning("\(warning)") }
-      guard isatty(STDOUT_FILENO) == 1 else { return }
+      guard isShown else { return }
     }
     let bytes = Array(text.utf8)
     _ = write(STDOUT_FILENO, bytes, bytes.count)
@@ -75,6 +95,7 @@ struct StartupReport {
     facts["streamCapacity"] = "\(capacity.streams)"
     facts["connectionCapacity"] = "\(capacity.connections)"
     facts["mediaMemoryBytes"] = "\(capacity.mediaBytes)"
+    if !others(http).isEmpty { facts["addresses"] = "\(addresses.joined(separator: " "))" }
     facts["https"] = https.map { "https://\($0.authority)" }
     facts["publicURL"] = configuration.publicURL.map { "\($0)" }
     return facts

@@ -152,7 +152,8 @@ struct WeirServer {
     settings.control = makeReloader(
       protocols, given: given, http: http, listening: listening, certificate: certificate, control: control)
     let report = StartupReport(
-      configuration: configuration, capacity: capacity, http: page, https: pages["https"], endpoints: endpoints)
+      configuration: configuration, capacity: capacity, http: page, https: pages["https"], endpoints: endpoints,
+      addresses: MachineAddresses.all())
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
       http: http, commands: commands, sources: sources, certificate: certificate, memory: memory,

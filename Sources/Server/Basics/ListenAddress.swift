@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The address of a listener: `:8080`, `1.2.3.4:8080` or `[::1]:8080`. With port 0 the system chooses a port.
+/// The address of a listener: `:8080`, `1.2.3.4:8080`, `[::1]:8080` or `localhost:8080`. With port 0 the system chooses a port.
 package struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
   /// The local addresses that accept connections.
   package enum Host: Sendable, Hashable {
@@ -19,7 +19,7 @@ package struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     self.port = port
   }
 
-  /// Parses the three forms. Host names are refused, because the address of a name can change.
+  /// Parses the forms. Host names are refused, because the address of a name can change; localhost is 127.0.0.1.
   package init(parsing text: String) throws(ValueError) {
     guard let colon = text.lastIndex(of: ":") else {
       throw ValueError("an address needs a port", advice: "write :8080, 1.2.3.4:8080 or [::1]:8080")
@@ -33,6 +33,7 @@ package struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
 
   private static func host(_ text: Substring) throws(ValueError) -> Host {
     if text.isEmpty { return .any }
+    if text == "localhost" { return .ipv4("127.0.0.1") }
     if text.first == "[", text.last == "]" {
       let inner = String(text.dropFirst().dropLast())
       if isIPv6(inner) { return .ipv6(inner) }
@@ -44,7 +45,7 @@ package struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
       throw ValueError("an IPv6 address needs brackets", advice: "write [::1]:8080")
     }
     throw ValueError(
-      "the host is not an IP address", advice: "write :8080 for every address, 127.0.0.1:8080 for this machine only")
+      "the host is not an IP address", advice: "write :8080 for every address, localhost:8080 for this machine only")
   }
 
   /// Whether the text is an IPv6 address, without brackets.

@@ -2,7 +2,8 @@ internal import ArgumentParser
 internal import Basics
 internal import Ingest
 
-/// `weir config`: checks a configuration file, shows what holds, writes a sample and the schema.
+/// `weir config`: checks a configuration file, shows what holds, writes a sample and the schema, and has a running server read
+/// its file again.
 struct ConfigCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config", abstract: "Check a configuration file, show what holds, write a sample.",
@@ -12,8 +13,9 @@ struct ConfigCommand: ParsableCommand {
         weir config check weir.yaml
         weir config show --config weir.yaml --stream cam-1
         weir config schema > weir.schema.json
+        weir config reload
       """,
-    subcommands: [Check.self, Show.self, Init.self, Schema.self])
+    subcommands: [Check.self, Show.self, Init.self, Schema.self, ReloadCommand.self])
 
   struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 
-/// The flags of all settings, made from their declarations (`ServerOptions`). ArgumentParser finds the flags of a type through a
-/// mirror.
+/// The flags of all settings, made from their declarations (`ServerOptions`), a section of the help for each title.
+/// ArgumentParser finds the flags of a type through a mirror.
 struct SettingFlags: ParsableArguments, CustomReflectable {
   /// The texts of the command line, in order.
   var given: [SettingName: [String]] = [:]
@@ -9,9 +9,36 @@ struct SettingFlags: ParsableArguments, CustomReflectable {
   init() {}
 
   init(from decoder: any Decoder) throws {
-    let flags = try decoder.container(keyedBy: Key.self)
-    for setting in ServerOptions.all {
-      let key = Key(stringValue: setting.name.text)
+    let groups = try decoder.container(keyedBy: FlagKey.self)
+    for group in ServerOptions.groups { try take(group, from: groups) }
+  }
+
+  private mutating func take<Group: TitledSettings>(
+    _ group: Group, from groups: KeyedDecodingContainer<FlagKey>
+  ) throws {
+    let flags = try groups.decode(OptionGroup<GroupFlags<Group>>.self, forKey: FlagKey(of: Group.self)).wrappedValue
+    given.merge(flags.given) { $1 }
+  }
+
+  var customMirror: Mirror {
+    Mirror(self, children: ServerOptions.groups.map { Self.section($0) })
+  }
+
+  private static func section<Group: TitledSettings>(_ group: Group) -> Mirror.Child {
+    (FlagKey(of: Group.self).stringValue, OptionGroup<GroupFlags<Group>>(title: Group.title))
+  }
+}
+
+/// The flags of one group of settings.
+private struct GroupFlags<Group: TitledSettings>: ParsableArguments, CustomReflectable {
+  var given: [SettingName: [String]] = [:]
+
+  init() {}
+
+  init(from decoder: any Decoder) throws {
+    let flags = try decoder.container(keyedBy: FlagKey.self)
+    for setting in Group().declarations {
+      let key = FlagKey(stringValue: setting.name.text)
       let texts =
         setting.form == nil
         ? try flags.decode(Flag<Bool>.self, forKey: key).wrappedValue ? ["1"] : []
@@ -21,7 +48,8 @@ struct SettingFlags: ParsableArguments, CustomReflectable {
   }
 
   var customMirror: Mirror {
-    Mirror(self, children: ServerOptions.all.map { setting -> Mirror.Child in (setting.name.text, Self.flag(setting)) })
+    Mirror(
+      self, children: Group().declarations.map { setting -> Mirror.Child in (setting.name.text, Self.flag(setting)) })
   }
 
   private static func flag(_ setting: any SettingDeclaration) -> Any {
@@ -30,14 +58,27 @@ struct SettingFlags: ParsableArguments, CustomReflectable {
       "\(setting.summary) (\(standard)\(setting.name.variable))", valueName: setting.form)
     let name = NameSpecification.customLong(setting.name.text)
     if setting.form == nil { return Flag(wrappedValue: false, name: name, help: help) }
-    return Option(wrappedValue: [String](), name: name, help: help)
+    return Option(wrappedValue: [String](), name: name, help: help, completion: completion(of: setting))
   }
 
-  private struct Key: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
+  /// What a shell offers: words, files or folders.
+  private static func completion(of setting: any SettingDeclaration) -> CompletionKind {
+    switch (setting.values, setting.form) {
+    case (.words(let words), _): .list(words)
+    case (_, "file"): .file()
+    case (_, "folder"): .directory
+    default: .default
+    }
   }
+}
+
+private struct FlagKey: CodingKey {
+  let stringValue: String
+  var intValue: Int? { nil }
+
+  init(stringValue: String) { self.stringValue = stringValue }
+  init?(intValue: Int) { nil }
+
+  /// The key of a group's flags.
+  init(of group: any TitledSettings.Type) { self.init(stringValue: "\(group)") }
 }

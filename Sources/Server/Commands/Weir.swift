@@ -11,6 +11,8 @@ enum Weir {
     setenv("SVT_LOG", "0", 0)
     do {
       let arguments = Arguments.ofProcess()
+      // A server would open ports, and record into whatever folder this is.
+      guard !arguments.isEmpty else { return print(RootCommand.helpMessage()) }
       try CommandNames.check(arguments)
       var command = try RootCommand.parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {

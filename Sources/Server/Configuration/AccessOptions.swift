@@ -1,7 +1,9 @@
 internal import Basics
 
 /// Who is asked about publishers.
-struct AccessOptions: SettingGroup {
+struct AccessOptions: TitledSettings {
+  static let title = "Publishers"
+
   let callback = Setting(
     "auth-callback", at: "access.callback.url", SettingText("url", CallbackAddress.parse),
     "Address that is asked whether a publisher may publish (POST, JSON); 2xx admits, 401, 403 and 404 refuse.")

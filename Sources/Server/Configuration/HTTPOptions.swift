@@ -3,7 +3,9 @@ internal import HTTP
 internal import Ingest
 
 /// Access, limits and trusted proxies of HTTP.
-struct HTTPOptions: SettingGroup {
+struct HTTPOptions: TitledSettings {
+  static let title = "Viewers and the API"
+
   let maxViewers = Setting(
     "max-viewers", at: "limits.viewers", .count(1...1_000_000), default: "10000",
     "More viewers get 503 with Retry-After.")

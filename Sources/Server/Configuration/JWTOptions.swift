@@ -1,7 +1,9 @@
 internal import Basics
 
 /// The keys of JSON Web Tokens, and what tokens must state.
-struct JWTOptions: SettingGroup {
+struct JWTOptions: TitledSettings {
+  static let title = "Tokens"
+
   let secret = Setting(
     "jwt-secret", at: "access.jwt.secret", SettingText("secret", JSONWebKey.parseSecret), isSecret: true,
     "Secret that tokens are signed with (HS256), 32 bytes or more.")

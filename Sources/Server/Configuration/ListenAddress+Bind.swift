@@ -35,10 +35,14 @@ extension ListenAddress {
     let (why, advice): (String, String)
     switch (error as? IOError)?.errnoCode {
     case EADDRINUSE:
-      let other = address.port == .max ? address.port - 1 : address.port + 1
-      let suggestion = ListenAddress(host: address.host, port: other)
+      let transport = setting.transport
+      let holder = PortHolder.of(address.port, transport)
+      let other = (1...100).lazy.compactMap { UInt16(exactly: Int(address.port) + $0) }
+        .first { !PortHolder.isTaken($0, transport) }
+      let suggestion = other.map { ": \(setting.flag) \(ListenAddress(host: address.host, port: $0))" } ?? ""
       (why, advice) = (
-        "the port is in use", "stop the other program or choose another port: \(setting.flag) \(suggestion)"
+        holder.map { "\($0) has the port" } ?? "the port is in use",
+        "stop the other program or choose another port\(suggestion)"
       )
     case EACCES, EPERM:
       (why, advice) = ("this user may not use that port", "take a port above 1023 or grant CAP_NET_BIND_SERVICE")
@@ -52,4 +56,9 @@ extension ListenAddress {
     return ConfigurationError(
       .configuration, "cannot listen on \(address) (\(setting.origin)): \(why); \(advice)")
   }
+}
+
+extension SettingName {
+  /// Over what the listener of this setting is reached.
+  var transport: PortHolder.Transport { self == "srt" ? .udp : .tcp }
 }

@@ -2,7 +2,9 @@ internal import Basics
 internal import HTTP
 
 /// The addresses that weir listens on, its certificate, and its public address.
-struct ListenerOptions: SettingGroup {
+struct ListenerOptions: TitledSettings {
+  static let title = "Listeners"
+
   let http = Setting("http", at: "http.listen", .address, default: ":8080", "Address for pages, playlists and media.")
   let https = Setting("https", at: "https.listen", .address, "The same over TLS.")
   let rtmp = Setting("rtmp", at: "rtmp.listen", .address, default: ":1935", "Address for RTMP publishers.")

@@ -2,7 +2,9 @@ internal import Basics
 internal import Logging
 
 /// The level and the format of the log.
-struct LogOptions: SettingGroup {
+struct LogOptions: TitledSettings {
+  static let title = "Log"
+
   let logLevel = Setting(
     "log-level", at: "log.level",
     SettingText("level", values: .words(Logger.Level.allCases.map(\.rawValue)), Logger.Level.init(parsing:)),

@@ -1,7 +1,9 @@
 internal import Basics
 
 /// Keys and limits of publishers.
-struct PublisherOptions: SettingGroup {
+struct PublisherOptions: TitledSettings {
+  static let title = "Publishers"
+
   let publishKey = Setting(
     "publish-key", at: "streams.*.publishKeys", "[name=]key", isSecret: true, shape: .list, split: PublishKeyText.list,
     "Key that publishers must give, of one name or of all; may be repeated; without one any client may publish.",

@@ -2,7 +2,9 @@ internal import Basics
 internal import Ingest
 
 /// What is recorded, where, how, and how long it is kept.
-struct RecordingOptions: SettingGroup {
+struct RecordingOptions: TitledSettings {
+  static let title = "Recordings"
+
   let record = Setting("record", at: "recordings.folder", .folder, default: "./recordings", "Folder for recordings.")
   let noRecord = Setting(switch: "no-record", at: "recordings.disabled", opposite: "record", "Record nothing.")
   let recordMode = Setting<RecordingPolicy.Start>(

@@ -2,7 +2,9 @@ internal import Basics
 internal import Ingest
 
 /// Settings of SRT that a stream may have of its own.
-struct SRTOptions: SettingGroup {
+struct SRTOptions: TitledSettings {
+  static let title = "Publishers"
+
   let passphrase = Setting(
     "srt-passphrase", at: "streams.*.srt.passphrase", SettingText("passphrase", SRTPassphrase.parse), isSecret: true,
     "Passphrase that SRT publishers must encrypt with: 10 to 79 characters.")

@@ -127,6 +127,13 @@ extension Setting {
 /// A group of settings: each property is a setting or another group.
 protocol SettingGroup: Sendable {}
 
+/// A group with a title, under which the help of the commands lists its flags. Several groups may share one.
+protocol TitledSettings: SettingGroup {
+  static var title: String { get }
+
+  init()
+}
+
 extension SettingGroup {
   /// All of them, in the order of their properties.
   var declarations: [any SettingDeclaration] {

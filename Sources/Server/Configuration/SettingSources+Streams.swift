@@ -5,7 +5,7 @@ internal import Ingest
 extension SettingSources {
   /// The same sources with the configuration file that they name, if they name one.
   func readingFile() throws(ConfigurationError) -> SettingSources {
-    guard let given = texts(of: ServerOptions().config).last else { return self }
+    guard let given = texts(of: FileOptions().config).last else { return self }
     var sources = SettingSources(
       flags: flags, environment: environment, file: try ConfigFile.load(given), defaults: defaults)
     sources.setByAPI = setByAPI

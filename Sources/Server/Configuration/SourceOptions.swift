@@ -2,7 +2,9 @@ internal import Basics
 internal import Ingest
 
 /// The local sources.
-struct SourceOptions: SettingGroup {
+struct SourceOptions: TitledSettings {
+  static let title = "Own sources"
+
   let source = Setting(
     "source", at: "sources", "name=kind", shape: .byName, split: SourceSpecification.list,
     "A source that weir runs itself: test, file:PATH, v4l2:DEVICE, alsa:DEVICE, udp://ADDRESS:PORT; may be repeated."

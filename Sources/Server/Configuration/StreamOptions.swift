@@ -3,7 +3,9 @@ internal import FMP4
 internal import Ingest
 
 /// How streams are cut, what is kept of them, and what is transcoded.
-struct StreamOptions: SettingGroup {
+struct StreamOptions: TitledSettings {
+  static let title = "Streams"
+
   let partDuration = Setting(
     "part-duration", at: "streams.*.partDuration", .duration(.milliseconds(20) ... .seconds(10)), default: "200ms",
     "Length of a fragment.")

@@ -38,6 +38,15 @@ import Testing
     #expect(help.contains("weir serve --test-pattern demo"))
   }
 
+  @Test func helpHasASectionForEachTitleInOrder() throws {
+    let lines = ServeCommand.helpMessage(columns: 200).split(separator: "\n").map(String.init)
+    let titles = ServerOptions.groups.map { type(of: $0).title.uppercased() + ":" }
+    let once = titles.enumerated().filter { $0.offset == 0 || titles[$0.offset - 1] != $0.element }.map(\.element)
+    #expect(lines.filter { titles.contains($0) } == once)
+    let plain = try #require(lines.split(separator: "OPTIONS:", omittingEmptySubsequences: false).last)
+    #expect(plain.count > 0 && !plain.contains { $0.contains("WEIR_") }, "a flag stands in no section")
+  }
+
   /// An end-to-end test compares the whole document, and the flags of the other commands.
   @Test func theTablesOfFlagsAreWhatTheHelpSays() throws {
     let rows = Set(try text(of: "docs/flags.md").split(separator: "\n").map(String.init))

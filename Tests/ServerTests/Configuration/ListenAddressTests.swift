@@ -20,12 +20,17 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "8080", ":", ":65536", ":-1", ":+1", ":80a", "::1:8080", "[::1]", "[1.2.3.4]:1", "localhost:8080",
+    "", "8080", ":", ":65536", ":-1", ":+1", ":80a", "::1:8080", "[::1]", "[1.2.3.4]:1", "localhost",
+    "localhost.example:80",
     "1.2.3:80", "256.1.1.1:80", "[::1:80", ": 80",
   ])
   func anythingElseIsRefusedWithAdvice(text: String) {
     let error = #expect(throws: ValueError.self) { try ListenAddress(parsing: text) }
     #expect(error?.advice.isEmpty == false)
+  }
+
+  @Test func localhostIsTheAddressOfThisMachine() throws {
+    #expect(try ListenAddress(parsing: "localhost:8080") == ListenAddress(host: .ipv4("127.0.0.1"), port: 8080))
   }
 
   @Test func everyAddressMeansBothFamiliesAndFallsBackWithoutIPv6() async throws {

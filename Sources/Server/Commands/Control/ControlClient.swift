@@ -36,11 +36,22 @@ struct ControlClient {
     throw Failure(description: "no server answers (\(failures.joined(separator: "; "))); \(advice)")
   }
 
-  /// The body of a successful response. `target` is a path with a query.
-  func send(_ target: String, _ method: HTTPMethod = .GET) async throws(Failure) -> ByteBuffer {
+  private func request(_ target: String, _ method: HTTPMethod) -> HTTPClientRequest {
     var request = HTTPClientRequest(url: "http+unix://\(Self.escaped(path))\(target)")
     request.method = method
     request.headers.add(name: "Host", value: Version.name)
+    return request
+  }
+
+  /// The body of a successful response. `target` is a path with a query; `content` is JSON.
+  func send(
+    _ target: String, _ method: HTTPMethod = .GET, content: ByteBuffer? = nil
+  ) async throws(Failure) -> ByteBuffer {
+    var request = request(target, method)
+    if let content {
+      request.headers.add(name: "Content-Type", value: ContentType.json.rawValue)
+      request.body = .bytes(content)
+    }
     let status: HTTPResponseStatus
     let body: ByteBuffer
     do {
@@ -54,11 +65,39 @@ struct ControlClient {
     return body
   }
 
+  /// Whether more messages are wanted.
+  enum Wish {
+    case more, enough
+  }
+
+  /// Gives the messages of an endless response (server-sent events) to `take`, until it has enough, or the server ends it.
+  /// Returns the last wish.
+  func follow(_ target: String, _ take: (ServerSentEvents.Message) throws -> Wish) async throws -> Wish {
+    var request = request(target, .GET)
+    request.headers.add(name: "Accept", value: "text/event-stream")
+    let response: HTTPClientResponse
+    do {
+      response = try await HTTPClient.shared.execute(request, deadline: .distantFuture)
+      guard response.status.code < 400 else {
+        throw Self.failure(response.status, try await response.body.collect(upTo: Self.longestAnswer))
+      }
+    } catch let failure as Failure {
+      throw failure
+    } catch {
+      throw Failure(description: "the server at \(LogText.escaped(path)) does not answer: \(error)")
+    }
+    var events = ServerSentEvents()
+    for try await piece in response.body {
+      for message in try events.read(piece) where try take(message) == .enough { return .enough }
+    }
+    return .more
+  }
+
   /// The answer to a request, and its text.
-  func ask<Answer: APIObject>(
-    _ target: String, _ method: HTTPMethod = .GET, for type: Answer.Type = Answer.self
+  func ask<Answer: Decodable>(
+    _ target: String, _ method: HTTPMethod = .GET, content: ByteBuffer? = nil, for type: Answer.Type = Answer.self
   ) async throws(Failure) -> Answer {
-    let body = try await send(target, method)
+    let body = try await send(target, method, content: content)
     guard let answer = JSONText.decode(type, body) else {
       throw Failure(
         description: "the server at \(LogText.escaped(path)) is of another version: its answer cannot be read")

@@ -11,20 +11,21 @@ struct ControlOptions: ParsableArguments {
       valueName: "path")) var control: String?
   @Flag(help: "Print what the API answers, as JSON.") var json = false
 
-  private func client() throws -> ControlClient {
+  func client() throws -> ControlClient {
     let environment = Arguments.environment()
     return try ControlClient(control ?? environment["WEIR_CONTROL"], environment: environment)
   }
 
   /// Sends a request and prints its answer: as JSON, or as `text` makes it.
-  func run<Answer: APIObject>(
-    _ target: String, _ method: HTTPMethod = .GET, for type: Answer.Type = Answer.self, text: (Answer) -> String
+  func run<Answer: Decodable>(
+    _ target: String, _ method: HTTPMethod = .GET, content: ByteBuffer? = nil, for type: Answer.Type = Answer.self,
+    text: (Answer) -> String
   ) async throws {
     let client = try client()
     if json {
-      print(String(buffer: try await client.send(target, method)))
+      print(String(buffer: try await client.send(target, method, content: content)))
     } else {
-      print(text(try await client.ask(target, method, for: type)), terminator: "")
+      print(text(try await client.ask(target, method, content: content, for: type)), terminator: "")
     }
   }
 }

@@ -9,7 +9,9 @@ struct TextTable {
   init(_ columns: String...) { self.columns = columns }
 
   /// Cells are escaped: some of them come from publishers.
-  mutating func add(_ cells: String?...) { rows.append(cells.map { $0.map { LogText.escaped($0) } ?? "-" }) }
+  mutating func add(_ cells: String?...) { add(cells) }
+
+  mutating func add(_ cells: [String?]) { rows.append(cells.map { $0.map { LogText.escaped($0) } ?? "-" }) }
 
   /// - Parameter isTerminal: whether standard output is one.
   func text(isTerminal: Bool = isatty(STDOUT_FILENO) == 1) -> String {
