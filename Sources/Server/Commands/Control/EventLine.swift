@@ -31,7 +31,7 @@ struct EventsPage: Decodable {
 }
 
 extension EventValue: Decodable {
-  private struct Key: CodingKey {
+  private struct MemberKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
     init(stringValue: String) { self.stringValue = stringValue }
@@ -40,7 +40,7 @@ extension EventValue: Decodable {
 
   /// Members are sorted: decoders keep no order.
   init(from decoder: any Decoder) throws {
-    if let members = try? decoder.container(keyedBy: Key.self) {
+    if let members = try? decoder.container(keyedBy: MemberKey.self) {
       self = .object(
         try members.allKeys.sorted { $0.stringValue < $1.stringValue }.map { key in
           Member(name: key.stringValue, value: try members.decode(EventValue.self, forKey: key))
