@@ -298,7 +298,7 @@ def test_hostile_callers(weir):
 @pytest.mark.skipif(not LONG, reason="WEIR_FAULTS=long")
 @pytest.mark.parametrize("factor", [4, 8])
 def test_a_bad_network_for_long(start, factor):
-    """300 ms of round trip, 50 ms of jitter, 5 % of loss towards the server, beside srt-live-transmit."""
+    """300 ms of round trip, 50 ms of jitter, 5 % of loss towards the server. At eight round trips of latency nothing is given up."""
     weir = start(*FLAGS, "--no-record", listeners=LISTENERS)
     seconds = int(os.environ.get("WEIR_SRT_SECONDS", "600"))
     paths = {"forth": Path(0.125, 0.05, 0.05), "back": Path(0.125, 0.05)}
