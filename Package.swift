@@ -9,6 +9,9 @@ let house: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
 ]
 
+/// Tests are not optimised: that takes minutes, and what they test is optimised all the same.
+let testing: [SwiftSetting] = house + [.unsafeFlags(["-Onone"])]
+
 /// Linux system calls that glibc declares only for GNU sources: memfd_create, fallocate, copy_file_range, accept4.
 let gnuSource: [CSetting] = [.define("_GNU_SOURCE")]
 
@@ -129,8 +132,8 @@ let package = Package(
     // The files of web/, embedded by #embed.
     .target(name: "CWeb", path: "Sources/Server/CWeb", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
 
-    .target(name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support", swiftSettings: house),
-    .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "Support", nio], swiftSettings: house),
+    .target(name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support", swiftSettings: testing),
+    .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "Support", nio], swiftSettings: testing),
     .testTarget(
       name: "IngestTests",
       dependencies: [
@@ -140,7 +143,7 @@ let package = Package(
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       exclude: ["Transcode/CProbe"],
-      swiftSettings: house),
+      swiftSettings: testing),
     // System calls that a worker must not make, for the tests that try them.
     .systemLibrary(name: "CProbe", path: "Tests/IngestTests/Transcode/CProbe"),
     .testTarget(
@@ -158,7 +161,7 @@ let package = Package(
         .product(name: "NIOHPACK", package: "swift-nio-http2"),
       ],
       cSettings: gnuSource,
-      swiftSettings: house),
+      swiftSettings: testing),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -77,6 +77,8 @@ def later_file(scene: Scene) -> None:
 
 SHORT = ("--window", "20s")
 OPUS = Film(audio=("-c:a", "libopus", "-b:a", "96k"), container="mkv")
+AC3 = Film(audio=("-c:a", "ac3", "-b:a", "192k"), container="mkv")
+MP3 = Film(audio=("-c:a", "libmp3lame", "-b:a", "128k"))
 LADDER = (*SHORT, "--ladder", "90p@120k")
 
 SHAPES = [
@@ -98,6 +100,9 @@ SHAPES = [
     Shape("opus", "AAC made of Opus", flags=(*SHORT, "--audio-codec", "aac"), film=OPUS),
     Shape("opus-separate", "AAC made of Opus, in playlists of its own",
           flags=(*SHORT, "--audio-codec", "aac", "--hls-layout", "separate"), film=OPUS, players=("hls.js", "shaka-hls")),
+    Shape("ac3", "AC-3, with AAC beside it", film=AC3),
+    Shape("mp3", "MP3, decoded", film=MP3),
+    Shape("captions", "closed captions are declared", flags=(*SHORT, "--captions", "CC1=en,SERVICE1=de")),
     Shape("replay", "a programme whose recording was split every ten seconds",
           flags=("--window", "8s", "--rewind", "10m", "--record-split", "each:10s"), first=programme,
           players=("hls.js", "shaka-hls"), seconds=50),

@@ -412,9 +412,11 @@ struct Publication {
   ) {
     switch unit {
     case .video(let unit):
-      tellCaptions(to: &out)
-      guard unit.time >= origin, let index = videos.firstIndex(where: { $0.id == unit.track }) else { return }
-      if videos[index].isUnannounced { announce([unit.track], to: &out) }
+      guard let index = videos.firstIndex(where: { $0.id == unit.track }) else { return }
+      if unit.time >= origin, videos[index].isUnannounced { announce([unit.track], to: &out) }
+      // Before the media that may first be listed with them. Frames that are left out say of them, too.
+      if let found = videos[index].newCaptions() { out.append(.inBand(.captions(unit.track, found))) }
+      guard unit.time >= origin else { return }
       out.append(.event(.sample(videos[index].sample(unit, origin: origin))))
     case .audio(let unit):
       guard unit.time >= audioFloor, unit.time >= origin else {
@@ -432,13 +434,6 @@ struct Publication {
               + "(correction \(correction.count))"))
       }
       if let sample { out.append(.event(.sample(sample))) }
-    }
-  }
-
-  /// Tells of closed captions before the media that may first be listed with them.
-  private mutating func tellCaptions(to out: inout [PublicationAction]) {
-    for index in videos.indices {
-      if let found = videos[index].newCaptions() { out.append(.inBand(.captions(videos[index].id, found))) }
     }
   }
 

@@ -262,35 +262,3 @@ final class DecodedAudioSink: MediaSink {
     forward(.end(reason), &state)
   }
 }
-
-/// The start of a publication that waits for the configuration of its audio. In order; bounded.
-private struct HeldStart {
-  enum Event {
-    case media(MediaEvent)
-    case inBand(InBandEvent)
-  }
-
-  private(set) var events: [Event] = []
-  private var bytes = 0
-  private let since: MonotonicTime
-
-  init(now: MonotonicTime) { since = now }
-
-  mutating func hold(_ event: MediaEvent) {
-    switch event {
-    // The wait is shorter than what it bounds.
-    case .progress: return
-    case .sample(let sample): bytes += sample.payload.readableBytes
-    case .tracks, .clock, .discontinuity, .end: break
-    }
-    events.append(.media(event))
-  }
-
-  mutating func hold(_ event: InBandEvent) { events.append(.inBand(event)) }
-
-  /// Nothing more is waited for.
-  func isOver(now: MonotonicTime) -> Bool {
-    events.count >= PublicationLimits.heldSamples || bytes >= PublicationLimits.heldBytes
-      || now &- since >= PublicationLimits.announcedTrackWait &* 1_000_000
-  }
-}

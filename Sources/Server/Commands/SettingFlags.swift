@@ -9,14 +9,14 @@ struct SettingFlags: ParsableArguments, CustomReflectable {
   init() {}
 
   init(from decoder: any Decoder) throws {
-    let groups = try decoder.container(keyedBy: FlagKey.self)
+    let groups = try decoder.container(keyedBy: AnyKey.self)
     for group in ServerOptions.groups { try take(group, from: groups) }
   }
 
   private mutating func take<Group: TitledSettings>(
-    _ group: Group, from groups: KeyedDecodingContainer<FlagKey>
+    _ group: Group, from groups: KeyedDecodingContainer<AnyKey>
   ) throws {
-    let flags = try groups.decode(OptionGroup<GroupFlags<Group>>.self, forKey: FlagKey(of: Group.self)).wrappedValue
+    let flags = try groups.decode(OptionGroup<GroupFlags<Group>>.self, forKey: AnyKey(of: Group.self)).wrappedValue
     given.merge(flags.given) { $1 }
   }
 
@@ -25,7 +25,7 @@ struct SettingFlags: ParsableArguments, CustomReflectable {
   }
 
   private static func section<Group: TitledSettings>(_ group: Group) -> Mirror.Child {
-    (FlagKey(of: Group.self).stringValue, OptionGroup<GroupFlags<Group>>(title: Group.title))
+    (AnyKey(of: Group.self).stringValue, OptionGroup<GroupFlags<Group>>(title: Group.title))
   }
 }
 
@@ -36,9 +36,9 @@ private struct GroupFlags<Group: TitledSettings>: ParsableArguments, CustomRefle
   init() {}
 
   init(from decoder: any Decoder) throws {
-    let flags = try decoder.container(keyedBy: FlagKey.self)
+    let flags = try decoder.container(keyedBy: AnyKey.self)
     for setting in Group().declarations {
-      let key = FlagKey(stringValue: setting.name.text)
+      let key = AnyKey(stringValue: setting.name.text)
       let texts =
         setting.form == nil
         ? try flags.decode(Flag<Bool>.self, forKey: key).wrappedValue ? ["1"] : []
@@ -72,13 +72,7 @@ private struct GroupFlags<Group: TitledSettings>: ParsableArguments, CustomRefle
   }
 }
 
-private struct FlagKey: CodingKey {
-  let stringValue: String
-  var intValue: Int? { nil }
-
-  init(stringValue: String) { self.stringValue = stringValue }
-  init?(intValue: Int) { nil }
-
+extension AnyKey {
   /// The key of a group's flags.
-  init(of group: any TitledSettings.Type) { self.init(stringValue: "\(group)") }
+  fileprivate init(of group: any TitledSettings.Type) { self.init(stringValue: "\(group)") }
 }

@@ -74,5 +74,5 @@ final class HTTPPeer {
   }
 
   /// The connection, which is not served, has its response and waits for the client to close.
-  func isAnswered(on channel: any Channel) { limiter.answered(number, on: channel) }
+  func answered(on channel: any Channel) { limiter.answered(number, on: channel) }
 }

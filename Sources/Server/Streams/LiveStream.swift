@@ -198,12 +198,13 @@ final class LiveStream: Sendable {
   /// Records a warning about a publication, for the API.
   func warn(_ warning: PublicationWarning, from token: PublicationToken) {
     state.withLock { state in
+      guard state.publisher.holder?.token == token else { return }
       // Another rendition of the audio is what it asks for.
       if case .rarelyPlayed = warning {
         guard state.life.epoch.audio == nil, !state.life.epoch.mayAddAudio else { return }
         logger.warning("\(warning.description)")
       }
-      guard state.publisher.holder?.token == token, state.warnings.add(warning) else { return }
+      guard state.warnings.add(warning) else { return }
       tell(warning.description, state)
     }
   }

@@ -138,6 +138,14 @@ import Testing
     _ = sink.receive(.end(.shutdown))
   }
 
+  @Test func `While audio alone is awaited, cues are held up to a bound`() {
+    var start = HeldStart(now: .zero)
+    let cue = StreamCue(pid: 500, command: .timeSignal, section: [UInt8](repeating: 0, count: 4096))
+    for _ in 0..<10_000 { start.hold(.cue(cue)) }
+    #expect(start.events.count == PublicationLimits.heldBytes / 4096)
+    #expect(start.isOver(now: .zero))
+  }
+
   @Test func `What outputs carry passes at once, without a worker`() throws {
     let stream = Stream()
     let sink = sink(stream, WorkerLauncher { () throws(WorkerFailure) in throw WorkerFailure("start", ENOENT) })

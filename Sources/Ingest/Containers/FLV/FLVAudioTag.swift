@@ -36,15 +36,16 @@ struct FLVAudioTag {
     case 10:
       guard let packetType: UInt8 = bytes.readInteger() else { return }
       take(0, .aac, packetType: packetType, bytes)
-    case let format where FLVCodecName.legacyAudioTaken[format] != nil:
-      guard let coding = FLVCodecName.legacyAudioTaken[format] else { return }
+    case let format where bytes.readableBytes > 0:
+      guard let coding = FLVCodecName.legacyAudioTaken[format] else {
+        leftOut = FLVCodecName.legacyAudio[format] ?? "audio format \(format)"
+        return
+      }
       take(0, coding, packetType: 1, bytes)
-      // It is always 8 kHz, whatever the tag's rate says. The lowest bit is SoundType.
+      // G.711 is always of 8 kHz, whatever the tag's rate says. The lowest bit is SoundType.
       if coding != .mpegAudio {
         ownRecords[0] = ByteBuffer(bytes: G711.record(sampleRate: 8000, channels: first & 1 + 1))
       }
-    case let format where bytes.readableBytes > 0:
-      leftOut = FLVCodecName.legacyAudio[format] ?? "audio format \(format)"
     default: break
     }
   }

@@ -48,13 +48,6 @@ struct RecordingBody: Decodable {
     limits = try values.decodeIfPresent(Limits.self, forKey: .limits)
   }
 
-  private struct AnyKey: CodingKey {
-    let stringValue: String
-    let intValue: Int? = nil
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-  }
-
   private static func check(_ decoder: any Decoder, _ known: [String]) throws {
     let keys = try decoder.container(keyedBy: AnyKey.self).allKeys
     if let other = keys.first(where: { !known.contains($0.stringValue) }) {

@@ -31,16 +31,9 @@ struct EventsPage: Decodable {
 }
 
 extension EventValue: Decodable {
-  private struct MemberKey: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-  }
-
   /// Members are sorted: decoders keep no order.
   init(from decoder: any Decoder) throws {
-    if let members = try? decoder.container(keyedBy: MemberKey.self) {
+    if let members = try? decoder.container(keyedBy: AnyKey.self) {
       self = .object(
         try members.allKeys.sorted { $0.stringValue < $1.stringValue }.map { key in
           Member(name: key.stringValue, value: try members.decode(EventValue.self, forKey: key))

@@ -93,7 +93,7 @@ struct KeysCommand: AsyncParsableCommand {
       }
     }
 
-    /// 9999-12-31, in milliseconds.
+    /// The last moment that nanoseconds since 1970 can tell is in the year 2262. In milliseconds.
     private static let latest: Int64 = 9_223_000_000_000
   }
 

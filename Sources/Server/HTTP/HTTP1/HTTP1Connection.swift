@@ -306,7 +306,7 @@ final class HTTP1Connection: HTTPConnection {
       close()
       return
     }
-    if !peer.isServed { peer.isAnswered(on: context.channel) }
+    if !peer.isServed { peer.answered(on: context.channel) }
     context.close(mode: .output, promise: nil)
     if isReadHeldBack {
       isReadHeldBack = false
