@@ -1,7 +1,7 @@
+internal import Basics
 internal import FMP4
 internal import HTTP
 internal import NIOCore
-internal import NIOPosix
 internal import Storage
 
 /// Media that has left the window and is still on disk: the same addresses with the same bytes.

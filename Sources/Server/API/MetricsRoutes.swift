@@ -3,7 +3,6 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
@@ -22,7 +21,7 @@ final class MetricsRoutes: Sendable {
   }
 
   /// - Parameter pool: makes the reports, since an event loop must not, and a disk thread may be blocked.
-  init(report: MetricsReport, clock: SteadyClock, pool: NIOThreadPool) {
+  init(report: MetricsReport, clock: SteadyClock, pool: any WorkThreads) {
     self.report = report
     self.clock = clock
     flight = SingleFlight(limit: 1, on: pool)

@@ -6,7 +6,6 @@ internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
@@ -32,7 +31,7 @@ final class RecordingThumbnails: Sendable {
   private static let largestMovie: UInt64 = 256 << 20
 
   init(
-    library: RecordingLibrary, logger: Logger, pool: NIOThreadPool,
+    library: RecordingLibrary, logger: Logger, pool: any WorkThreads,
     make: @escaping Thumbnails.Maker = StillImageMaker(launcher: .ownProcess).jpeg
   ) {
     self.library = library

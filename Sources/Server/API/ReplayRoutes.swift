@@ -1,8 +1,8 @@
+internal import Basics
 internal import FMP4
 internal import HTTP
 internal import Ingest
 internal import NIOCore
-internal import NIOPosix
 internal import Storage
 
 /// `/recordings/{stream}/{name}/…`: a recording as HLS and DASH, finished or being written. `{name}` is the name of its file

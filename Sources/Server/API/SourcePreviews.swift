@@ -3,7 +3,6 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
@@ -14,7 +13,7 @@ final class SourcePreviews: Sendable {
   private let flight: SingleFlight<StreamName, ByteBuffer?>
   private let made = Mutex<[StreamName: (number: Int, jpeg: ByteBuffer)]>([:])
 
-  init(pool: NIOThreadPool, make: @escaping Thumbnails.Maker = StillImageMaker(launcher: .ownProcess).jpeg) {
+  init(pool: any WorkThreads, make: @escaping Thumbnails.Maker = StillImageMaker(launcher: .ownProcess).jpeg) {
     self.make = make
     // No limit is needed: the sources are those of the configuration.
     flight = SingleFlight(limit: .max, on: pool)

@@ -5,7 +5,6 @@ internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
@@ -41,7 +40,7 @@ final class Thumbnails: Sendable {
   }
 
   init(
-    logger: Logger, pool: NIOThreadPool, make: @escaping Maker = StillImageMaker(launcher: .ownProcess).jpeg
+    logger: Logger, pool: any WorkThreads, make: @escaping Maker = StillImageMaker(launcher: .ownProcess).jpeg
   ) {
     self.make = make
     self.logger = logger

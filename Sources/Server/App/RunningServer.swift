@@ -6,8 +6,8 @@ internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
 
-/// The server between its start and its stop.
-struct RunningServer: Service {
+/// The server between its start and its stop: its parts as services. They end in reverse order, one after another.
+struct RunningServer {
   let report: StartupReport
   let streams: StreamRegistry
   let recordings: RecordingLibrary?
@@ -31,30 +31,75 @@ struct RunningServer: Service {
   let opensPage: Bool
   let logger: Logger
 
-  func run() async throws {
+  /// The parts, each behind those that it needs to the end.
+  var services: [any Service] {
+    [
+      Part { control?.close() },
+      Part(work: tend) {
+        certificate.end()
+        inhibitor.want(false)
+      },
+      Part { await events.close() },
+      Part(work: hooks.run) {
+        await hooks.drain()
+        await hooks.stop()
+      },
+      Part { await stateStore?.close() },
+      Part {
+        events.endReading()
+        await http.stop()
+        commands?.remove()
+      },
+      Part {
+        await recordings?.shutDown()
+        streams.letGo()
+      },
+      // No new publishers are admitted. Playlists are ended, or left to the next process.
+      Part {
+        if stateStore == nil { streams.shutDown() } else { streams.handOver() }
+        for entrance in publishers { await entrance.stop() }
+      },
+      Part(work: begin) {
+        SystemdNotify.send(.stopping)
+        if stateStore != nil { streams.prepareToLeave() }
+        // The samples in the encoders belong to streams that are still live.
+        await sources.stop()
+      },
+    ]
+  }
+
+  private struct Part: Service {
+    /// Goes on until the part has ended; then its task is cancelled.
+    var work: @Sendable () async -> Void = {}
+    let end: @Sendable () async -> Void
+
+    func run() async throws {
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask(operation: work)
+        try? await gracefulShutdown()
+        await end()
+        group.cancelAll()
+      }
+    }
+  }
+
+  private func begin() async {
     // Signals are handled only from here on, so a program that reads this report may stop weir.
     report.tell(logger)
     SystemdNotify.send(.ready)
     if opensPage { PageOpener.open(report.page) }
+    certificate.begin()
+    await sources.run()
+  }
+
+  /// What goes on until everything else has ended.
+  private func tend() async {
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { await sources.run() }
       group.addTask { await tendStreams() }
       if let recordings { group.addTask { await tend(recordings) } }
       group.addTask { await reloadAtHangUp() }
-      certificate.begin()
       group.addTask { await tokens.keys.run() }
-      group.addTask { await hooks.run() }
-      try? await gracefulShutdown()
-      SystemdNotify.send(.stopping)
-      if stateStore != nil { streams.prepareToLeave() }
-      // The samples in the encoders belong to streams that are still live.
-      await sources.stop()
-      await stop()
-      certificate.end()
-      inhibitor.want(false)
-      group.cancelAll()
     }
-    control?.close()
   }
 
   /// Reads the settings again at each SIGHUP.
@@ -82,21 +127,5 @@ struct RunningServer: Service {
       recordings.retainSoon(now: clock.wallTime)
       try? await Task.sleep(for: .seconds(1))
     }
-  }
-
-  /// Stops in the order that loses nothing, after the local sources have ended. No new publishers are admitted. Playlists are
-  /// ended, or left to the next process. Recordings are finished, and viewers are disconnected.
-  private func stop() async {
-    if stateStore == nil { streams.shutDown() } else { streams.handOver() }
-    for entrance in publishers { await entrance.stop() }
-    await recordings?.shutDown()
-    streams.letGo()
-    events.endReading()
-    await http.stop()
-    commands?.remove()
-    await stateStore?.close()
-    await hooks.drain()
-    await hooks.stop()
-    await events.close()
   }
 }

@@ -18,6 +18,7 @@ struct WeirServer {
   private let archive: RecordingArchive
   let streams: StreamRegistry
   let descriptors: DescriptorBudget
+  private let threads: ServerThreads
   let viewers: ViewerRegistry
   private let media: WindowBudget
   private let stateStore: StreamStateStore?
@@ -54,30 +55,33 @@ struct WeirServer {
     self.profiles = profiles
     let authorizer = Authorizer(configuration.accessRules, clock: clock, logger: logger)
     self.authorizer = authorizer
-    let events = EventLog(clock: clock, logger: logger)
+    let threads = ServerThreads(
+      records: configuration.recordingsFolder != nil, writesSegments: configuration.segmentsFolder != nil)
+    self.threads = threads
+    let events = EventLog(clock: clock, thread: threads.events, logger: logger)
     self.events = events
     viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock, events: events)
     let archive = RecordingArchive(
       folder: configuration.recordingsFolder,
       rewind: { profiles.now[$0].settings.rewind },
-      publicURL: configuration.publicURL, files: files)
+      publicURL: configuration.publicURL, files: files, threads: threads.reading)
     self.archive = archive
     let library = configuration.recordingsFolder.map { folder in
       RecordingLibrary(
         folder: folder, keepFree: configuration.keepFree, policy: { profiles.now[$0].recording },
-        retention: configuration.retention, threads: disk, archive: archive, files: files, logger: logger)
+        retention: configuration.retention, threads: disk, lanes: threads.recordings ?? RecordingLanes(),
+        archive: archive, files: files, logger: logger)
     }
     recordings = library
     let buffers = TimeShiftBuffers(
       folder: configuration.recordingsFolder ?? "/var/tmp", keepFree: configuration.keepFree, archive: archive,
-      logger: logger)
-    let segments = configuration.segmentsFolder.map { folder in
-      (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
-    }
-    segments?.thread.start()
+      threads: threads.rewinding, logger: logger)
+    let segmentsFolder = configuration.segmentsFolder
     hooks = Hooks(
       configuration.hooks, log: events, recordings: configuration.recordingsFolder, clock: clock, logger: logger)
-    stateStore = configuration.stateFolder.map { StreamStateStore(folder: $0, clock: clock, logger: logger) }
+    stateStore = configuration.stateFolder.map {
+      StreamStateStore(folder: $0, clock: clock, thread: threads.streamState, logger: logger)
+    }
     streams = StreamRegistry(
       settings: { profiles.now[$0].settings },
       authorizer: authorizer, names: configuration.nameLimits, descriptors: descriptors,
@@ -92,8 +96,8 @@ struct WeirServer {
       } else if rewinds {
         sinks.append(buffers.make(stream, epoch: epoch))
       }
-      if let segments {
-        sinks.append(SegmentFolder(stream: stream, folder: segments.folder, thread: segments.thread, logger: logger))
+      if let segmentsFolder, let thread = threads.segments {
+        sinks.append(SegmentFolder(stream: stream, folder: segmentsFolder, thread: thread, logger: logger))
       }
       return sinks
     }
@@ -162,7 +166,7 @@ struct WeirServer {
       logger: logger)
     let services = ServiceGroup(
       configuration: ServiceGroupConfiguration(
-        services: [.init(service: running)], gracefulShutdownSignals: [.sigterm, .sigint],
+        services: running.services.map { .init(service: $0) }, gracefulShutdownSignals: [.sigterm, .sigint],
         logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
     try await services.run()
     logger.notice("stopped")
@@ -254,12 +258,6 @@ struct WeirServer {
       descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
   }
 
-  private static func thread() -> NIOThreadPool {
-    let pool = NIOThreadPool(numberOfThreads: 1)
-    pool.start()
-    return pool
-  }
-
   /// The gate, for publishers whose audio may have to be decoded.
   func decoding(_ gate: any PublishGate) -> any PublishGate {
     DecodedAudioGate(gate, launcher: .ownProcess, room: descriptors.roomForWorkers, logger: logger) { [profiles] in
@@ -290,23 +288,19 @@ struct WeirServer {
       capacity: capacity,
       attempts: attempts
     ) { ConnectionRefusals(sumOf: publishers.map(\.refusals)) }
-    // Three threads, which end with the process. Two wait for thumbnail workers: one for live streams, one for recordings, so
-    // that a gallery of recordings does not delay live streams. The third makes reports and lists, since an event loop must not,
-    // and a disk thread may be blocked.
-    let (liveThumbnails, recordingThumbnails, reports) = (Self.thread(), Self.thread(), Self.thread())
     let replay = ReplayRoutes(
       archive: archive, streams: streams,
       layout: { [profiles] in profiles.now[$0].settings.layout },
       longClips: LongClips(memory: memory))
     let router = Router(
       live: LiveRoutes(
-        streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: liveThumbnails),
+        streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: threads.liveThumbnails),
         archive: archive),
       ingest: IngestRoutes(ingest: ingest),
       api: APIRoutes(
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(
-          sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings,
+          sources: sources, previews: SourcePreviews(pool: threads.liveThumbnails), recordings: sourceRecordings,
           film: { [profiles, logger] in SourceFilm(name: $0, settings: profiles.now[$0].settings, logger: logger) }),
         replay: replay, events: EventsAPI(log: events, hooks: hooks),
         authorize: AuthorizeAPI(gate: viewerGate, recheck: configuration.viewersRecheck.wholeMilliseconds / 1000),
@@ -314,13 +308,15 @@ struct WeirServer {
         capacity: capacity,
         control: ControlAPI(
           authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock),
-        lists: SingleFlight(limit: 64, on: reports, sharing: .untilBegun)),
+        lists: SingleFlight(limit: 64, on: threads.reports, sharing: .untilBegun)),
       recordings: RecordingRoutes(
         library: recordings,
-        thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recordingThumbnails) }),
+        thumbnails: recordings.map {
+          RecordingThumbnails(library: $0, logger: logger, pool: threads.recordingThumbnails)
+        }),
       replay: replay,
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
-      metrics: MetricsRoutes(report: metrics, clock: clock, pool: reports), gate: gate, viewers: viewerGate)
+      metrics: MetricsRoutes(report: metrics, clock: clock, pool: threads.reports), gate: gate, viewers: viewerGate)
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
       proxies: configuration.trustedProxies, origins: configuration.crossOrigin, passes: viewerGate,

@@ -5,7 +5,7 @@ package import Synchronization
 /// is taken last, and no lock is taken under it.
 package enum LockRank: UInt, Sendable {
   case source, output, take
-  /// Protects the work with a recording's file.
+  /// Protects work with files: of a recording, of retention, of a folder of segments.
   case recording
   /// Protects the table that maps streams to their recordings.
   case followed
@@ -16,6 +16,8 @@ package enum LockRank: UInt, Sendable {
   case queue
   case archive, programme, replay
   case budget
+  /// Protects whether a segment's memory is still in a window. Taken wherever the last reference to one goes.
+  case tenure
 
   /// Records that this thread takes the lock. False when the order forbids it.
   package func enter() -> Bool {

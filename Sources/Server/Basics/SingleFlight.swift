@@ -1,5 +1,5 @@
 package import NIOCore
-package import NIOPosix
+internal import NIOPosix
 internal import Synchronization
 
 /// Runs slow work once for all concurrent requests with the same key, on the threads of a pool. Limits the number of keys
@@ -14,12 +14,12 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
   }
 
   private let limit: Int
-  private let pool: NIOThreadPool
+  private let pool: any WorkThreads
   private let sharing: Sharing
   private let waiting = Mutex<[Key: [EventLoopPromise<Value>]]>([:])
 
   /// - Parameter limit: the most keys that wait or are under way.
-  package init(limit: Int, on pool: NIOThreadPool, sharing: Sharing = .untilDone) {
+  package init(limit: Int, on pool: any WorkThreads, sharing: Sharing = .untilDone) {
     self.limit = limit
     self.pool = pool
     self.sharing = sharing

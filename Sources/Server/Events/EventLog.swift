@@ -23,10 +23,11 @@ final class EventLog: Sendable {
 
   private let clock: SteadyClock
   private let logger: Logger
-  private let thread = NIOThreadPool(numberOfThreads: 1)
+  private let thread: any WorkThreads
   private let state: Mutex<EventLogState>
 
-  init(clock: SteadyClock, logger: Logger) {
+  init(clock: SteadyClock, thread: any WorkThreads = WorkLane("weir-events"), logger: Logger) {
+    self.thread = thread
     self.clock = clock
     self.logger = logger
     // Ids begin with the time, so that they are above those of earlier processes, also where some were not written.
@@ -34,15 +35,12 @@ final class EventLog: Sendable {
     state = Mutex(EventLogState(nextID: first, dropped: first - 1, visible: first - 1, written: first - 1))
   }
 
-  deinit { thread.shutdownGracefully { _ in } }
-
   /// Opens the database of the state folder; what was told before is written to it. Blocks on the disk; throws its errors, and the
   /// log stays in memory then.
   func begin(folder: String) throws {
     let (database, wasReplaced) = try EventDatabase.open(folder: folder)
     if wasReplaced { logger.warning("the log of events was damaged and begins anew") }
     let contents = try database.contents(limit: Self.limit)
-    thread.start()
     let now = clock.monotonic()
     let mustWrite = state.withLock { state in
       state.resume(contents, database)

@@ -4,7 +4,6 @@ internal import Glibc
 internal import Ingest
 internal import Logging
 internal import NIOCore
-internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
@@ -14,12 +13,12 @@ internal import Synchronization
 final class SegmentFolder: FragmentSink {
   private let stream: StreamName
   private let folder: String
-  private let thread: NIOThreadPool
+  private let thread: any WorkThreads
   private let logger: Logger
   private let pending = RankedMutex(.queue, Pending())
   private let newest = Mutex<EpochView?>(nil)
   /// Used by the writing thread only.
-  private let written = Mutex(Written())
+  private let written = RankedMutex(.recording, Written())
 
   private struct Pending {
     var jobs = 0
@@ -41,7 +40,7 @@ final class SegmentFolder: FragmentSink {
   private static let pendingLimit = 8
 
   /// `folder` is the value of `--segments`. `thread` has one thread, so that jobs stay in order.
-  init(stream: StreamName, folder: String, thread: NIOThreadPool, logger: Logger) {
+  init(stream: StreamName, folder: String, thread: any WorkThreads, logger: Logger) {
     self.stream = stream
     self.folder = folder
     self.thread = thread
@@ -55,7 +54,11 @@ final class SegmentFolder: FragmentSink {
   func receive(_ event: StoredEvent) {
     switch event {
     case .segmentEnd(let view):
-      newest.withLock { $0 = view }
+      // The old view may be the last that holds a segment's memory, which has a lock.
+      _ = newest.withLock { newest in
+        defer { newest = view }
+        return newest
+      }
       submit(view, isLast: false)
     case .end: if let view = newest.withLock({ $0 }) { submit(view.ended, isLast: true) }
     case .initialization, .fragment, .clock, .redated, .discontinuity: break

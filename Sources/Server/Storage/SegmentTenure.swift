@@ -1,3 +1,4 @@
+internal import Basics
 internal import Synchronization
 
 /// How long a segment's memory is in use: first by its window, then by connections that still send it.
@@ -22,7 +23,7 @@ package final class SegmentTenure: Sendable {
 
   private let budget: LeftoverBudget
   private let bytes = Atomic<Int>(0)
-  private let phase = Mutex(Phase.inWindow)
+  private let phase = RankedMutex(.tenure, Phase.inWindow)
   private let calledIn = Atomic<Bool>(false)
 
   init(budget: LeftoverBudget) {

@@ -32,11 +32,12 @@ extension LiveStream {
   /// The number of these sinks.
   func countClosing() -> Int { state.withLock { $0.subscribers.closing.count() } }
 
-  /// Ends all sinks of a type by `stop`, and detaches them. They are counted until their files are closed.
-  func detach<Sink: FragmentSink>(all kind: Sink.Type, _ stop: (Sink) -> Void) {
+  /// Ends the sinks of a type that are meant by `stop`, and detaches them. They are counted until their files are closed.
+  func detach<Sink: FragmentSink>(all kind: Sink.Type, where isMeant: (Sink) -> Bool, _ stop: (Sink) -> Void) {
     state.withLock { state in
-      for sink in state.subscribers.sinks { if let sink = sink as? Sink { stop(sink) } }
-      state.subscribers.detach { $0 is Sink }
+      let meant = state.subscribers.sinks.compactMap { $0 as? Sink }.filter(isMeant)
+      for sink in meant { stop(sink) }
+      state.subscribers.detach { sink in meant.contains { $0 === sink } }
     }
   }
 

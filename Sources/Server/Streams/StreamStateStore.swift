@@ -2,7 +2,6 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
-internal import NIOPosix
 
 /// Stores the epochs of live streams outside of this process, so that the next one can resume them. Callers never block: a
 /// separate thread writes, and only the newest state of each stream.
@@ -10,7 +9,7 @@ final class StreamStateStore: Sendable {
   private let folder: String
   private let clock: SteadyClock
   private let logger: Logger
-  private let thread = NIOThreadPool(numberOfThreads: 1)
+  private let thread: any WorkThreads
   private let state = RankedMutex(.budget, State())
 
   private struct State {
@@ -22,7 +21,10 @@ final class StreamStateStore: Sendable {
     var hasFailed = false
   }
 
-  init(folder: String, clock: SteadyClock, logger: Logger) {
+  init(
+    folder: String, clock: SteadyClock, thread: any WorkThreads = WorkLane("weir-streams"), logger: Logger
+  ) {
+    self.thread = thread
     self.folder = folder
     self.clock = clock
     self.logger = logger
@@ -32,7 +34,6 @@ final class StreamStateStore: Sendable {
   /// deletes the others. Before this call, nothing is written. Blocks on the disk; throws its errors.
   func begin(patience: MediaTime) throws -> [StreamName: StreamStateEntry] {
     let database = try StreamStateDatabase.open(folder: folder)
-    thread.start()
     state.withLock { $0.database = database }
     let now = clock.wallTime
     let all = try database.entries()
@@ -103,7 +104,6 @@ final class StreamStateStore: Sendable {
       state.withLock { $0.database = nil }
       database.close()
     }
-    try? await thread.shutdownGracefully()
   }
 }
 

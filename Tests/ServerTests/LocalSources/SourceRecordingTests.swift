@@ -69,7 +69,7 @@ import Testing
       archive = RecordingArchive(folder: folder.path)
       let library = RecordingLibrary(
         folder: folder.path, keepFree: 0, policy: { _ in RecordingPolicy(start: start) }, threads: .singleton,
-        writerCount: 1,
+        lanes: RecordingLanes(writers: 1),
         archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(

@@ -29,7 +29,7 @@ import Testing
       let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
       let library = RecordingLibrary(
         folder: folder.path, keepFree: 0, policy: { _ in policy ?? RecordingPolicy(start: start) }, threads: .singleton,
-        writerCount: 1, archive: archive, logger: logger)
+        lanes: RecordingLanes(writers: 1), archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(
         settings: { _ in

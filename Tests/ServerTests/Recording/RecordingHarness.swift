@@ -1,3 +1,4 @@
+import Basics
 import FMP4
 import Glibc
 import Ingest
@@ -113,7 +114,7 @@ final class RecordingHarness {
     self.stream = try #require(StreamName(stream))
     library = RecordingLibrary(
       folder: folder.path, keepFree: keepFree, policy: { _ in policy }, retention: retention, threads: .singleton,
-      writerCount: 1, archive: archive, calls: calls,
+      lanes: RecordingLanes(writers: 1), archive: archive, calls: calls,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     events = RecordedEvents()
     library.observe(events)
@@ -161,10 +162,10 @@ final class RecordingHarness {
   }
 
   /// Keeps the only thread that writes busy until what is returned is called: a disk that does not answer.
-  func freezeDisk() throws -> @Sendable () -> Void { try blockThread(of: library.writers) }
+  func freezeDisk() throws -> @Sendable () -> Void { try blockThread(of: library.lanes.writers) }
 
   /// The same for what finishes files in the background.
-  func freezeFinishing() throws -> @Sendable () -> Void { try blockThread(of: library.copier) }
+  func freezeFinishing() throws -> @Sendable () -> Void { try blockThread(of: library.lanes.finisher) }
 
   /// Finishes what an earlier run left, as the next start of the server does, and waits for the copies too.
   func finishLeftovers() async throws {
@@ -247,7 +248,7 @@ final class RecordedEvents: RecordingObserver {
 }
 
 /// Keeps a pool's only thread busy until what is returned is called.
-func blockThread(of thread: NIOThreadPool) throws -> @Sendable () -> Void {
+func blockThread(of thread: any WorkThreads) throws -> @Sendable () -> Void {
   var ends: [CInt] = [0, 0]
   try #require(pipe(&ends) == 0)
   let (reading, writing) = (ends[0], ends[1])

@@ -272,7 +272,7 @@ import Testing
     copier.start()
     let thaw = try blockThread(of: copier)
     let finisher = RecordingFinisher(
-      announce: { _ in }, copier: copier, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      give: { _ in }, copier: copier, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let stream = try #require(StreamName("cam"))
     let name = try #require(RecordingName(unfinished: "20261121T072410Z.part.mp4"))
     let key = RecordingKey(stream: stream, name: name)
@@ -306,7 +306,7 @@ import Testing
     let now = Mutex(MonotonicTime.zero)
     let events = Mutex<[RecordingEvent.Kind]>([])
     let finisher = RecordingFinisher(
-      announce: { event in events.withLock { $0.append(event.kind) } },
+      give: { output in if case .event(let event) = output { events.withLock { $0.append(event.kind) } } },
       clock: SteadyClock(ClockReading(wall: 0, monotonic: 0)) { now.withLock { $0 } }, copier: copier,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let place = try RecordingFolder.open("\(folder.path)/cam")

@@ -16,8 +16,8 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   let logger: Logger
   /// Called before a client gets the response to a change.
   let foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void
-  let thread = NIOThreadPool(numberOfThreads: 1)
-  private let readers = NIOThreadPool(numberOfThreads: 2)
+  let thread: any WorkThreads
+  private let readers: any WorkThreads
   private let state = Mutex(State())
   /// The folders have been read to the end.
   private let isComplete = Latch()
@@ -38,21 +38,17 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
 
   init(
     folder: String, foretell: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
+    thread: any WorkThreads = WorkLane("weir-catalogue"), readers: any WorkThreads = WorkLane("weir-lists", threads: 2),
     logger: Logger
   ) {
+    self.thread = thread
+    self.readers = readers
     self.folder = folder
     self.foretell = foretell
     self.logger = logger
-    thread.start()
-    readers.start()
     thread.submit { pool in
       if case .active = pool { self.openDatabase() }
     }
-  }
-
-  deinit {
-    thread.shutdownGracefully { _ in }
-    readers.shutdownGracefully { _ in }
   }
 
   // MARK: Opening

@@ -6,37 +6,58 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Follows a stream and records it. The stream only puts events into a queue. A thread of the recording pool takes them out, so a
-/// slow disk delays the recording and never the stream. When the queue is full, whole groups of pictures are left out and the gap
-/// is reported.
+/// Follows a stream and writes it to a disk: a recording, or a time-shift buffer, whose file has no name. The stream only puts
+/// events into a queue. A thread of a pool takes them out, so a slow disk delays the writing and never the stream. When the queue
+/// is full, whole groups of pictures are left out and the gap is reported.
 final class Recorder: FragmentSink {
+  /// What is written.
+  enum Target: Sendable, Hashable {
+    case recording, timeShiftBuffer
+  }
+
   let stream: StreamName
+  let target: Target
   /// The epoch whose viewers can rewind into this recording; nil where a time-shift buffer serves that purpose.
   let epoch: String?
-  private let endedEarly: @Sendable (_ epoch: String) -> Void
-  private let threads: NIOThreadPool
+  private let give: @Sendable (RecordingOutput) -> Void
+  private let threads: any WorkThreads
   private let clock: SteadyClock
   private let logger: Logger
   private let queue: RankedMutex<RecorderQueue>
-  private let writer: RankedMutex<RecordingWriter>
+  private let writer: RankedMutex<any RecorderWriter>
   private let latest = LatestState()
   /// Rings at each change of the recording's state.
   private let bell = Bell()
 
-  init(stream: StreamName, epoch: String? = nil, settings: RecordingSettings, threads: NIOThreadPool) {
+  /// `settings.give` gets what the recorder gives, but for its state, which is read here.
+  init(
+    _ target: Target = .recording, stream: StreamName, epoch: String? = nil, settings: RecordingSettings,
+    threads: any WorkThreads
+  ) {
     self.stream = stream
+    self.target = target
     self.epoch = epoch
-    endedEarly = { settings.endedEarly(stream, $0) }
     self.threads = threads
-    queue = RankedMutex(.queue, RecorderQueue(budget: settings.budget, trial: RecordingTrial()))
     clock = settings.clock
     logger = settings.logger
     let latest = latest
-    writer = RankedMutex(
-      .recording,
-      RecordingWriter(
-        library: settings, stream: stream, epoch: epoch, tell: { state in latest.set(state) },
-        plan: { time in latest.plan(time) }))
+    let give: @Sendable (RecordingOutput) -> Void = { output in
+      switch output {
+      case .state(let state): latest.set(state)
+      case .split(let time): latest.plan(time)
+      case .prospect, .event, .unfinished, .endedEarly: settings.give(output)
+      }
+    }
+    self.give = give
+    switch target {
+    case .recording:
+      queue = RankedMutex(.queue, RecorderQueue(budget: settings.budget, trial: RecordingTrial()))
+      writer = RankedMutex(
+        .recording, RecordingWriter(library: settings, stream: stream, epoch: epoch, give: give))
+    case .timeShiftBuffer:
+      queue = RankedMutex(.queue, RecorderQueue(budget: settings.budget))
+      writer = RankedMutex(.recording, TimeShiftWriter(settings, stream: stream, epoch: epoch))
+    }
   }
 
   var splitsAt: MediaTime? { latest.splitsAt }
@@ -134,22 +155,21 @@ final class Recorder: FragmentSink {
   private func drain() {
     while let work = queue.withLock({ $0.next() }) {
       let isOver = writer.withLock { writer in
-        switch work {
-        case .item(.event(let event)): writer.receive(event)
-        case .item(.segmentEnd(let end)): writer.complete(end)
-        case .item(.shed): writer.noteMissing(RecordingWriter.tooSlow)
-        case .item(.shedUntil(let end)): writer.leaveOut(until: end)
-        case .item(.stop): writer.stop()
-        case .item(.cancel): writer.cancel()
-        case .tick: writer.tick()
-        }
+        writer.handle(work)
         return writer.isOver
       }
-      if isOver, queue.withLock({ $0.close() }), let epoch { endedEarly(epoch) }
+      if isOver, queue.withLock({ $0.close() }), let epoch { give(.endedEarly(stream, epoch: epoch)) }
       bell.ring()
     }
     bell.ring()
   }
+}
+
+/// The part of a recorder that works with the disk. It may wait for the disk in every call.
+protocol RecorderWriter: AnyObject {
+  func handle(_ work: RecorderQueue.Work)
+  /// Nothing more is written.
+  var isOver: Bool { get }
 }
 
 /// The newest state of a recording. Callers read it without waiting for the disk.

@@ -1,3 +1,4 @@
+internal import Basics
 internal import FMP4
 internal import Glibc
 internal import Ingest
@@ -7,12 +8,11 @@ internal import Synchronization
 
 /// Makes movies of fragmented files: those of an earlier run, and those whose file system needs a copy.
 final class RecordingFinisher: Sendable {
-  private let announce: @Sendable (RecordingEvent) -> Void
-  private let foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void
+  private let give: @Sendable (RecordingOutput) -> Void
   private let counters: RecordingCounters
   private let clock: SteadyClock
   /// One thread, for one copy after another.
-  private let copier: NIOThreadPool
+  private let copier: any WorkThreads
   private let logger: Logger
   /// Bytes that stay free on the disk where a copy is made.
   private let keepFree: Int64
@@ -30,14 +30,12 @@ final class RecordingFinisher: Sendable {
   }
 
   init(
-    announce: @escaping @Sendable (RecordingEvent) -> Void,
-    foretell: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
+    give: @escaping @Sendable (RecordingOutput) -> Void,
     counters: RecordingCounters = RecordingCounters(),
-    clock: SteadyClock = .system(), keepFree: Int64 = 0, calls: DiskCalls = .system, copier: NIOThreadPool,
+    clock: SteadyClock = .system(), keepFree: Int64 = 0, calls: DiskCalls = .system, copier: any WorkThreads,
     logger: Logger
   ) {
-    self.announce = announce
-    self.foretell = foretell
+    self.give = give
     self.counters = counters
     self.clock = clock
     self.keepFree = keepFree
@@ -151,7 +149,7 @@ final class RecordingFinisher: Sendable {
         },
         beforeFinalName: { contents, bytes in
           let (facts, isSalvaged) = Self.facts(of: recording, contents, bytes: bytes)
-          self.foretell(isSalvaged ? .salvaged : .stored, facts)
+          self.give(.prospect(isSalvaged ? .salvaged : .stored, facts))
         })
       let start = clock.monotonic()
       switch try salvage.run() {
@@ -188,7 +186,7 @@ final class RecordingFinisher: Sendable {
       return .failed
     }
     logger.of(stream).notice("recorded to \(folder.path)/\(name.finished)")
-    if let facts = recording.facts { announce(RecordingEvent(kind: .stored, facts: facts)) }
+    if let facts = recording.facts { give(.event(RecordingEvent(kind: .stored, facts: facts))) }
     recording.whenStored()
     return .settled
   }
@@ -197,7 +195,7 @@ final class RecordingFinisher: Sendable {
     _ recording: UnfinishedRecording, _ file: RecordingFile, _ contents: RecordingSalvage.Contents
   ) {
     let (facts, isSalvaged) = Self.facts(of: recording, contents, bytes: file.length)
-    announce(RecordingEvent(kind: isSalvaged ? .salvaged : .stored, facts: facts))
+    give(.event(RecordingEvent(kind: isSalvaged ? .salvaged : .stored, facts: facts)))
     if !isSalvaged { recording.whenStored() }
   }
 

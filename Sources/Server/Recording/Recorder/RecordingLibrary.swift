@@ -18,10 +18,7 @@ final class RecordingLibrary: Sendable {
   private let finisher: RecordingFinisher
   /// For listing and opening.
   let threads: NIOThreadPool
-  /// For writing. A disk that does not respond blocks only these threads.
-  let writers: NIOThreadPool
-  /// For finishing the files of an earlier run and files that need a copy, one after another.
-  let copier = NIOThreadPool(numberOfThreads: 1)
+  let lanes: RecordingLanes
   let catalogue: RecordingCatalogue
   /// The recordings being read.
   let files: OpenRecordings
@@ -30,7 +27,7 @@ final class RecordingLibrary: Sendable {
   /// Seconds for which a deletion can be undone.
   var undoSeconds: Int64 { undo.load(ordering: .relaxed) }
   private let undo: Atomic<Int64>
-  let keeper: Mutex<RetentionKeeper>
+  let keeper: RankedMutex<RetentionKeeper>
   /// A retention run is queued for the catalogue's thread or in progress.
   let isRetaining = Atomic(false)
   private let registers = Registers()
@@ -46,8 +43,13 @@ final class RecordingLibrary: Sendable {
     /// Less space is free than is to be kept.
     let isLow = Atomic(false)
 
-    func foretell(_ prospect: RecordingProspect, _ facts: RecordingFacts) {
-      teller.withLock { $0 }?.receive(prospect, facts)
+    /// Takes what is given by whoever records, finishes and deletes.
+    func take(_ output: RecordingOutput) {
+      switch output {
+      case .prospect(let prospect, let facts): teller.withLock { $0 }?.receive(prospect, facts)
+      case .event(let event): for observer in observers.withLock({ $0 }) { observer.receive(event) }
+      case .state, .split, .unfinished, .endedEarly: break
+      }
     }
   }
 
@@ -70,7 +72,7 @@ final class RecordingLibrary: Sendable {
     var buffers: TimeShiftBuffers?
 
     /// A live stream of that name and epoch, and a time-shift buffer for it; nil where viewers cannot rewind.
-    func buffer(_ name: StreamName, epoch: String) -> (stream: LiveStream, buffer: TimeShiftBuffer)? {
+    func buffer(_ name: StreamName, epoch: String) -> (stream: LiveStream, buffer: Recorder)? {
       guard let buffers, let stream = registry?.stream(name), stream.settings.rewind != nil,
         stream.epoch.id == epoch
       else { return nil }
@@ -83,7 +85,8 @@ final class RecordingLibrary: Sendable {
   init(
     folder: String, keepFree: Int64,
     policy: @escaping @Sendable (StreamName) -> RecordingPolicy = { _ in RecordingPolicy() },
-    retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool, writerCount: Int = 4,
+    retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool,
+    lanes: RecordingLanes = RecordingLanes(),
     archive: RecordingArchive? = nil, files: OpenRecordings = OpenRecordings(), calls: DiskCalls = .system,
     logger: Logger
   ) {
@@ -91,32 +94,35 @@ final class RecordingLibrary: Sendable {
     self.policy = policy
     self.folder = folder
     self.threads = threads
+    self.lanes = lanes
     self.logger = logger
     let registers = registers
     let clock = SteadyClock.system()
     var settings = RecordingSettings(folder: folder, keepFree: keepFree, clock: clock, logger: logger)
     settings.archive = archive
     settings.calls = calls
-    settings.announce = { event in
-      for observer in registers.observers.withLock({ $0 }) { observer.receive(event) }
-    }
-    settings.foretell = { registers.foretell($0, $1) }
     let finisher = RecordingFinisher(
-      announce: settings.announce, foretell: settings.foretell, counters: settings.counters, clock: clock,
-      keepFree: keepFree, calls: calls,
-      copier: copier, logger: logger)
-    settings.finishLater = { finisher.finishLater($0) }
-    settings.finishAgain = { finisher.finishAgain($0) }
-    settings.endedEarly = { name, epoch in
-      if let (stream, buffer) = registers.streams.withLock({ $0.buffer(name, epoch: epoch) }) {
-        if stream.attach(buffer) != .attached { buffer.stop() }
+      give: registers.take, counters: settings.counters, clock: clock, keepFree: keepFree, calls: calls,
+      copier: lanes.finisher,
+      logger: logger)
+    settings.give = { output in
+      switch output {
+      case .unfinished(let recording, .copy): finisher.finishLater(recording)
+      case .unfinished(let recording, .attempt): finisher.finishAgain(recording)
+      case .endedEarly(let name, let epoch):
+        if let (stream, buffer) = registers.streams.withLock({ $0.buffer(name, epoch: epoch) }) {
+          if stream.attach(buffer) != .attached { buffer.stop() }
+        }
+      case .state, .split, .prospect, .event: registers.take(output)
       }
     }
     self.finisher = finisher
     self.settings = settings
     self.keepFree = keepFree
     undo = Atomic(retention.undoTime / 1_000_000_000)
-    catalogue = RecordingCatalogue(folder: folder, foretell: settings.foretell, logger: logger)
+    let foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void = { registers.take(.prospect($0, $1)) }
+    catalogue = RecordingCatalogue(
+      folder: folder, foretell: foretell, thread: lanes.catalogue, readers: lanes.lists, logger: logger)
     let counters = settings.counters
     registers.observers.withLock { [catalogue] in $0 = [catalogue, counters] + (archive.map { [$0] } ?? []) }
     var retention = retention
@@ -126,13 +132,11 @@ final class RecordingLibrary: Sendable {
       if let free { freeSpaceSample.note(freeBytes: free, at: clock.monotonic()) }
       return free
     }
-    keeper = Mutex(
+    keeper = RankedMutex(
+      .recording,
       RetentionKeeper(
-        catalogue: catalogue, settings: retention, keepFree: keepFree, foretell: settings.foretell,
-        tell: settings.announce))
-    writers = NIOThreadPool(numberOfThreads: writerCount)
-    writers.start()
-    copier.start()
+        catalogue: catalogue, settings: retention, keepFree: keepFree, foretell: foretell,
+        tell: { registers.take(.event($0)) }))
   }
 
   /// Follows other rules of retention. May wait for the disk.
@@ -141,16 +145,11 @@ final class RecordingLibrary: Sendable {
     keeper.withLock { $0.follow(retention) }
   }
 
-  deinit {
-    writers.shutdownGracefully { _ in }
-    copier.shutdownGracefully { _ in }
-  }
-
   /// Finishes the fragmented files of an earlier run, in the background. Returns when everything that needs no copy is done, or
   /// after `patience`, because a disk may be slow or not respond. To be called once, at start.
   func finishLeftovers(patience: Duration = .seconds(60)) async {
     let isSettled = Latch()
-    copier.submit { pool in
+    lanes.finisher.submit { pool in
       guard case .active = pool else { return }
       self.finisher.finishSoon(self.leftovers) { isSettled.set() }
     }
@@ -223,7 +222,7 @@ final class RecordingLibrary: Sendable {
   func makeRecorder(stream: StreamName, epoch: String) -> (any FragmentSink)? {
     let settings = settings(of: stream)
     guard settings.policy.start == .automatic else { return nil }
-    let recorder = Recorder(stream: stream, epoch: epoch, settings: settings, threads: writers)
+    let recorder = Recorder(stream: stream, epoch: epoch, settings: settings, threads: lanes.writers)
     registers.recorders.withLock { recorders in
       if recorders.newest.count >= Self.maximumRemembered {
         recorders.newest = recorders.newest.filter { $0.value.isActive || !$0.value.isIdle }
@@ -254,7 +253,7 @@ final class RecordingLibrary: Sendable {
     guard order.tracks.isThere(in: stream.status.tracks) else { return .refused(.noSuchTrack) }
     // With automatic recording, rewinding reads a recording of all tracks; otherwise it reads a time-shift buffer.
     let epoch = settings.policy.start == .automatic && order.tracks == .all ? stream.epoch.id : nil
-    let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: writers)
+    let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: lanes.writers)
     // The stream's lock must not be held here: `makeRecorder` is called under that lock.
     let isFirst = registers.recorders.withLock { recorders in
       if recorders.newest[name]?.isActive == true { return false }
@@ -265,7 +264,9 @@ final class RecordingLibrary: Sendable {
     let attachment = stream.attach(recorder)
     if attachment == .attached {
       // The recording makes a time-shift buffer redundant.
-      if epoch != nil { stream.detach(all: TimeShiftBuffer.self) { $0.stop() } }
+      if epoch != nil {
+        stream.detach(all: Recorder.self, where: { $0.target == .timeShiftBuffer }) { $0.stop() }
+      }
       return .done
     }
     registers.recorders.withLock { recorders in
@@ -282,7 +283,7 @@ final class RecordingLibrary: Sendable {
   func makeTakeRecorder(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> Recorder {
     var settings = settings(of: name).ordered(order)
     settings.disclosure = .onceStored
-    let recorder = Recorder(stream: name, settings: settings, threads: writers)
+    let recorder = Recorder(stream: name, settings: settings, threads: lanes.writers)
     registers.recorders.withLock { recorders in
       recorders.takes.removeAll { !$0.isActive && $0.isIdle }
       recorders.takes.append(recorder)

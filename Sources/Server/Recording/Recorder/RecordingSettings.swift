@@ -23,16 +23,8 @@ struct RecordingSettings: Sendable {
   var budget = RecordingBudget(limit: 64 << 20)
   var counters = RecordingCounters()
   var files = RecordingFileRate()
-  /// Called with every recording event.
-  var announce: @Sendable (RecordingEvent) -> Void = { _ in }
-  /// Called before what it says can be seen.
-  var foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in }
-  /// Called when a recording reaches its limit of length or size while the epoch of its stream goes on.
-  var endedEarly: @Sendable (StreamName, _ epoch: String) -> Void = { _, _ in }
-  /// Queues a file whose finishing needs a copy. The file must be unlocked.
-  var finishLater: @Sendable (UnfinishedRecording) -> Void = { _ in }
-  /// Queues another attempt for a file whose finishing failed because of the disk. The file must be unlocked.
-  var finishAgain: @Sendable (UnfinishedRecording) -> Void = { _ in }
+  /// Takes what the recorders of all streams give.
+  var give: @Sendable (RecordingOutput) -> Void = { _ in }
 
   /// Nanoseconds after a failure until recording is tried again, with the next key frame.
   static let retryInterval: Int64 = 2_000_000_000

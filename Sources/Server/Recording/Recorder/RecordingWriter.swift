@@ -8,11 +8,10 @@ internal import Storage
 
 /// The part of a recorder that works with the disk. It handles events in order, on one thread at a time, and may wait for the
 /// disk in every call. After a disk error it finishes the file as well as possible and goes on in another one.
-final class RecordingWriter {
+final class RecordingWriter: RecorderWriter {
   let library: RecordingSettings
   let stream: StreamName
-  private let tell: @Sendable (RecordingState) -> Void
-  private let plan: @Sendable (MediaTime?) -> Void
+  private let give: @Sendable (RecordingOutput) -> Void
 
   private var state = RecordingState.idle
   private var initSegment: InitSegment?
@@ -34,21 +33,30 @@ final class RecordingWriter {
   private(set) var isOver = false
   private let epoch: String?
 
-  /// `tell` is called with every new state, `plan` with the media time at which the next file is due. `epoch` is the epoch of the
-  /// stream being recorded.
+  /// `epoch` is the epoch of the stream being recorded.
   init(
-    library: RecordingSettings, stream: StreamName, epoch: String? = nil,
-    tell: @escaping @Sendable (RecordingState) -> Void, plan: @escaping @Sendable (MediaTime?) -> Void = { _ in }
+    library: RecordingSettings, stream: StreamName, epoch: String?, give: @escaping @Sendable (RecordingOutput) -> Void
   ) {
     self.library = library
     chosen = ChosenTracks(library.tracks)
     self.stream = stream
     self.epoch = epoch
-    self.tell = tell
-    self.plan = plan
+    self.give = give
   }
 
-  func receive(_ event: StoredEvent) {
+  func handle(_ work: RecorderQueue.Work) {
+    switch work {
+    case .item(.event(let event)): receive(event)
+    case .item(.segmentEnd(let end)): current?.replay?.complete(chosen?.end(end) ?? end)
+    case .item(.shed): noteMissing(Self.tooSlow)
+    case .item(.shedUntil(let end)): leaveOut(until: end)
+    case .item(.stop): stop()
+    case .item(.cancel): cancel()
+    case .tick: tick()
+    }
+  }
+
+  private func receive(_ event: StoredEvent) {
     guard !isOver else { return }
     do throws(RecordingError) {
       switch event {
@@ -72,28 +80,23 @@ final class RecordingWriter {
     }
   }
 
-  /// All fragments of a segment have been received.
-  func complete(_ end: SegmentEnd) {
-    current?.replay?.complete(chosen?.end(end) ?? end)
-  }
-
   /// Fragments are left out at this place.
-  func noteMissing(_ reason: String) {
+  private func noteMissing(_ reason: String) {
     if missing == nil { missing = reason }
   }
 
   /// Fragments are left out up to this media time.
-  func leaveOut(until end: MediaTime) {
+  private func leaveOut(until end: MediaTime) {
     leftOutUntil = anchor?.wallTime(at: end)
   }
 
   private static let noTrack = "the stream has none of the chosen tracks"
 
   /// The reason given when groups of pictures are left out.
-  static let tooSlow = "the disk was too slow"
+  private static let tooSlow = "the disk was too slow"
 
   /// Does the work that depends on time alone.
-  func tick() {
+  private func tick() {
     do throws(RecordingError) {
       try syncIfDue()
     } catch {
@@ -102,7 +105,7 @@ final class RecordingWriter {
   }
 
   /// Completes the recording at a client's request, while the stream goes on.
-  func stop() {
+  private func stop() {
     guard !isOver else { return }
     do throws(RecordingError) {
       try finish(.asked)
@@ -112,7 +115,7 @@ final class RecordingWriter {
   }
 
   /// Cancels the recording and removes its file.
-  func cancel() {
+  private func cancel() {
     guard !isOver, state.cancel() == .done else { return }
     isOver = true
     library.logger.of(stream).notice("recording is thrown away: a client cancelled it")
@@ -122,7 +125,7 @@ final class RecordingWriter {
       announce(.cancelled, current.facts)
     }
     current = nil
-    tell(state)
+    give(.state(state))
   }
 
   private var now: MonotonicTime { library.clock.monotonic() }
@@ -130,7 +133,7 @@ final class RecordingWriter {
   private func announce(_ kind: RecordingEvent.Kind, _ facts: RecordingFacts) {
     var facts = facts
     facts.disclosure = library.disclosure
-    library.announce(RecordingEvent(kind: kind, facts: facts))
+    give(.event(RecordingEvent(kind: kind, facts: facts)))
   }
 
   // MARK: Writing
@@ -138,7 +141,7 @@ final class RecordingWriter {
   private func change(to all: InitSegment) throws(RecordingError) {
     initSegment = chosen == nil ? all : chosen?.change(to: all)
     guard let initSegment else {
-      if state.fail(Self.noTrack) == .done { tell(state) }
+      if state.fail(Self.noTrack) == .done { give(.state(state)) }
       return noteMissing(Self.noTrack)
     }
     guard let tables = current?.tables else { return }
@@ -206,7 +209,7 @@ final class RecordingWriter {
       file: file, stream: stream, title: library.title, initSegment: initSegment, startedAt: wall, replay: replay,
       now: now)
     try current?.begin()
-    plan(library.policy.split.distance(from: wall).map { fragment.start + MediaTime(nanoseconds: $0) })
+    give(.split(at: library.policy.split.distance(from: wall).map { fragment.start + MediaTime(nanoseconds: $0) }))
     library.logger.of(stream).notice("recording to \(file.path)")
   }
 
@@ -251,7 +254,7 @@ final class RecordingWriter {
 
   private func report() {
     guard let current else { return }
-    if state.advance(to: current.progress) == .done { tell(state) }
+    if state.advance(to: current.progress) == .done { give(.state(state)) }
   }
 
   // MARK: Gaps
@@ -306,7 +309,7 @@ final class RecordingWriter {
     noteMissing(error.description)
     let interrupted = current
     current = nil
-    if state.fail(error.description) == .done { tell(state) }
+    if state.fail(error.description) == .done { give(.state(state)) }
     guard let interrupted else { return }
     guard interrupted.tables.sampleCount > 0 else { return discard(interrupted) }
     count(interrupted)
@@ -334,15 +337,15 @@ final class RecordingWriter {
     facts.failure = keepsAll ? failure : reason
     do throws(RecordingError) {
       let start = now
-      interrupted.file.beforeFinalName = { [library, facts] bytes in
+      interrupted.file.beforeFinalName = { [give, facts] bytes in
         var facts = facts
         facts.bytes = bytes
-        library.foretell(.stored, facts)
+        give(.prospect(.stored, facts))
       }
-      let (outcome, seconds) = try interrupted.rescue(failure: facts.failure) { [library, facts] contents, bytes in
+      let (outcome, seconds) = try interrupted.rescue(failure: facts.failure) { [give, facts] contents, bytes in
         var facts = facts
         (facts.seconds, facts.bytes) = (contents.seconds, bytes)
-        library.foretell(.stored, facts)
+        give(.prospect(.stored, facts))
       }
       library.counters.finished(outcome, nanoseconds: now &- start)
       // Seconds that were cut off belong to the gap.
@@ -375,9 +378,9 @@ final class RecordingWriter {
     // The state of a recording that is over changes in no other way.
     var late = state
     if isOver, facts.failure == nil, late.fail(reason) == .done, late.completeAfterAll() == .done {
-      unfinished.whenStored = { [tell, late] in tell(late) }
+      unfinished.whenStored = { [give, late] in give(.state(late)) }
     }
-    library.finishAgain(unfinished)
+    give(.unfinished(unfinished, .attempt))
   }
 
   // MARK: Finishing
@@ -391,9 +394,9 @@ final class RecordingWriter {
     isOver = true
     do throws(RecordingError) {
       try close(stop)
-      if state.complete() == .done { tell(state) }
+      if state.complete() == .done { give(.state(state)) }
     } catch {
-      if state.fail(error.description) == .done { tell(state) }
+      if state.fail(error.description) == .done { give(.state(state)) }
     }
   }
 
@@ -407,10 +410,10 @@ final class RecordingWriter {
     announce(.stopped(stop), closing.facts)
     do throws(RecordingError) {
       let start = now
-      closing.file.beforeFinalName = { [library] bytes in
+      closing.file.beforeFinalName = { [give] bytes in
         var facts = closing.facts
         facts.bytes = bytes
-        library.foretell(.stored, facts)
+        give(.prospect(.stored, facts))
       }
       defer { closing.file.beforeFinalName = { _ in } }
       let outcome = try closing.finish(effort: stop.effort == .atOnce ? .atOnce : .inPlace)
@@ -458,9 +461,9 @@ final class RecordingWriter {
       library.logger.of(stream).notice("recorded \(seconds) s to \(file.path), to be finished at the next start")
     case (.leftFragmented, .whatItTakes):
       library.logger.of(stream).notice("recorded \(seconds) s to \(file.path); finishing it needs a copy")
-      library.finishLater(
-        UnfinishedRecording(
-          folder: file.folder, name: file.name, stream: stream, facts: facts, index: index))
+      let unfinished = UnfinishedRecording(
+        folder: file.folder, name: file.name, stream: stream, facts: facts, index: index)
+      give(.unfinished(unfinished, .copy))
     }
   }
 }

@@ -17,7 +17,7 @@ final class RecordingArchive: RecordingObserver {
   /// Address at which players find this server; nil if none is configured.
   let publicURL: PublicURL?
   /// Threads that open files and read headers, so that event loops do not wait for the disk.
-  let threads = NIOThreadPool(numberOfThreads: 2)
+  let threads: any WorkThreads
   private let files: OpenRecordings
   private let state = RankedMutex(.archive, State())
 
@@ -47,17 +47,13 @@ final class RecordingArchive: RecordingObserver {
   /// `files` is shared with downloads of recordings.
   init(
     folder: String?, rewind: @escaping @Sendable (StreamName) -> MediaTime? = { _ in nil }, publicURL: PublicURL? = nil,
-    files: OpenRecordings = OpenRecordings()
+    files: OpenRecordings = OpenRecordings(), threads: any WorkThreads = WorkLane("weir-reading", threads: 2)
   ) {
+    self.threads = threads
     self.folder = folder
     self.files = files
     self.rewind = rewind
     self.publicURL = publicURL
-    threads.start()
-  }
-
-  deinit {
-    threads.shutdownGracefully { _ in }
   }
 
   // MARK: Being written

@@ -3,7 +3,6 @@ import Glibc
 import Ingest
 import Logging
 import NIOCore
-import NIOPosix
 import Support
 import Testing
 
@@ -14,14 +13,12 @@ import Testing
   /// What viewers cannot go back to any more takes no room on the disk. What they can is there.
   @Test func whatIsOutOfReachIsGivenBackToTheDisk() async throws {
     let folder = try TemporaryFolder()
-    let threads = NIOThreadPool(numberOfThreads: 1)
-    threads.start()
     let archive = RecordingArchive(folder: nil, rewind: { _ in MediaTime(milliseconds: 1000) })
     archive.begin(epoch: "e", of: try #require(StreamName("cam")))
-    let buffer = TimeShiftBuffer(
-      stream: try #require(StreamName("cam")), epoch: "e", folder: folder.path, keepFree: 0, archive: archive,
-      budget: RecordingBudget(limit: 64 << 20), threads: threads,
+    let buffers = TimeShiftBuffers(
+      folder: folder.path, keepFree: 0, archive: archive,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let buffer = buffers.make(try #require(StreamName("cam")), epoch: "e")
     var epoch = Epoch(id: "e", settings: StreamSettings())
     epoch.startPublication()
     let seconds = 460
@@ -61,7 +58,6 @@ import Testing
     let fragments = try source.reader.read(at: oldest.offset, count: Int(oldest.length))
     #expect(fragments.readableBytesView.contains { $0 != 0 })
     #expect(try source.reader.read(at: 4096, count: 8).readableBytesView.allSatisfy { $0 == 0 }, "a hole")
-    try await threads.shutdownGracefully()
   }
 
   /// However many streams there are.
@@ -69,18 +65,17 @@ import Testing
     let limit = 32 << 20
     let before = MediaMemory.bytes
     let folder = try TemporaryFolder(.memory)
-    let threads = NIOThreadPool(numberOfThreads: 1)
-    threads.start()
     let archive = RecordingArchive(folder: nil, rewind: { _ in MediaTime(milliseconds: 600_000) })
     let budget = RecordingBudget(limit: limit)
+    let buffers = TimeShiftBuffers(
+      folder: folder.path, keepFree: 0, archive: archive, budget: budget,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     var settings = StreamSettings()
     settings.window = MediaTime(milliseconds: 6000)
-    var streams: [(epoch: Epoch, buffer: TimeShiftBuffer)] = []
+    var streams: [(epoch: Epoch, buffer: Recorder)] = []
     for name in ["a", "b", "c"] {
       archive.begin(epoch: name, of: try #require(StreamName(name)))
-      let buffer = TimeShiftBuffer(
-        stream: try #require(StreamName(name)), epoch: name, folder: folder.path, keepFree: 0, archive: archive,
-        budget: budget, threads: threads, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      let buffer = buffers.make(try #require(StreamName(name)), epoch: name)
       var epoch = Epoch(id: name, settings: settings)
       epoch.startPublication()
       for stored in try epoch.receive(.tracks([try SyntheticMedia.video()])) { buffer.receive(stored) }
@@ -108,7 +103,7 @@ import Testing
     }
     try send(90)
     try await settle()
-    let thaw = try blockThread(of: threads)
+    let thaw = try blockThread(of: buffers.threads)
     try send(1000)
     #expect(budget.waiting > limit / 2)
     thaw()
@@ -122,7 +117,6 @@ import Testing
       let there = (1...newest).filter { programme.find($0) != nil }
       #expect(there.first == 1 && there.last == newest && there.count < newest, "\(there) of \(newest)")
     }
-    try await threads.shutdownGracefully()
   }
 
   /// Waits until so many segments of two seconds are on the disk.

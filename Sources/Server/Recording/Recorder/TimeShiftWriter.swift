@@ -3,77 +3,15 @@ internal import FMP4
 internal import Glibc
 internal import Ingest
 internal import Logging
-internal import NIOPosix
 internal import Storage
 
 /// Keeps on disk what leaves the live window of a stream that is not recorded. The file has no name, so it disappears with its
-/// last reader, also after a crash. The stream only puts events into a queue; fragments for which there is no memory are left
-/// out.
-final class TimeShiftBuffer: FragmentSink {
-  private let threads: NIOThreadPool
-  private let queue: RankedMutex<RecorderQueue>
-  private let writer: RankedMutex<TimeShiftWriter>
-
-  /// `folder` holds the file and `keepFree` bytes stay free there. `budget` limits the memory of all time-shift buffers together.
-  init(
-    stream: StreamName, epoch: String, folder: String, keepFree: Int64, archive: RecordingArchive,
-    budget: RecordingBudget, threads: NIOThreadPool, logger: Logger
-  ) {
-    self.threads = threads
-    queue = RankedMutex(.queue, RecorderQueue(budget: budget))
-    writer = RankedMutex(
-      .recording,
-      TimeShiftWriter(
-        stream: stream, epoch: epoch, folder: folder, keepFree: keepFree, archive: archive, logger: logger))
-  }
-
-  func receive(_ event: StoredEvent) {
-    switch event {
-    case .segmentEnd(let view):
-      let start = view.window.segments.first?.sequenceNumber
-      enqueue { _ = $0.add(SegmentEnd(view), windowStart: start, now: .zero) }
-    case .fragment(let fragment): enqueue { _ = $0.admit(fragment, now: .zero) }
-    case .end: enqueue { _ = $0.close(with: .event(event), now: .zero) }
-    case .initialization, .clock, .redated, .discontinuity: enqueue { $0.add(event, now: .zero) }
-    }
-  }
-
-  var isClosing: Bool { queue.withLock { $0.isClosed && !$0.isIdle } }
-
-  /// Nothing follows, although the stream goes on: it is recorded from here on.
-  func stop() {
-    enqueue { _ = $0.close(with: .stop, now: .zero) }
-  }
-
-  private func enqueue(_ change: (inout RecorderQueue) -> Void) {
-    let mustSchedule = queue.withLock { queue in
-      change(&queue)
-      return queue.schedule()
-    }
-    guard mustSchedule else { return }
-    threads.submit { pool in
-      switch pool {
-      case .active: self.drain()
-      case .cancelled: self.queue.withLock { $0.abandon() }
-      }
-    }
-  }
-
-  private func drain() {
-    while let work = queue.withLock({ $0.next() }) {
-      if case .item(let item) = work { writer.withLock { $0.receive(item) } }
-    }
-  }
-}
-
-/// The part of a time-shift buffer that works with the disk, on one thread at a time.
-private final class TimeShiftWriter {
+/// last reader, also after a crash. It holds no sample tables, and returns to the file system what is out of reach, because a
+/// stream may go on for months.
+final class TimeShiftWriter: RecorderWriter {
   private let stream: StreamName
-  private let epoch: String
-  private let folder: String
-  private let keepFree: Int64
-  private let archive: RecordingArchive
-  private let logger: Logger
+  private let epoch: String?
+  private let settings: RecordingSettings
 
   private var source: ReplaySource?
   private var descriptor: CInt = -1
@@ -85,28 +23,27 @@ private final class TimeShiftWriter {
   private var isPaused = false
   private var hasWarned = false
 
-  init(
-    stream: StreamName, epoch: String, folder: String, keepFree: Int64, archive: RecordingArchive, logger: Logger
-  ) {
+  /// `settings.folder` holds the file, and `settings.archive` serves it.
+  init(_ settings: RecordingSettings, stream: StreamName, epoch: String?) {
+    self.settings = settings
     self.stream = stream
     self.epoch = epoch
-    self.folder = folder
-    self.keepFree = keepFree
-    self.archive = archive
-    self.logger = logger
   }
 
   deinit {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  func receive(_ item: RecorderQueue.Item) {
-    switch item {
-    case .event(let event): receive(event)
-    case .segmentEnd(let end): source?.complete(end)
-    case .stop: source?.end()
+  /// Only its stream ends it.
+  var isOver: Bool { false }
+
+  func handle(_ work: RecorderQueue.Work) {
+    switch work {
+    case .item(.event(let event)): receive(event)
+    case .item(.segmentEnd(let end)): source?.complete(end)
+    case .item(.stop), .item(.cancel): source?.end()
     // The index knows which segments are incomplete.
-    case .shed, .shedUntil, .cancel: break
+    case .item(.shed), .item(.shedUntil), .tick: break
     }
   }
 
@@ -127,13 +64,13 @@ private final class TimeShiftWriter {
   }
 
   private func begin() {
-    descriptor = Self.makeFile(in: folder)
+    descriptor = Self.makeFile(in: settings.folder)
     let copy = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-    guard copy >= 0 else { return warn("cannot create its file in \(LogText.escaped(folder))") }
+    guard copy >= 0 else { return warn("cannot create its file in \(LogText.escaped(settings.folder))") }
     let file = SharedFile(taking: copy, kind: .disk, origin: FileOrigin())
     let source = ReplaySource(stream: stream, name: nil, epoch: epoch, file: file)
     self.source = source
-    archive.add(source)
+    settings.archive?.add(source)
   }
 
   /// Opens a file without a name; -1 if that fails.
@@ -168,19 +105,19 @@ private final class TimeShiftWriter {
   }
 
   private var hasRoom: Bool {
-    guard let free = File(descriptor).space?.free, free < keepFree else { return true }
+    guard let free = File(descriptor).space?.free, free < settings.keepFree else { return true }
     warn("the disk has less free space than --keep-free")
     return false
   }
 
   private func warn(_ reason: String) {
-    if !hasWarned { logger.of(stream).warning("viewers cannot rewind further than the live window: \(reason)") }
+    if !hasWarned { settings.logger.of(stream).warning("viewers cannot rewind further than the live window: \(reason)") }
     hasWarned = true
   }
 
   /// Returns to the file system the bytes that are beyond the reach of rewinding.
   private func punchHole(_ source: ReplaySource) {
-    guard let limit = archive.epoch(epoch)?.reach else { return }
+    guard let limit = epoch.flatMap({ settings.archive?.epoch($0)?.reach }) else { return }
     let end = source.withIndex { index -> UInt64 in
       let oldest = index.end - limit
       return index.index(at: oldest).map { index.segments[$0].offset } ?? 0

@@ -1,0 +1,67 @@
+import Glibc
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import Basics
+
+@Suite struct WorkLaneTests {
+  @Test func `A lane with one thread is a queue`() async throws {
+    let lane = WorkLane("test")
+    let done = Mutex<[Int]>([])
+    for number in 0..<100 { lane.submit { _ in done.withLock { $0.append(number) } } }
+    try await lane.runIfActive {}
+    #expect(done.withLock { $0 } == Array(0..<100))
+  }
+
+  @Test func `A lane never has more threads than its limit`() async throws {
+    let pool = WorkPool(threads: 4)
+    let lane = pool.lane("test", limit: 3)
+    let counts = Mutex((now: 0, most: 0))
+    for _ in 0..<60 {
+      lane.submit { _ in
+        counts.withLock {
+          $0.now += 1
+          $0.most = max($0.most, $0.now)
+        }
+        usleep(2000)
+        counts.withLock { $0.now -= 1 }
+      }
+    }
+    for _ in 0..<500 where counts.withLock({ $0.now }) > 0 { try await Task.sleep(for: .milliseconds(10)) }
+    for _ in 0..<3 { try await lane.runIfActive { usleep(2000) } }
+    #expect(counts.withLock { $0.most } == 3)
+  }
+
+  @Test func `A lane that is blocked delays no other of its pool`() async throws {
+    let pool = WorkPool(threads: 3)
+    let (stuck, free) = (pool.lane("stuck", limit: 2), pool.lane("free"))
+    let ends = try (0..<4).map { _ in try blockThread(of: stuck) }
+    for _ in 0..<10 { #expect(try await free.runIfActive { 1 } == 1) }
+    for end in ends { end() }
+    #expect(try await stuck.runIfActive { 2 } == 2)
+  }
+
+  @Test func `A thread has the name of the lane that it works for`() async throws {
+    let pool = WorkPool(threads: 2)
+    for name in ["weir-one", "weir-two"] {
+      let found = try await pool.lane(name).runIfActive { () -> String in
+        var bytes = [UInt8](repeating: 0, count: 16)
+        bytes.withUnsafeMutableBytes { room in
+          _ = room.baseAddress.map { pthread_getname_np(pthread_self(), $0.assumingMemoryBound(to: CChar.self), 16) }
+        }
+        return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      #expect(found == name)
+    }
+  }
+
+  @Test func `Work is told when threads have ended`() async throws {
+    let threads = NIOThreadPool(numberOfThreads: 1)
+    threads.start()
+    let any: any WorkThreads = threads
+    #expect(try await any.runIfActive { 1 } == 1)
+    try await threads.shutdownGracefully()
+    await #expect(throws: (any Error).self) { try await any.runIfActive { 1 } }
+  }
+}

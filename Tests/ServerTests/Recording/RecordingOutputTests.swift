@@ -1,0 +1,65 @@
+import Basics
+import FMP4
+import Ingest
+import Logging
+import Support
+import Synchronization
+import Testing
+
+@testable import Server
+
+@Suite struct RecordingOutputTests {
+  /// What a recorder gives, one word each.
+  private static func outputs(
+    _ order: RecordingOrder = RecordingOrder(), calls: DiskCalls = .system,
+    end: (Recorder) -> Void = { $0.receive(.end(.finished)) }
+  ) async throws -> [String] {
+    let folder = try TemporaryFolder()
+    let given = Mutex<[String]>([])
+    var settings = RecordingSettings(
+      folder: folder.path, keepFree: 0, clock: .system(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    ).ordered(order)
+    settings.calls = calls
+    settings.give = { output in
+      let word: String? =
+        switch output {
+        case .prospect(let what, _): "prospect \(what)"
+        case .event(let event): if case .progressed = event.kind { nil } else { "\(event.kind)" }
+        case .unfinished(_, let need): "needs \(need)"
+        case .endedEarly(_, let epoch): "endedEarly \(epoch)"
+        case .state, .split: nil
+        }
+      if let word { given.withLock { $0.append(word) } }
+    }
+    let recorder = Recorder(
+      stream: try #require(StreamName("cam")), epoch: "e", settings: settings, threads: WorkLane("test"))
+    var epoch = Epoch(id: "e", settings: StreamSettings())
+    epoch.startPublication()
+    let events =
+      [
+        .clock(WallClockAnchor(mediaTime: .zero, wallTime: RecordingHarness.start)),
+        .tracks([try SyntheticMedia.video()]),
+      ]
+      + (0..<150).map { MediaEvent.sample(SyntheticMedia.frame($0, group: 30)) }
+    for event in events { for stored in try epoch.receive(event) { recorder.receive(stored) } }
+    end(recorder)
+    for _ in 0..<1000 where !recorder.isIdle { try await Task.sleep(for: .milliseconds(10)) }
+    withExtendedLifetime(folder) {}
+    return given.withLock { $0 }
+  }
+
+  @Test func `A file is foretold before it has its name, and told after it`() async throws {
+    let given = try await Self.outputs()
+    #expect(given == ["started", "stopped(\(RecordingStop.streamEnded))", "prospect stored", "stored"])
+  }
+
+  @Test func `A cancelled recording is not foretold`() async throws {
+    #expect(try await Self.outputs { $0.cancel() } == ["started", "cancelled"])
+  }
+
+  @Test func `The end of the longest recording comes after its file`() async throws {
+    let given = try await Self.outputs(RecordingOrder(maximumDuration: 2_000_000_000))
+    #expect(given == ["started", "stopped(\(RecordingStop.longest))", "prospect stored", "stored", "endedEarly e"])
+  }
+}
