@@ -61,7 +61,7 @@ import Testing
 
   @Test func oneKeyFrameIsDecodedForAllRequestsWithinASegment() async throws {
     let studio = Studio()
-    let thumbnails = Thumbnails(logger: logger, pool: .singleton, make: studio.make)
+    let thumbnails = Thumbnails(logger: logger, pool: NIOThreadPool.singleton, make: studio.make)
     let (stream, _) = try await stream([try SyntheticMedia.video(), try SyntheticMedia.audio()], seconds: 5)
     let responses = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<50 { group.addTask { self.body(try await self.answer(thumbnails, stream)) } }
@@ -84,7 +84,7 @@ import Testing
 
   @Test func theNextSegmentBringsTheNextThumbnail() async throws {
     let studio = Studio()
-    let thumbnails = Thumbnails(logger: logger, pool: .singleton, make: studio.make)
+    let thumbnails = Thumbnails(logger: logger, pool: NIOThreadPool.singleton, make: studio.make)
     let (stream, sink) = try await stream([try SyntheticMedia.video(), try SyntheticMedia.audio()], seconds: 3)
     let first = try await answer(thumbnails, stream)
     for sample in SyntheticMedia.interleaved(seconds: 9) { _ = sink.receive(.sample(sample)) }
@@ -95,14 +95,14 @@ import Testing
 
   @Test func bitsThatAreNoFrameAreTriedOnce() async throws {
     let studio = Studio(fails: true)
-    let thumbnails = Thumbnails(logger: logger, pool: .singleton, make: studio.make)
+    let thumbnails = Thumbnails(logger: logger, pool: NIOThreadPool.singleton, make: studio.make)
     let (stream, _) = try await stream([try SyntheticMedia.video(), try SyntheticMedia.audio()], seconds: 3)
     for _ in 0..<3 { #expect(try await answer(thumbnails, stream).status.code == 500) }
     #expect(studio.made.withLock { $0.count } == 1)
   }
 
   @Test func withoutVideoThereIsNoneAndBeforeTheFirstFrameHasToWait() async throws {
-    let thumbnails = Thumbnails(logger: logger, pool: .singleton)
+    let thumbnails = Thumbnails(logger: logger, pool: NIOThreadPool.singleton)
     let (audio, _) = try await stream([try SyntheticMedia.audio()], seconds: 3)
     #expect(try await answer(thumbnails, audio).status.code == 404)
     for tracks in [[], [try SyntheticMedia.video()]] {

@@ -29,7 +29,7 @@ import Testing
       }
     }
     for _ in 0..<500 where counts.withLock({ $0.now }) > 0 { try await Task.sleep(for: .milliseconds(10)) }
-    for _ in 0..<3 { try await lane.runIfActive { usleep(2000) } }
+    for _ in 0..<3 { _ = try await lane.runIfActive { usleep(2000) } }
     #expect(counts.withLock { $0.most } == 3)
   }
 

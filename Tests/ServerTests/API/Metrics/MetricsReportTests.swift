@@ -163,7 +163,7 @@ import Testing
 
   @Test func whoAsksMeanwhileOrRightAfterwardsGetsTheSameAnswer() async throws {
     _ = try await publish("cam", seconds: 5)
-    let routes = MetricsRoutes(report: report, clock: hands.clock, pool: .singleton)
+    let routes = MetricsRoutes(report: report, clock: hands.clock, pool: NIOThreadPool.singleton)
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     func text() async throws -> String {
       let response = try await routes.metrics(on: loop).response(on: loop).get()
@@ -181,7 +181,7 @@ import Testing
   }
 
   @Test func theServerIsReadyUntilItAdmitsNoPublisherAnyMore() {
-    let routes = MetricsRoutes(report: report, clock: hands.clock, pool: .singleton)
+    let routes = MetricsRoutes(report: report, clock: hands.clock, pool: NIOThreadPool.singleton)
     #expect(routes.readiness.status == .ok)
     registry.shutDown()
     #expect(routes.readiness.status == .serviceUnavailable)
