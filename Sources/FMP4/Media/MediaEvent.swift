@@ -31,16 +31,16 @@ package struct WallClockAnchor: Sendable, Hashable {
   }
 }
 
-/// Why a publication ended.
+/// Why a publication ended. Carried to those who follow it; nothing here depends on it.
 package enum EndReason: Sendable, Hashable {
-  /// The publisher ended it: the stream ends at once.
+  /// Its source ended it: nothing follows.
   case finished
   /// The connection to the source was lost. The source may come back.
   case connectionLost(String)
   /// The source sent unusable data.
   case failed(String)
-  /// Another publisher replaced it.
+  /// Another publication took its place.
   case replaced
-  /// weir is shutting down.
+  /// The process is ending.
   case shutdown
 }

@@ -4,7 +4,7 @@ extension InitSegment {
   /// Init segment with all tracks, for recordings.
   package var whole: ByteBuffer { InitBoxes.initSegment(of: tracks) }
 
-  /// Init segment with the first track of each kind, for HLS and progressive fMP4.
+  /// Init segment with the first track of each kind.
   package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks.defaults) }
 
   /// Init segment with these of its tracks, for progressive fMP4.

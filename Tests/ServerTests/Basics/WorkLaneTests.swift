@@ -59,9 +59,9 @@ import Testing
   @Test func `Work is told when threads have ended`() async throws {
     let threads = NIOThreadPool(numberOfThreads: 1)
     threads.start()
-    let any: any WorkThreads = threads
-    #expect(try await any.runIfActive { 1 } == 1)
+    let work: any WorkThreads = threads
+    #expect(try await work.runIfActive { 1 } == 1)
     try await threads.shutdownGracefully()
-    await #expect(throws: (any Error).self) { try await any.runIfActive { 1 } }
+    await #expect(throws: (any Error).self) { try await work.runIfActive { 1 } }
   }
 }

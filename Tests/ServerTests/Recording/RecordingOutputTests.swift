@@ -11,8 +11,7 @@ import Testing
 @Suite struct RecordingOutputTests {
   /// What a recorder gives, one word each.
   private static func outputs(
-    _ order: RecordingOrder = RecordingOrder(), calls: DiskCalls = .system,
-    end: (Recorder) -> Void = { $0.receive(.end(.finished)) }
+    _ order: RecordingOrder = RecordingOrder(), end: (Recorder) -> Void = { $0.receive(.end(.finished)) }
   ) async throws -> [String] {
     let folder = try TemporaryFolder()
     let given = Mutex<[String]>([])
@@ -20,7 +19,6 @@ import Testing
       folder: folder.path, keepFree: 0, clock: .system(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ).ordered(order)
-    settings.calls = calls
     settings.give = { output in
       let word: String? =
         switch output {
@@ -43,15 +41,20 @@ import Testing
       ]
       + (0..<150).map { MediaEvent.sample(SyntheticMedia.frame($0, group: 30)) }
     for event in events { for stored in try epoch.receive(event) { recorder.receive(stored) } }
+    // Nothing waits: what ends it leaves nothing out.
+    for _ in 0..<1000 where !recorder.isIdle { try await Task.sleep(for: .milliseconds(10)) }
     end(recorder)
     for _ in 0..<1000 where !recorder.isIdle { try await Task.sleep(for: .milliseconds(10)) }
     withExtendedLifetime(folder) {}
     return given.withLock { $0 }
   }
 
+  /// How a file's end is given where its file system can make a movie at once, and where that needs a copy.
+  private static let finished = [["prospect stored", "stored"], ["needs copy"]]
+
   @Test func `A file is foretold before it has its name, and told after it`() async throws {
     let given = try await Self.outputs()
-    #expect(given == ["started", "stopped(\(RecordingStop.streamEnded))", "prospect stored", "stored"])
+    #expect(Self.finished.map { ["started", "stopped(\(RecordingStop.streamEnded))"] + $0 }.contains(given))
   }
 
   @Test func `A cancelled recording is not foretold`() async throws {
@@ -60,6 +63,7 @@ import Testing
 
   @Test func `The end of the longest recording comes after its file`() async throws {
     let given = try await Self.outputs(RecordingOrder(maximumDuration: 2_000_000_000))
-    #expect(given == ["started", "stopped(\(RecordingStop.longest))", "prospect stored", "stored", "endedEarly e"])
+    let expected = Self.finished.map { ["started", "stopped(\(RecordingStop.longest))"] + $0 + ["endedEarly e"] }
+    #expect(expected.contains(given))
   }
 }
