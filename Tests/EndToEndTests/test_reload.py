@@ -600,7 +600,8 @@ def test_what_an_open_stream_gave_ends_when_it_wants_tokens(configured):
             text = weir.get(path + "?_HLS_msn=0&_HLS_part=0").good().text
             return int(re.search(r"MEDIA-SEQUENCE:(\d+)", text)[1]) + text.count("#EXTINF")
 
-        weir.wait(lambda: (time.sleep(0.2), newest(cam))[1] < (time.sleep(0.3), newest(cam))[1], 30, "a segment that begins")
+        before = newest(cam)
+        weir.wait(lambda: newest(cam) > before, 30, "a segment that begins")
         growing = newest(cam)
         reading = {"playlist": f"{cam}?_HLS_msn={growing + 1}", "segment": f"{folder}/{growing}.m4s", "mp4": "/live/cam/stream.mp4",
                    "of another": "/live/desk/stream.mp4", "with a token": f"/~{token}/live/cam/stream.mp4"}
