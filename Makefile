@@ -115,7 +115,7 @@ test-devices-short: $(CHECK) ## a camera and a microphone in a virtual machine: 
 faults: check test-deps ## what goes wrong in the field, as often as is promised: 100 resets, 50 losses, 5000 viewers
 	WEIR_FAULTS=long WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_faults.py \
 	  Tests/EndToEndTests/test_load.py Tests/EndToEndTests/test_attacks.py Tests/EndToEndTests/test_restart.py Tests/EndToEndTests/test_reload.py \
-	  Tests/EndToEndTests/test_events.py \
+	  Tests/EndToEndTests/test_events.py Tests/EndToEndTests/test_viewer_tokens.py \
 	  Tests/EndToEndTests/browser/test_page_restart.py Tests/EndToEndTests/browser/test_tracks.py -s $(ARGS)
 
 # How often weir is killed while it records, within salvage and within finalising, and the power is cut.
@@ -149,7 +149,7 @@ contract: check test-deps ## the API under 20,000 calls made up from its own des
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30
-FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner settings recording demux file names directives times query proxies catalogue ts pes psi captions adts latm mpegaudio token prefix srt
+FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner settings recording demux file names directives times query proxies catalogue ts pes psi captions adts latm mpegaudio token prefix configuration srt
 # The backtracer would hang on the pipe. Swift's runtime keeps what it allocates, which is no leak.
 FUZZ_ENVIRONMENT = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0
 

@@ -114,6 +114,11 @@ FILES = [
     ("hooks: [{run: /bin/true}]", False), ("hooks: [{'on': recording.gone, run: /bin/true}]", False), ("hooks: [{'on': '*'}]", False),
     ("hooks: [{'on': '*', url: 'ftp://a'}]", False), ("hooks: [{'on': '*', run: /bin/a, url: 'http://a'}]", False),
     ("hooks: {'on': '*'}", False), ("hooks: [{'on': [], run: /bin/true}]", False),
+    ("keys: [{name: a, key: 0123456789abcdef, publish: [cam-*, desk], expiresAt: '2030-01-31T00:00:00Z'}]", True),
+    ("keys: [{name: a, sha256: " + 32 * "0a" + ", scope: read}]", True), ("keys: ~", True), ("keys: {}", False),
+    ("keys: [{name: a, key: 0123456789abcdef}]", False), ("keys: [{name: a, publish: cam}]", False),
+    ("keys: [{name: a, key: short, publish: cam}]", False), ("keys: [{name: a, sha256: abc, scope: read}]", False),
+    ("keys: [{name: a, key: 0123456789abcdef, scope: root}]", False), ("keys: [{key: 0123456789abcdef, scope: read}]", False),
     ("streams: {cam: {targetDuration: 4}}", True), ("streams: {cam: {targetDuration: later}}", False),
 ]
 

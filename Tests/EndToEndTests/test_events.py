@@ -13,6 +13,7 @@ import signal
 import socket
 import stat
 import statistics
+import subprocess
 import threading
 import time
 import urllib.parse
@@ -20,7 +21,7 @@ import urllib.parse
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from harness import publishers
+from harness import publishers, tools
 from harness.rawrtmp import RawRTMP, Refused
 
 TOKEN = "sesame-0815-4711"
@@ -236,6 +237,65 @@ def test_an_event_is_out_soon(told):
     events.close()
     print(f"events: median {statistics.median(delays):.1f} ms, p95 {delays[int(len(delays) * 0.95)]:.1f} ms")
     assert delays[int(len(delays) * 0.95)] <= 50, delays[-8:]
+
+
+def test_a_full_server_and_a_full_disk_are_told(start):
+    weir = start("--max-viewers", "1", "--keep-free", "900000GB", "--admin-token", TOKEN)
+    events = Stream(weir.web)
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+    try:
+        weir.wait_state("cam", "live")
+        watching = http.client.HTTPConnection("127.0.0.1", urllib.parse.urlsplit(weir.web).port, timeout=10)
+        watching.request("GET", "/live/cam/stream.mp4")
+        assert watching.getresponse().status == 200
+        refused = weir.get("/live/cam/stream.mp4", headers={"User-Agent": "another"})
+        assert refused.status == 503 and refused.headers["retry-after"]
+        events.wait(lambda self: {"viewers.refused", "disk.low"} <= {event["kind"] for _, event in self.events})
+        told = {event["kind"]: event for _, event in events.events}
+        assert told["viewers.refused"]["stream"] == "cam" and told["viewers.refused"]["data"]["maxViewers"] == 1
+        assert told["viewers.refused"]["who"].startswith("127.0.0.1")
+        disk = told["disk.low"]["data"]
+        assert 0 < disk["freeBytes"] < disk["keepFreeBytes"] == 900_000 * 10**9 and disk["folder"] == str(weir.recordings)
+        watching.close()
+    finally:
+        publisher.kill()
+        events.close()
+
+
+def test_events_come_over_http2_and_end_with_the_key_that_reads_them(start, tmp_path):
+    certificate, key = tools.make_certificate(tmp_path)
+    (tmp_path / "state").mkdir()
+    weir = start("--https", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key, "--admin-token", TOKEN, "--no-record",
+                 "--state", tmp_path / "state", listeners=("http", "https", "rtmp"))
+    made = weir.get("/api/v1/keys", method="POST", headers=ADMIN, body=b'{"name": "reader", "scope": "read"}').good().json
+    weir.secrets.append(made["key"])
+    command = ["curl", "-skN", "--http2", "-H", "Accept: text/event-stream", "-D", "-"]
+
+    def follow(token: str):
+        return subprocess.Popen([*command, "-H", f"Authorization: Bearer {token}", f"{weir.addresses['https']}/api/v1/events"],
+                                stdout=subprocess.PIPE, text=True)
+
+    with follow(made["key"]) as reader, follow(TOKEN) as admin:
+        try:
+            lines = iter(reader.stdout.readline, "")
+            assert next(lines).startswith("HTTP/2 200")
+            while ": weir" not in next(lines):
+                pass
+            with RawRTMP(weir.rtmp).start("cam") as client:
+                client.finish()
+            kinds = []
+            while len(kinds) < 2:
+                line = next(lines)
+                if line.startswith("event: stream."):
+                    kinds.append(line.strip())
+            assert kinds == ["event: stream.started", "event: stream.ended"]
+            revoked = time.monotonic()
+            weir.get("/api/v1/keys/reader", method="DELETE", headers=ADMIN).good()
+            assert reader.wait(5) != 0 and time.monotonic() - revoked < 2.3
+            assert admin.poll() is None
+        finally:
+            reader.kill()
+            admin.kill()
 
 
 # MARK: Webhooks and programs

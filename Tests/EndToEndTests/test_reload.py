@@ -1,5 +1,7 @@
 """Settings that change while the server runs: the file read again, keys over the API, settings of streams over the API."""
 
+import contextlib
+import hashlib
 import json
 import os
 import random
@@ -9,11 +11,17 @@ import socket
 import subprocess
 import threading
 import time
+from http.client import IncompleteRead
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import jwt
 import pytest
 import yaml
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from harness import http, publishers, tools
+import test_callback
+import test_events
+from harness import http, publishers, sources, srt, tools
 from harness.rawrtmp import RawRTMP, Refused
 from harness.weir import clean_environment
 
@@ -316,5 +324,304 @@ def test_reloads_under_publishers_and_viewers_disturb_nobody(configured):
         assert all(one.process.poll() is None for one in running) and all(live(weir, name) for name in names)
     finally:
         over.set()
+        for one in running:
+            one.kill()
+
+
+# MARK: Listeners, hooks, and what weir allows
+
+
+def test_srt_comes_moves_and_goes_and_ends_exactly_its_own(configured):
+    first, second = free_port(), free_port()
+    server = configured({})
+    weir = server.weir
+    other = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/desk", loop=-1)
+    running = [other]
+    try:
+        assert server.reload({"srt": {"listen": f"127.0.0.1:{first}"}}).good().json == {
+            "changed": ["srt.listen"], "fromNextEpoch": [], "needRestart": []}
+        running.append(srt.ffmpeg(sources.ts("short"), first, "cam", options="&latency=100000"))
+        assert weir.wait_state("cam", "live")["protocol"] == "SRT"
+        weir.wait_state("desk", "live")
+        assert server.reload({"srt": {"listen": f"127.0.0.1:{second}"}}).good().json["changed"] == ["srt.listen"]
+        weir.wait_log("the server no longer listens at this address", 10)
+        assert running[1].outcome(15) is not None
+        running.append(srt.ffmpeg(sources.ts("short"), second, "moved"))
+        weir.wait_state("moved", "live")
+        assert server.reload({}).good().json["changed"] == ["srt.listen"]
+        weir.wait(lambda: weir.stream("moved")["state"] != "live", 10, "the caller of the second address has ended")
+        for port in (first, second):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.bind(("127.0.0.1", port))  # nobody has it any more
+        weir.wait(lambda: b"srt" not in b" ".join(weir.children().values()), 10, "the worker is gone")
+        assert live(weir, "desk") and other.process.poll() is None
+    finally:
+        for one in running:
+            one.kill()
+
+
+def test_hooks_come_change_and_go_and_deliveries_under_way_go_on(configured, tmp_path):
+    (tmp_path / "state").mkdir()
+    slow, good = test_events.Receiver(lambda *_: 0.8 if slow.holds else 200), test_events.Receiver()
+    slow.holds = False
+    script, ran = tmp_path / "note", tmp_path / "ran"
+    script.write_text(f'#!/bin/sh\necho "$1" >> {ran}\n')
+    script.chmod(0o700)
+
+    def hook(receiver, **more) -> dict:
+        return {"name": "site", "on": "stream.*", "url": receiver.url, "secret": test_events.SECRET, **more}
+
+    def publish(name: str) -> None:
+        with RawRTMP(server.weir.rtmp).start(name) as client:
+            client.finish()
+
+    def kinds(receiver, name: str) -> list[str]:
+        return [event["kind"] for _, event in list(receiver.taken) if event["stream"] == name]
+
+    server = configured({}, "--state", tmp_path / "state")
+    weir = server.weir
+    weir.secrets += [test_events.SECRET, "geheim"]
+    publish("before")
+    assert server.reload({"hooks": [hook(slow)]}).good().json == {
+        "changed": ["hooks"], "fromNextEpoch": [], "needRestart": []}
+    publish("one")
+    weir.wait(lambda: kinds(slow, "one") == ["stream.started", "stream.ended"], 10, "two events at the first receiver")
+    assert not kinds(slow, "before"), "a new hook begins with what comes"
+
+    # Each delivery lasts 0.8 s and fails then, without an answer. What is under way when the hook changes is not cut off.
+    slow.holds = True
+    publish("two")
+    weir.wait(lambda: [e for _, e in slow.attempts if e["stream"] == "two"], 5, "a delivery under way")
+    assert server.reload({"hooks": [hook(good), {"name": "note", "on": "stream.ended", "run": [str(script), "{stream}"]}]}).good()
+    publish("three")
+    weir.wait(lambda: kinds(good, "three") == ["stream.started", "stream.ended"], 10, "events at the second receiver")
+    weir.wait(lambda: ran.exists() and "three" in ran.read_text(), 10, "the program")
+    weir.wait(lambda: kinds(good, "two") == ["stream.started", "stream.ended"], 15, "the failed delivery at its new address")
+    deliveries = server.call("GET", "/api/v1/events/deliveries").good().json
+    assert [one["name"] for one in deliveries["hooks"]] == ["site", "note"] and "geheim" not in str(deliveries)
+    assert len([e for _, e in slow.attempts if e["stream"] == "two"]) == 1
+
+    bad = server.reload({"hooks": [hook(good, on="stream.nothing")]})
+    assert bad.status == 422 and "hooks.on" in bad.json["detail"]
+    server.write({})
+    weir.send(signal.SIGHUP)
+    weir.wait_log("settings read again: changed: hooks")
+    publish("four")
+    time.sleep(0.5)
+    assert not kinds(good, "four") and "four" not in ran.read_text()
+    assert server.call("GET", "/api/v1/events/deliveries").good().json["hooks"] == []
+    for receiver in (slow, good):
+        receiver.close()
+
+
+def test_the_callback_follows_a_reload(configured):
+    first, second = (test_callback.Accounts(lambda handler, question, code=code: test_callback.status(handler, code))
+                     for code in (204, 403))
+    server = configured({"access": {"callback": {"url": first.url, "cache": "0s"}}})
+    with RawRTMP(server.weir.rtmp).start("cam") as client:
+        assert server.reload({"access": {"callback": {"url": second.url, "cache": "0s"}}}).good().json["changed"] == [
+            "access.callback.url"]
+        assert "missing or wrong" in refused(server.weir, "desk")
+        assert (len(first.questions), len(second.questions)) == (1, 1)
+        client.finish()
+    assert server.reload({}).good()
+    with RawRTMP(server.weir.rtmp).start("desk"):
+        pass
+    for accounts in (first, second):
+        accounts.shutdown()
+
+
+def test_capacity_is_that_of_the_settings_that_hold(configured):
+    server = configured({"limits": {"streams": 7}})
+
+    def told() -> tuple[int, str]:
+        metrics = server.weir.get("/metrics").good().text
+        return (server.weir.json("/api/v1/streams")["capacity"]["streams"],
+                re.search(r"^weir_streams_capacity (\S+)", metrics, re.M)[1])
+
+    assert told() == (7, "7")
+    server.reload({"limits": {"streams": 5}}).good()
+    server.weir.wait(lambda: told() == (5, "5"), 5, "the new capacity")
+
+
+# MARK: Who may
+
+
+def test_a_key_of_the_file_has_a_name_an_expiry_and_what_it_allows(configured, tmp_path):
+    (tmp_path / "state").mkdir()
+    key, admin, old = "key-of-the-laptop-0815", "key-of-the-console-4711", "key-that-is-over-1234"
+    ends = time.time() + 3
+    expiry = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ends))
+    keys = [{"name": "laptop", "key": key, "publish": "cam-*"},
+            {"name": "console", "sha256": hashlib.sha256(admin.encode()).hexdigest(), "scope": "read", "expiresAt": expiry},
+            {"name": "old", "key": old, "publish": "*", "expiresAt": "2001-01-01T00:00:00Z"}]
+    server = configured({"keys": keys}, "--state", tmp_path / "state")
+    weir = server.weir
+    weir.secrets += [key, admin, old]
+    for name in ("cam-1", f"desk?key={key}", f"cam-1?key={old}"):
+        assert "missing or wrong" in refused(weir, name)
+    reader = {"Authorization": f"Bearer {admin}"}
+    assert server.call("GET", "/api/v1/sources", headers=reader).status == (200 if time.time() < ends - 0.5 else 401)
+    with RawRTMP(weir.rtmp).start(f"cam-1?key={key}") as client:
+        listed = {one["name"]: one for one in server.call("GET", "/api/v1/keys").good().json["keys"]}
+        assert listed["laptop"]["publish"] == ["cam-*"] and listed["old"]["isExpired"]
+        assert {one["from"] for one in listed.values()} == {"file"}
+        assert server.call("POST", "/api/v1/keys", {"name": "laptop", "watch": ["*"]}).status == 409
+        assert server.call("DELETE", "/api/v1/keys/laptop").json["title"] == "In the file"
+        time.sleep(max(0, ends + 1 - time.time()))
+        assert server.call("GET", "/api/v1/sources", headers=reader).status == 401
+        assert server.reload({"keys": keys[1:]}).good().json["changed"] == ["keys"]
+        client.wait_closed(5)
+    weir.wait_log("its key has been revoked")
+    assert "missing or wrong" in refused(weir, f"cam-1?key={key}")
+
+
+def test_a_key_may_record_its_streams_and_nothing_else(configured):
+    key = "key-of-the-director-0815"
+    server = configured({"keys": [{"name": "director", "key": key, "record": "cam-*"}],
+                         "streams": {"*": {"record": {"mode": "manual"}}}})
+    server.weir.secrets.append(key)
+    director = {"Authorization": f"Bearer {key}"}
+    running = [publishers.ffmpeg("h264-30", f"{server.weir.rtmp}/live/{name}", loop=-1) for name in ("cam-1", "desk")]
+    try:
+        for name in ("cam-1", "desk"):
+            server.weir.wait_state(name, "live")
+        path = "/api/v1/streams/cam-1/recording/"
+        assert server.call("POST", path + "start?wait=10s", headers=director).good().json["state"] == "running"
+        assert server.call("POST", path + "stop?wait=10s", headers=director).good()
+        assert server.call("POST", "/api/v1/streams/desk/recording/start", headers=director).status == 401
+        assert server.call("GET", "/api/v1/sources", headers=director).status == 401
+    finally:
+        for one in running:
+            one.kill()
+
+
+def bearer(secret: str, **more) -> str:
+    return jwt.encode({"exp": time.time() + 600, "weir": {"watch": "*"}, **more}, secret, "HS256")
+
+
+def test_keys_of_tokens_follow_a_reload_and_end_what_they_began(configured):
+    old, new, name = "old-secret-0123456789-abcdefghijkl", "new-secret-0123456789-abcdefghijkl", "cam"
+    settings = {"streams": {"*": {"viewers": "token", "publishKeys": ["key-for-everybody"]}}}
+    server = configured({**settings, "access": {"jwt": {"secret": old}}})
+    weir = server.weir
+    weir.secrets += [old, new, "key-for-everybody"]
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}?key=key-for-everybody", loop=-1)
+
+    def status(token: str) -> int:
+        return weir.get(f"/~{token}/live/{name}/index.m3u8").status
+
+    try:
+        good, later = bearer(old), bearer(new)
+        weir.wait(lambda: status(good) == 200, 20, "cam is live")
+        assert status(later) == 403
+        sender = RawRTMP(weir.rtmp).start("desk?key=" + bearer(old, weir={"publish": "desk"}))
+        watching = http.Stream(f"{weir.web}/~{good}/live/{name}/stream.mp4")
+        assert watching.status == 200
+        changed = server.reload({**settings, "access": {"jwt": {"secret": new, "issuer": "me"}}}).good().json
+        assert changed == {"changed": ["access.jwt.issuer", "access.jwt.secret"], "fromNextEpoch": [], "needRestart": []}
+        begun = time.monotonic()
+        with contextlib.suppress(ConnectionError, IncompleteRead):
+            watching.read(10)
+        assert time.monotonic() - begun < 2.5
+        sender.wait_closed(5)
+        assert publisher.process.poll() is None
+        assert (status(good), status(later), status(bearer(new, iss="me"))) == (403, 403, 200)
+        bad = server.reload({**settings, "access": {"jwt": {"keys": ["/nowhere.pem"]}}})
+        assert bad.status == 422 and "/nowhere.pem" in bad.json["detail"] and status(bearer(new, iss="me")) == 200
+        assert server.reload(settings).good() and status(bearer(new, iss="me")) == 403
+    finally:
+        publisher.kill()
+
+
+def test_a_key_set_at_a_new_address_holds_at_once(configured):
+    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+    sets = [{"keys": [{**json.loads(jwt.algorithms.ECAlgorithm.to_jwk(key.public_key())), "kid": f"k{number}"}]}
+            for number, key in enumerate(keys)]
+
+    class Issuer(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps(sets[int(self.path[1:])]).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    issuer = ThreadingHTTPServer(("127.0.0.1", 0), Issuer)
+    threading.Thread(target=issuer.serve_forever, daemon=True).start()
+
+    def settings(number: int) -> dict:
+        return {"access": {"jwt": {"keySet": f"http://127.0.0.1:{issuer.server_address[1]}/{number}"}}}
+
+    server = configured(settings(0))
+
+    def statuses() -> list[int]:
+        tokens = [jwt.encode({"exp": time.time() + 60, "weir": {"admin": "read"}}, key, "ES256", headers={"kid": f"k{number}"})
+                  for number, key in enumerate(keys)]
+        return [server.call("GET", "/api/v1/sources", headers={"Authorization": f"Bearer {token}"}).status for token in tokens]
+
+    server.weir.wait(lambda: statuses() == [200, 401], 5, "the first set")
+    assert server.reload(settings(1)).good().json["changed"] == ["access.jwt.keySet"]
+    assert statuses() == [401, 200]
+    issuer.shutdown()
+
+
+def test_what_an_open_stream_gave_ends_when_it_wants_tokens(configured):
+    """Within 2 s: a playlist that waits, a segment that grows, stream.mp4. Those with a token go on, and so do other streams."""
+    secret, settings = "viewer-secret-0123456789-abcdefghij", {"*": {"segmentDuration": "8s", "targetDuration": 20}}
+    server = configured({"streams": settings, "access": {"jwt": {"secret": secret}}})
+    weir = server.weir
+    weir.secrets.append(secret)
+    token = bearer(secret)
+    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=-1) for name in ("cam", "desk")]
+    ended: dict[str, tuple[float, int]] = {}
+
+    def read(what: str, url: str) -> None:
+        status = 0
+        with contextlib.suppress(ConnectionError, IncompleteRead):
+            stream = http.Stream(url, timeout=60)
+            status = stream.status
+            stream.read(60)
+        ended[what] = (time.monotonic(), status)
+
+    try:
+        def media(name: str) -> str:
+            index = weir.wait(lambda: weir.get(f"/live/{name}/index.m3u8").status == 200 and
+                              weir.get(f"/live/{name}/index.m3u8").text, 40, "a playlist")
+            return f"/live/{name}/" + next(line for line in index.splitlines() if line and not line.startswith("#"))
+
+        cam, desk = media("cam"), media("desk")
+        folder = cam.rsplit("/", 1)[0]
+
+        def newest(path: str) -> int:
+            text = weir.get(path + "?_HLS_msn=0&_HLS_part=0").good().text
+            return int(re.search(r"MEDIA-SEQUENCE:(\d+)", text)[1]) + text.count("#EXTINF")
+
+        before = newest(cam)
+        weir.wait(lambda: newest(cam) > before, 30, "a segment that begins")
+        growing = newest(cam)
+        reading = {"playlist": f"{cam}?_HLS_msn={growing + 1}", "segment": f"{folder}/{growing}.m4s", "mp4": "/live/cam/stream.mp4",
+                   "of another": "/live/desk/stream.mp4", "with a token": f"/~{token}/live/cam/stream.mp4"}
+        # Several wait for one playlist: the first asked, the others joined it.
+        reading |= {f"playlist {number}": reading["playlist"] for number in range(3)}
+        threads = [threading.Thread(target=read, args=(what, weir.web + path), daemon=True) for what, path in reading.items()]
+        for thread in threads:
+            thread.start()
+        time.sleep(1)
+        assert not ended, ended
+        changed = time.monotonic()
+        answer = server.reload({"streams": {**settings, "cam": {**settings["*"], "viewers": "token"}},
+                                "access": {"jwt": {"secret": secret}}}).good().json
+        assert answer["changed"] == ["streams.cam.viewers"]
+        weir.wait(lambda: len(ended) >= len(reading) - 2, 5, "the ends")
+        late = {what: round(at - changed, 2) for what, (at, _) in ended.items()}
+        print(f"ended after {late} s")
+        assert set(ended) == set(reading) - {"of another", "with a token"} and max(late.values()) < 2.3, late
+        assert {ended[what][1] for what in ended if what.startswith("playlist")} == {403}
+        assert weir.get(cam).status == 403 and weir.get(f"/~{token}{cam}").status == 200 and weir.get(desk).status == 200
+    finally:
         for one in running:
             one.kill()

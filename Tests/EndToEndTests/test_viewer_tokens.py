@@ -1,6 +1,8 @@
 """Tokens of viewers: what they admit to, in each form of playing, and what becomes of others. PyJWT issues them."""
 
+import asyncio
 import base64
+import collections
 import contextlib
 import json
 import os
@@ -288,6 +290,90 @@ def test_behind_a_cache_good_tokens_share_the_objects_and_others_get_none(guarde
         stream.close()
     finally:
         cache.stop()
+
+
+#: Seconds between the positions that all viewers ask for, and how many there are.
+STEP, STEPS, CROWD = 2, 16, 1000
+
+
+def origin_requests(weir) -> collections.Counter:
+    """What weir was asked for: paths without their epoch, so that two streams can be compared."""
+    counts: collections.Counter = collections.Counter()
+    for path, count in test_cdn.requests(weir).items():
+        if path.startswith("/live/"):
+            counts["media" if path.endswith((".m4s", ".mp4")) else "playlist"] += count
+        elif path == "/api/v1/authorize":
+            counts["authorize"] += count
+    return counts
+
+
+def play_in_step(weir, cache, name: str, prefixes: list[str]) -> dict[str, int]:
+    """All viewers ask for the same positions and the same media, at the same time. Returns what weir was asked for meanwhile."""
+    admin = {"Authorization": f"Bearer {ADMIN}"}
+    index = f"{weir.web}/live/{name}/index.m3u8"
+    media = hls.parse_multivariant(http.fetch(index, headers=admin).good().text, index).variants[0].uri
+    path = f"/live/{name}/{media}"
+    folder = path.rsplit("/", 1)[0]
+    first = llhls.parse(http.fetch(weir.web + path, headers=admin).good().text, weir.web + path).next[0] + 1
+    before = origin_requests(weir)
+    for segment in range(first, first + STEPS):
+        for wanted in (f"{path}?_HLS_msn={segment}&_HLS_part=2", f"{folder}/{segment}.0.m4s"):
+            answers = asyncio.run(test_cdn.crowd(cache.port, [prefix + wanted for prefix in prefixes]))
+            statuses = collections.Counter(status for status, *_ in answers)
+            assert statuses == {200: len(prefixes)}, statuses
+    # The one request for the media playlist's position above is the test's own.
+    return dict(origin_requests(weir) - before)
+
+
+@pytest.mark.skipif(not os.environ.get("WEIR_FAULTS"), reason="two minutes: make faults")
+def test_a_thousand_tokens_behind_varnish_cost_what_none_cost(start, tmp_path):
+    """The same requests for media and playlists as of 1,000 viewers without tokens; one question for each token in 10 s; and a token
+    that is revoked stops within 11 s."""
+    (tmp_path / "state").mkdir()
+    os.chmod(tmp_path, 0o755)
+    config = tmp_path / "weir.yaml"
+    config.write_text(json.dumps({"streams": {"*": {"segmentDuration": f"{STEP}s"}, "cam-*": {"viewers": "token"}}}))
+    weir = start("--no-record", "--log-level", "debug", "--config", config, "--state", tmp_path / "state",
+                 environment={"WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN})
+    weir.secrets += [SECRET, ADMIN]
+    cache = None
+    with served(weir, NAME, OTHER):
+        try:
+            cache = test_cdn.Varnish(tmp_path, weir.web)
+            began = time.monotonic()
+            open_to_all = play_in_step(weir, cache, OTHER, [""] * CROWD)
+            tokens = [token(sub=f"viewer-{number}") for number in range(CROWD)]
+            middle = time.monotonic()
+            guarded = play_in_step(weir, cache, NAME, [f"/~{one}" for one in tokens])
+            seconds = time.monotonic() - middle
+            asked = guarded.pop("authorize")
+            print(f"{CROWD} viewers, {STEPS} positions of {STEP} s in {middle - began:.0f} and {seconds:.0f} s: without tokens {open_to_all}, "
+                  f"with {CROWD} tokens {guarded} and {asked} questions, {asked / CROWD / (seconds / 10):.2f} for each token in 10 s")
+            assert guarded == open_to_all
+            assert CROWD <= asked <= CROWD * (seconds // 10 + 1)
+
+            admin = {"Authorization": f"Bearer {ADMIN}"}
+            made = weir.get("/api/v1/keys", method="POST", headers=admin,
+                            body=json.dumps({"name": "ann", "watch": ["cam-*"]}).encode()).good().json["key"]
+            weir.secrets.append(made)
+            index = f"{cache.web}/~{made}/live/{NAME}/index.m3u8"
+            late = []
+            for _ in range(3):
+                end = time.monotonic() + 3
+                while time.monotonic() < end:
+                    assert http.fetch(index).status == 200
+                    time.sleep(0.05)
+            weir.get("/api/v1/keys/ann", method="DELETE", headers=admin).good()
+            revoked = time.monotonic()
+            while http.fetch(index).status == 200:
+                late.append(time.monotonic() - revoked)
+                assert late[-1] < 11
+                time.sleep(0.05)
+            print(f"a revoked token was refused {late[-1] if late else 0:.1f} s later at the latest")
+            assert http.fetch(index).status == 403
+        finally:
+            if cache is not None:
+                cache.stop()
 
 
 # MARK: Hostile tokens

@@ -23,6 +23,19 @@ extension FuzzTarget {
     _ = StreamName("cam").map { grant.allows(.watch, of: $0) }
   }
 
+  /// A file as a whole: what it says is read, and its settings are checked. No message has more than a few lines.
+  static func configuration(_ text: String) {
+    do throws(ConfigurationError) {
+      let file = try ConfigFile(text, name: "weir.yaml")
+      precondition(file.entries.count <= ConfigFile.entryLimit && file.keys.keys.count <= KeyReading.limit)
+      let sources = SettingSources(file: file)
+      _ = try ServerConfiguration(loading: sources)
+      _ = try SettingChanges(from: SettingSources(), to: sources)
+    } catch {
+      precondition(error.description.utf8.count < 2 * ConfigNode.Limits.bytes)
+    }
+  }
+
   /// A target that may begin with a token.
   static func prefix(_ bytes: [UInt8]) {
     let target = ByteBuffer(bytes: bytes)

@@ -43,6 +43,13 @@ extension FuzzTarget {
         #"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#,
         "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n",
       ])
+    case .configuration:
+      Self.words([
+        "http: {listen: ':8080'}\nstreams:\n  \"*\":\n    record: {mode: manual}\n  cam-*:\n    ladder: [720p@3M, 360p@800k]\n",
+        "keys:\n  - {name: a, key: 0123456789abcdef, publish: [cam-*], expiresAt: 2030-01-31T00:00:00Z}\n",
+        "hooks:\n  - on: recording.stored\n    run: [/usr/local/bin/archive, \"{path}\"]\n    streams: cam\n",
+        #"{"limits": {"viewers": 10}, "streams": {"cam": {"window": "2m", "rewind": null}}}"#,
+      ])
     case .prefix:
       Self.words([
         "/~a.b-c_d/live/cam/index.m3u8?_HLS_msn=7", "/%7Ea/watch/cam", "http://x/~a/api/v1/streams/cam", "/~", "/~a?b",

@@ -58,6 +58,8 @@ enum FuzzTarget: String, CaseIterable {
   case token
   /// A target that may begin with a token.
   case prefix
+  /// A configuration file.
+  case configuration
 
   static let chosen: FuzzTarget = {
     let name = getenv("WEIR_FUZZ_TARGET").map { String(cString: $0) } ?? ""
@@ -91,6 +93,7 @@ enum FuzzTarget: String, CaseIterable {
     case .catalogue: Self.row(bytes)
     case .token: Self.token(bytes)
     case .prefix: Self.prefix(bytes)
+    case .configuration: Self.configuration(String(decoding: bytes, as: UTF8.self))
     case .ts: Self.transport(bytes)
     case .srt: Self.srt(bytes)
     case .captions: Self.closedCaptions(bytes)

@@ -7,7 +7,7 @@ internal import NIOCore
 final class SRTConnection: PublisherConnectionOwner {
   private let caller: SRTArrival
   private let stream: StreamName
-  private let shared: SRTListener.Shared
+  private let shared: SRTShared
   private let life: PublisherConnection
   private let loop: any EventLoop
   private weak var link: SRTLink?
@@ -21,7 +21,7 @@ final class SRTConnection: PublisherConnectionOwner {
   private var isOver = false
 
   init(
-    _ caller: SRTArrival, _ stream: StreamName, shared: SRTListener.Shared, peer: String, publisher: Publisher,
+    _ caller: SRTArrival, _ stream: StreamName, shared: SRTShared, peer: String, publisher: Publisher,
     link: SRTLink, loop: any EventLoop
   ) {
     (self.caller, self.stream, self.shared, self.link, self.loop) = (caller, stream, shared, link, loop)

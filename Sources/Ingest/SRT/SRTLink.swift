@@ -21,7 +21,7 @@ final class SRTLink: ChannelInboundHandler {
     func close() { channel.close(mode: .output, promise: nil) }
   }
 
-  private let shared: SRTListener.Shared
+  private let shared: SRTShared
   private let loop: any EventLoop
   private let fail: @Sendable (String) -> Void
   /// The stream of a call that was asked for; callers name theirs.
@@ -34,7 +34,7 @@ final class SRTLink: ChannelInboundHandler {
 
   /// `fail` takes the reason if the worker cannot work or broke the protocol.
   private init(
-    _ shared: SRTListener.Shared, stream: StreamName?, program: UInt16?, loop: any EventLoop,
+    _ shared: SRTShared, stream: StreamName?, program: UInt16?, loop: any EventLoop,
     fail: @escaping @Sendable (String) -> Void
   ) {
     (self.shared, self.stream, self.program, self.loop, self.fail) = (shared, stream, program, loop, fail)
@@ -47,7 +47,7 @@ final class SRTLink: ChannelInboundHandler {
   ///   - stream: of a call that `tend` asks for, and the programme that is taken of it.
   ///   - tend: says what is to be done. Its semaphore is raised when the worker has ended.
   static func serve(
-    _ worker: RunningWorker, _ shared: SRTListener.Shared, stream: StreamName? = nil, program: UInt16? = nil,
+    _ worker: RunningWorker, _ shared: SRTShared, stream: StreamName? = nil, program: UInt16? = nil,
     loop: any EventLoop, tend: (Handle, Semaphore) -> Void
   ) -> String {
     let isOver = Semaphore()
@@ -126,7 +126,7 @@ final class SRTLink: ChannelInboundHandler {
     else { return send(.close(caller.connection)) }
     let publisher = Publisher(
       protocolName: "SRT", remoteAddress: PeerText.place(of: address), host: peer == PeerText.unknown ? nil : peer,
-      gate: shared.gate, logger: shared.logger)
+      door: shared.door, gate: shared.gate, logger: shared.logger)
     var caller = caller
     if let program { caller.program = program }
     let connection = SRTConnection(
@@ -148,7 +148,7 @@ final class SRTLink: ChannelInboundHandler {
     }
     let publisher = Publisher(
       protocolName: "SRT", remoteAddress: PeerText.place(of: address), host: peer == PeerText.unknown ? nil : peer,
-      gate: shared.gate, logger: shared.logger)
+      door: shared.door, gate: shared.gate, logger: shared.logger)
     let stream = StreamName(refusal.stream)
     let code = refusal.code == 0 ? "" : " (SRT \(refusal.code))"
     let reason = PeerText.printable(refusal.reason, limit: SRTLimits.textBytes) + code

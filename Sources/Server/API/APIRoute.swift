@@ -6,9 +6,11 @@ struct APIRoute: Sendable {
     case open
     /// Clients that send a token or key with this scope (`AdminGate`).
     case read, operate, admin
+    /// Those with the scope operate, and those that may record the stream of the address.
+    case record
 
     /// Nil where no token is needed.
-    var scope: AdminScope? { AdminScope(rawValue: rawValue) }
+    var scope: AdminScope? { self == .record ? .operate : AdminScope(rawValue: rawValue) }
   }
 
   typealias Handler = @Sendable (APIRoutes, APIRequest) -> HTTPAnswer

@@ -22,7 +22,7 @@ struct APIRoutes {
   var publishKeyRequired: Bool { gate.authorizer.isClosed }
   /// For the pages' links; nil if none is configured.
   let publicURL: PublicURL?
-  let capacity: ServerCapacity
+  let capacity: @Sendable () -> ServerCapacity
   let control: ControlAPI
   /// For the list of streams: a list of a thousand takes tens of milliseconds, too long for an event loop.
   let lists: SingleFlight<ListKey, ByteBuffer>
@@ -71,7 +71,8 @@ struct APIRoutes {
   }
 
   private func list(for viewer: Viewer, base: String) -> ServerAnswer {
-    ServerAnswer(
+    let capacity = capacity()
+    return ServerAnswer(
       version: Version.number,
       streams: streams.all.filter { viewer.maySee($0.name) }.map { describe($0, base: base) },
       publishKeyRequired: publishKeyRequired,

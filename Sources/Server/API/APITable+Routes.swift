@@ -64,7 +64,7 @@ extension APITable {
     ) { $0.control.addKey($1) },
     APIRoute(
       .delete, "/api/v1/keys/{key}", .admin, "revokes a key and ends what it publishes",
-      gives: .json(KeyAnswer.self), problems: [.noSuchKey, .needsState, .notReadable]
+      gives: .json(KeyAnswer.self), problems: [.noSuchKey, .keyIsConfigured, .needsState, .notReadable]
     ) { $0.control.removeKey($1) },
     APIRoute(
       .get, "/api/v1/settings", .read, "what holds, and where each value comes from", gives: .json(SettingsAnswer.self),
@@ -210,12 +210,12 @@ extension APITable {
       ]
     ) { $0.captures.change($1) },
     APIRoute(
-      .post, "/api/v1/streams/{stream}/recording/start", .operate, "records the stream",
+      .post, "/api/v1/streams/{stream}/recording/start", .record, "records the stream",
       gives: .state(RecordingStateAnswer.self), body: .json(RecordingRequest.self),
       problems: ofRecording + [.alreadyRecording, .neverRecorded, .malformedBody, .unusableValue, .noSuchTrack]
     ) { $0.recordingAPI.start($1) },
     APIRoute(
-      .post, "/api/v1/streams/{stream}/recording/stop|cancel", .operate, "ends the stream's recording",
+      .post, "/api/v1/streams/{stream}/recording/stop|cancel", .record, "ends the stream's recording",
       gives: .state(RecordingStateAnswer.self), problems: ofRecording
     ) { $0.recordingAPI.end($1) },
   ]

@@ -1,5 +1,6 @@
 internal import Basics
 internal import HTTP
+internal import Ingest
 
 /// All routes of the API in one list. From it follow the list at `/api/v1`, 404, 405, Allow, the check of the admin token, and
 /// docs/http.md.
@@ -31,8 +32,11 @@ enum APITable {
     guard let route = address.route(for: request.method) else {
       return .failure(Refusal(problem: .methodNotAllowed(allow: address.methods.description)))
     }
-    if let scope = route.access.scope, let refusal = gate.refusal(of: request, needing: scope) {
-      return .failure(Refusal(problem: refusal))
+    if let scope = route.access.scope {
+      let recording = route.access == .record ? values.first.flatMap { StreamName($0) } : nil
+      if let refusal = gate.refusal(of: request, needing: scope, orRecording: recording) {
+        return .failure(Refusal(problem: refusal))
+      }
     }
     return .success((route, values))
   }

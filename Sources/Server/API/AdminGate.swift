@@ -13,8 +13,12 @@ struct AdminGate: Sendable {
 
   /// Why the request is refused; nil if it is allowed. Reveals nothing about the requested resource.
   ///
-  /// - Parameter scope: what the bearer must be allowed to do.
-  func refusal(of request: HTTPRequest, needing scope: AdminScope = .operate) -> Problem? {
+  /// - Parameters:
+  ///   - scope: what the bearer must be allowed to do.
+  ///   - stream: it is enough that the bearer may record this one; nil where it is not.
+  func refusal(
+    of request: HTTPRequest, needing scope: AdminScope = .operate, orRecording stream: StreamName? = nil
+  ) -> Problem? {
     // The system has checked the peer.
     if request.source.isControl { return nil }
     guard isOpen else {
@@ -33,7 +37,8 @@ struct AdminGate: Sendable {
     }
     let client = request.client
     if let seconds = attempts.pause(of: client) { return Self.tooMany(retryAfter: seconds) }
-    guard fields.count == 1, let given = Self.bearer(fields[0]), let granted = authorizer.scope(of: Secret(given))
+    guard fields.count == 1, let given = Self.bearer(fields[0]).map({ Secret($0) }),
+      let granted = authorizer.scope(of: given, orRecording: stream)
     else {
       attempts.fail(client)
       return Self.unauthorized(
@@ -46,6 +51,13 @@ struct AdminGate: Sendable {
         headers: [HeaderField("WWW-Authenticate", #"Bearer realm="weir", error="insufficient_scope""#)])
     }
     return nil
+  }
+
+  /// What admits a request to a response without an end, as long as its bearer has the scope. Nil for commands of this machine.
+  func pass(of request: HTTPRequest, needing scope: AdminScope) -> (any ViewerPass)? {
+    guard !request.source.isControl, let field = request.headers("Authorization").first, let token = Self.bearer(field)
+    else { return nil }
+    return AdminPass(authorizer: authorizer, secret: Secret(token), scope: scope)
   }
 
   /// RFC 6585 §4.
@@ -77,4 +89,17 @@ struct AdminGate: Sendable {
     let schemes = request.isSecure.map { [$0 ? "https" : "http"] } ?? ["http", "https"]
     return schemes.contains { "\($0)://\(host)".lowercased() == origins[0].lowercased() }
   }
+}
+
+/// An admin token or key, as long as it is known with its scope.
+private final class AdminPass: ViewerPass {
+  private let authorizer: Authorizer
+  private let secret: Secret
+  private let scope: AdminScope
+
+  init(authorizer: Authorizer, secret: Secret, scope: AdminScope) {
+    (self.authorizer, self.secret, self.scope) = (authorizer, secret, scope)
+  }
+
+  var holds: Bool { authorizer.scope(of: secret).map { $0 >= scope } ?? false }
 }

@@ -6,7 +6,7 @@ internal import NIOHTTP1
 struct AuthorizeAPI {
   let gate: ViewerGate
   /// How long a cache may go by the answer, in seconds.
-  let recheck: Int64
+  let recheck: @Sendable () -> Int64
 
   /// The address stands in the field X-Original-URI, or in the query as `path`. 204, or a refusal as the address itself has it.
   func answer(_ request: APIRequest) -> HTTPAnswer {
@@ -22,6 +22,7 @@ struct AuthorizeAPI {
     let asked = HTTPRequest(
       method: .get, target: target, fields: request.http.fields, source: request.http.source, token: parts?.token)
     return gate.admit(asked, on: request.eventLoop) { viewer in
+      let recheck = recheck()
       let seconds = viewer.tokens.map { $0.seconds(atMost: recheck) }.min() ?? recheck
       return .now(
         HTTPResponse(

@@ -55,6 +55,12 @@ struct ControlAPI {
     let (keys, streams, name, now) = (authorizer.keys, streams, request[0], clock.wallTime)
     return onDisk(request) {
       guard let key = keys[name] else {
+        guard !keys.isConfigured(name) else {
+          return Problem(
+            .keyIsConfigured, "That key stands in the configuration file.",
+            help: "Remove it there, and reload the settings."
+          ).response
+        }
         return Problem(.noSuchKey, "There is no key of that name.").response
       }
       try database.removeKey(name)
@@ -68,8 +74,9 @@ struct ControlAPI {
     var grant = AccessGrant(name: try AccessKey.name(parsing: wanted.name))
     for (action, texts) in [(AccessAction.publish, wanted.publish), (.watch, wanted.watch), (.record, wanted.record)] {
       guard let texts, !texts.isEmpty else { continue }
-      guard texts.count <= patternLimit else {
-        throw ValueError("a key has at most \(patternLimit) patterns of an action", advice: "use patterns with *")
+      guard texts.count <= AccessKey.patternLimit else {
+        throw ValueError(
+          "a key has at most \(AccessKey.patternLimit) patterns of an action", advice: "use patterns with *")
       }
       grant.streams[action] = try texts.map { text throws(ValueError) in try StreamPattern(parsing: text) }
     }
@@ -90,8 +97,6 @@ struct ControlAPI {
     }
     return grant
   }
-
-  private static let patternLimit = 64
 
   // MARK: Settings
 

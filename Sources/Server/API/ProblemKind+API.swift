@@ -30,6 +30,8 @@ extension ProblemKind {
   static let keyExists = ProblemKind(
     "key-exists", .conflict, "Not now", "A key of that name exists, or there are as many keys as there may be.")
   static let noSuchKey = ProblemKind("no-such-key", .notFound, "Not found", "There is no key of that name.")
+  static let keyIsConfigured = ProblemKind(
+    "key-is-configured", .conflict, "In the file", "The key stands in the configuration file.")
   static let needsState = ProblemKind(
     "needs-state", .conflict, "Needs a state folder", "The server keeps no state (--state), so it would be forgotten.")
   static let settingsFixed = ProblemKind(
@@ -154,7 +156,7 @@ extension ProblemKind {
   /// Every cause that a response can have.
   static let all: [ProblemKind] =
     ofHTTP + [
-      unusableValue, scopeTooSmall, keyExists, noSuchKey, needsState, settingsFixed, settingsRefused,
+      unusableValue, scopeTooSmall, keyExists, noSuchKey, keyIsConfigured, needsState, settingsFixed, settingsRefused,
       tooManyEventStreams, listsBusy, viewerNotAllowed, publishKeyWrong, accessUnanswered, addressNotAllowed,
       streamBusy, tooManyPublications,
       tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, noSuchAddress, readOnly, otherOrigin,

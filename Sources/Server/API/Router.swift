@@ -86,7 +86,17 @@ struct Router: HTTPResponder {
     switch APITable.admit(request, gate) {
     case .failure(let refusal): .now(refusal.problem.response)
     case .success(let (route, values)):
-      route.handler(api, APIRequest(http: request, viewer: viewer, values: values, eventLoop: eventLoop))
+      admitted(
+        route.handler(api, APIRequest(http: request, viewer: viewer, values: values, eventLoop: eventLoop)),
+        to: route, request)
     }
+  }
+
+  /// What reads of administrators began ends with their token. What changes something is carried through.
+  private func admitted(_ answer: HTTPAnswer, to route: APIRoute, _ request: HTTPRequest) -> HTTPAnswer {
+    guard request.isRead, let scope = route.access.scope, let pass = gate.pass(of: request, needing: scope) else {
+      return answer
+    }
+    return answer.admitted(by: pass, rule: nil, isPrivate: false)
   }
 }

@@ -1,4 +1,4 @@
-/// The limits of this process, as it was started.
+/// The limits of this process, as it is configured.
 struct ServerCapacity: Sendable, Hashable {
   /// Streams without a ladder.
   var streams: Int
@@ -9,4 +9,6 @@ struct ServerCapacity: Sendable, Hashable {
   /// Bytes of media in memory, for all streams and for one.
   var mediaBytes: Int
   var mediaBytesPerStream: Int
+
+  static let none = ServerCapacity(streams: 0, connections: 0, descriptors: 0, mediaBytes: 0, mediaBytesPerStream: 0)
 }

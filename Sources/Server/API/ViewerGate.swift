@@ -11,6 +11,8 @@ struct ViewerGate: Sendable {
   let rule: @Sendable (StreamName) -> ViewersRule
   /// Whether some stream is not open.
   let hasRules: @Sendable () -> Bool
+  /// Changes after a rule does.
+  let era: @Sendable () -> ViewersEra
   /// Counts wrong tokens by address.
   let attempts: AdminAttempts
 
@@ -38,6 +40,7 @@ struct ViewerGate: Sendable {
     _ request: HTTPRequest, on eventLoop: any EventLoop, _ patience: Patience,
     _ route: @escaping @Sendable (Viewer) -> HTTPAnswer
   ) -> HTTPAnswer {
+    let era = era()
     var viewer = Viewer(rule: hasRules() ? rule : nil)
     func wait(for token: String) -> HTTPAnswer {
       let tokens = tokens
@@ -55,7 +58,7 @@ struct ViewerGate: Sendable {
     let isOfAPI = request.path.first == "api"
     // Requests that change something need the admin token.
     guard viewer.rule != nil, request.isRead, isOfAPI || stream.map({ !viewer.maySee($0) }) == true else {
-      return Self.admitted(route(viewer), viewer, stream)
+      return admitted(route(viewer), to: request, viewer, stream, in: era)
     }
     var reason = CredentialRefusal.missing
     if !viewer.tokens.isEmpty { reason = .notForThis }
@@ -69,13 +72,22 @@ struct ViewerGate: Sendable {
       }
     }
     if let stream, !viewer.maySee(stream) { return .now(Self.refused(reason, stream).response) }
-    return Self.admitted(route(viewer), viewer, stream)
+    return admitted(route(viewer), to: request, viewer, stream, in: era)
   }
 
   /// The answer ends with the token that admitted the request, and is shared with those who may see the same.
-  private static func admitted(_ answer: HTTPAnswer, _ viewer: Viewer, _ stream: StreamName?) -> HTTPAnswer {
-    guard let stream, viewer.isGuarded(stream) else {
-      return viewer.tokens.first.map { answer.admitted(by: $0, rule: nil, isPrivate: false) } ?? answer
+  private func admitted(
+    _ answer: HTTPAnswer, to request: HTTPRequest, _ viewer: Viewer, _ stream: StreamName?, in era: ViewersEra
+  ) -> HTTPAnswer {
+    guard let stream else {
+      guard !answer.isAdmitted, let token = viewer.tokens.first else { return answer }
+      return answer.admitted(by: token, rule: nil, isPrivate: false)
+    }
+    guard viewer.isGuarded(stream) else {
+      // A publisher is judged by its key.
+      guard request.isRead else { return answer }
+      return answer.admitted(
+        toOpen: OpenStreamPass(stream, viewer.tokens, rule: rule, era: self.era, now: era))
     }
     guard let index = viewer.tokens.firstIndex(where: { $0.mayWatch(stream) }) else { return answer }
     return answer.admitted(

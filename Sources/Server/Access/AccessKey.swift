@@ -2,12 +2,17 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// A key that was made over the API: its name, its digest, and what it allows. The text is told once, when it is made.
+/// A key with a name, of the configuration file or made over the API: its digest, and what it allows. The text of one that was made
+/// is told once.
 struct AccessKey: Sendable {
   /// What it allows. Its name is the key's name, unique on this server.
   var grant: AccessGrant
   let secret: Secret
-  let madeAt: WallTime
+  /// Nil for a key of the configuration file.
+  let madeAt: WallTime?
+
+  /// The most patterns of an action.
+  static let patternLimit = 64
 
   /// Letters of a key after `prefix`: base32 of 160 random bits, so that no key can be guessed.
   private static let letters = 32

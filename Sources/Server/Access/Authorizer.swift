@@ -12,13 +12,15 @@ final class Authorizer: Sendable {
     var adminToken: Secret?
     /// Asked about publishers whose key is not known here; nil for nobody.
     var callback: AuthorizationCallback.Settings?
+    /// Keys with names.
+    var keys: [AccessKey] = []
   }
 
   private let rules: Reloadable<Rules>
   private let callback: Reloadable<AuthorizationCallback?>
   /// Verifies JSON Web Tokens; nil where none are accepted.
   let tokens = Reloadable<ViewerTokens?>(nil)
-  /// The keys that were made over the API.
+  /// The keys with names: of the configuration, and made over the API.
   let keys: KeyRing
   private let clock: SteadyClock
   private let logger: Logger
@@ -31,12 +33,14 @@ final class Authorizer: Sendable {
     self.rules = Reloadable(rules)
     callback = Reloadable(rules.callback.map { AuthorizationCallback($0, clock: clock) })
     self.keys = keys
+    keys.configure(rules.keys)
     self.clock = clock
   }
 
   /// Follows other rules from now on.
   func follow(_ rules: Rules) {
     self.rules.now = rules
+    keys.configure(rules.keys)
     guard callback.now?.settings != rules.callback else { return }
     callback.now = rules.callback.map { AuthorizationCallback($0, clock: clock) }
   }
@@ -54,7 +58,7 @@ final class Authorizer: Sendable {
     var right: PublishRight
     /// The name of the key; nil for keys of the configuration, and where none is needed.
     var name: String?
-    /// The key that the publication depends on: it ends when the key is revoked.
+    /// The key or token that the publication depends on: it ends when that is revoked.
     var key: Secret?
   }
 
@@ -64,7 +68,7 @@ final class Authorizer: Sendable {
     if let token = request.key?.text, JSONWebToken.isLike(token), let tokens = tokens.now,
       case .success(let grant) = await tokens.grant(of: token), grant.allows(.publish, of: request.stream)
     {
-      return Proof(right: right(of: grant), name: grant.name)
+      return Proof(right: right(of: grant), name: grant.name, key: request.key)
     }
     guard let callback = callback.now else { throw .unauthorized }
     let question = AuthorizationCallback.Question(
@@ -119,7 +123,17 @@ final class Authorizer: Sendable {
   /// Whether a key that a publication depends on still gives the right. A key that has expired ends no publication.
   func stillGives(_ key: Secret, rightTo stream: StreamName) -> Bool {
     rules.now.publishKeys.right(of: key, to: stream).map { $0 != .unproven } ?? false
-      || keys.grant(of: key)?.allows(.publish, of: stream) ?? false
+      || keys.grant(of: key)?.allows(.publish, of: stream) ?? false || tokenStillGives(key, rightTo: stream)
+  }
+
+  /// The same for a token: it is revoked with the key that signed it.
+  private func tokenStillGives(_ token: Secret, rightTo stream: StreamName) -> Bool {
+    guard let tokens = tokens.now, let text = token.text, JSONWebToken.isLike(text) else { return false }
+    switch tokens.look(text) {
+    case .verified(let verified): return verified.grant.allows(.publish, of: stream)
+    case .refused(let reason): return reason == .expired
+    case .needsKeys: return true
+    }
   }
 
   // MARK: Administrators
@@ -128,12 +142,21 @@ final class Authorizer: Sendable {
   var hasAdministrators: Bool { rules.now.adminToken != nil || keys.hasAdministrators || tokens.now != nil }
 
   /// What the bearer of a token may administer; nil for nothing.
-  func scope(of token: Secret) -> AdminScope? {
+  ///
+  /// - Parameter stream: who may record it has at least the scope operate.
+  func scope(of token: Secret, orRecording stream: StreamName? = nil) -> AdminScope? {
     if rules.now.adminToken?.matches(token) ?? false { return .admin }
-    if let grant = keys.grant(of: token) { return grant.holds(at: clock.wallTime) ? grant.scope : nil }
+    guard let grant = grant(of: token) else { return nil }
+    let mayRecord = stream.map { grant.allows(.record, of: $0) } ?? false
+    return mayRecord ? max(.operate, grant.scope ?? .operate) : grant.scope
+  }
+
+  /// What a key or token with a name allows now.
+  private func grant(of token: Secret) -> AccessGrant? {
+    if let grant = keys.grant(of: token) { return grant.holds(at: clock.wallTime) ? grant : nil }
     guard let tokens = tokens.now, let text = token.text, JSONWebToken.isLike(text) else { return nil }
     switch tokens.look(text) {
-    case .verified(let verified): return verified.grant.scope
+    case .verified(let verified): return verified.grant
     case .refused: return nil
     case .needsKeys:
       // The next request finds them.

@@ -24,25 +24,32 @@ final class JSONWebKeys: Sendable {
 
   private struct State {
     var local: [JSONWebKey]
+    /// Nil without a set at an address.
+    var fetch: Fetch?
+    var address: JSONWebKeySetAddress?
+    var times: Times
     var remote: [JSONWebKey] = []
     var fetchedAt: MonotonicTime?
     var triedAt: MonotonicTime?
     var fetching: Task<Void, Never>?
+    /// Counts the addresses: what was fetched from an earlier one is not taken.
+    var addresses = 0
   }
 
   private let state: Mutex<State>
-  private let fetch: Fetch?
-  private let times: Times
+  private let withdrawn = Atomic(0)
   private let now: @Sendable () -> MonotonicTime
   private let logger: Logger?
 
-  /// - Parameter fetch: gets the set at the address; nil without one.
+  /// - Parameters:
+  ///   - address: where the set is, to know it again at a reload.
+  ///   - fetch: gets the set at the address; nil without one.
   init(
-    _ local: [JSONWebKey], fetch: Fetch? = nil, times: Times = Times(),
+    _ local: [JSONWebKey], at address: JSONWebKeySetAddress? = nil, fetch: Fetch? = nil, times: Times = Times(),
     now: @escaping @Sendable () -> MonotonicTime = MonotonicTime.now, logger: Logger? = nil
   ) {
-    state = Mutex(State(local: local))
-    (self.fetch, self.times, self.now, self.logger) = (fetch, times, now, logger)
+    state = Mutex(State(local: local, fetch: fetch, address: address, times: times))
+    (self.now, self.logger) = (now, logger)
   }
 
   /// The keys that may have signed a token: of its algorithm, and of its name if it names one.
@@ -54,56 +61,93 @@ final class JSONWebKeys: Sendable {
 
   /// Whether a fetch may bring the key of this token: no key has its name, and the last fetch was long enough ago.
   func mayFindKey(of token: JSONWebToken) -> Bool {
-    guard fetch != nil, token.algorithm != .hs256 else { return false }
+    guard token.algorithm != .hs256 else { return false }
     let now = now()
     return state.withLock { state in
-      !state.remote.contains { $0.id == token.keyID && !$0.isWithdrawn }
-        && (state.fetching != nil || isDue(state.triedAt, after: times.pause, now))
+      state.fetch != nil && !state.remote.contains { $0.id == token.keyID && !$0.isWithdrawn }
+        && (state.fetching != nil || isDue(state.triedAt, after: state.times.pause, now))
     }
   }
 
   /// Fetches the set, or waits for the fetch that is under way.
   func refresh() async {
-    guard let fetch else { return }
-    let task = state.withLock { state in
+    let task = state.withLock { state -> Task<Void, Never>? in
+      guard let fetch = state.fetch else { return nil }
       if let fetching = state.fetching { return fetching }
       state.triedAt = now()
-      let task = Task { await self.take(fetch) }
+      let task = Task { [addresses = state.addresses] in await self.take(fetch, addresses) }
       state.fetching = task
       return task
     }
-    await task.value
+    await task?.value
   }
 
-  private func take(_ fetch: Fetch) async {
+  private func take(_ fetch: Fetch, _ addresses: Int) async {
     do throws(ValueError) {
       let keys = try await fetch()
       let now = now()
       state.withLock { state in
+        guard state.addresses == addresses else { return }
         state.fetching = nil
         state.fetchedAt = now
-        state.remote = Self.replacing(state.remote, by: keys)
+        state.remote = replacing(state.remote, by: keys)
       }
     } catch {
-      state.withLock { $0.fetching = nil }
+      state.withLock { if $0.addresses == addresses { $0.fetching = nil } }
       logger?.warning("the key set for tokens cannot be fetched: \(error.reason)")
     }
   }
 
   /// Keys that are in both stay the same objects, so that what they verified goes on. The others are withdrawn.
-  private static func replacing(_ old: [JSONWebKey], by new: [JSONWebKey]) -> [JSONWebKey] {
-    for key in old where !new.contains(where: { $0.equals(key) }) { key.withdraw() }
+  private func replacing(_ old: [JSONWebKey], by new: [JSONWebKey]) -> [JSONWebKey] {
+    for key in old where !new.contains(where: { $0.equals(key) }) {
+      key.withdraw()
+      withdrawn.add(1, ordering: .relaxed)
+    }
     return new.map { key in old.first { $0.equals(key) && !$0.isWithdrawn } ?? key }
+  }
+
+  /// Gets the set at an address.
+  static func fetch(of address: JSONWebKeySetAddress) -> Fetch {
+    { () async throws(ValueError) in try await address.fetch() }
   }
 
   /// Other keys of the configuration.
   func replaceLocal(by keys: [JSONWebKey]) {
-    state.withLock { $0.local = Self.replacing($0.local, by: keys) }
+    state.withLock { $0.local = replacing($0.local, by: keys) }
+  }
+
+  /// How many keys were withdrawn so far.
+  var withdrawals: Int { withdrawn.load(ordering: .relaxed) }
+
+  /// The address of the set; nil without one.
+  var address: JSONWebKeySetAddress? { state.withLock { $0.address } }
+
+  /// Another configuration. Keys that stay the same go on, the others are withdrawn.
+  ///
+  /// - Parameters:
+  ///   - address: of the set; nil for none.
+  ///   - fetched: what the set at a new address has; nil if it could not be fetched.
+  func follow(
+    local: [JSONWebKey], at address: JSONWebKeySetAddress?, fetched: [JSONWebKey]?, times: Times
+  ) {
+    let now = now()
+    state.withLock { state in
+      state.local = replacing(state.local, by: local)
+      state.times = times
+      guard state.address != address else { return }
+      state.address = address
+      state.fetch = address.map(Self.fetch(of:))
+      state.addresses += 1
+      state.fetching = nil
+      state.triedAt = address.map { _ in now }
+      state.fetchedAt = fetched.map { _ in now }
+      state.remote = replacing(state.remote, by: fetched ?? [])
+    }
   }
 
   /// Fetches the set when it is due, until the task is cancelled.
   func run() async {
-    guard fetch != nil else { return }
     while !Task.isCancelled {
       if isRefreshDue { await refresh() }
       withdrawIfStale()
@@ -114,21 +158,22 @@ final class JSONWebKeys: Sendable {
   private var isRefreshDue: Bool {
     let now = now()
     return state.withLock { state in
-      isDue(state.fetchedAt, after: times.refresh, now) && isDue(state.triedAt, after: times.pause, now)
+      state.fetch != nil && isDue(state.fetchedAt, after: state.times.refresh, now)
+        && isDue(state.triedAt, after: state.times.pause, now)
     }
   }
 
   /// Withdraws the keys of the address once it has been out of reach for too long.
   func withdrawIfStale() {
     let now = now()
-    let isStale = state.withLock { state in
-      guard !state.remote.isEmpty, isDue(state.fetchedAt, after: times.staleness, now) else { return false }
-      state.remote = Self.replacing(state.remote, by: [])
-      return true
+    let stale = state.withLock { state -> Duration? in
+      guard !state.remote.isEmpty, isDue(state.fetchedAt, after: state.times.staleness, now) else { return nil }
+      state.remote = replacing(state.remote, by: [])
+      return state.times.staleness
     }
-    if isStale {
+    if let stale {
       logger?.error(
-        "the key set for tokens could not be fetched for \(DurationText.text(times.staleness)): its keys hold no longer"
+        "the key set for tokens could not be fetched for \(DurationText.text(stale)): its keys hold no longer"
       )
     }
   }

@@ -36,9 +36,32 @@ struct JSONWebTokenSettings: Sendable {
   }
 
   func makeKeys(logger: Logger) throws(ValueError) -> JSONWebKeys {
-    var fetch: JSONWebKeys.Fetch?
-    if case .address(let address) = keySet { fetch = { () async throws(ValueError) in try await address.fetch() } }
-    return JSONWebKeys(try localKeys(), fetch: fetch, times: times, logger: logger)
+    guard let address else { return JSONWebKeys(try localKeys(), times: times, logger: logger) }
+    return JSONWebKeys(
+      try localKeys(), at: address, fetch: JSONWebKeys.fetch(of: address), times: times, logger: logger)
+  }
+
+  /// The address of the key set; nil without one.
+  var address: JSONWebKeySetAddress? {
+    if case .address(let address) = keySet { address } else { nil }
+  }
+
+  /// Gets what `tokens` needs to follow these settings: reads the files, which may fail, and fetches the set at a new address, which
+  /// may be out of reach. Returns what makes `tokens` follow them.
+  func following(_ tokens: ViewerTokens, logger: Logger) async throws(ValueError) -> @Sendable () -> Void {
+    let (local, address, times, rules) = (try localKeys(), address, times, rules)
+    var fetched: [JSONWebKey]?
+    if let address, address != tokens.keys.address {
+      do throws(ValueError) {
+        fetched = try await address.fetch()
+      } catch {
+        logger.warning("the key set for tokens cannot be fetched: \(error.reason)")
+      }
+    }
+    return { [fetched] in
+      tokens.keys.follow(local: local, at: address, fetched: fetched, times: times)
+      tokens.replaceRules(by: rules)
+    }
   }
 
   private static func reading(

@@ -7,7 +7,7 @@ internal import NIOPosix
 extension PublisherProtocol {
   /// The protocols that a server speaks. A further protocol is one more element.
   static let all: @Sendable (WeirServer) -> [PublisherProtocol] = { server in
-    [rtmp(server)] + (server.configuration.srt.map { [srt(server, at: $0)] } ?? [])
+    [rtmp(server), srt(server)]
   }
 
   /// RTMP, and RTMPS where that is configured.
@@ -30,12 +30,11 @@ extension PublisherProtocol {
     ) { server, key in "\(server)/NAME\(key)   (OBS: server \(server), stream key NAME\(key))" }
   }
 
-  private static func srt(_ server: WeirServer, at address: ListenAddress) -> PublisherProtocol {
+  private static func srt(_ server: WeirServer) -> PublisherProtocol {
     let (configuration, streams, clock) = (server.configuration, server.streams, server.clock)
     let (profiles, authorizer) = (server.profiles, server.authorizer)
     var limits = PeerLimits()
     limits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
-    let most = UInt32(clamping: limits.connectionsPerAddress ?? 0)
     let listener = SRTListener(
       gate: server.decoding(streams), clock: clock, logger: server.logger, group: NIOSingletons.posixEventLoopGroup,
       limits: limits,
@@ -50,11 +49,11 @@ extension PublisherProtocol {
         SRTTable.Key(names: NamePattern(names.description), digest: key.digest)
       }
       table.busy = streams.heldNames
-      table.connectionsPerAddress = most
       return table
     }
-    return PublisherProtocol(listener: listener, places: { _ in [Place(setting: "srt", address: address)] }, path: "") {
-      server, key in "\(server)?streamid=NAME\(key)"
-    }
+    return PublisherProtocol(
+      listener: listener,
+      places: { configuration in configuration.srt.map { [Place(setting: "srt", address: $0)] } ?? [] }, path: ""
+    ) { server, key in "\(server)?streamid=NAME\(key)" }
   }
 }

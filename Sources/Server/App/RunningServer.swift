@@ -110,10 +110,16 @@ struct RunningServer {
   /// Ends streams whose publishers stay away, and checks recordings, free memory and whether the machine may sleep.
   private func tendStreams() async {
     var teller = SourceTeller(events)
+    var withdrawals = 0
     while !Task.isCancelled {
       events.tend()
       teller.look(at: sources)
       streams.tend()
+      // Publications by tokens end with the keys that signed these.
+      if tokens.keys.withdrawals != withdrawals {
+        withdrawals = tokens.keys.withdrawals
+        streams.endRevoked()
+      }
       recordings?.tend()
       inhibitor.want(sources.isCapturing || recordings?.isRecordingAny == true)
       memory.look(expectedGrowth: streams.expectedGrowth)

@@ -91,8 +91,7 @@ extension WeirServer {
   /// Nil where the configuration cannot be read again.
   func makeReloader(
     _ protocols: [PublisherProtocol], given: SettingSources?, http: HTTPListener, listening: ListeningPlaces,
-    certificate: CertificateHolder,
-    control: ControlDatabase?
+    certificate: CertificateHolder, control: ControlDatabase?, tokens: ViewerTokens
   ) -> SettingsReloader? {
     guard let given else { return nil }
     let parts = SettingsReloader.Parts(
@@ -100,29 +99,72 @@ extension WeirServer {
         publisherPlaces(configuration, protocols, certificate).map(\.0)
           + pagePlaces(configuration, http, certificate)
       },
-      prepare: { try certificate.prepare(for: $0, protocols) }, listening: listening
-    ) { configuration in
-      profiles.now = configuration.streams
-      authorizer.follow(configuration.accessRules)
-      streams.limit(by: configuration.nameLimits)
-      viewers.limit = configuration.maxViewers
-      http.policy.now = HTTPPolicy(configuration.httpLimits, origins: configuration.crossOrigin)
-      for each in protocols {
-        each.listener.limit(connectionsPerAddress: configuration.httpLimits.connectionsPerAddress)
-      }
-      setLogLevel(configuration.logLevel)
-      if let recordings {
-        NIOSingletons.posixBlockingThreadPool.submit { _ in recordings.follow(configuration.retention) }
-      }
-      streams.endRevoked()
-    }
+      prepare: { configuration in
+        try certificate.prepare(for: configuration, protocols)
+        let followTokens = try await prepare(tokens, for: configuration.jwt)
+        return {
+          followTokens()
+          apply(configuration, protocols, http)
+        }
+      }, listening: listening)
     return SettingsReloader(given: given, parts: parts, control: control, events: events, logger: logger)
+  }
+
+  private func prepare(
+    _ tokens: ViewerTokens, for settings: JSONWebTokenSettings
+  ) async throws(ConfigurationError) -> @Sendable () -> Void {
+    let follow: @Sendable () -> Void
+    do throws(ValueError) {
+      follow = try await settings.following(tokens, logger: logger)
+    } catch {
+      throw Self.keysUnreadable(error)
+    }
+    return { [authorizer] in
+      follow()
+      authorizer.tokens.now = settings.hasKeys ? tokens : nil
+    }
+  }
+
+  static func keysUnreadable(_ error: ValueError) -> ConfigurationError {
+    ConfigurationError(.configuration, "keys of tokens: \(error.reason); \(error.advice)")
+  }
+
+  /// Makes a configuration hold, but for its listeners.
+  private func apply(_ configuration: ServerConfiguration, _ protocols: [PublisherProtocol], _ http: HTTPListener) {
+    profiles.now = configuration.streams
+    viewersEra.now = ViewersEra()
+    authorizer.follow(configuration.accessRules)
+    streams.limit(by: configuration.nameLimits)
+    viewers.limit = configuration.maxViewers
+    http.policy.now = HTTPPolicy(configuration.httpLimits, origins: configuration.crossOrigin)
+    recheck.now = configuration.recheckSeconds
+    for each in protocols {
+      each.listener.limit(connectionsPerAddress: configuration.httpLimits.connectionsPerAddress)
+    }
+    setLogLevel(configuration.logLevel)
+    if let recordings {
+      NIOSingletons.posixBlockingThreadPool.submit { _ in recordings.follow(configuration.retention) }
+    }
+    hooks.follow(configuration.hooks)
+    capacity.now = makeCapacity(of: configuration)
+    streams.endRevoked()
+  }
+
+  /// What this machine allows, as it is configured.
+  func makeCapacity(of configuration: ServerConfiguration) -> ServerCapacity {
+    ServerCapacity(
+      streams: configuration.streams.all.map { streams.capacity(of: $0.settings) }.min() ?? 0,
+      connections: min(configuration.httpLimits.connections, descriptors.viewers),
+      descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
   }
 }
 
 extension ServerConfiguration {
   /// Who may what.
   var accessRules: Authorizer.Rules {
-    Authorizer.Rules(publishKeys: publishKeys, adminToken: adminToken, callback: callback)
+    Authorizer.Rules(publishKeys: publishKeys, adminToken: adminToken, callback: callback, keys: keys)
   }
+
+  /// How long a cache may go by what it was told of a token, in seconds.
+  var recheckSeconds: Int64 { viewersRecheck.wholeMilliseconds / 1000 }
 }

@@ -20,15 +20,20 @@ struct WeirServer {
   let descriptors: DescriptorBudget
   private let threads: ServerThreads
   let viewers: ViewerRegistry
-  private let media: WindowBudget
+  let media: WindowBudget
   private let stateStore: StreamStateStore?
   let events: EventLog
-  private let hooks: Hooks
+  let hooks: Hooks
   let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
   let authorizer: Authorizer
   /// The settings of streams, which change while the server runs.
   let profiles: Reloadable<StreamProfiles>
+  /// Replaced with `profiles`, after them.
+  let viewersEra = Reloadable(ViewersEra())
+  /// How long a cache may go by what it was told of a token, in seconds.
+  let recheck: Reloadable<Int64>
+  let capacity = Reloadable(ServerCapacity.none)
   /// Where the configuration came from; nil if it cannot be read again.
   let sources: SettingSources?
   let setLogLevel: @Sendable (Logger.Level) -> Void
@@ -53,6 +58,7 @@ struct WeirServer {
     let files = OpenRecordings(descriptors: descriptors)
     let profiles = Reloadable(configuration.streams)
     self.profiles = profiles
+    recheck = Reloadable(configuration.recheckSeconds)
     let authorizer = Authorizer(configuration.accessRules, clock: clock, logger: logger)
     self.authorizer = authorizer
     let threads = ServerThreads(
@@ -103,6 +109,7 @@ struct WeirServer {
     }
     library?.follow(streams, buffers: buffers)
     library?.tell(events)
+    capacity.now = makeCapacity(of: configuration)
   }
 
   /// Listens, serves until SIGTERM or SIGINT, then ends everything in order. Throws `ConfigurationError` if this machine prevents
@@ -154,9 +161,10 @@ struct WeirServer {
     let commands = try await listenToCommands(http)
     descriptors.onShortage { count in http.shedSoon(count) }
     settings.control = makeReloader(
-      protocols, given: given, http: http, listening: listening, certificate: certificate, control: control)
+      protocols, given: given, http: http, listening: listening, certificate: certificate, control: control,
+      tokens: tokens)
     let report = StartupReport(
-      configuration: configuration, capacity: capacity, http: page, https: pages["https"], endpoints: endpoints,
+      configuration: configuration, capacity: capacity.now, http: page, https: pages["https"], endpoints: endpoints,
       addresses: MachineAddresses.all())
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
@@ -206,7 +214,7 @@ struct WeirServer {
         keys: try configuration.jwt.makeKeys(logger: logger), rules: configuration.jwt.rules,
         credentials: authorizer)
     } catch {
-      throw ConfigurationError(.configuration, "keys of tokens: \(error.reason); \(error.advice)")
+      throw Self.keysUnreadable(error)
     }
   }
 
@@ -251,13 +259,6 @@ struct WeirServer {
 
   // MARK: Listeners
 
-  private var capacity: ServerCapacity {
-    ServerCapacity(
-      streams: configuration.streams.all.map { streams.capacity(of: $0.settings) }.min() ?? 0,
-      connections: min(configuration.httpLimits.connections, descriptors.viewers),
-      descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
-  }
-
   /// The gate, for publishers whose audio may have to be decoded.
   func decoding(_ gate: any PublishGate) -> any PublishGate {
     DecodedAudioGate(gate, launcher: .ownProcess, room: descriptors.roomForWorkers, logger: logger) { [profiles] in
@@ -279,13 +280,13 @@ struct WeirServer {
     let attempts = AdminAttempts(clock: clock, events: events, logger: logger)
     let viewerGate = ViewerGate(
       tokens: tokens, rule: { [profiles] in profiles.now[$0].viewers },
-      hasRules: { [profiles] in profiles.now.hasViewersRules },
+      hasRules: { [profiles] in profiles.now.hasViewersRules }, era: { [viewersEra] in viewersEra.now },
       attempts: AdminAttempts(clock: clock))
     let gate = AdminGate(authorizer: authorizer, attempts: attempts)
     let traffic = HTTPTraffic()
     let metrics = MetricsReport(
       streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic,
-      capacity: capacity,
+      capacity: { [capacity] in capacity.now },
       attempts: attempts
     ) { ConnectionRefusals(sumOf: publishers.map(\.refusals)) }
     let replay = ReplayRoutes(
@@ -303,9 +304,9 @@ struct WeirServer {
           sources: sources, previews: SourcePreviews(pool: threads.liveThumbnails), recordings: sourceRecordings,
           film: { [profiles, logger] in SourceFilm(name: $0, settings: profiles.now[$0].settings, logger: logger) }),
         replay: replay, events: EventsAPI(log: events, hooks: hooks),
-        authorize: AuthorizeAPI(gate: viewerGate, recheck: configuration.viewersRecheck.wholeMilliseconds / 1000),
+        authorize: AuthorizeAPI(gate: viewerGate, recheck: { [recheck] in recheck.now }),
         gate: gate, clock: clock, rtmpPort: rtmpPort, publicURL: configuration.publicURL,
-        capacity: capacity,
+        capacity: { [capacity] in capacity.now },
         control: ControlAPI(
           authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock),
         lists: SingleFlight(limit: 64, on: threads.reports, sharing: .untilBegun)),

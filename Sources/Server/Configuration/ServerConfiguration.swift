@@ -29,6 +29,8 @@ struct ServerConfiguration: Sendable {
   var sourcesBegin: SourceBeginning
   /// The keys of publishers; without any, every client may publish.
   var publishKeys: PublishKeys
+  /// Keys with names, which stand in the file alone.
+  var keys: [AccessKey]
   /// Who is asked about publishers; nil for nobody.
   var callback: AuthorizationCallback.Settings?
   var nameLimits: NameAllowance.Limits
@@ -124,6 +126,7 @@ extension ServerConfiguration {
     keepFree = try given[options.recordings.keepFree]
     retention = try options.recordings.retention(given)
     hooks = given.file?.hooks.hooks ?? []
+    keys = given.file?.keys.keys ?? []
     logLevel = try given[options.log.logLevel]
     logFormat = try given[options.log.log]
     try options.listeners.checkAddresses(given)

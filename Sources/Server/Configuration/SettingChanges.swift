@@ -18,6 +18,9 @@ struct SettingChanges: Sendable, Hashable {
       // What differs for all streams stands there already.
       add(found.filter { found in !(places[found.0] ?? []).contains(Self.ofAll(found.1, pattern)) })
     }
+    if old.file?.keys.definition ?? [] != new.file?.keys.definition ?? [] { add([(.now, KeyReading.key)]) }
+    let (hooksBefore, hooksAfter) = (old.file?.hooks.hooks ?? [], new.file?.hooks.hooks ?? [])
+    if hooksBefore.map(\.definition) != hooksAfter.map(\.definition) { add([(.now, HookReading.key)]) }
     for effect in places.keys { places[effect]?.sort() }
   }
 

@@ -14,7 +14,9 @@ extension SettingDeclaration {
     case "publish-key", "admin-token", "max-viewers", "poll-limit", "max-connections-per-address", "cors",
       "max-streams", "max-names", "retain-age", "retain-size", "retain-stream-size", "retain-deleted", "when-full",
       "log-level", "auth-callback", "auth-callback-timeout", "auth-callback-cache", "auth-callback-otherwise",
-      "takeover", "publish-from", "viewers", "srt-passphrase", "srt-latency", "http", "https", "rtmp", "rtmps":
+      "takeover", "publish-from", "jwt-secret", "jwt-key", "jwt-key-set", "jwt-key-set-staleness", "jwt-issuer",
+      "jwt-audience", "jwt-clock-skew", "jwt-without-expiry", "viewers-recheck", "srt", "viewers", "srt-passphrase",
+      "srt-latency", "http", "https", "rtmp", "rtmps":
       .now
     default: path?.isOfStreams ?? false ? .nextEpoch : .restart
     }

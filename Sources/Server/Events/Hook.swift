@@ -5,45 +5,101 @@ internal import Synchronization
 
 /// One hook: reads the log behind its place, does what is to be done, and keeps the place in the database.
 final class Hook: Sendable {
-  private let settings: HookSettings
+  private enum Life { case wanted, removed, over }
+
+  private struct State {
+    var settings: HookSettings
+    var life = Life.wanted
+  }
+
+  /// The same for the whole life of a hook.
+  let name: String
+  private let state: Mutex<State>
   private let log: EventLog
   private let deliveries: HookDeliveries
   private let clock: SteadyClock
   private let logger: Logger
-  private let perform: @Sendable (Event) async -> HookOutcome
+  private let perform: @Sendable (Event, HookSettings) async -> HookOutcome
   private let queue: Mutex<HookQueue>
   /// A place without a delivery is written this often, in seconds.
   private static let noteInterval: Int64 = 60
+  /// Called when there may be something to do.
+  private let (calls, call) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
   init(
     _ settings: HookSettings, log: EventLog, deliveries: HookDeliveries, clock: SteadyClock, logger: Logger,
-    perform: @escaping @Sendable (Event) async -> HookOutcome
+    perform: @escaping @Sendable (Event, HookSettings) async -> HookOutcome
   ) {
-    (self.settings, self.log, self.deliveries, self.clock) = (settings, log, deliveries, clock)
+    (name, self.log, self.deliveries, self.clock) = (settings.name, log, deliveries, clock)
+    state = Mutex(State(settings: settings))
     (self.logger, self.perform) = (logger, perform)
     queue = Mutex(HookQueue(after: 0))
   }
 
   /// Takes its place in the log: where the last process was, or for a new hook the end.
   func begin() {
-    let known = log.position(ofHook: settings.name)
+    let known = log.position(ofHook: name)
     let position = known ?? log.newestID
     queue.withLock { $0 = HookQueue(after: position) }
-    if known == nil { log.note(position: position, ofHook: settings.name) }
+    if known == nil { log.note(position: position, ofHook: name) }
+  }
+
+  // MARK: Reloads
+
+  private var settings: HookSettings { state.withLock { $0.settings } }
+
+  private var isRemoved: Bool { state.withLock { $0.life != .wanted } }
+
+  /// It was removed, and nothing is under way any more.
+  var hasEnded: Bool { state.withLock { $0.life == .over } }
+
+  /// Other settings. What is being delivered goes on as it began; what waits and is no longer wanted is left out. False if the
+  /// hook is over.
+  func follow(_ settings: HookSettings) -> Bool {
+    let goesOn = state.withLock { state in
+      guard state.life != .over else { return false }
+      state = State(settings: settings)
+      return true
+    }
+    guard goesOn else { return false }
+    queue.withLock { $0.drop { !settings.filter.takes($0) } }
+    call.yield()
+    return true
+  }
+
+  /// Begins no further delivery, and is over when those under way have ended.
+  func remove() {
+    state.withLock { if $0.life == .wanted { $0.life = .removed } }
+    call.yield()
+  }
+
+  /// Whether a hook that was removed has nothing under way any more.
+  private func isOver() -> Bool {
+    let isFree = queue.withLock { queue in
+      queue.drop { _ in true }
+      return !queue.isRunning
+    }
+    guard isFree else { return false }
+    log.note(position: queue.withLock { $0.doneThrough }, ofHook: name)
+    return state.withLock { state in
+      guard state.life == .removed else { return false }
+      state.life = .over
+      return true
+    }
   }
 
   var status: Hooks.Status {
-    queue.withLock { queue in
-      Hooks.Status(
-        name: settings.name, target: settings.target, position: queue.doneThrough, waiting: queue.waiting)
+    let target = settings.target
+    return queue.withLock { queue in
+      Hooks.Status(name: name, target: target, position: queue.doneThrough, waiting: queue.waiting)
     }
   }
 
   private var second: Int64 { clock.monotonic().nanoseconds / 1_000_000_000 }
 
+  /// Delivers until the hook is over, or the task is cancelled. Call once.
   func run() async {
-    let (calls, call) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let follower = log.follow { call.yield() }
+    let follower = log.follow { [call] in call.yield() }
     defer { log.unfollow(follower) }
     await withDiscardingTaskGroup { group in
       var noted = queue.withLock { $0.doneThrough }
@@ -52,29 +108,36 @@ final class Hook: Sendable {
         // Repeated attempts are due at some second.
         while !Task.isCancelled {
           try? await Task.sleep(for: .seconds(1))
-          if self.queue.withLock({ $0.nextTime != nil }) { call.yield() }
+          if self.queue.withLock({ $0.nextTime != nil }) { self.call.yield() }
         }
-        call.finish()
+        self.call.finish()
       }
       call.yield()
       for await _ in calls {
+        if isRemoved {
+          if isOver() { return group.cancelAll() }
+          continue
+        }
         read()
-        start(&group, call)
+        start(&group)
         let done = queue.withLock { $0.doneThrough }
         let isQuiet = queue.withLock { $0.items.isEmpty }
         guard done != noted,
           !isQuiet || delivered.exchange(false, ordering: .relaxed) || second - notedAt >= Self.noteInterval
         else { continue }
         (noted, notedAt) = (done, second)
-        log.note(position: done, ofHook: settings.name)
+        log.note(position: done, ofHook: name)
       }
     }
-    log.note(position: queue.withLock { $0.doneThrough }, ofHook: settings.name)
+    // A hook that is over has noted it; another one may have its name now.
+    guard !hasEnded else { return }
+    log.note(position: queue.withLock { $0.doneThrough }, ofHook: name)
   }
 
   /// Nothing is being done or about to be.
   var isIdle: Bool {
-    queue.withLock { $0.readThrough >= log.newestID && !$0.isBusy }
+    let isRemoved = isRemoved
+    return queue.withLock { isRemoved ? !$0.isRunning : $0.readThrough >= log.newestID && !$0.isBusy }
   }
 
   /// Something was delivered since the place was written.
@@ -89,21 +152,21 @@ final class Hook: Sendable {
   }
 
   /// Starts what can be started.
-  private func start(_ group: inout DiscardingTaskGroup, _ call: AsyncStream<Void>.Continuation) {
+  private func start(_ group: inout DiscardingTaskGroup) {
     let now = second
     while let item = queue.withLock({ $0.begin(now: now) }) {
       group.addTask {
         await self.attempt(item)
-        call.yield()
+        self.call.yield()
       }
     }
   }
 
   private func attempt(_ item: HookQueue.Item) async {
-    let (wall, began) = (clock.wallTime, clock.monotonic())
-    let outcome = await perform(item.event)
+    let (wall, began, settings) = (clock.wallTime, clock.monotonic(), settings)
+    let outcome = await perform(item.event, settings)
     var attempt = HookDeliveries.Attempt(
-      hook: settings.name, event: item.event.id, kind: item.event.kind, number: item.failures + 1, at: wall,
+      hook: name, event: item.event.id, kind: item.event.kind, number: item.failures + 1, at: wall,
       milliseconds: (clock.monotonic() &- began) / 1_000_000, isDone: true, outcome: "")
     switch outcome {
     case .interrupted: return
@@ -117,9 +180,9 @@ final class Hook: Sendable {
       attempt.next = pause.map { clock.wallTime &+ $0 * 1_000_000_000 }
       let what = "\(settings.target) did not take \(item.event.kind.rawValue) \(item.event.id): \(text)"
       if let pause {
-        logger.warning("hook \(settings.name): \(what); tried again in \(pause) s")
+        logger.warning("hook \(name): \(what); tried again in \(pause) s")
       } else {
-        logger.error("hook \(settings.name): \(what); it is given up")
+        logger.error("hook \(name): \(what); it is given up")
       }
     }
     delivered.store(true, ordering: .relaxed)
@@ -129,9 +192,9 @@ final class Hook: Sendable {
   /// Events that the hook did not come to are not kept any more.
   private func miss(_ next: Int64) {
     let text = "events before \(next) were dropped: more than \(EventLog.limit) waited"
-    logger.error("hook \(settings.name): \(text)")
+    logger.error("hook \(name): \(text)")
     deliveries.note(
       HookDeliveries.Attempt(
-        hook: settings.name, number: 0, at: clock.wallTime, milliseconds: 0, isDone: false, outcome: text))
+        hook: name, number: 0, at: clock.wallTime, milliseconds: 0, isDone: false, outcome: text))
   }
 }

@@ -38,6 +38,15 @@ struct HookQueue: Sendable {
     }
   }
 
+  /// Something is being done.
+  var isRunning: Bool { items.contains { $0.state == .running } }
+
+  /// Leaves out what is not being done.
+  mutating func drop(where isUnwanted: (Event) -> Bool) {
+    items.removeAll { $0.state != .running && isUnwanted($0.event) }
+    settle()
+  }
+
   mutating func add(_ events: [Event], through id: Int64) {
     items += events.map { Item(event: $0) }
     readThrough = max(readThrough, id)

@@ -11,6 +11,8 @@ struct HookSettings: Sendable {
   var name: String
   var filter: EventFilter
   var action: Action
+  /// Equal for equal hooks. No secret can be read out of it.
+  var definition: [UInt8] = []
 
   /// The most hooks.
   static let limit = 64

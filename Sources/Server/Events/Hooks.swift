@@ -5,42 +5,40 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// All hooks of a server. Each has its own queue and place in the log, so a slow receiver delays no other.
+/// All hooks of a server. Each has its own queue and place in the log, so a slow receiver delays no other. They change while
+/// the server runs.
 final class Hooks: Sendable {
+  private struct State {
+    /// As configured.
+    var hooks: [Hook] = []
+    /// Those that were removed. They end with what they had under way.
+    var leaving: [Hook] = []
+    /// Made for the first program.
+    var programs: NIOThreadPool?
+    var isStopping = false
+  }
+
   let deliveries = HookDeliveries()
-  private let hooks: [Hook]
-  private let programs: NIOThreadPool?
+  private let state = Mutex(State())
+  private let (arrivals, arrive) = AsyncStream.makeStream(of: Hook.self)
   private let isStopping = StopFlag()
+  private let log: EventLog
+  private let recordings: String?
+  private let clock: SteadyClock
+  private let logger: Logger
 
   /// Programs of all hooks that run at a time.
   static let programsAtOnce = 4
 
   /// - Parameter recordings: the folder of recordings, for `{path}`.
   init(_ settings: [HookSettings], log: EventLog, recordings: String?, clock: SteadyClock, logger: Logger) {
-    let isRun = settings.contains { if case .run = $0.action { true } else { false } }
-    let programs = isRun ? NIOThreadPool(numberOfThreads: Self.programsAtOnce) : nil
-    programs?.start()
-    self.programs = programs
-    let (deliveries, isStopping) = (self.deliveries, self.isStopping)
-    hooks = settings.map { one in
-      Hook(one, log: log, deliveries: deliveries, clock: clock, logger: logger) { event in
-        switch one.action {
-        case .post(let url, let secret):
-          return await WebhookRequest(event, to: url, secret, now: clock.wallTime).send()
-        case .run(let command):
-          guard let programs else { return .failed("there is no thread") }
-          let words = command.words(for: event, recordings: recordings)
-          let end = try? await programs.runIfActive {
-            isStopping.isSet
-              ? HookProcess.End.stopped : HookProcess.run(words, input: event.json + "\n") { isStopping.isSet }
-          }
-          return HookOutcome(end ?? .stopped)
-        }
-      }
-    }
+    (self.log, self.recordings, self.clock, self.logger) = (log, recordings, clock, logger)
+    let hooks = settings.map(make)
+    state.withLock { $0.hooks = hooks }
+    for hook in hooks { arrive.yield(hook) }
   }
 
-  deinit { programs?.shutdownGracefully { _ in } }
+  deinit { state.withLock { $0.programs }?.shutdownGracefully { _ in } }
 
   /// Set once, when the server stops.
   private final class StopFlag: Sendable {
@@ -49,20 +47,80 @@ final class Hooks: Sendable {
     func set() { value.store(true, ordering: .releasing) }
   }
 
-  /// The hooks' places in the log. A new hook begins here. Call before anything is told.
-  func begin() { for hook in hooks { hook.begin() } }
+  // MARK: Deliveries
 
-  /// Delivers until the task is cancelled.
+  private func make(_ settings: HookSettings) -> Hook {
+    Hook(settings, log: log, deliveries: deliveries, clock: clock, logger: logger) { [weak self] event, settings in
+      guard let self else { return .interrupted }
+      switch settings.action {
+      case .post(let url, let secret):
+        return await WebhookRequest(event, to: url, secret, now: clock.wallTime).send()
+      case .run(let command):
+        return await run(command, for: event)
+      }
+    }
+  }
+
+  private func run(_ command: HookCommand, for event: Event) async -> HookOutcome {
+    guard let programs = threads() else { return .interrupted }
+    let (words, isStopping) = (command.words(for: event, recordings: recordings), isStopping)
+    let end = try? await programs.runIfActive {
+      isStopping.isSet
+        ? HookProcess.End.stopped : HookProcess.run(words, input: event.json + "\n") { isStopping.isSet }
+    }
+    return HookOutcome(end ?? .stopped)
+  }
+
+  /// Nil when the server stops.
+  private func threads() -> NIOThreadPool? {
+    state.withLock { state in
+      guard !state.isStopping else { return nil }
+      if let programs = state.programs { return programs }
+      let programs = NIOThreadPool(numberOfThreads: Self.programsAtOnce)
+      programs.start()
+      state.programs = programs
+      return programs
+    }
+  }
+
+  // MARK: Life
+
+  /// The hooks' places in the log. A new hook begins here. Call before anything is told.
+  func begin() { for hook in all { hook.begin() } }
+
+  private var all: [Hook] { state.withLock { $0.hooks } }
+
+  /// Other hooks from now on. One with a known name keeps its place, and deliveries under way go on as they began.
+  func follow(_ settings: [HookSettings]) {
+    let before = state.withLock { $0.hooks + $0.leaving }
+    var next: [Hook] = []
+    for one in settings {
+      if let known = before.first(where: { $0.name == one.name }), known.follow(one) {
+        next.append(known)
+        continue
+      }
+      let hook = make(one)
+      hook.begin()
+      arrive.yield(hook)
+      next.append(hook)
+    }
+    let leaving = before.filter { hook in !next.contains { $0 === hook } }
+    for hook in leaving { hook.remove() }
+    state.withLock { state in (state.hooks, state.leaving) = (next, leaving.filter { !$0.hasEnded }) }
+  }
+
+  /// Delivers until the task is cancelled. Call once.
   func run() async {
-    await withTaskGroup(of: Void.self) { group in
-      for hook in hooks { group.addTask { await hook.run() } }
+    await withDiscardingTaskGroup { group in
+      for await hook in arrivals { group.addTask { await hook.run() } }
     }
   }
 
   /// Gives what was told last the time to be delivered. A stream that waits for its receiver holds that up.
   func drain(patience: Duration = .seconds(2)) async {
     let end = ContinuousClock.now + patience
-    while ContinuousClock.now < end, hooks.contains(where: { !$0.isIdle }) {
+    let waiting = state.withLock { $0.hooks + $0.leaving }
+    while ContinuousClock.now < end, waiting.contains(where: { !$0.isIdle }) {
       try? await Task.sleep(for: .milliseconds(20))
     }
   }
@@ -70,10 +128,12 @@ final class Hooks: Sendable {
   /// Ends running programs; what was not done is done by the next process.
   func stop() async {
     isStopping.set()
+    let programs = state.withLock { state in
+      state.isStopping = true
+      return state.programs
+    }
     try? await programs?.shutdownGracefully()
   }
-
-  var isEmpty: Bool { hooks.isEmpty }
 
   /// For the API.
   struct Status: Sendable {
@@ -83,7 +143,7 @@ final class Hooks: Sendable {
     var waiting: Int
   }
 
-  var status: [Status] { hooks.map(\.status) }
+  var status: [Status] { all.map(\.status) }
 }
 
 /// What became of one attempt.

@@ -50,6 +50,11 @@ package struct HTTPAnswer: Sendable {
   private(set) var rule: (any ViewerRule)?
   /// What admitted the request. The response ends when it holds no longer.
   private(set) var pass: (any ViewerPass)?
+  /// Holds as long as the response is open to all; nil where it is always, or a rule decides.
+  private(set) var openness: (any ViewerPass)?
+
+  /// Something admitted the request already.
+  package var isAdmitted: Bool { pass != nil }
 
   package static func now(_ response: HTTPResponse, _ sharing: Cacheability? = nil) -> HTTPAnswer {
     HTTPAnswer(kind: .now(response), sharing: sharing)
@@ -101,6 +106,13 @@ package struct HTTPAnswer: Sendable {
     case .now(let response): answer.kind = .now(response.forOneClient)
     case .later(let response): answer.kind = .later(response.map(\.forOneClient))
     }
+    return answer
+  }
+
+  /// The same answer for every client, as long as what it is of is open to all.
+  package func admitted(toOpen pass: any ViewerPass) -> HTTPAnswer {
+    var answer = self
+    (answer.pass, answer.openness) = (pass, pass)
     return answer
   }
 

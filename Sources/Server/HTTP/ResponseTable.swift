@@ -81,6 +81,8 @@ final class SharedResponse {
   let admission: (any Admission)?
   /// Who may get it; nil for all.
   let rule: (any ViewerRule)?
+  /// Holds as long as it is open to all.
+  let openness: (any ViewerPass)?
   /// Whether it was awaited: then it is only for the requests that waited. A later request may have to wait again.
   private let wasAwaited: Bool
   /// A placeholder while `waiters` is set.
@@ -97,23 +99,18 @@ final class SharedResponse {
     var uses = 0
   }
 
-  /// A response that is available.
-  init(
-    _ response: HTTPResponse, _ sharing: Cacheability, _ admission: (any Admission)? = nil,
-    rule: (any ViewerRule)? = nil
-  ) {
+  /// A response that is available. `answer` says who may get it; nil for all.
+  init(_ response: HTTPResponse, _ sharing: Cacheability, _ answer: HTTPAnswer? = nil) {
     self.sharing = sharing
-    self.admission = admission
-    self.rule = rule
+    (admission, rule, openness) = (answer?.admission, answer?.rule, answer?.openness)
     self.response = response
     wasAwaited = false
   }
 
   /// A response that is awaited.
-  init(awaited sharing: Cacheability, _ admission: (any Admission)? = nil, rule: (any ViewerRule)? = nil) {
+  init(awaited sharing: Cacheability, _ answer: HTTPAnswer? = nil) {
     self.sharing = sharing
-    self.admission = admission
-    self.rule = rule
+    (admission, rule, openness) = (answer?.admission, answer?.rule, answer?.openness)
     response = StandardResponse.failed
     wasAwaited = true
     waiters = []

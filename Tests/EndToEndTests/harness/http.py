@@ -65,7 +65,7 @@ class Stream:
     def __init__(self, url: str, timeout: float = 20, headers: dict[str, str] | None = None):
         parts = urllib.parse.urlsplit(url)
         self.connection = _connection(parts, timeout)
-        self.connection.request("GET", parts.path, headers=headers or {})
+        self.connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers=headers or {})
         self.answer = self.connection.getresponse()
         self.status = self.answer.status
 

@@ -47,6 +47,33 @@ import Testing
     #expect(ring.remove("a") && !ring.remove("a") && ring.grant(of: Secret("one")) == nil)
   }
 
+  @Test func keysOfTheFileAreReplacedAndThoseThatWereMadeStay() throws {
+    let authorizer = Authorizer(clock: time.clock)
+    #expect(authorizer.keys.add(try key("laptop", "made", publish: ["cam-*"])))
+    authorizer.follow(Authorizer.Rules(keys: [try key("desk", "written", publish: ["desk"], scope: .read)]))
+    #expect(authorizer.proof(of: Secret("written"), to: try name("desk"))?.name == "desk")
+    #expect(authorizer.proof(of: Secret("made"), to: try name("cam-1"))?.name == "laptop")
+    #expect(authorizer.scope(of: Secret("written")) == .read && authorizer.keys.all.count == 2)
+    #expect(!authorizer.keys.add(try key("desk", "other", publish: ["x"])), "the name is the file's")
+    #expect(!authorizer.keys.remove("desk") && authorizer.keys.isConfigured("desk"))
+    authorizer.follow(Authorizer.Rules())
+    #expect(!authorizer.stillGives(Secret("written"), rightTo: try name("desk")))
+    #expect(authorizer.scope(of: Secret("written")) == nil && authorizer.isClosed)
+    #expect(authorizer.stillGives(Secret("made"), rightTo: try name("cam-1")))
+  }
+
+  @Test func whoMayRecordAStreamOperatesItAlone() throws {
+    let authorizer = Authorizer(clock: time.clock)
+    var grant = AccessGrant(name: "director")
+    grant.streams[.record] = [try StreamPattern(parsing: "cam-*")]
+    #expect(authorizer.keys.add(AccessKey(grant: grant, secret: Secret("geheim"), madeAt: 7)))
+    #expect(authorizer.hasAdministrators && !authorizer.isClosed)
+    #expect(authorizer.scope(of: Secret("geheim")) == nil)
+    #expect(authorizer.scope(of: Secret("geheim"), orRecording: try name("cam-1")) == .operate)
+    #expect(authorizer.scope(of: Secret("geheim"), orRecording: try name("desk")) == nil)
+    #expect(authorizer.scope(of: Secret("other"), orRecording: try name("cam-1")) == nil)
+  }
+
   @Test func anExpiredKeyAdmitsNobodyAndEndsNothing() throws {
     let authorizer = Authorizer(clock: time.clock)
     let ends = time.clock.wallTime &+ 1_000_000_000

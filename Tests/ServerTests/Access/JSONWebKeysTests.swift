@@ -84,6 +84,25 @@ import Testing
     #expect(await !isGood(tokens, token))
   }
 
+  @Test func anotherAddressKeepsTheKeysThatBothHaveAndDropsWhatTheOldOneStillSends() async throws {
+    let address = Address()
+    address.set.withLock { $0 = TokenIssuer.set(issuer.entries()) }
+    let tokens = tokens(address)
+    let leaving = try await tokens.verified(issuer.es256(claims(), header: #"{"alg":"ES256","kid":"p"}"#)).get()
+    let staying = try await tokens.verified(issuer.edDSA(claims(), header: #"{"alg":"EdDSA","kid":"e"}"#)).get()
+    let other = try #require(try JSONWebKeySetAddress(parsing: "https://issuer.example/jwks.json"))
+    tokens.keys.follow(
+      local: [], at: other, fetched: try JSONWebKeySet.keys(in: TokenIssuer.set([issuer.entries()[1]])),
+      times: JSONWebKeys.Times())
+    #expect(!leaving.holds && staying.holds && tokens.keys.address == other)
+    tokens.keys.follow(local: [], at: other, fetched: nil, times: JSONWebKeys.Times())
+    #expect(staying.holds, "the same address again ends nothing")
+    tokens.keys.follow(local: [], at: nil, fetched: nil, times: JSONWebKeys.Times())
+    await tokens.keys.refresh()
+    #expect(!staying.holds && tokens.keys.address == nil)
+    #expect(address.requests.withLock { $0 } == 1, "the old address is not asked again")
+  }
+
   @Test func aSetGivesTheKeysThatWeirCanUse() throws {
     let others = [
       #"{"kty":"oct","k":"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"}"#,

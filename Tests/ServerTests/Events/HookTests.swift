@@ -152,7 +152,7 @@ import Testing
     for _ in 0..<2 {
       let log = EventLog(clock: .system(), logger: logger)
       try log.begin(folder: folder.path)
-      let hook = Hook(settings, log: log, deliveries: HookDeliveries(), clock: .system(), logger: logger) { event in
+      let hook = Hook(settings, log: log, deliveries: HookDeliveries(), clock: .system(), logger: logger) { event, _ in
         got.withLock { $0.append(event.id) }
         return .done("")
       }
@@ -169,6 +169,91 @@ import Testing
       await log.close()
     }
     #expect(got.withLock { $0 } == wanted)
+  }
+
+  /// Hooks with a delivery that lasts until a test lets it go.
+  private final class Slow: Sendable {
+    let done = Mutex<[String]>([])
+    let begun = Mutex(0)
+    let isHeld = Mutex(true)
+
+    func deliver(_ event: Event, _ settings: HookSettings) async -> HookOutcome {
+      begun.withLock { $0 += 1 }
+      while isHeld.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(2)) }
+      guard case .run(let command) = settings.action else { return .failed("") }
+      done.withLock { $0.append(command.words[0]) }
+      return .done("")
+    }
+  }
+
+  private static func settings(_ program: String, _ kinds: String = "stream.*") throws -> HookSettings {
+    var wanted = EventKinds()
+    _ = wanted.add(kinds)
+    return HookSettings(
+      name: "h", filter: EventFilter(kinds: wanted), action: .run(try HookCommand(parsing: [program])))
+  }
+
+  private static func wait(_ condition: () -> Bool) async throws {
+    for _ in 0..<1000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
+  }
+
+  @Test func aDeliveryUnderWayGoesOnAsItBeganWhenAHookChanges() async throws {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let (log, slow) = (EventLog(clock: .system(), logger: logger), Slow())
+    let hook = Hook(
+      try Self.settings("/old"), log: log, deliveries: HookDeliveries(), clock: .system(), logger: logger,
+      perform: slow.deliver)
+    hook.begin()
+    let task = Task { await hook.run() }
+    log.tell(.streamStarted, of: "cam")
+    log.tell(.streamEnded, of: "cam")
+    try await Self.wait { slow.begun.withLock { $0 } == 1 }
+    #expect(hook.follow(try Self.settings("/new", "stream.ended")))
+    slow.isHeld.withLock { $0 = false }
+    try await Self.wait { hook.isIdle }
+    #expect(slow.done.withLock { $0 } == ["/old", "/new"])
+    task.cancel()
+    await task.value
+  }
+
+  @Test func aHookThatIsRemovedEndsWithWhatItHadUnderWay() async throws {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let (log, slow) = (EventLog(clock: .system(), logger: logger), Slow())
+    let hook = Hook(
+      try Self.settings("/old"), log: log, deliveries: HookDeliveries(), clock: .system(), logger: logger,
+      perform: slow.deliver)
+    hook.begin()
+    let task = Task { await hook.run() }
+    let first = log.tell(.streamStarted, of: "cam").id
+    log.tell(.streamEnded, of: "cam")
+    try await Self.wait { slow.begun.withLock { $0 } == 1 }
+    hook.remove()
+    #expect(!hook.hasEnded && !hook.isIdle)
+    log.tell(.streamStarted, of: "cam")
+    slow.isHeld.withLock { $0 = false }
+    await task.value
+    #expect(slow.done.withLock { $0 } == ["/old"] && hook.hasEnded)
+    #expect(!hook.follow(try Self.settings("/new")), "another hook takes its place")
+    #expect(try #require(log.position(ofHook: "h")) >= first)
+  }
+
+  @Test func hooksComeAndGo() async throws {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let log = EventLog(clock: .system(), logger: logger)
+    let hooks = Hooks([], log: log, recordings: nil, clock: .system(), logger: logger)
+    hooks.begin()
+    let task = Task { await hooks.run() }
+    log.tell(.streamStarted, of: "before")
+    hooks.follow([try Self.settings("/bin/true")])
+    #expect(hooks.status.map(\.target) == ["/bin/true"])
+    log.tell(.streamStarted, of: "cam")
+    try await Self.wait { !hooks.deliveries.all.isEmpty }
+    #expect(hooks.deliveries.all.map(\.outcome) == ["exit status 0"], "a new hook begins with what comes")
+    hooks.follow([])
+    #expect(hooks.status.isEmpty)
+    task.cancel()
+    await task.value
+    await hooks.stop()
   }
 
   // MARK: The configuration file

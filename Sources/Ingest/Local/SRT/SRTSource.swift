@@ -27,7 +27,7 @@ package final class SRTSource: MediaSource {
 
   package let name: StreamName
   private let target: Target
-  private let shared: SRTListener.Shared
+  private let shared: SRTShared
   private let loop: any EventLoop
   private let launch: @Sendable (_ udp: Int32) -> WorkerLauncher
   private let ending = Mutex<EndReason?>(nil)
@@ -42,7 +42,7 @@ package final class SRTSource: MediaSource {
     group: any EventLoopGroup, launch: @escaping @Sendable (_ udp: Int32) -> WorkerLauncher
   ) {
     (self.name, self.target, self.launch) = (name, target, launch)
-    shared = SRTListener.Shared(
+    shared = SRTShared(
       gate: ServerGate(gate: gate), clock: clock, logger: logger, connections: ConnectionRegistry(limits: PeerLimits()))
     loop = group.next()
   }

@@ -1,13 +1,16 @@
 internal import FMP4
 
-/// A key that was made over the API.
+/// A key with a name.
 struct KeyAnswer: APIObject {
   let name: String
   let publish: [String]
   let watch: [String]
   let record: [String]
   let scope: String?
-  let madeAt: String
+  /// `api`, or `file` for the configuration file.
+  let from: String
+  /// Of a key that was made over the API.
+  let madeAt: String?
   let expiresAt: String?
   let isExpired: Bool
   /// The text of the key: told once, in the answer to the request that makes it.
@@ -19,7 +22,8 @@ struct KeyAnswer: APIObject {
     name = grant.name
     (publish, watch, record) = (patterns(.publish), patterns(.watch), patterns(.record))
     scope = grant.scope?.rawValue
-    madeAt = JSONText.time(key.madeAt)
+    from = key.madeAt == nil ? "file" : "api"
+    madeAt = key.madeAt.map(JSONText.time)
     expiresAt = grant.ends.map(JSONText.time)
     isExpired = !grant.holds(at: now)
     self.key = text

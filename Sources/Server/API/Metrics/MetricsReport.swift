@@ -12,7 +12,7 @@ struct MetricsReport: Sendable {
   let recordings: RecordingLibrary?
   let sources: LocalSources
   let traffic: HTTPTraffic
-  let capacity: ServerCapacity
+  let capacity: @Sendable () -> ServerCapacity
   var attempts = AdminAttempts()
   /// Publisher connections that were closed before any data was read, or had to wait.
   let refusals: @Sendable () -> ConnectionRefusals
@@ -38,6 +38,7 @@ struct MetricsReport: Sendable {
     _ overview: StreamRegistry.Overview, refusedViewers: Int, displacedViewers: Int, _ sheet: inout MetricSheet
   ) {
     for (reason, count) in rejections(overview) { sheet.add(.publishRejected, count, [("reason", reason)]) }
+    let capacity = capacity()
     sheet.add(.streamCapacity, capacity.streams)
     sheet.add(.mediaMemory, streams.mediaBytes)
     sheet.add(.mediaMemoryCapacity, capacity.mediaBytes)

@@ -7,14 +7,13 @@ internal import NIOPosix
 /// Reads the configuration again while the server runs, at SIGHUP and over the API. A configuration with a mistake is refused
 /// as a whole, and the old one goes on.
 actor SettingsReloader {
-  /// What takes the new configuration. Called in order, after everything that can fail.
+  /// What takes the new configuration.
   struct Parts: Sendable {
     /// Where a configuration listens.
     var places: @Sendable (ServerConfiguration) -> [ListeningPlace]
-    /// Gets ready for what a configuration listens at: reads a certificate.
-    var prepare: @Sendable (ServerConfiguration) throws -> Void
+    /// Gets ready for a configuration, as far as that can fail: reads a certificate, and the keys of tokens. Returns what makes it hold.
+    var prepare: @Sendable (ServerConfiguration) async throws -> @Sendable () -> Void
     var listening: ListeningPlaces
-    var apply: @Sendable (ServerConfiguration) -> Void
   }
 
   /// What the server was started with. Flags and variables stay, the file is read again. A setting that needs a restart is
@@ -76,8 +75,9 @@ actor SettingsReloader {
     }
     let places = parts.places(configuration)
     let opened: [(place: ListeningPlace, bound: SocketAddress)]
+    let apply: @Sendable () -> Void
     do {
-      try parts.prepare(configuration)
+      apply = try await parts.prepare(configuration)
       opened = try await parts.listening.opened(of: places)
     } catch {
       logger.error("the settings stay as they are: \(error)")
@@ -93,7 +93,7 @@ actor SettingsReloader {
       changes: try SettingChanges(from: current, to: next),
       pending: try SettingChanges(from: atStart, to: next).places[.restart] ?? [])
     current = next
-    parts.apply(configuration)
+    apply()
     await parts.listening.replace(with: opened, next: places)
     tell(outcome)
     return outcome

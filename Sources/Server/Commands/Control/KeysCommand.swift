@@ -4,12 +4,13 @@ internal import FMP4
 internal import Ingest
 internal import NIOHTTP1
 
-/// `weir keys`: the keys that were made over the API of the running server.
+/// `weir keys`: the keys with names of the running server.
 struct KeysCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keys", abstract: "List, add and revoke keys of the running server.",
     discussion: """
-      The server keeps them in its state folder (--state). Keys of flags and files are not listed.
+      The server keeps those that are added in its state folder (--state). Keys that stand in the file under keys: are listed, too,
+      those of flags and of streams are not.
 
       Examples:
         weir keys
@@ -29,7 +30,8 @@ struct KeysCommand: AsyncParsableCommand {
         var table = TextTable("NAME", "PUBLISH", "WATCH", "RECORD", "ADMIN", "MADE", "EXPIRES")
         for key in answer.keys {
           table.add(
-            key.name, Self.words(key.publish), Self.words(key.watch), Self.words(key.record), key.scope, key.madeAt,
+            key.name, Self.words(key.publish), Self.words(key.watch), Self.words(key.record), key.scope,
+            key.madeAt ?? "in the file",
             key.isExpired ? "expired" : key.expiresAt)
         }
         return table.text()

@@ -20,13 +20,16 @@ struct ConfigFile: Sendable {
 
   /// Where events are told.
   private(set) var hooks = HookReading()
+  /// Keys with names.
+  private(set) var keys = KeyReading()
 
   /// Every user of this machine may read it.
   private(set) var isPublic = false
 
   /// It has keys or tokens.
   var hasSecrets: Bool {
-    hooks.hasSecrets || ([texts] + entries.map(\.texts)).contains { $0.values.joined().contains(where: \.isSecret) }
+    hooks.hasSecrets || keys.hasSecrets
+      || ([texts] + entries.map(\.texts)).contains { $0.values.joined().contains(where: \.isSecret) }
   }
 
   /// The most names and patterns.
@@ -74,6 +77,7 @@ struct ConfigFile: Sendable {
       throw one.key.place.error(group.path, "a name of a setting is wanted here, not \(one.key.kind)", "correct it")
     }
     if group.path.isEmpty, key == HookReading.key { return hooks = try HookReading(one.value) }
+    if group.path.isEmpty, key == KeyReading.key { return keys = try KeyReading(one.value) }
     if group.isOfStreams { return try readStream(key, one) }
     switch group[key] {
     case .group(let inner)?: try read(one.value, as: inner, for: entry)

@@ -25,6 +25,7 @@ struct ConfigListing {
       for hook in sources.file?.hooks.hooks ?? [] {
         writer.addLine("# hook \(hook.name): \(LogText.escaped(hook.target))", 0)
       }
+      for key in sources.file?.keys.keys ?? [] { writer.addLine("# key \(key.grant.name)", 0) }
       text = writer.text
       return
     }

@@ -6,17 +6,51 @@ enum ConfigSchema {
     var root = object(.root)
     root.insert(("$schema", .text("https://json-schema.org/draft/2020-12/schema")), at: 0)
     if let place = root.firstIndex(where: { $0.0 == "properties" }), case .object(let members) = root[place].1 {
-      root[place].1 = .object(members + [(HookReading.key, hooks)])
+      root[place].1 = .object(members + [(KeyReading.key, keys), (HookReading.key, hooks)])
     }
     root.insert(("title", .text("Configuration of weir")), at: 1)
     return JSONTree.object(root).text(depth: 0)
   }
 
+  private static let anyText = JSONTree.object([("type", .text("string"))])
+
+  /// One, or a list of them.
+  private static func list(_ one: JSONTree) -> JSONTree {
+    .object([("anyOf", .list([one, .object([("type", .text("array")), ("minItems", .word("1")), ("items", one)])]))])
+  }
+
+  private static func oneOf(_ members: [String]) -> JSONTree {
+    .list(members.map { .object([("required", .list([.text($0)]))]) })
+  }
+
+  private static var keys: JSONTree {
+    .object([
+      ("type", .list([.text("array"), .text("null")])), ("maxItems", .word("\(KeyReading.limit)")),
+      (
+        "items",
+        .object([
+          ("type", .text("object")), ("additionalProperties", .word("false")), ("required", .list([.text("name")])),
+          (
+            "properties",
+            .object([
+              ("name", anyText),
+              (
+                "key",
+                .object([("type", .text("string")), ("minLength", .word("\(KeyReading.shortest)"))])
+              ),
+              ("sha256", .object([("type", .text("string")), ("pattern", .text("^[0-9A-Fa-f]{64}$"))])),
+              ("publish", list(anyText)), ("watch", list(anyText)), ("record", list(anyText)),
+              ("scope", .object([("enum", .list(AdminScope.allCases.map { .text($0.rawValue) }))])),
+              ("expiresAt", anyText),
+            ])
+          ),
+          ("oneOf", oneOf(["key", "sha256"])), ("anyOf", oneOf(["publish", "watch", "record", "scope"])),
+        ])
+      ),
+    ])
+  }
+
   private static var hooks: JSONTree {
-    func list(_ one: JSONTree) -> JSONTree {
-      .object([("anyOf", .list([one, .object([("type", .text("array")), ("minItems", .word("1")), ("items", one)])]))])
-    }
-    let text = JSONTree.object([("type", .text("string"))])
     let groups = Set(EventKinds.words.compactMap { $0.split(separator: ".").first.map { "\($0).*" } }).sorted()
     let kind = JSONTree.object([("enum", .list((EventKinds.words + groups + ["*"]).map(JSONTree.text)))])
     return .object([
@@ -28,12 +62,12 @@ enum ConfigSchema {
           (
             "properties",
             .object([
-              ("name", text), ("on", list(kind)), ("streams", list(text)),
+              ("name", anyText), ("on", list(kind)), ("streams", list(anyText)),
               ("url", .object([("type", .text("string")), ("pattern", .text("^[Hh][Tt][Tt][Pp][Ss]?://"))])),
-              ("secret", .object([("type", .text("string")), ("pattern", .text("^whsec_"))])), ("run", list(text)),
+              ("secret", .object([("type", .text("string")), ("pattern", .text("^whsec_"))])), ("run", list(anyText)),
             ])
           ),
-          ("oneOf", .list(["url", "run"].map { .object([("required", .list([.text($0)]))]) })),
+          ("oneOf", oneOf(["url", "run"])),
         ])
       ),
     ])

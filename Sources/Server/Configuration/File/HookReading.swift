@@ -14,35 +14,12 @@ struct HookReading {
   init() {}
 
   init(_ node: ConfigNode) throws(ConfigurationError) {
-    switch node.content {
-    case .none: return
-    case .list(let nodes):
-      guard nodes.count <= HookSettings.limit else {
-        throw node.place.error(Self.key, "\(nodes.count) hooks", "use at most \(HookSettings.limit)")
-      }
-      for node in nodes { try add(node) }
-    case .text, .mapping:
-      throw node.place.error(Self.key, "\(node.kind) where a list is wanted", "write - on: … below it")
-    }
+    for node in try node.entries(of: Self.key, atMost: HookSettings.limit, example: "on") { try add(node) }
   }
 
   private mutating func add(_ node: ConfigNode) throws(ConfigurationError) {
-    guard case .mapping(let entries) = node.content else {
-      throw node.place.error(Self.key, "\(node.kind) where a hook is wanted", "write - on: … and url: … or run: …")
-    }
-    var found: [String: ConfigNode] = [:]
-    for entry in entries {
-      guard case .text(let key) = entry.key.content, Self.members.contains(key) else {
-        let key = if case .text(let text) = entry.key.content { LogText.escaped(text) } else { "" }
-        let near = Suggestion.nearest(to: key, among: Self.members)
-        throw entry.key.place.error(
-          "\(Self.key).\(key)", "a hook has no such member",
-          near.map { "did you mean \($0)?" } ?? "there are \(Self.members.joined(separator: ", "))")
-      }
-      guard found.updateValue(entry.value, forKey: key) == nil else {
-        throw entry.key.place.error("\(Self.key).\(key)", "it is given twice", "keep one of the two")
-      }
-    }
+    let found = try node.members(
+      of: Self.key, "a hook", among: Self.members, example: "on: … and url: … or run: …")
     let filter = EventFilter(kinds: try Self.kinds(found["on"], node), streams: try Self.streams(found["streams"]))
     let (action, identity) = try action(found, node)
     let name = try found["name"].map { node throws(ConfigurationError) in try Self.name(node) } ?? identity
@@ -50,7 +27,10 @@ struct HookReading {
       throw (found["name"] ?? node).place.error(
         "\(Self.key).name", "two hooks are the same or have the same name", "give each a name of its own")
     }
-    hooks.append(HookSettings(name: name, filter: filter, action: action))
+    let definition = Self.members.map { member in "\(member): \(found[member]?.canonical ?? "")" }
+    hooks.append(
+      HookSettings(
+        name: name, filter: filter, action: action, definition: Secret(definition.joined(separator: "\n")).digest))
   }
 
   // MARK: Members
@@ -60,7 +40,7 @@ struct HookReading {
       throw hook.place.error(key, "a hook says nothing of its events", "write on: recording.stored, or on: \"*\"")
     }
     var kinds = EventKinds()
-    for (text, place) in try texts(node, "on") where !kinds.add(text) {
+    for (text, place) in try node.texts(of: "\(key).on") where !kinds.add(text) {
       let near = Suggestion.nearest(to: text, among: EventKinds.words)
       throw place.error(
         "\(key).on: \(LogText.escaped(text))", "there is no such event",
@@ -70,16 +50,8 @@ struct HookReading {
   }
 
   private static func streams(_ node: ConfigNode?) throws(ConfigurationError) -> (@Sendable (String?) -> Bool)? {
-    guard let node else { return nil }
-    var patterns: [StreamPattern] = []
-    for (text, place) in try texts(node, "streams") {
-      do throws(ValueError) {
-        patterns.append(try StreamPattern(parsing: text))
-      } catch {
-        throw place.error("\(key).streams: \(LogText.escaped(text))", error.reason, error.advice)
-      }
-    }
-    return { [patterns] name in
+    guard let patterns = try node?.patterns(of: "\(key).streams") else { return nil }
+    return { name in
       name.flatMap { StreamName($0) }.map { name in patterns.contains { $0.matches(name) } } ?? false
     }
   }
@@ -89,7 +61,7 @@ struct HookReading {
   ) throws(ConfigurationError) -> (HookSettings.Action, identity: String) {
     switch (found["url"], found["run"]) {
     case (let url?, nil):
-      let text = try Self.text(url, "url")
+      let text = try url.text(of: "\(Self.key).url")
       guard Self.isAddress(text) else {
         throw url.place.error("\(Self.key).url", "that is no address of http or https", "write https://host/path")
       }
@@ -107,7 +79,7 @@ struct HookReading {
       if let node = found["secret"] {
         throw node.place.error("\(Self.key).secret", "a program has no secret", "remove it")
       }
-      let words = try Self.texts(run, "run").map(\.text)
+      let words = try run.texts(of: "\(Self.key).run").map(\.text)
       do throws(ValueError) {
         return (.run(try HookCommand(parsing: words)), Self.identity(words))
       } catch {
@@ -124,7 +96,7 @@ struct HookReading {
   }
 
   private static func name(_ node: ConfigNode) throws(ConfigurationError) -> String {
-    let text = try text(node, "name")
+    let text = try node.text(of: "\(key).name")
     guard let name = StreamName(text) else {
       throw node.place.error("\(key).name: \(LogText.escaped(text))", "that is no name", StreamName.grammar)
     }
@@ -147,25 +119,5 @@ struct HookReading {
       let digits = String(byte, radix: 16)
       return digits.utf8.count < 2 ? "0" + digits : digits
     }.joined()
-  }
-
-  private static func text(_ node: ConfigNode, _ member: String) throws(ConfigurationError) -> String {
-    guard case .text(let text) = node.content else {
-      throw node.place.error("\(key).\(member)", "\(node.kind) where one text is wanted", "write one text")
-    }
-    return text
-  }
-
-  /// One text, or several.
-  private static func texts(
-    _ node: ConfigNode, _ member: String
-  ) throws(ConfigurationError) -> [(text: String, place: FilePlace)] {
-    guard case .list(let nodes) = node.content else { return [(try text(node, member), node.place)] }
-    guard !nodes.isEmpty else {
-      throw node.place.error("\(key).\(member)", "the list is empty", "write at least one")
-    }
-    var texts: [(String, FilePlace)] = []
-    for node in nodes { texts.append((try text(node, member), node.place)) }
-    return texts
   }
 }

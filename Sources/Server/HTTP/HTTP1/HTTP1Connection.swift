@@ -221,13 +221,13 @@ final class HTTP1Connection: HTTPConnection {
     switch answer.kind {
     case .now(let response):
       if let sharing = answer.sharing, let head, response.status == .ok, mayShare(head) {
-        loop.answers.keep(SharedResponse(response, sharing, answer.admission, rule: answer.rule), for: head.target)
+        loop.answers.keep(SharedResponse(response, sharing, answer), for: head.target)
       }
       send(response, to: request, keepsAlive: keepsAlive)
     case .later(let future):
       phase = .waiting
       if let sharing = answer.sharing, let head, mayShare(head) {
-        let awaited = SharedResponse(awaited: sharing, answer.admission, rule: answer.rule)
+        let awaited = SharedResponse(awaited: sharing, answer)
         loop.answers.keep(awaited, for: head.target)
         awaited.join(
           SharedResponse.Waiter(connection: self, client: client(head), acceptsGzip: head.fields.acceptsGzip))

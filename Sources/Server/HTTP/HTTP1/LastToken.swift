@@ -21,7 +21,8 @@ struct LastToken {
   mutating func admission(
     of head: RequestHead, to answer: SharedResponse, _ passes: (any ViewerPasses)?, at tick: Int
   ) -> Admission? {
-    guard head.token != nil || answer.rule != nil else { return Admission() }
+    if let openness = answer.openness, !openness.holds { return nil }
+    guard head.token != nil || answer.rule != nil else { return Admission(pass: answer.openness) }
     guard let text = head.token, let passes else { return nil }
     if known?.text.readableBytesUInt8Span.isEqual(to: text.readableBytesUInt8Span) != true {
       // Copied: a slice would keep the whole read buffer in memory.
@@ -31,7 +32,7 @@ struct LastToken {
       known = nil
       return nil
     }
-    return Admission(pass: pass)
+    return Admission(pass: answer.openness ?? pass)
   }
 
   /// Asks the rule once per tick for the same stream: a connection has far more requests.

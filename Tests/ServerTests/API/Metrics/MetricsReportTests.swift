@@ -35,8 +35,10 @@ import Testing
     viewers = ViewerRegistry(limit: 10_000, clock: hands.clock)
     report = MetricsReport(
       streams: registry, viewers: viewers, recordings: nil, sources: LocalSources([]), traffic: HTTPTraffic(),
-      capacity: ServerCapacity(
-        streams: 10, connections: 20, descriptors: 100, mediaBytes: 1 << 30, mediaBytesPerStream: 1 << 29)
+      capacity: {
+        ServerCapacity(
+          streams: 10, connections: 20, descriptors: 100, mediaBytes: 1 << 30, mediaBytesPerStream: 1 << 29)
+      }
     ) { ConnectionRefusals(slowed: 2, tooManyUnauthenticated: 0) }
   }
 

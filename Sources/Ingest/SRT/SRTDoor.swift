@@ -1,0 +1,114 @@
+internal import FMP4
+internal import Glibc
+internal import Logging
+internal import NIOCore
+internal import Synchronization
+
+/// An address that takes SRT callers. libsrt runs in a worker process; here is the worker's supervision. When the worker ends, its
+/// publications count as lost connections, and the next worker takes callers at the same UDP socket.
+final class SRTDoor: Sendable {
+  private struct State {
+    var isStopped = false
+    var isClosed = false
+    var link: SRTLink.Handle?
+  }
+
+  let address: SocketAddress
+  /// Every worker has a copy.
+  private let udp: Int32
+  private let shared: SRTShared
+  private let loop: any EventLoop
+  private let launch: @Sendable (_ udp: Int32) -> WorkerLauncher
+  private let table: @Sendable () -> SRTTable
+  private let state = Mutex(State())
+  private let wake = Semaphore()
+  private let hasEnded = Semaphore()
+
+  /// Takes over the socket.
+  init(
+    _ udp: Int32, at address: SocketAddress, _ shared: SRTShared, loop: any EventLoop,
+    launch: @escaping @Sendable (_ udp: Int32) -> WorkerLauncher, table: @escaping @Sendable () -> SRTTable
+  ) {
+    (self.udp, self.address, self.shared, self.loop) = (udp, address, shared, loop)
+    (self.launch, self.table) = (launch, table)
+  }
+
+  /// Starts the worker.
+  func open() throws {
+    // The worker dies with the thread that starts it.
+    try DedicatedThread.start(named: "weir-srt") { [self] in
+      supervise()
+      hasEnded.post()
+    }
+  }
+
+  /// Starts no further worker; the present one ends with `close`.
+  func refuseOthers() { state.withLock { $0.isStopped = true } }
+
+  /// Ends the worker, when it has told its callers, and closes the socket.
+  func close() async {
+    let (link, wasClosed) = state.withLock { state in
+      defer { (state.isStopped, state.isClosed) = (true, true) }
+      return (state.link, state.isClosed)
+    }
+    guard !wasClosed else { return }
+    link?.close()
+    wake.post()
+    try? await DedicatedThread.run(named: "weir-srt-stop") { [hasEnded, udp] in
+      // A signal may interrupt it; the worker ends without it, too.
+      hasEnded.wait(nanoseconds: 4 * SRTLimits.farewell)
+      Glibc.close(udp)
+    }
+  }
+
+  // MARK: the worker
+
+  private var isStopped: Bool { state.withLock { $0.isStopped } }
+
+  private func supervise() {
+    let launcher = launch(udp)
+    var pause: Int64 = 0
+    while !isStopped {
+      if pause > 0 { wait(pause) }
+      if isStopped { return }
+      let begin = MonotonicTime.now()
+      do {
+        let worker = try launcher.start()
+        let how = serve(worker)
+        if isStopped { return }
+        shared.logger.error("the SRT worker is lost, with its publications (\(how)); another one is started")
+      } catch {
+        shared.logger.error("SRT takes no callers: \(error)")
+      }
+      let isHealthy = MonotonicTime.now() &- begin >= SRTLimits.healthyLife
+      pause = isHealthy ? SRTLimits.shortestPause : min(max(2 * pause, SRTLimits.shortestPause), SRTLimits.longestPause)
+    }
+  }
+
+  private func wait(_ nanoseconds: Int64) {
+    let end = MonotonicTime.now() &+ nanoseconds
+    while !isStopped, MonotonicTime.now() < end { wake.wait(nanoseconds: end &- MonotonicTime.now()) }
+  }
+
+  /// Serves a worker until it or the door ends. Returns how it ended.
+  private func serve(_ worker: RunningWorker) -> String {
+    defer { state.withLock { $0.link = nil } }
+    return SRTLink.serve(worker, shared, loop: loop) { link, isOver in
+      state.withLock { $0.link = link }
+      tend(link, until: isOver)
+    }
+  }
+
+  /// Keeps the worker's table current.
+  private func tend(_ link: SRTLink.Handle, until isOver: Semaphore) {
+    var told: SRTTable?
+    while link.isActive, !isStopped {
+      let table = table()
+      if table != told {
+        told = table
+        link.send(.table(table))
+      }
+      isOver.wait(nanoseconds: SRTLimits.tableInterval)
+    }
+  }
+}
