@@ -2,6 +2,7 @@
 
 import array
 import concurrent.futures
+import dataclasses
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from harness import publishers, tools, transport
+from harness import flv, inband, publishers, scripts, tools, transport
 from test_encoding import Copy, Film
 
 #: Name → options of the audio, what the log calls it, and how it is published.
@@ -233,3 +234,49 @@ def test_a_film_of_five_minutes_does_not_drift(start, tmp_path, record_property)
         worst[name] = max(abs(a - b) for a, b in zip(published, recorded))
         record_property("figure", f"{name}: {worst[name] * 1000:.1f} ms after 300 s")
     assert all(off <= 0.005 for off in worst.values()), worst
+
+
+def short(path, *audio: str):
+    """Eight seconds with a beep each second."""
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
+              "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "8", "-c:v", "libx264", "-preset", "ultrafast",
+              "-bf", "0", "-g", "50", *audio, path)
+    return path
+
+
+def beeps_of_recording(weir, name: str) -> list[float]:
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 15, "a recording")
+    (recording,) = weir.recordings_of(name)
+    return beeps(weir.recordings / name / recording["file"])
+
+
+@pytest.mark.parametrize("law, kind", [("alaw", 0x90), ("mulaw", 0x91)])
+def test_g711_of_a_camera_in_a_transport_stream(start, tmp_path, law, kind):
+    """ffmpeg writes the samples as private data; the program map is changed to what cameras send."""
+    path = short(tmp_path / "film.ts", "-c:a", f"pcm_{law}", "-ar", "8000", "-ac", "1", "-muxdelay", "0")
+    stream = inband.with_changing_map(path.read_bytes(), [(0, {0x100, 0x101})], {0x101: kind})
+    path.write_bytes(stream)
+    weir = start()
+    publishers.Publisher(["curl", "-sS", "-T", str(path), "--limit-rate", str(len(stream) // 4),
+                          f"{weir.web}/live/cam/ingest"]).wait(30)
+    found = beeps_of_recording(weir, "cam")
+    assert len(found) >= 7 and all(abs(time - round(time)) < 0.005 for time in found), found
+
+
+def test_several_frames_of_mp3_in_one_tag(start, tmp_path):
+    """As some encoders of radio stations send it."""
+    path = short(tmp_path / "film.flv", "-c:a", "libmp3lame", "-ar", "44100", "-ac", "1")
+    tags, merged, last = flv.read(path), [], None
+    for tag in tags:
+        if tag.type == flv.AUDIO and last is not None:
+            merged[last] = dataclasses.replace(merged[last], body=merged[last].body + tag.body[1:])
+            last = None if len(merged[last].body) > 700 else last
+            continue
+        if tag.type == flv.AUDIO:
+            last = len(merged)
+        merged.append(tag)
+    assert sum(t.type == flv.AUDIO for t in merged) < 0.6 * sum(t.type == flv.AUDIO for t in tags)
+    weir = start()
+    scripts.whole(weir.rtmp, "cam", merged, speed=4)
+    found = beeps_of_recording(weir, "cam")
+    assert len(found) >= 7 and all(abs(time - round(time)) < 0.03 for time in found), found
