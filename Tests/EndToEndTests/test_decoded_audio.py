@@ -250,14 +250,13 @@ def beeps_of_recording(weir, name: str) -> list[float]:
     return beeps(weir.recordings / name / recording["file"])
 
 
-@pytest.mark.parametrize("law, kind", [("alaw", 0x90), ("mulaw", 0x91)])
-def test_g711_of_a_camera_in_a_transport_stream(start, tmp_path, law, kind):
+def test_g711_of_a_camera_in_a_transport_stream(start, tmp_path):
     """ffmpeg writes the samples as private data; the program map is changed to what cameras send."""
-    path = short(tmp_path / "film.ts", "-c:a", f"pcm_{law}", "-ar", "8000", "-ac", "1", "-muxdelay", "0")
-    stream = inband.with_changing_map(path.read_bytes(), [(0, {0x100, 0x101})], {0x101: kind})
+    path = short(tmp_path / "film.ts", "-c:a", "pcm_alaw", "-ar", "8000", "-ac", "1", "-muxdelay", "0")
+    stream = inband.with_changing_map(path.read_bytes(), [(0, {0x100, 0x101})], {0x101: 0x90})
     path.write_bytes(stream)
     weir = start()
-    publishers.Publisher(["curl", "-sS", "-T", str(path), "--limit-rate", str(len(stream) // 4),
+    publishers.Publisher(["curl", "-sS", "-T", str(path), "--limit-rate", str(len(stream) // 8),
                           f"{weir.web}/live/cam/ingest"]).wait(30)
     found = beeps_of_recording(weir, "cam")
     assert len(found) >= 7 and all(abs(time - round(time)) < 0.005 for time in found), found

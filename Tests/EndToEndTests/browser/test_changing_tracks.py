@@ -32,8 +32,10 @@ def film(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def live(start_shared, film):
+def live(start_shared, film, chromium):
     weir = start_shared("--target-duration", "2", "--window", "60s")
+    # The page is there before the stream: the first change comes soon.
+    chromium.open(f"{weir.web}/watch/cam?player=mse")
     size = film.stat().st_size
     publisher = publishers.Publisher([
         "curl", "-sS", "-T", str(film), "--limit-rate", str(size // SECONDS), f"{weir.web}/live/cam/ingest"])
@@ -52,7 +54,7 @@ def test_nobody_else_notices(live, chromium, tmp_path):
         name: subprocess.Popen(
             [tools.FFMPEG, "-v", "error", "-nostdin", "-i", url, "-map", "0:v:0", "-c", "copy", "-copyts", "-y",
              str(tmp_path / f"{name}.mp4")], stderr=subprocess.PIPE, text=True) for name, url in readers.items()}
-    watching.watch(chromium, live, "cam", "?player=mse")
+    watching.wait_phase(chromium, "playing")
     chromium.evaluate(NOTE_FRAMES)
     source = watching.state(chromium)["source"]
     live.wait(lambda: any(t["rendition"] == "audio-2" for t in live.stream("cam")["tracks"]), 20, "the late track")
