@@ -17,11 +17,12 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 # The path above makes them importable.
-from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers  # noqa: E402
+from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, tracks  # noqa: E402
 from harness import tools  # noqa: E402
 
 
-PARTS = ["mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder"]
+PARTS = ["mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder", "srt",
+         "tracks"]
 
 
 def main() -> int:
@@ -34,7 +35,8 @@ def main() -> int:
     chosen = parser.parse_args()
     needed = {"mux": ["ffmpeg"], "ingest": [peers.NGINX, "cc"], "streams": ["cc"], "manifests": ["cc"],
               "delivery": [peers.NGINX, "wrk", "h2load", "openssl"], "lowlatency": ["cc"], "encode": ["ffmpeg"],
-              "recording": ["ffmpeg", "cc", "mkfs.xfs", "mkfs.ext4"], "longfilm": ["ffmpeg"], "ladder": ["ffmpeg"]}
+              "recording": ["ffmpeg", "cc", "mkfs.xfs", "mkfs.ext4"], "longfilm": ["ffmpeg"], "ladder": ["ffmpeg"],
+              "srt": ["ffmpeg", "srt-live-transmit", "cc"], "tracks": ["ffmpeg"]}
     missing = [tool for part in chosen.only for tool in needed[part] if not shutil.which(tool)]
     if missing:
         print(f"missing: {', '.join(sorted(set(missing)))}; install ffmpeg nginx libnginx-mod-rtmp wrk nghttp2-client gcc", file=sys.stderr)
@@ -68,6 +70,10 @@ def main() -> int:
         text.append(longfilm.run(chosen.rounds or 5))
     if "ladder" in chosen.only:
         text.append(ladder.run(chosen.rounds or 5))
+    if "srt" in chosen.only:
+        text.append(srt.run(chosen.rounds or 5))
+    if "tracks" in chosen.only:
+        text.append(tracks.run(chosen.rounds or 5))
     report = "\n".join(text)
     print("\n" + report)
     if chosen.out:

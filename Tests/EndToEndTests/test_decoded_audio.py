@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness import publishers, tools, transport
+from harness import inband, publishers, tools, transport
 from test_encoding import Copy, Film
 
 #: Name → options of the audio, what the log calls it, and how it is published.
@@ -233,3 +233,30 @@ def test_a_film_of_five_minutes_does_not_drift(start, tmp_path, record_property)
         worst[name] = max(abs(a - b) for a, b in zip(published, recorded))
         record_property("figure", f"{name}: {worst[name] * 1000:.1f} ms after 300 s")
     assert all(off <= 0.005 for off in worst.values()), worst
+
+
+def short(path, *audio: str):
+    """Eight seconds with a beep each second."""
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
+              "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "8", "-c:v", "libx264", "-preset", "ultrafast",
+              "-bf", "0", "-g", "50", *audio, path)
+    return path
+
+
+def beeps_of_recording(weir, name: str) -> list[float]:
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 15, "a recording")
+    (recording,) = weir.recordings_of(name)
+    return beeps(weir.recordings / name / recording["file"])
+
+
+def test_g711_of_a_camera_in_a_transport_stream(start, tmp_path):
+    """ffmpeg writes the samples as private data; the program map is changed to what cameras send."""
+    path = short(tmp_path / "film.ts", "-c:a", "pcm_alaw", "-ar", "8000", "-ac", "1", "-muxdelay", "0")
+    stream = inband.with_changing_map(path.read_bytes(), [(0, {0x100, 0x101})], {0x101: 0x90})
+    path.write_bytes(stream)
+    weir = start()
+    publishers.Publisher(["curl", "-sS", "-T", str(path), "--limit-rate", str(len(stream) // 8),
+                          f"{weir.web}/live/cam/ingest"]).wait(30)
+    # The first one begins with the film, and not all of it may be there.
+    found = beeps_of_recording(weir, "cam")[1:]
+    assert len(found) >= 6 and all(abs(time - round(time)) < 0.005 for time in found), found

@@ -163,7 +163,7 @@ def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
 def test_the_worker_dies_and_its_publishers_go_on(start):
     """kill -9 under SRT and RTMP publishers: RTMP does not notice, SRT goes on in the same epoch."""
     weir = start(*FLAGS, "--reconnect-window", "20s", "--no-record", listeners=LISTENERS)
-    count = 5
+    count = 20 if LONG else 5
     tcp = [publishers.ffmpeg("short", f"{weir.rtmp}/live/r{n}", loop=-1) for n in range(count)]
     over = False
 
@@ -208,6 +208,29 @@ def test_the_worker_dies_and_its_publishers_go_on(start):
             thread.join(5)
         for publisher in tcp:
             publisher.kill()
+
+
+def test_a_sender_that_comes_back_from_another_port(start):
+    """The old connection is open, but nothing of it arrives. With the name's key the new one goes on at once in the same epoch."""
+    weir = start(*FLAGS, "--publish-key", "moves=sesame-0815-4711", "--no-record", listeners=LISTENERS)
+    relay, name = Relay(port(weir)), "moves?key=sesame-0815-4711"
+    running = [srt.ffmpeg(sources.ts("short"), relay.port, name, loop=-1)]
+    try:
+        before, page = weir.wait_state("moves", "live"), epoch(weir, "moves")
+        time.sleep(1)
+        packets_before = weir.stream("moves")["link"]["receivedPackets"]
+        relay.hole(30)
+        began = time.monotonic()
+        running.append(srt.ffmpeg(sources.ts("short"), port(weir), name, loop=-1))
+        weir.wait(lambda: (weir.stream("moves")["link"] or {}).get("receivedPackets", packets_before) < packets_before, 3,
+                  "the new connection")
+        after = weir.wait_state("moves", "live", seconds=1)
+        print(f"after {time.monotonic() - began:.2f} s, ffmpeg's start and the second between two figures included")
+        assert after["startedAt"] == before["startedAt"] and epoch(weir, "moves") == page
+    finally:
+        for publisher in running:
+            publisher.kill()
+        relay.stop()
 
 
 def test_a_network_with_losses(weir):

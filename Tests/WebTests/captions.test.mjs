@@ -11,11 +11,15 @@ const letters = (text) => [...text.matchAll(/..?/gs)].map(([pair]) => [pair.char
 /** @param {[number, number][]} pairs @returns {[number, number][]} Commands are sent twice. */
 const twice = (...pairs) => pairs.flatMap((pair) => [pair, pair]);
 
-/** @param {[number, number][]} pairs One a frame, of 30 a second. @returns {[number, string[]][]} Frames, and what is shown. */
-function shown(pairs) {
+/**
+ * @param {[number, number][]} pairs One a frame, of 30 a second.
+ * @param {1 | 2} channel
+ * @returns {[number, string[]][]} Frames, and what is shown.
+ */
+function shown(pairs, channel = 1) {
   /** @type {[number, string[]][]} */
   const found = [];
-  const decoder = new CaptionDecoder((time, lines) => found.push([Math.round(time * 30), lines.map((l) => `${l.row} ${l.text}`)]));
+  const decoder = new CaptionDecoder((time, lines) => found.push([Math.round(time * 30), lines.map((l) => `${l.row} ${l.text}`)]), channel);
   pairs.forEach(([first, second], n) => decoder.take(n / 30, odd(first), odd(second)));
   return found;
 }
@@ -48,6 +52,18 @@ test("paint-on captions are shown as they come", () => {
 test("letters beyond ASCII, and those that replace the one before", () => {
   const pairs = [...twice(RESUME, LOWEST), ...letters("*n~"), ...twice([0x11, 0x37], [0x12, 0x21], [0x13, 0x34]), ...twice(END)];
   assert.deepEqual(shown(pairs)[0][1], ["15 ánñß"]);
+});
+
+test("the second channel has captions of its own, and so has the second field, between other data", () => {
+  /** @type {[number, number][]} */
+  const both = [...twice([0x14, 0x20], [0x14, 0x70]), ...letters("one"), ...twice([0x1c, 0x20], [0x1c, 0x70]), ...letters("second"),
+    ...twice([0x14, 0x2f], [0x1c, 0x2f])];
+  assert.deepEqual(shown(both).at(-1)?.[1], ["15 one"]);
+  assert.deepEqual(shown(both, 2).at(-1)?.[1], ["15 second"]);
+  // Codes of the second field, and the name of a programme.
+  const field = [...twice([0x15, 0x20], LOWEST), ...letters("third"), /** @type {[number, number]} */ ([0x01, 0x03]),
+    ...letters("Name"), /** @type {[number, number]} */ ([0x0f, 0x1d]), ...twice([0x15, 0x2f])];
+  assert.deepEqual(shown(field).at(-1)?.[1], ["15 third"]);
 });
 
 test("other channels, text and what is damaged show nothing", () => {
@@ -86,14 +102,14 @@ const message = (head, ...triples) => {
 /** @param {string} codec @returns {import("../../web/media/boxes.js").InitTrack[]} */
 const tracks = (codec) => [{ id: 1, kind: "video", codec, timescale: 1, width: 0, height: 0 }];
 
-test("pairs of the first field are found in H.264 and HEVC, with the times of their frames", () => {
+test("pairs of both fields are found in H.264 and HEVC, with the times of their frames", () => {
   for (const [codec, head] of /** @type {[string, number[]][]} */ ([["avc1.64001f", [6]], ["hvc1.1.6.L93.B0", [0x4e, 1]]])) {
     const slice = [...u32(3), 0x41, 1, 2];
     const samples = [
       [...message(head, [0xfc, 0x94, 0x20], [0xfd, 1, 2], [0xf8, 3, 4]), ...slice], slice, [...slice, ...message(head, [0xfc, 5, 6])]];
     assert.deepEqual(captionPairs(fragment(samples), tracks(codec)), [
-      { decode: 100, time: 102, pairs: [[0x94, 0x20]] }, { decode: 101, time: 101, pairs: [] },
-      { decode: 102, time: 103, pairs: [[5, 6]] },
+      { decode: 100, time: 102, pairs: [[1, 0x94, 0x20], [2, 1, 2]] }, { decode: 101, time: 101, pairs: [] },
+      { decode: 102, time: 103, pairs: [[1, 5, 6]] },
     ]);
   }
   assert.deepEqual(captionPairs(fragment([[1]]), tracks("av01.0.04M.08")), []);

@@ -35,6 +35,7 @@ import { timeout } from "../media/fetching.js";
  * @property {Ladder | null} [ladder] The transcoded renditions.
  * @property {{codecString: string | null} | null} [audio] The audio in another codec.
  * @property {Capture | null} [capture] State of the server's own camera, microphone and encoder.
+ * @property {Link | null} [link] The publisher's connection, where its protocol counts packets.
  * @property {{mediaSeconds: number, wall: string} | null} [anchor] The wall clock at one media time.
  * @property {{watch: string, hls: string, dash: string, mp4: string}} urls
  */
@@ -67,6 +68,16 @@ import { timeout } from "../media/fetching.js";
  * @property {number} restarts Number of restarts of the worker.
  * @property {number} droppedFrames Frames dropped because the machine was too slow, or no worker was running.
  * @property {{name: string, width: number, height: number, codecString: string, bitrate: number}[]} renditions Those that can be played.
+ */
+
+/**
+ * @typedef {object} Link Packets since the connection's beginning.
+ * @property {number} rttMilliseconds
+ * @property {number} latencyMilliseconds
+ * @property {number} receivedPackets
+ * @property {number} lostPackets At first.
+ * @property {number} retransmittedPackets
+ * @property {number} droppedPackets They came too late, and are missing in the media.
  */
 
 /**

@@ -13,18 +13,16 @@ const LONGEST = 16;
 const GAP = 1;
 
 export class CaptionTrack {
-  #video;
-  /** @type {TextTrack | null} Made with the first caption. */
-  #track = null;
-  /** @type {VTTCue[]} In order. */
-  #cues = [];
+  /** CC1 and CC2 of the first field, CC3 and CC4 of the second one. */
+  #services;
   /** @type {CaptionPairs[]} Frames that wait for those that are shown before them. */
   #waiting = [];
   #decode = -Infinity;
-  #decoder = this.#begin();
 
   /** @param {HTMLVideoElement} video */
-  constructor(video) { this.#video = video; }
+  constructor(video) {
+    this.#services = [1, 2, 3, 4].map((number) => new CaptionService(video, number));
+  }
 
   /**
    * @param {Uint8Array} bytes Whole fragments.
@@ -40,8 +38,7 @@ export class CaptionTrack {
       const ready = this.#waiting.filter((f) => f.time <= frame.decode).sort((a, b) => a.time - b.time);
       if (ready.length > 0) this.#waiting = this.#waiting.filter((f) => f.time > frame.decode);
       for (const { time, pairs } of ready) {
-        for (const [first, second] of pairs) this.#decoder.take(time + shift, first, second);
-        this.#decoder.tick(time + shift);
+        for (const service of this.#services) service.take(time + shift, pairs);
       }
     }
   }
@@ -55,19 +52,51 @@ export class CaptionTrack {
   /** @param {number} time From here on other media follows, in seconds. */
   #jump(time) {
     this.#waiting = [];
+    for (const service of this.#services) service.jump(time);
+  }
+}
+
+/** One of the four services of CEA-608. */
+class CaptionService {
+  #video;
+  #number;
+  /** @type {TextTrack | null} Made with the first caption. */
+  #track = null;
+  /** @type {VTTCue[]} In order. */
+  #cues = [];
+  #decoder;
+
+  /** @param {HTMLVideoElement} video @param {number} number 1 to 4. */
+  constructor(video, number) {
+    this.#video = video;
+    this.#number = number;
+    this.#decoder = this.#begin();
+  }
+
+  /** @param {number} time Seconds. @param {import("../media/caption-data.js").Pair[]} pairs Of a frame. */
+  take(time, pairs) {
+    const own = this.#number > 2 ? 2 : 1;
+    for (const [field, first, second] of pairs) if (field === own) this.#decoder.take(time, first, second);
+    this.#decoder.tick(time);
+  }
+
+  /** @param {number} time From here on other media follows, in seconds. */
+  jump(time) {
     this.#decoder = this.#begin();
     for (const cue of this.#cues.filter((c) => c.startTime >= time)) this.#track?.removeCue(cue);
     this.#cues = this.#cues.filter((c) => c.startTime < time);
   }
 
-  #begin() { return new CaptionDecoder((time, lines) => this.#show(time, lines)); }
+  #begin() {
+    return new CaptionDecoder((time, lines) => this.#show(time, lines), this.#number % 2 === 1 ? 1 : 2);
+  }
 
   /** @param {number} time @param {import("../media/caption-decoder.js").Line[]} lines */
   #show(time, lines) {
     const last = this.#cues.at(-1);
     if (last !== undefined && last.endTime > time && last.startTime <= time) last.endTime = time;
     if (lines.length === 0) return;
-    this.#track ??= this.#video.addTextTrack("captions", "CC1");
+    this.#track ??= this.#video.addTextTrack("captions", `CC${this.#number}`);
     const text = lines.map((line) => line.text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;"));
     const cue = new VTTCue(time, time + LONGEST, text.join("\n"));
     // Rows 1 to 15 are within the middle 80 % of the height.

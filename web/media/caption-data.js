@@ -3,11 +3,12 @@
 import { children, find, first, whole } from "./boxes.js";
 
 /** @typedef {import("./boxes.js").InitTrack} InitTrack */
+/** @typedef {[field: 1 | 2, first: number, second: number]} Pair Two bytes with parity, and the field of line 21 that they are of. */
 /**
- * @typedef {object} CaptionPairs Pairs of the first field of one frame.
+ * @typedef {object} CaptionPairs Pairs of both fields of one frame.
  * @property {number} decode Seconds.
  * @property {number} time When the frame is shown, in seconds.
- * @property {[number, number][]} pairs With parity.
+ * @property {Pair[]} pairs
  */
 
 /** Bytes of one unit of messages that are read. */
@@ -80,9 +81,9 @@ function* samples(trun, defaults, base) {
   }
 }
 
-/** @param {Uint8Array} sample @param {number} header Bytes of a unit's header. @returns {[number, number][]} */
+/** @param {Uint8Array} sample @param {number} header Bytes of a unit's header. @returns {Pair[]} */
 function pairsOf(sample, header) {
-  /** @type {[number, number][]} */
+  /** @type {Pair[]} */
   const pairs = [];
   for (let at = 0; at + 4 + header < sample.length;) {
     const size = ((sample[at] * 256 + sample[at + 1]) * 256 + sample[at + 2]) * 256 + sample[at + 3];
@@ -110,7 +111,7 @@ function withoutEmulation(unit) {
   return out;
 }
 
-/** @param {number[]} bytes Messages. @param {[number, number][]} pairs Gets what is found. */
+/** @param {number[]} bytes Messages. @param {Pair[]} pairs Gets what is found. */
 function readMessages(bytes, pairs) {
   let at = 0;
   const number = () => {
@@ -127,13 +128,14 @@ function readMessages(bytes, pairs) {
   }
 }
 
-/** @param {number[]} data @param {[number, number][]} pairs */
+/** @param {number[]} data @param {Pair[]} pairs */
 function readUserData(data, pairs) {
   // United States, ATSC, "GA94", cc_data that is to be processed.
   const wanted = [0xb5, 0, 0x31, 0x47, 0x41, 0x39, 0x34, 3];
   if (wanted.some((byte, n) => data[n] !== byte) || !(data[8] & 0x40)) return;
   for (let n = 0, at = 10; n < (data[8] & 31) && at + 2 < data.length; n += 1, at += 3) {
-    // Valid, of the first field.
-    if ((data[at] & 7) === 4) pairs.push([data[at + 1], data[at + 2]]);
+    // Valid, of a field.
+    const kind = data[at] & 7;
+    if (kind === 4 || kind === 5) pairs.push([kind === 4 ? 1 : 2, data[at + 1], data[at + 2]]);
   }
 }

@@ -1,4 +1,4 @@
-/** A decoder of CEA-608 (CTA-608): the captions of the first channel, CC1, as they stand on the screen. */
+/** A decoder of CEA-608 (CTA-608): the captions of one channel of a field, as they stand on the screen. */
 
 const COLUMNS = 32, ROWS = 15;
 /** Seconds between two changes of captions that are written letter by letter. */
@@ -46,9 +46,17 @@ export class CaptionDecoder {
   #told = "";
   #toldAt = -Infinity;
   #show;
+  /** The bit of commands that says the channel. */
+  #channel;
 
-  /** @param {(time: number, lines: Line[]) => void} show Called when the captions on the screen change. */
-  constructor(show) { this.#show = show; }
+  /**
+   * @param {(time: number, lines: Line[]) => void} show Called when the captions on the screen change.
+   * @param {1 | 2} channel Of its field.
+   */
+  constructor(show, channel = 1) {
+    this.#show = show;
+    this.#channel = channel === 1 ? 0 : 8;
+  }
 
   /** @param {number} time Seconds. @param {number} first @param {number} second A pair, with parity. */
   take(time, first, second) {
@@ -57,6 +65,8 @@ export class CaptionDecoder {
     if (one >= 0x10 && one <= 0x1f) isWhole = this.#command(one, two);
     else {
       this.#last = null;
+      // Data about the programme in the second field (XDS) ends with the next command.
+      if (one > 0 && one < 0x10) this.#isOurs = false;
       if (one >= 0x20 && this.#isOurs) {
         this.#write(letter(one));
         if (two >= 0x20) this.#write(letter(two));
@@ -94,10 +104,16 @@ export class CaptionDecoder {
     const isRepeated = this.#last?.[0] === one && this.#last[1] === two;
     this.#last = isRepeated ? null : [one, two];
     if (isRepeated) return false;
-    this.#isOurs = (one & 8) === 0;
+    this.#isOurs = (one & 8) === this.#channel;
     if (!this.#isOurs) return false;
+    return this.#ownCommand(one & 0x17, two);
+  }
+
+  /** @param {number} one As in the first channel. @param {number} two */
+  #ownCommand(one, two) {
     if (two >= 0x40) this.#address(one & 7, two);
-    else if (one === 0x14) return this.#control(two);
+    // 0x15 in the second field.
+    else if (one === 0x14 || one === 0x15) return this.#control(two);
     else if (one === 0x11 && two >= 0x30) this.#write(SPECIAL[two - 0x30]);
     // A change of style takes a column.
     else if (one === 0x11 && two >= 0x20) this.#write(" ");

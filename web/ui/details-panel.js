@@ -92,6 +92,7 @@ export class DetailsPanel {
       ["Received", format.bitrate(this.#receivedRate())],
       ["Key frames", Number.isFinite(stream?.gopSeconds) ? `every ${format.seconds(stream?.gopSeconds)}` : "–"],
       ["Publisher", stream ? stream.protocol : "–"],
+      ...connected(stream?.link ?? null),
       ...captured(stream?.capture ?? null),
       ...transcoded(stream?.ladder ?? null),
       ["Last error", this.#session.lastFailure || "none"],
@@ -119,6 +120,18 @@ export class DetailsPanel {
     }
     setText(shown, value);
   }
+}
+
+/**
+ * The publisher's connection; empty where its protocol counts no packets.
+ * @param {import("../api/api.js").Link | null} link
+ * @returns {[string, string][]}
+ */
+function connected(link) {
+  if (!link) return [];
+  const times = `${Math.round(link.rttMilliseconds)} ms round trip, ${link.latencyMilliseconds} ms latency`;
+  const packets = `${link.lostPackets} of ${link.receivedPackets} packets lost, ${link.retransmittedPackets} sent again`;
+  return [["Connection", `${times}, ${packets}, ${link.droppedPackets} too late`]];
 }
 
 /**

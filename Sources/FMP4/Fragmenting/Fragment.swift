@@ -29,6 +29,19 @@ package struct Fragment: Sendable {
   package var duration: MediaTime
   /// Presentation time of the leading track at which the next fragment begins.
   package var end: MediaTime
+  /// It has only samples of other tracks from before its segment, and adds no time to the segment.
+  package var isAside = false
+
+  /// A fragment beside this one, with samples of one of the other tracks.
+  func beside(_ run: TrackRun, _ payloads: [ByteBuffer], sequenceNumber: UInt32) -> Fragment {
+    var fragment = self
+    fragment.sequenceNumber = sequenceNumber
+    (fragment.runs, fragment.payloads) = ([run], payloads)
+    (fragment.startsSegment, fragment.isIndependent, fragment.isAside) = (false, false, true)
+    (fragment.expectedSegmentDuration, fragment.expectedFollowersEnd) = (nil, nil)
+    fragment.duration = .zero
+    return fragment
+  }
 
   /// Whether it starts a segment with an open GOP: frames decoded after the key frame are shown before it.
   package var opensGroup: Bool {
@@ -106,7 +119,8 @@ package struct RunSample: Sendable, Hashable {
 
 /// Output of a `Segmenter`, in order.
 package enum FragmentEvent: Sendable {
-  /// A new init segment for the fragments that follow. Every one but the first comes after a `.discontinuity`.
+  /// A new init segment for the fragments that follow. It begins a segment. Every one but the first comes after a
+  /// `.discontinuity`, or continues the one before.
   case initialization(InitSegment)
   case fragment(Fragment)
   /// The segment is complete: the fragments since the last `startsSegment`.

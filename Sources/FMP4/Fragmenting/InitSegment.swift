@@ -4,9 +4,31 @@ package struct InitSegment: Sendable {
   /// 1 for the first of an epoch. Each parameter change adds 1.
   package let version: Int
   package let tracks: [TrackDescription]
+  /// No discontinuity comes before it: the tracks that it shares with the one before go on.
+  package let continues: Bool
+  /// The version since which the default tracks are the same.
+  package private(set) var defaultsVersion: Int
+  private var versions: [TrackID: Int] = [:]
 
-  package init(version: Int, tracks: [TrackDescription]) {
+  package init(version: Int, tracks: [TrackDescription], continues: Bool = false) {
     self.version = version
     self.tracks = tracks
+    self.continues = continues
+    defaultsVersion = version
+  }
+
+  /// The version since which a track is the same.
+  package func version(of track: TrackID) -> Int { versions[track] ?? version }
+
+  /// All versions that its tracks came with, alone or as default tracks.
+  package var origins: Set<Int> { Set(tracks.map { version(of: $0.id) }).union([defaultsVersion]) }
+
+  /// The same after another one. If it continues that one, the tracks that stay the same keep their versions.
+  package func following(_ former: InitSegment?) -> InitSegment {
+    guard continues, let former else { return self }
+    var next = self
+    for track in tracks where former.tracks.contains(track) { next.versions[track.id] = former.version(of: track.id) }
+    if tracks.defaults == former.tracks.defaults { next.defaultsVersion = former.defaultsVersion }
+    return next
   }
 }

@@ -10,11 +10,11 @@ package struct Segmenter: Sendable {
   /// together.
   package var alignsFrom: MediaTime?
 
-  private var tracks: [TrackDescription] = []
-  private var initVersion: Int
-  private var leader = LeadingTrack()
-  private var queues: [SampleQueue] = []
-  private var leaderIndex = 0
+  var tracks: [TrackDescription] = []
+  var initVersion: Int
+  var leader = LeadingTrack()
+  var queues: [SampleQueue] = []
+  var leaderIndex = 0
   /// How far the other tracks' samples may lag behind the leading track.
   private var followerLag = CutPolicy.usualFollowerLag
   /// Set while the usual frame duration of a variable rate is measured.
@@ -22,49 +22,19 @@ package struct Segmenter: Sendable {
   /// Predicted end of the segment whose fragments are being emitted.
   private var predicted: PredictedSegment?
   /// Fragments with complete leading samples that wait for their audio.
-  private var closing: [ClosingFragment] = []
-  private var nextSequenceNumber: UInt32 = 1
+  var closing: [ClosingFragment] = []
+  var nextSequenceNumber: UInt32 = 1
   private var emittedInSegment = false
   private var longestGroup: MediaTime?
-  /// Tracks that wait for the next sync sample, so that their start costs no frame.
-  private var deferred: DeferredTracks?
+  /// Tracks that wait for the place at which players can take them.
+  var deferred: DeferredTracks?
+  /// Further videos that have joined and wait for a sync sample.
+  var awaitsSync: Set<TrackID> = []
+  /// Tracks with samples from before their first segment. Those follow its first fragment.
+  var early: Set<TrackID> = []
 
   /// Presentation end of each track when the timeline last broke or the tracks changed.
   private var reached: [TrackID: MediaTime] = [:]
-
-  private struct DeferredTracks {
-    var tracks: [TrackDescription]
-    /// Samples of those tracks that are new or changed.
-    var samples: [Sample] = []
-  }
-
-  /// Presentation times at which a segment ends: on the leading track, and on the others.
-  private struct PredictedSegment {
-    var end: MediaTime
-    var followersEnd: MediaTime
-  }
-
-  private struct ClosingFragment {
-    var run: TrackRun?
-    var payloads: [ByteBuffer]
-    var isIndependent: Bool
-    var endsSegment: Bool
-    var isExpectedLast: Bool
-    var expectedSegmentDuration: MediaTime?
-    var predicted: PredictedSegment?
-    /// The fragment has already waited for samples of the other tracks.
-    var hasWaited = false
-    /// It only ends the segment, whose media is complete. Nothing is added to it.
-    var isEmpty = false
-    /// The next segment may begin earlier than `boundary`: frames shown before its key frame may still come.
-    var awaitsGroup = false
-    /// Presentation time at which the fragment ends.
-    var boundary: MediaTime
-    /// Decode time at which it ends on the leading track.
-    var decodeEnd: MediaTime
-    var duration: MediaTime
-    var start: MediaTime
-  }
 
   /// `lastInitVersion` is the version of the last init segment before this one; 0 if there is none.
   package init(policy: CutPolicy = CutPolicy(), lastInitVersion: Int = 0) {
@@ -111,17 +81,16 @@ package struct Segmenter: Sendable {
       deferred = nil
       return
     }
-    if !tracks.isEmpty, leader.fragmentStart != nil, tracks[leaderIndex].kind == .video,
-      newTracks.contains(tracks[leaderIndex])
+    if !tracks.isEmpty, leader.fragmentStart != nil, newTracks.contains(tracks[leaderIndex]),
+      let place = place(of: newTracks)
     {
-      // The video continues. Players can take the new tracks from its next sync sample on.
-      deferred = DeferredTracks(tracks: newTracks, samples: deferred?.samples ?? [])
+      deferred = DeferredTracks(newTracks, at: place, after: deferred)
       return
     }
     apply(newTracks, &output)
   }
 
-  private mutating func apply(_ newTracks: [TrackDescription], _ output: inout [FragmentEvent]) {
+  mutating func apply(_ newTracks: [TrackDescription], _ output: inout [FragmentEvent]) {
     let waiting = deferred?.samples ?? []
     deferred = nil
     let isFirst = tracks.isEmpty
@@ -149,13 +118,17 @@ package struct Segmenter: Sendable {
       apply(waiting.tracks, &output)
       finish(&output)
     }
-    for queue in queues {
-      if let reach = queue.reach { reached[queue.track.id] = MediaTime(ticks: reach, timescale: queue.track.timescale) }
-    }
+    for queue in queues { noteReach(of: queue) }
     queues = tracks.map { SampleQueue(track: $0) }
+    (awaitsSync, early) = ([], [])
     leader = LeadingTrack()
     if case .discontinuity = output.last { return }
     if nextSequenceNumber > 1 { output.append(.discontinuity) }
+  }
+
+  mutating func noteReach(of queue: SampleQueue) {
+    guard let reach = queue.reach else { return }
+    reached[queue.track.id] = MediaTime(ticks: reach, timescale: queue.track.timescale)
   }
 
   /// Emits all samples that are left.
@@ -184,11 +157,22 @@ package struct Segmenter: Sendable {
       lead(sample, &output)
     } else {
       // Nothing can be cut before the leading track starts. Earlier samples wait in their queue.
-      guard !overlaps(sample, in: queues[index]) else { return }
-      _ = queues[index].append(sample)
+      guard follow(sample, at: index) else { return }
       cutWithoutLeader(&output)
     }
     release(knownTime: nil, &output)
+  }
+
+  /// Takes a sample of another track than the leading one. False if it is dropped.
+  @discardableResult
+  mutating func follow(_ sample: Sample, at index: Int) -> Bool {
+    if awaitsSync.contains(sample.track) {
+      guard sample.isSync else { return false }
+      awaitsSync.remove(sample.track)
+    }
+    guard !overlaps(sample, in: queues[index]) else { return false }
+    _ = queues[index].append(sample)
+    return true
   }
 
   /// Whether audio of a new encoder begins before the old encoder's audio ended. It cannot be played beside it.
@@ -196,23 +180,6 @@ package struct Segmenter: Sendable {
     guard queue.isEmpty, queue.reach == nil, let end = reached[sample.track] else { return false }
     let middle = sample.decodeTime &+ Int64((sample.duration ?? 0) / 2)
     return MediaTime(ticks: middle, timescale: queue.track.timescale) < end
-  }
-
-  /// Keeps a sample of a deferred track. A sync sample of the leading track brings the deferred tracks in. True if the
-  /// sample needs no further handling.
-  private mutating func takeDeferred(_ sample: Sample, _ output: inout [FragmentEvent]) -> Bool {
-    guard let waiting = deferred, let track = waiting.tracks.first(where: { $0.id == sample.track }) else {
-      return false
-    }
-    if sample.track == tracks[leaderIndex].id {
-      guard sample.isSync else { return false }
-      apply(waiting.tracks, &output)
-      return false
-    }
-    guard !tracks.contains(track) else { return false }
-    deferred?.samples.append(sample)
-    if waiting.samples.count >= CutPolicy.deferredSampleLimit { apply(waiting.tracks, &output) }
-    return true
   }
 
   private mutating func lead(_ sample: Sample, _ output: inout [FragmentEvent]) {
@@ -237,6 +204,7 @@ package struct Segmenter: Sendable {
         let next = sample.isSync ? sample.presentationTime : leader.presentationEnd
         let mayOpenGroup = sample.isSync && leader.mayOpenGroup(sample, duration: expected)
         closeFragment(at: decodeTime, endsSegment: true, presentationEnd: next, awaitsGroup: mayOpenGroup)
+        bringTracks()
         leader.openSegment(at: decodeTime, presentationStart: next, isSync: sample.isSync)
         if mayOpenGroup { leader.openGroup(sample) }
         noteCut(before: sample, at: decodeTime, &output)
@@ -331,6 +299,7 @@ package struct Segmenter: Sendable {
       boundary &- leader.segmentStart >= policy.segmentTarget.rescaled(to: timescale)
     closeFragment(at: boundary, endsSegment: endsSegment)
     if endsSegment {
+      bringTracks()
       leader.openSegment(at: boundary, presentationStart: boundary &+ leader.reorderDelay, isSync: false)
     } else {
       leader.openFragment(at: boundary, isIndependent: false)
@@ -427,6 +396,7 @@ package struct Segmenter: Sendable {
       closing.removeFirst()
       let isLast = everything && closing.isEmpty
       if !next.isEmpty || isLast { emit(next, takeRest: isLast, &output) } else { endSegment(&output) }
+      if next.bringsTracks, deferred?.place == .segment { join(at: next.boundary, &output) }
     }
   }
 
@@ -444,7 +414,7 @@ package struct Segmenter: Sendable {
 
   private func followersReached(_ boundary: MediaTime) -> Bool {
     queues.indices.allSatisfy { index in
-      guard index != leaderIndex else { return true }
+      guard index != leaderIndex, !isLeaving(queues[index].track) else { return true }
       guard let reach = queues[index].reach else { return false }
       return reach >= queues[index].boundary(at: boundary)
     }
@@ -463,9 +433,10 @@ package struct Segmenter: Sendable {
     var payloads = closed.payloads
     if let run = closed.run { runs.append(run) }
     for index in queues.indices where index != leaderIndex {
-      let boundary = takeRest ? nil : queues[index].boundary(at: followersBoundary(of: closed))
+      let takesRest = takeRest || closed.bringsTracks && isLeaving(queues[index].track)
+      let boundary = takesRest ? nil : queues[index].boundary(at: followersBoundary(of: closed))
       // If tracks are delivered one by one, their parts keep to the limit too. The rest goes into the next part.
-      let longest = policy.fragmentsWaitForFollowers && !takeRest ? policy.partLimit : nil
+      let longest = policy.fragmentsWaitForFollowers && !takesRest ? policy.partLimit : nil
       let timescale = queues[index].track.timescale
       if let taken = queues[index].take(before: boundary, longest: longest?.rescaled(to: timescale)) {
         runs.append(taken.run)
@@ -473,17 +444,16 @@ package struct Segmenter: Sendable {
       }
     }
     if !runs.isEmpty {
-      output.append(
-        .fragment(
-          Fragment(
-            sequenceNumber: nextSequenceNumber, startsSegment: !emittedInSegment, isIndependent: closed.isIndependent,
-            leader: tracks[leaderIndex].id, isExpectedLast: closed.isExpectedLast,
-            expectedSegmentDuration: closed.expectedSegmentDuration,
-            expectedFollowersEnd: closed.predicted?.followersEnd, runs: runs, payloads: payloads, start: closed.start,
-            duration: closed.duration,
-            end: closed.boundary)))
+      let fragment = Fragment(
+        sequenceNumber: nextSequenceNumber, startsSegment: !emittedInSegment, isIndependent: closed.isIndependent,
+        leader: tracks[leaderIndex].id, isExpectedLast: closed.isExpectedLast,
+        expectedSegmentDuration: closed.expectedSegmentDuration,
+        expectedFollowersEnd: closed.predicted?.followersEnd, runs: runs, payloads: payloads, start: closed.start,
+        duration: closed.duration, end: closed.boundary)
+      output.append(.fragment(fragment))
       nextSequenceNumber &+= 1
       emittedInSegment = true
+      if !early.isEmpty { emitEarly(beside: fragment, before: followersBoundary(of: closed), &output) }
     }
     if closed.endsSegment { endSegment(&output) }
   }

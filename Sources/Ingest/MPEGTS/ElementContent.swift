@@ -13,6 +13,8 @@ enum ElementContent: Hashable {
   case eac3
   /// MP1, MP2 or MP3.
   case mpegAudio
+  /// G.711 of 8 kHz and one channel, by either law, as cameras send it (GB/T 28181).
+  case g711(CodecID)
   /// The number is `channel_config_code`.
   case opus(channels: UInt8)
   /// Cues of SCTE 35.
@@ -43,6 +45,8 @@ enum ElementContent: Hashable {
     case 0x86 where inProgram.registration == "HDMV": self = .unsupported(.audio, name: "DTS-HD")
     case 0x86: self = .splices
     case 0x87, 0x84: self = .eac3
+    case 0x90 where inProgram.registration != "HDMV": self = .g711(.alaw)
+    case 0x91 where inProgram.registration != "HDMV": self = .g711(.mulaw)
     case 0xEA: self = .unsupported(.video, name: "VC-1")
     default: self = .data(name: "stream type 0x\(String(type, radix: 16))")
     }
@@ -74,7 +78,7 @@ enum ElementContent: Hashable {
   var kind: MediaKind? {
     switch self {
     case .h264, .hevc: .video
-    case .adts, .latm, .opus, .ac3, .eac3, .mpegAudio: .audio
+    case .adts, .latm, .opus, .ac3, .eac3, .mpegAudio, .g711: .audio
     case .unsupported(let kind, _): kind
     case .splices, .data: nil
     }
@@ -83,7 +87,7 @@ enum ElementContent: Hashable {
   /// Whether its media becomes a track.
   var isTaken: Bool {
     switch self {
-    case .h264, .hevc, .adts, .latm, .opus, .ac3, .eac3, .mpegAudio: true
+    case .h264, .hevc, .adts, .latm, .opus, .ac3, .eac3, .mpegAudio, .g711: true
     case .splices, .unsupported, .data: false
     }
   }
@@ -97,6 +101,7 @@ enum ElementContent: Hashable {
     case .ac3: "AC-3"
     case .eac3: "E-AC-3"
     case .mpegAudio: "MPEG audio"
+    case .g711: "G.711"
     case .opus: "Opus"
     case .splices: "SCTE-35"
     case .unsupported(_, let name), .data(let name): name

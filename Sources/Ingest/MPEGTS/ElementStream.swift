@@ -33,6 +33,7 @@ struct ElementStream {
     case .ac3: audio = AudioElementReader(AC3FrameReader())
     case .eac3: audio = AudioElementReader(EAC3FrameReader())
     case .mpegAudio: audio = AudioElementReader(MPEGAudioFrameReader())
+    case .g711(let law): audio = AudioElementReader(G711SampleReader(law))
     case .opus(let channels): audio = OpusPacketReader(channels: channels).map { AudioElementReader($0) }
     case .splices: sections = PSISectionReader()
     case .unsupported, .data: break

@@ -45,7 +45,8 @@ struct MediaRoutes {
       }
     case .part(let position): return part(position, window).shared(sharing)
     case .firstPart(let number, let version):
-      guard let segment = window.segment(number), segment.changesInit, segment.initVersion == version,
+      guard let segment = window.segment(number), window.changesInit(rendition, at: segment),
+        segment.initVersion == version,
         let response = part(PartPosition(segment: number, part: 0), in: window)
       else { return .now(missing) }
       return .now(response, sharing)
@@ -217,7 +218,7 @@ struct MediaRoutes {
 
   /// Playlists name the part differently than the hint did.
   private func isRenamed(_ position: PartPosition, _ window: LiveWindow) -> Bool {
-    position.part == 0 && window.segment(position.segment)?.changesInit ?? false
+    position.part == 0 && window.segment(position.segment).map { window.changesInit(rendition, at: $0) } ?? false
   }
 
   private func part(_ position: PartPosition, in window: LiveWindow) -> HTTPResponse? {

@@ -97,9 +97,10 @@ struct WeirServer {
       let rewinds = profiles.now[stream].settings.rewind != nil
       var sinks: [any FragmentSink] =
         rewinds ? [RewindRetention(stream: stream, epoch: epoch, archive: archive)] : []
-      if requested == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
-        sinks.append(recorder)
-      } else if rewinds {
+      let recorder = requested == .asConfigured ? library?.makeRecorder(stream: stream, epoch: epoch) : nil
+      if let recorder { sinks.append(recorder) }
+      // Viewers go back in a recording of all tracks, else in a buffer.
+      if rewinds, recorder == nil || profiles.now[stream].recording.tracks != .all {
         sinks.append(buffers.make(stream, epoch: epoch))
       }
       if let segmentsFolder, let thread = threads.segments {

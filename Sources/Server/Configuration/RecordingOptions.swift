@@ -14,6 +14,12 @@ struct RecordingOptions: TitledSettings {
     "record-name", at: "streams.*.record.name", SettingText("pattern", RecordingNaming.init(parsing:)),
     default: "{stream}/{time}",
     "Names of recordings: {stream}/, then {stream}, {time} or {year} … {second} (UTC).")
+  let recordTracks = Setting(
+    "record-tracks", at: "streams.*.record.tracks",
+    SettingText(
+      "all|audio|video|track,…",
+      values: .pattern("^(all|(audio|video)(-[0-9]{1,2})?(,(audio|video)(-[0-9]{1,2})?)*)$"), AudioTracksText.choice),
+    default: "all", "Tracks that are recorded: all of a kind, or these: video,audio-2.")
   let recordSync = Setting(
     "record-sync", at: "streams.*.record.sync", .nanoseconds(.zero ... .seconds(60)), default: "1s",
     "How much of a recording a power failure may take.")
@@ -64,6 +70,7 @@ struct RecordingOptions: TitledSettings {
     var policy = RecordingPolicy()
     policy.start = try given[recordMode]
     policy.naming = try given[recordName]
+    policy.tracks = try given[recordTracks]
     policy.syncInterval = try given[recordSync]
     policy.split = try given[recordSplit] ?? .never
     policy.maximumDuration = try given[recordMaxDuration]

@@ -50,6 +50,17 @@ struct StreamOptions: TitledSettings {
       }
       return code
     }, "Language of the audio that players begin with, of several; else the first.")
+  let audioLanguages = Setting(
+    "audio-languages", at: "streams.*.audioLanguages",
+    SettingText(
+      "track=language,…",
+      values: .pattern("^audio(-[0-9]{1,2})?=[A-Za-z-]+(,audio(-[0-9]{1,2})?=[A-Za-z-]+)*$"), AudioTracksText.languages),
+    "Languages of tracks of audio, for publishers that state none or wrong ones: audio=en,audio-2=de.")
+  let audioNames = Setting(
+    "audio-names", at: "streams.*.audioNames",
+    SettingText(
+      "track=name,…", values: .pattern("^[a-z0-9-]+=[^,=]+(,[a-z0-9-]+=[^,]+)*$"), AudioTracksText.names),
+    "What viewers read in the audio menu, by track or language: audio-2=Commentary,de=Deutsch.")
   let captions = Setting(
     "captions", at: "streams.*.captions",
     SettingText(
@@ -118,6 +129,8 @@ struct StreamOptions: TitledSettings {
     settings.audio = audio?.audio
     settings.addsPlayableAudio = audio == nil
     settings.audioDefault = try given[audioDefault]
+    settings.audioLanguages = try given[audioLanguages] ?? [:]
+    settings.audioNames = try given[audioNames] ?? AudioNames()
     settings.captions = try given[captions]
     if !settings.ladder.isEmpty || settings.audio != nil { settings.layout = .separate }
     settings.publicURL = publicURL

@@ -167,8 +167,8 @@ final class SegmentFolder: FragmentSink {
     for track in window.inits[segment.initVersion]?.tracks ?? [] {
       guard let span = segment.span(of: track.id) else { continue }
       let rendition = Rendition(track)
-      let path =
-        "\(epoch)/\(rendition.rawValue)/\(MediaName.segment(at: span.listed.start, initVersion: segment.initVersion))"
+      let version = window.initVersion(rendition, of: segment)
+      let path = "\(epoch)/\(rendition.rawValue)/\(MediaName.segment(at: span.listed.start, initVersion: version))"
       try FolderFile.replace(path, segment.pieces(of: track.id))
       paths.append(path)
     }

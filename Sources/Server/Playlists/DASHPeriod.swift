@@ -65,7 +65,9 @@ struct DASHPeriod {
         [
           "id": String(Self.audioSets + track.id.rawValue), "contentType": "audio", "mimeType": "audio/mp4",
           "segmentAlignment": "true", "startWithSAP": "1", "lang": LanguageCode.tag(track.language),
-        ], children: continuity + [referenceTime(track), role(track), representation(track, .rung(rung), spans)])
+        ],
+        children: continuity(rung.window.initVersion(rung.rendition, in: period.initVersion))
+          + [referenceTime(track), role(track), representation(track, .rung(rung), spans)])
     }
   }
 
@@ -82,8 +84,10 @@ struct DASHPeriod {
         "segmentAlignment": "true", "startWithSAP": accessPoint(track).map(String.init),
         "lang": track.kind == .audio ? LanguageCode.tag(track.language) : nil,
       ],
-      children: continuity + switching(track) + [referenceTime(track)] + resynchronization(track)
-        + accessibility(track) + [role(track), representation(track, .source(Rendition(track)), spans)]
+      children: continuity(version(of: track)) + switching(track) + label(track) + [referenceTime(track)]
+        + resynchronization(track) + accessibility(track) + [
+          role(track), representation(track, .source(Rendition(track)), spans),
+        ]
         + (isFirst(track) && track.kind == .video ? others(of: track) + rungs(of: track) : []))
   }
 
@@ -109,6 +113,11 @@ struct DASHPeriod {
     let tracks = manifest.window.inits[period.initVersion]?.tracks ?? []
     let isMain = !tracks.contains(track) || tracks.first(track.kind)?.id == track.id
     return XMLElement("Role", ["schemeIdUri": "urn:mpeg:dash:role:2011", "value": isMain ? "main" : "alternate"])
+  }
+
+  /// The name for viewers, if one is configured (§5.3.10).
+  private func label(_ track: TrackDescription) -> [XMLElement] {
+    manifest.epoch.presentation.audioNames[track].map { [XMLElement("Label", [:], text: $0)] } ?? []
   }
 
   /// Closed captions of a video, and for whom an audio track is (TV-Anytime AudioPurposeCS, as DVB-DASH has it).
@@ -168,9 +177,15 @@ struct DASHPeriod {
     }
   }
 
-  /// §5.3.2.4: the media continues from the end of the previous Period, with the same init segment.
-  private var continuity: [XMLElement] {
-    guard let continued = period.continued else { return [] }
+  /// The version of a track's init segment.
+  private func version(of track: TrackDescription) -> Int {
+    manifest.window.initVersion(Rendition(track), in: period.initVersion)
+  }
+
+  /// §5.3.2.4: the media continues from the end of the previous Period, with the same init segment. Not that of a track that
+  /// began or changed with this Period.
+  private func continuity(_ version: Int) -> [XMLElement] {
+    guard let continued = period.continued, !period.changesTracks || version < period.initVersion else { return [] }
     let scheme = "urn:mpeg:dash:period-continuity:2015"
     return [XMLElement("SupplementalProperty", ["schemeIdUri": scheme, "value": String(continued)])]
   }
@@ -212,7 +227,7 @@ struct DASHPeriod {
       children.append(
         XMLElement("AudioChannelConfiguration", ["schemeIdUri": scheme, "value": String(audio.channels)]))
     }
-    children.append(segmentTemplate(track, rendition, spans))
+    children.append(segmentTemplate(track, maker, spans))
     return XMLElement(
       "Representation",
       [
@@ -231,8 +246,11 @@ struct DASHPeriod {
   }
 
   private func segmentTemplate(
-    _ track: TrackDescription, _ rendition: Rendition, _ spans: [LiveSegment.Listing]
+    _ track: TrackDescription, _ maker: Maker, _ spans: [LiveSegment.Listing]
   ) -> XMLElement {
+    let rendition = maker.rendition
+    let window = if case .rung(let rung) = maker { rung.window } else { manifest.window }
+    let version = window.initVersion(rendition, in: period.initVersion)
     let base = manifest.epoch.prefix + rendition.rawValue
     let early = manifest.availabilityOffset
     return XMLElement(
@@ -241,8 +259,8 @@ struct DASHPeriod {
         "timescale": String(track.timescale), "presentationTimeOffset": offset(track),
         "availabilityTimeOffset": early.map { Decimals.trimmed(thousandths: Int($0.rescaled(to: 1000))) },
         "availabilityTimeComplete": early == nil ? nil : "false",
-        "initialization": "\(base)/\(MediaName.initSegment(period.initVersion))",
-        "media": "\(base)/\(MediaName.timePrefix(initVersion: period.initVersion))$Time$.m4s",
+        "initialization": "\(base)/\(MediaName.initSegment(version))",
+        "media": "\(base)/\(MediaName.timePrefix(initVersion: version))$Time$.m4s",
       ], children: [XMLElement("SegmentTimeline", children: timeline(spans))])
   }
 

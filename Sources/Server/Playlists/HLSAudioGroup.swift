@@ -20,11 +20,13 @@ struct HLSAudioGroup {
   var codecString: String { members.first?.track.codec.codecString ?? "" }
 
   /// The groups of a stream's audio tracks: that of the first track's codec is "audio".
-  static func groups(of tracks: [TrackDescription], peak: (TrackDescription) -> Int) -> [HLSAudioGroup] {
+  static func groups(
+    of tracks: [TrackDescription], named chosen: AudioNames = AudioNames(), peak: (TrackDescription) -> Int
+  ) -> [HLSAudioGroup] {
     var groups: [HLSAudioGroup] = []
     for track in tracks {
       let index = groups.firstIndex { $0.codecString == track.codec.codecString }
-      var name = Self.name(of: track)
+      var name = chosen[track] ?? Self.name(of: track)
       let names = index.map { groups[$0].members.map(\.name) } ?? []
       if names.contains(name) { name += " \(track.number)" }
       let member = Member(track: track, rendition: Rendition(track), name: name, isDefault: index == nil)

@@ -19,16 +19,16 @@ struct HLSIFramePlaylist {
     out.writeString(
       "#EXTM3U\n#EXT-X-VERSION:\(keyFrames.contains(nil) ? 8 : 5)\n#EXT-X-TARGETDURATION:\(window.targetDuration ?? 1)\n"
         + "#EXT-X-MEDIA-SEQUENCE:\(window.firstListedNumber)\n")
-    if window.discontinuitySequence > 0 {
-      out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(window.discontinuitySequence)\n")
-    }
+    let breaks = window.discontinuitySequence(of: rendition)
+    if breaks > 0 { out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(breaks)\n") }
     out.writeStaticString("#EXT-X-I-FRAMES-ONLY\n")
     var initVersion: Int?
     for (segment, length) in zip(listed, keyFrames) {
       if segment.followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
-      if length != nil, segment.initVersion != initVersion {
-        out.writeString("#EXT-X-MAP:URI=\"\(MediaName.initSegment(segment.initVersion))\"\n")
-        initVersion = segment.initVersion
+      let version = window.initVersion(rendition, of: segment)
+      if length != nil, version != initVersion {
+        out.writeString("#EXT-X-MAP:URI=\"\(MediaName.initSegment(version))\"\n")
+        initVersion = version
       }
       out.writeString("#EXT-X-PROGRAM-DATE-TIME:\(UTCText(segment.wallStart).internet)\n")
       // A frame lasts until the next one. A segment without a key frame becomes a gap of its length.

@@ -42,9 +42,8 @@ struct HLSMediaPlaylist {
     out.writeString("#EXT-X-TARGETDURATION:\(target)\n")
     if let offer { writeServerControl(offer, &out) }
     out.writeString("#EXT-X-MEDIA-SEQUENCE:\(window.firstListedNumber)\n")
-    if window.discontinuitySequence > 0 {
-      out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(window.discontinuitySequence)\n")
-    }
+    let breaks = window.discontinuitySequence(of: rendition)
+    if breaks > 0 { out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(breaks)\n") }
     if window.isIndependent(rendition) { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
     if skipped > 0 { out.writeString("#EXT-X-SKIP:SKIPPED-SEGMENTS=\(skipped)\n") }
 
@@ -108,7 +107,8 @@ struct HLSMediaPlaylist {
   private func writeHead(of segment: LiveSegment, _ lines: inout HLSSegmentLines, _ out: inout ByteBuffer) {
     let layout = window.layout(rendition, of: segment)
     lines.writeHead(
-      followsDiscontinuity: segment.followsDiscontinuity, initVersion: layout == nil ? nil : segment.initVersion,
+      followsDiscontinuity: window.breaks(rendition, before: segment),
+      initVersion: layout == nil ? nil : window.initVersion(rendition, of: segment),
       wallStart: segment.wallStart(of: layout?.trackID), &out)
   }
 
@@ -136,7 +136,7 @@ struct HLSMediaPlaylist {
       out.writeString("#EXT-X-PART:DURATION=\(Decimals.fixed(part.duration, digits: 6)),URI=\"")
       switch offer.addressing {
       case .url:
-        out.writeString("\(segment.name(ofPart: part.index))\"")
+        out.writeString("\(window.name(ofPart: part.index, of: segment, in: rendition))\"")
       case .byterange:
         window.name(of: segment, in: rendition).write(&out)
         out.writeString("\",BYTERANGE=\"\(part.bytes.count)@\(part.bytes.lowerBound)\"")
@@ -146,8 +146,10 @@ struct HLSMediaPlaylist {
   }
 
   private func writeHint(_ offer: LowLatency, _ out: inout ByteBuffer) {
+    // The track is gone.
+    if rendition.kind != nil, let tracks = window.currentInit?.tracks, rendition.track(in: tracks) == nil { return }
     // Players would combine a hinted part with the init segment that they have.
-    if let version = window.nextInit {
+    if let version = window.nextInit(rendition) {
       out.writeString("#EXT-X-PRELOAD-HINT:TYPE=MAP,URI=\"\(MediaName.initSegment(version))\"\n")
       return
     }

@@ -26,7 +26,9 @@ struct HLSMultivariantPlaylist {
       // §4.4.6.4.
       out.writeString("#EXT-X-SESSION-DATA:DATA-ID=\"weir.rewind\",VALUE=\"\(rewind.rescaled(to: 1))\"\n")
     }
-    var groups = HLSAudioGroup.groups(of: audios) { window.bandwidth.peakOfTrack[$0.id] ?? 0 }
+    var groups = HLSAudioGroup.groups(of: audios, named: epoch.presentation.audioNames) {
+      window.bandwidth.peakOfTrack[$0.id] ?? 0
+    }
     // One group for each codec: players skip variants with codecs that they do not support (§4.4.6.2.1).
     if mediaPlaylist == MediaName.playlist {
       groups += epoch.playableAudio.compactMap { rung in
@@ -35,7 +37,8 @@ struct HLSMultivariantPlaylist {
             id: rung.name,
             members: [
               HLSAudioGroup.Member(
-                track: track, rendition: rung.rendition, name: HLSAudioGroup.name(of: track), isDefault: true)
+                track: track, rendition: rung.rendition,
+                name: epoch.presentation.audioNames[track] ?? HLSAudioGroup.name(of: track), isDefault: true)
             ],
             peak: rate(of: rung.window).peak)
         }

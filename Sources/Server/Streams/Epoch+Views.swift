@@ -10,7 +10,7 @@ extension Epoch {
     let head = tracks.map { ids in initSegment.showing(initSegment.tracks.filter { ids.contains($0.id) }) }
     let start = BodyPiece.bytes(head ?? initSegment.interleaved)
     var pieces: [BodyPiece] = []
-    for segment in window.segments.reversed() where segment.initVersion == initSegment.version {
+    for segment in window.segments.reversed() where isSame(tracks, in: segment.initVersion, as: initSegment) {
       for fragment in segment.fragments.reversed() {
         let own =
           tracks.map { $0.flatMap { segment.pieces(of: $0, in: fragment) } } ?? segment.pieces(of: nil, in: fragment)
@@ -22,27 +22,40 @@ extension Epoch {
     // Decoding cannot start with any stored fragment; the next fragments begin with a key frame.
     return [start]
   }
+
+  /// The tracks (nil: the default tracks) are the same in a version as now.
+  private func isSame(_ tracks: [TrackID]?, in version: Int, as now: InitSegment) -> Bool {
+    guard version != now.version else { return true }
+    guard let then = window.inits[version] else { return false }
+    guard let tracks else { return then.defaultsVersion == now.defaultsVersion }
+    return tracks.allSatisfy { then.version(of: $0) == now.version(of: $0) }
+  }
 }
 
 extension LiveWindow {
   /// The segment whose samples of that rendition begin at `time` (ticks of the track). This is a segment in memory, or the next one
-  /// if the newest ends, or is expected to end, at that time. Only segments with this version of the init segment count: with
-  /// another version, the same number may be another time.
+  /// if the newest ends, or is expected to end, at that time. Only segments count in which the track is the same as in this version
+  /// of the init segment: another one may count other ticks.
   func sequenceNumber(ofTime time: Int64, _ rendition: Rendition, initVersion: Int) -> Int? {
-    for segment in segments.reversed() where segment.initVersion == initVersion {
+    for segment in segments.reversed() where names(segment, rendition, initVersion) {
       guard let track = (inits[segment.initVersion]?.tracks).flatMap(rendition.track),
         let span = segment.span(of: track.id)
       else { continue }
       let listing = span.listed
       if span.start == time || listing.start == time { return segment.sequenceNumber }
       let next = self.segment(segment.sequenceNumber + 1)
-      if next.map({ $0.initVersion == initVersion && $0.span(of: track.id) == nil }) ?? true,
+      if next.map({ names($0, rendition, initVersion) && $0.span(of: track.id) == nil }) ?? true,
         segment.isComplete || span.announced != nil, listing.start &+ listing.duration == time
       {
         return segment.sequenceNumber + 1
       }
     }
     return nil
+  }
+
+  /// The rendition's track in the segment is that of the version. Playlists of recordings name it by any version that has it.
+  private func names(_ segment: LiveSegment, _ rendition: Rendition, _ version: Int) -> Bool {
+    (initVersion(rendition, of: segment)...segment.initVersion).contains(version)
   }
 
   /// Bits per second of the newest segment, as far as it exists.

@@ -113,7 +113,7 @@ struct Epoch: Sendable {
       epoch: id, startedAt: availabilityStart, availabilityStart: availabilityStart, targetDuration: target,
       partTarget: window.partTarget, longestGroup: longestGroup, promisesIndependence: window.isIndependent,
       nextSequenceNumber: window.nextSequenceNumber, nextPeriod: window.nextPeriod, initVersion: version,
-      breaks: breaks, mediaEnd: end, knownEnd: end,
+      breaks: max(breaks, window.discontinuities), mediaEnd: end, knownEnd: end,
       clockOffset: newest.map { $0.wallStart &- $0.start.nanoseconds } ?? .zero,
       listedFrom: window.lastListedStart ?? .zero)
   }
@@ -135,7 +135,8 @@ struct Epoch: Sendable {
       id: id, window: window, availabilityStart: availabilityStart ?? .zero, rungs: rungs, version: version,
       keptPeriods: keptPeriods, patience: settings.reconnectWindow, publicURL: settings.publicURL, layout: layout)
     view.presentation = EpochView.Presentation(
-      layout: settings.layout, addressing: settings.partAddressing, rewind: settings.rewind)
+      layout: settings.layout, addressing: settings.partAddressing, rewind: settings.rewind,
+      audioNames: settings.audioNames)
     return view
   }
 
@@ -182,11 +183,16 @@ struct Epoch: Sendable {
   /// Segments that end shortly before this media time, or later, end with all tracks together.
   mutating func alignTracks(at time: MediaTime?) { segmenter.alignsFrom = time }
 
-  /// Moves the publication's event to the epoch's timeline, and turns its video as the settings say.
+  /// Moves the publication's event to the epoch's timeline. The settings turn its video, and state languages.
   mutating func shift(_ event: MediaEvent) -> MediaEvent {
     let shifted = splicer.shift(event)
-    guard settings.rotation != .none, case .tracks(let tracks) = shifted else { return shifted }
-    return .tracks(tracks.map { $0.turned(by: settings.rotation) })
+    guard case .tracks(let tracks) = shifted else { return shifted }
+    return .tracks(
+      tracks.map { track in
+        var track = track.turned(by: settings.rotation)
+        if track.kind == .audio, let language = settings.audioLanguages[track.number] { track.language = language }
+        return track
+      })
   }
 
   /// A time of the publication on the epoch's timeline.
@@ -290,7 +296,9 @@ struct Epoch: Sendable {
     var published = try window.store(fragment, anchor: anchor)
     published.breaksBefore = breaks
     // A failure of a rung does not affect the source.
-    for index in rungs.indices { try? rungs[index].follow(fragment, in: window, anchor: anchor) }
+    if !fragment.isAside {
+      for index in rungs.indices { try? rungs[index].follow(fragment, in: window, anchor: anchor) }
+    }
     for run in fragment.runs {
       let end = MediaTime(ticks: run.presentationEnd, timescale: run.timescale)
       mediaEnd = mediaEnd.map { max($0, end) } ?? end

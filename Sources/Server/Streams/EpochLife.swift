@@ -17,6 +17,8 @@ struct EpochLife: Sendable {
   var transcoder: LadderTranscoder?
   /// Makes the audio in another codec. A separate worker, so that a failure of the video's does not stop the audio.
   var audioTranscoder: LadderTranscoder?
+  /// The tracks that the transcoders were told last; empty after a break.
+  var transcoded: [TrackDescription] = []
   /// The rungs are interrupted and can resume with the source's next segment.
   var awaitsSegment = false
   /// The segment for which the encoder was asked for a key frame.

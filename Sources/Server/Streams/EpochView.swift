@@ -32,6 +32,7 @@ struct EpochView: Sendable {
     var addressing = StreamSettings.PartAddressing.url
     /// How far viewers can go back on disk.
     var rewind: MediaTime?
+    var audioNames = AudioNames()
   }
 
   /// `prefix` defaults to the name of the epoch.

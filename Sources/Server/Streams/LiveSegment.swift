@@ -63,8 +63,10 @@ struct LiveSegment: Sendable {
   var wallStart: WallTime
   /// Some frames after its key frame are shown before it.
   var opensGroup = false
-  /// The previous segment in memory has another init segment.
+  /// The previous segment in memory has another init segment, for some of the tracks at least.
   var changesInit = false
+  /// The default tracks have changed without a discontinuity of the others.
+  var changesDefaults = false
   /// The first track of each kind, for the interleaved layout, when the stream has more tracks. Nil: it contains all tracks.
   var defaults: [TrackID]?
   /// The video tracks that follow the leading one.
@@ -144,8 +146,8 @@ struct LiveSegment: Sendable {
   ) {
     let before = duration
     // From the first frame shown to the first frame of the next fragment.
-    duration = max(before + Self.leastPart, fragment.end - start)
-    let added = duration - before
+    if !fragment.isAside { duration = max(before + Self.leastPart, fragment.end - start) }
+    let added = max(duration - before, Self.leastPart)
     var mediaOffset = offset + headLength
     var runs: [StoredRun] = []
     for (run, head) in zip(fragment.runs, singleHeads) {

@@ -20,19 +20,24 @@ extension LiveStream {
     guard !ladder.isEmpty || aim != nil else { return }
     switch event {
     case .tracks(let tracks):
+      // A track that stays the same while others change is not interrupted.
+      let goOn = tracks.hasFurther || state.life.transcoded.hasFurther
+      let known = goOn ? state.life.transcoded : []
+      state.life.transcoded = tracks
       let video = tracks.first(.video)
       if state.life.transcoder == nil, video != nil, !ladder.isEmpty {
         state.life.transcoder = makeTranscoder(.video(ladder), .video, epoch: state.life.epoch.id)
       }
-      state.life.transcoder?.use(video)
+      if video == nil || known.first(.video) != video { state.life.transcoder?.use(video) }
       let audio = tracks.first(.audio)
       if state.life.audioTranscoder == nil, audio != nil, let aim {
         state.life.audioTranscoder = makeTranscoder(.audio(aim), .audio, epoch: state.life.epoch.id)
       }
-      state.life.audioTranscoder?.use(audio)
+      if audio == nil || known.first(.audio) != audio { state.life.audioTranscoder?.use(audio) }
     case .sample(let sample):
       if state.life.transcoder?.feed(sample) != true { _ = state.life.audioTranscoder?.feed(sample) }
     case .discontinuity:
+      state.life.transcoded = []
       state.life.transcoder?.drain()
       state.life.audioTranscoder?.drain()
     case .clock, .progress, .end: break

@@ -226,6 +226,7 @@ final class LiveStream: Sendable {
 
   /// Stores the pending media of the publication; the epoch continues.
   func interrupt(_ state: inout State) {
+    state.life.transcoded = []
     state.life.transcoder?.drain()
     state.life.audioTranscoder?.drain()
     let rungs = state.life.rungVersions

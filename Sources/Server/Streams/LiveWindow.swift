@@ -26,6 +26,8 @@ struct LiveWindow: Sendable {
   private(set) var isInterrupted = false
   /// Discontinuities before the oldest segment in memory.
   private var forgottenDiscontinuities = 0
+  /// Further ones of the interleaved layout.
+  private var forgottenChangesOfDefaults = 0
   private(set) var nextSequenceNumber = 1
   /// The ordinal of the first Period.
   private var firstPeriod = 0
@@ -61,8 +63,10 @@ struct LiveWindow: Sendable {
     /// Wall-clock time of `mediaStart`.
     fileprivate(set) var wallStart: WallTime
     let initVersion: Int
+    /// It continues another one with other tracks.
+    let changesTracks: Bool
     let firstSequenceNumber: Int
-    /// The ordinal of the Period that this one continues, with the same parameters.
+    /// The ordinal of the Period that this one continues. Tracks that both have are the same.
     let continued: Int?
   }
 
@@ -122,7 +126,9 @@ struct LiveWindow: Sendable {
   private static let clockTolerance: UInt64 = 100_000_000
 
   private func beginsPeriod(_ segment: LiveSegment) -> Bool {
-    guard let period = periods.last, !segment.followsDiscontinuity else { return true }
+    guard let period = periods.last, !segment.followsDiscontinuity, segment.initVersion == period.initVersion else {
+      return true
+    }
     let expected = period.wallStart &+ (segment.start - period.mediaStart).nanoseconds
     return (segment.wallStart &- expected).magnitude >= Self.clockTolerance
   }
@@ -131,7 +137,9 @@ struct LiveWindow: Sendable {
     periods.append(
       Period(
         ordinal: nextPeriod, mediaStart: segment.start, wallStart: segment.wallStart,
-        initVersion: segment.initVersion, firstSequenceNumber: segment.sequenceNumber, continued: last))
+        initVersion: segment.initVersion,
+        changesTracks: last != nil && periods.last?.initVersion != segment.initVersion,
+        firstSequenceNumber: segment.sequenceNumber, continued: last))
   }
 
   /// Changes all times of day. Call only before any were published.
@@ -205,11 +213,19 @@ struct LiveWindow: Sendable {
   /// growing one, whose parts are listed.
   var firstListedNumber: Int { listed.first?.sequenceNumber ?? segments.last?.sequenceNumber ?? nextSequenceNumber }
 
-  /// Discontinuities before the first listed segment (EXT-X-DISCONTINUITY-SEQUENCE).
-  var discontinuitySequence: Int {
+  /// Discontinuities of a rendition before the first listed segment (EXT-X-DISCONTINUITY-SEQUENCE).
+  func discontinuitySequence(of rendition: Rendition) -> Int {
     let firstListed = firstListedNumber
-    return segments.reduce(forgottenDiscontinuities) {
-      $0 + ($1.followsDiscontinuity && $1.sequenceNumber < firstListed ? 1 : 0)
+    let forgotten = forgottenDiscontinuities + (rendition.kind == nil ? forgottenChangesOfDefaults : 0)
+    return segments.reduce(forgotten) {
+      $0 + (breaks(rendition, before: $1) && $1.sequenceNumber < firstListed ? 1 : 0)
+    }
+  }
+
+  /// The same before the next segment, in the rendition with the most.
+  var discontinuities: Int {
+    segments.reduce(forgottenDiscontinuities + forgottenChangesOfDefaults) {
+      $0 + (breaks(.interleaved, before: $1) ? 1 : 0)
     }
   }
 
@@ -269,7 +285,7 @@ struct LiveWindow: Sendable {
   mutating func forgetPartTarget() { partTarget = nil }
 
   mutating func add(_ initSegment: InitSegment) {
-    inits[initSegment.version] = initSegment
+    inits[initSegment.version] = initSegment.following(currentInit)
   }
 
   /// Opens the next segment.
@@ -286,6 +302,8 @@ struct LiveWindow: Sendable {
     if tracks.hasFurther { segment.defaults = tracks.defaults.map(\.id) }
     segment.furtherVideos = tracks.filter { $0.kind == .video && $0.id != fragment.leader }.map(\.id)
     segment.changesInit = segments.last.map { $0.initVersion != initVersion } ?? false
+    segment.changesDefaults =
+      segment.changesInit && !followsDiscontinuity && inits[initVersion]?.defaultsVersion == initVersion
     append(segment)
   }
 
@@ -411,11 +429,12 @@ struct LiveWindow: Sendable {
   private mutating func drop() {
     let gone = segments[0]
     if gone.followsDiscontinuity { forgottenDiscontinuities += 1 }
+    if gone.changesDefaults { forgottenChangesOfDefaults += 1 }
     completeBytes -= gone.residentBytes
     completeMilliseconds -= gone.duration.rescaled(to: 1000)
     segments.removeFirst(1)
     guard let oldest = segments.first else { return }
     while periods.count > 1, periods[1].firstSequenceNumber <= oldest.sequenceNumber { periods.removeFirst() }
-    inits = inits.filter { $0.key >= oldest.initVersion }
+    inits = Self.needed(inits, from: oldest.initVersion)
   }
 }

@@ -23,12 +23,6 @@ extension LiveWindow {
     return PartPosition(segment: newest.sequenceNumber, part: partCount(of: rendition, in: newest))
   }
 
-  /// The version of the next segment's init segment, when the newest segment is complete and has another one.
-  var nextInit: Int? {
-    guard let newest = segments.last, newest.isComplete, let version = currentInit?.version else { return nil }
-    return version == newest.initVersion ? nil : version
-  }
-
   /// The end of the rendition's playlist: the position after its newest part.
   func edge(of rendition: Rendition) -> PartPosition {
     guard let newest = segments.last, !newest.isComplete else {
@@ -50,14 +44,5 @@ extension LiveWindow {
 
   func partCount(of rendition: Rendition, in segment: LiveSegment) -> Int {
     layout(rendition, of: segment).map { segment.partCount(of: $0.trackID) } ?? 0
-  }
-}
-
-extension LiveSegment {
-  /// The file name of a part, by its index.
-  func name(ofPart index: Int) -> String {
-    changesInit && index == 0
-      ? MediaName.firstPart(ofSegment: sequenceNumber, initVersion: initVersion)
-      : MediaName.part(PartPosition(segment: sequenceNumber, part: index))
   }
 }

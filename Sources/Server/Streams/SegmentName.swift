@@ -34,7 +34,7 @@ extension LiveWindow {
     guard let track = layout(rendition, of: segment)?.trackID, let span = segment.span(of: track) else {
       return .number(segment.sequenceNumber)
     }
-    return .time(span.listed.start, initVersion: segment.initVersion)
+    return .time(span.listed.start, initVersion: initVersion(rendition, of: segment))
   }
 
   /// The name of the segment with this number, also before it exists. Then it is a guess: that it begins where the listing of the
@@ -48,6 +48,6 @@ extension LiveWindow {
     guard let before = segment(number - 1), let track = layout(rendition, of: before)?.trackID,
       let listed = before.span(of: track)?.listed
     else { return .number(number) }
-    return .time(listed.start &+ listed.duration, initVersion: before.initVersion)
+    return .time(listed.start &+ listed.duration, initVersion: initVersion(rendition, of: before))
   }
 }

@@ -42,6 +42,10 @@ struct StreamSettings: Sendable {
   var addsPlayableAudio = true
   /// The language of the audio that players begin with (ISO 639-2); nil for the publisher's first.
   var audioDefault: String?
+  /// Languages of tracks of audio (ISO 639-2), by their numbers, instead of what the publisher states.
+  var audioLanguages: [Int: String] = [:]
+  /// Names of tracks of audio for viewers.
+  var audioNames = AudioNames()
 
   /// Which closed captions playlists declare.
   var captions = CaptionDeclarations.Rule.found

@@ -179,7 +179,7 @@ struct TranscodedRendition: Sendable {
     guard let index = planned.firstIndex(where: { $0.source.sequenceNumber == number }) else { return }
     let source = planned[index].source
     if !planned[index].isOpen {
-      guard window.nextSequenceNumber == number, introduce(track, source.initVersion) else { return }
+      guard window.nextSequenceNumber == number, introduce(track, source) else { return }
       let memory = try SegmentMemory(in: store)
       window.open(
         fragment, initVersion: source.initVersion, followsDiscontinuity: source.followsDiscontinuity,
@@ -191,10 +191,11 @@ struct TranscodedRendition: Sendable {
     _ = try window.store(fragment, anchor: planned[index].anchor)
   }
 
-  /// Adds the init segment of a version. False when that version describes another track.
-  private mutating func introduce(_ track: TrackDescription, _ version: Int) -> Bool {
+  /// Adds the init segment for a segment of the source. False when its version describes another track.
+  private mutating func introduce(_ track: TrackDescription, _ source: LiveSegment) -> Bool {
+    let version = source.initVersion
     if let known = window.inits[version] { return known.tracks.first == track }
-    window.add(InitSegment(version: version, tracks: [track]))
+    window.add(InitSegment(version: version, tracks: [track], continues: !source.followsDiscontinuity))
     return true
   }
 

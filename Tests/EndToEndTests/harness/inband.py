@@ -60,3 +60,41 @@ def carry(stream: bytes, elements: dict[int, tuple[int, bytes]], added: list[tup
             maps |= {int.from_bytes(entries[at + 2:at + 4]) & 0x1FFF for at in range(0, len(entries), 4)}
         out.append(_with_elements(packet, elements) if pid in maps else packet)
     return b"".join(out)
+
+
+def _entries(packet: bytes) -> tuple[bytes, list[tuple[int, bytes]]]:
+    """What precedes the elementary streams in a program map, and the PID and the bytes of each of them."""
+    start = 5 + packet[4]
+    end = start + 3 + (int.from_bytes(packet[start + 1:start + 3]) & 0xFFF) - 4
+    at = start + 12 + (int.from_bytes(packet[start + 10:start + 12]) & 0xFFF)
+    head, found = packet[start:at], []
+    while at < end:
+        length = 5 + (int.from_bytes(packet[at + 3:at + 5]) & 0xFFF)
+        found.append((int.from_bytes(packet[at + 1:at + 3]) & 0x1FFF, packet[at:at + length]))
+        at += length
+    return head, found
+
+
+def with_changing_map(stream: bytes, stages: list[tuple[float, set[int]]], kinds: dict[int, int] | None = None) -> bytes:
+    """The stream with these elementary streams alone, by PID: each stage holds from its place on, 0 to 1. The program map changes
+    with it. `kinds`: other stream types by PID."""
+    out, maps, count = [], set(), len(stream) // PACKET
+    for index in range(count):
+        packet = stream[index * PACKET:(index + 1) * PACKET]
+        pid = int.from_bytes(packet[1:3]) & 0x1FFF
+        version = max(n for n, (place, _) in enumerate(stages) if place * count <= index)
+        wanted = stages[version][1]
+        if pid == 0:
+            entries = packet[13:8 + (int.from_bytes(packet[6:8]) & 0xFFF) - 4]
+            maps |= {int.from_bytes(entries[at + 2:at + 4]) & 0x1FFF for at in range(0, len(entries), 4)}
+        elif pid in maps:
+            head, found = _entries(packet)
+            own = [bytes([(kinds or {}).get(p, entry[0])]) + entry[1:] for p, entry in found if p in wanted]
+            body = bytearray(head + b"".join(own))
+            body[1:3] = struct.pack(">H", 0xB000 | len(body) - 3 + 4)
+            body[5] = 0xC1 | version << 1
+            packet = (packet[:4] + b"\x00" + bytes(body) + checksum(bytes(body))).ljust(PACKET, b"\xff")
+        elif pid not in wanted and 0x20 <= pid < 0x1FFF:
+            continue
+        out.append(packet)
+    return b"".join(out)

@@ -72,4 +72,24 @@ import Testing
     let record = ByteBuffer(bytes: G711.record(sampleRate: rate, channels: channels))
     #expect(throws: CodecError.self) { try Codec(.mulaw, record: record) }
   }
+
+  @Test func severalFramesOfAPayloadEachHaveTheirStart() {
+    // 417 bytes and 1152 samples of 44.1 kHz.
+    let frame = ByteBuffer(bytes: [0xFF, 0xFB, 0x90, 0x64] + [UInt8](repeating: 1, count: 413))
+    var payload = ByteBuffer()
+    for _ in 0..<3 { payload.writeImmutableBuffer(frame) }
+    let frames = MPEGAudio.frames(in: payload)
+    #expect(frames.map(\.payload) == [frame, frame, frame])
+    #expect(frames.map { ($0.start + 50_000) / 100_000 } == [0, 261, 522])
+    // One that is cut off, and bytes that are none, stay as they are.
+    for rest in [ByteBuffer(bytes: [0xFF, 0xFB, 0x90, 0x64, 1]), ByteBuffer(bytes: [1, 2, 3])] {
+      var damaged = frame
+      damaged.writeImmutableBuffer(rest)
+      #expect(MPEGAudio.frames(in: damaged).map(\.payload) == [frame, rest])
+      #expect(MPEGAudio.frames(in: rest).map(\.payload) == [rest])
+    }
+    let free = ByteBuffer(bytes: [0xFF, 0xFB, 0x00, 0x64] + [UInt8](repeating: 1, count: 400))
+    #expect(MPEGAudio.frames(in: free).map(\.payload) == [free])
+    #expect(MPEGAudio.frames(in: ByteBuffer()).isEmpty)
+  }
 }

@@ -29,6 +29,23 @@ struct FieldAudioTests {
     }
   }
 
+  @Test func `Bytes of G.711 are frames as they come, without a gap`() {
+    let bytes = (0..<20_000).map { UInt8($0 % 251) }
+    for size in [1, 7, 184, 9000, bytes.count] {
+      let (_, found) = frames(G711SampleReader(.alaw), bytes, pieces: size)
+      #expect(found.flatMap(payload) == bytes)
+      #expect(found.map(\.samples).reduce(0, +) == 20_000 && found.allSatisfy { $0.samples <= 8000 && $0.rate == 8000 })
+      #expect(zip(found, found.dropFirst()).allSatisfy { $0.position + Int($0.samples) == $1.position })
+    }
+  }
+
+  @Test func `Stream types of cameras are G.711, but not on discs`() {
+    let (none, disc) = (ElementDescriptors(ByteBuffer()), ElementDescriptors(ByteBuffer(bytes: [5, 4] + "HDMV".utf8)))
+    #expect(ElementContent(0x90, none, inProgram: none) == .g711(.alaw))
+    #expect(ElementContent(0x91, none, inProgram: none) == .g711(.mulaw))
+    #expect(!ElementContent(0x90, none, inProgram: disc).isTaken)
+  }
+
   @Test func `LOAS without a configuration gives nothing, and damage counts once`() {
     let bare = TransportScript.loas([1, 2], repeatsConfiguration: false)
     #expect(frames(LATMReader(), bare + bare, pieces: 9).1.isEmpty)

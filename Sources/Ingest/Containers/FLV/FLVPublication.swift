@@ -73,7 +73,12 @@ struct FLVPublication {
           ownAudioRecords[track.number] = record
           if try !publication.configure(id, coding, record: record, now: now, to: &out) { audios.remove(track.number) }
         }
-        publication.receive(WireUnit(track: id, coding: coding, time: time, payload: bytes), now: now, to: &out)
+        // Some encoders put several frames of MP3 into one tag.
+        let frames = coding == .mpegAudio ? MPEGAudio.frames(in: bytes) : [(start: Int64(0), payload: bytes)]
+        for (start, frame) in frames {
+          publication.receive(
+            WireUnit(track: id, coding: coding, time: time &+ start, payload: frame), now: now, to: &out)
+        }
       }
     }
   }

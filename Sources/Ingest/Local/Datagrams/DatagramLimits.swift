@@ -21,6 +21,9 @@ enum DatagramLimits {
   static let pause: Int64 = 5_000_000_000
   /// A sender whose stream could not be used is followed again after this time only.
   static let shunning: Int64 = 30_000_000_000
+  /// What lies in a socket that is being closed is read, so many times with a pause at most.
+  static let closingTurns = 64
+  static let closingTurn: Int64 = 1_000_000
   /// Between two checks of the silence.
   static let check: Int64 = 250_000_000
 }

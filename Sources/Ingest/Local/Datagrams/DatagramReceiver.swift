@@ -5,8 +5,9 @@ internal import Synchronization
 
 /// Takes the datagrams of a socket. It follows one sender at a time: the first whose datagrams hold a transport stream, as
 /// long as it sends. Others can neither replace nor disturb it. Runs on its event loop.
-final class DatagramReceiver: ChannelInboundHandler {
+final class DatagramReceiver: ChannelDuplexHandler {
   typealias InboundIn = AddressedEnvelope<ByteBuffer>
+  typealias OutboundIn = AddressedEnvelope<ByteBuffer>
 
   private let name: StreamName
   private let place: DatagramPlace
@@ -22,6 +23,9 @@ final class DatagramReceiver: ChannelInboundHandler {
   private var shunned: (sender: SocketAddress, until: MonotonicTime)?
   private var troubles = LogThrottle()
   private var check: RepeatedTask?
+  /// Reads of the socket so far, and whether it is to be closed.
+  private var reads = 0
+  private var isClosing = false
 
   init(
     _ name: StreamName, _ place: DatagramPlace, gate: any PublishGate, clock: SteadyClock, logger: Logger,
@@ -44,6 +48,32 @@ final class DatagramReceiver: ChannelInboundHandler {
     check = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
       bound.value.checkSilence()
     }
+  }
+
+  /// Takes what lies in the socket before it is closed: the end of a stream may have come while the event loop was busy.
+  func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    guard !isClosing else { return context.close(mode: mode, promise: promise) }
+    isClosing = true
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    drain(bound, mode, promise, turns: DatagramLimits.closingTurns)
+  }
+
+  private func drain(
+    _ bound: NIOLoopBound<(DatagramReceiver, ChannelHandlerContext)>, _ mode: CloseMode,
+    _ promise: EventLoopPromise<Void>?, turns: Int
+  ) {
+    let before = reads
+    // The loop reads what has come before a task of a later time.
+    bound.value.1.eventLoop.scheduleTask(in: .nanoseconds(DatagramLimits.closingTurn)) {
+      let (receiver, context) = bound.value
+      if receiver.reads == before || turns <= 1 { return context.close(mode: mode, promise: promise) }
+      receiver.drain(bound, mode, promise, turns: turns - 1)
+    }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    reads &+= 1
+    context.fireChannelReadComplete()
   }
 
   func channelInactive(context: ChannelHandlerContext) {

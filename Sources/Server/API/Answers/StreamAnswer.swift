@@ -158,7 +158,7 @@ struct StreamAnswer: APIObject {
     (self.viewers, bitrate) = (viewers, status.bitrate)
     (gopSeconds, targetDuration) = (status.longestGroup?.thousandths, status.targetDuration)
     (memoryBytes, playlistRenders) = (status.residentBytes, status.playlistRenders)
-    (tracks, warnings) = (status.tracks.map(TrackAnswer.init), status.warnings)
+    (tracks, warnings) = (status.tracks.map { TrackAnswer($0, settings.audioNames) }, status.warnings)
     ladder = status.transcoding.map { Ladder($0, status.rungs) }
     audio = status.audioTranscoding.map { Audio($0, status.audio) }
     (self.recording, self.capture) = (recording, capture)
@@ -206,6 +206,8 @@ struct TrackAnswer: APIObject {
   let rendition: String
   /// ISO 639-2; "und" if unknown.
   let language: String
+  /// As configured.
+  let name: String?
   let role: String
   let codec: String
   let codecString: String
@@ -215,7 +217,8 @@ struct TrackAnswer: APIObject {
   let sampleRate: Int?
   let channels: Int?
 
-  init(_ track: TrackDescription) {
+  init(_ track: TrackDescription, _ names: AudioNames = AudioNames()) {
+    name = names[track]
     let (size, format) = (track.codec.displaySize, track.codec.audio)
     (id, kind) = (track.id.rawValue, track.kind.rawValue)
     (rendition, language, role) = (Rendition(track).rawValue, track.language, track.role.rawValue)

@@ -248,13 +248,16 @@ extension RecordingIndex {
 
   /// The segment with which a rendition's samples begin at a time, in ticks of its track, for an init segment's version.
   func index(ofTime time: Int64, _ rendition: Rendition, initVersion: Int) -> Int? {
-    guard
-      let timescale = (versions.last { $0.number == initVersion }?.tracks).flatMap(rendition.track)?.timescale
-    else { return nil }
-    let nearest = index(at: MediaTime(ticks: time, timescale: timescale)) ?? 0
+    // A track that stays the same keeps the version with which it came, also in files that begin with a later one.
+    let asked =
+      versions.last { $0.number == initVersion } ?? versions.first.flatMap { $0.number > initVersion ? $0 : nil }
+    guard let track = (asked?.tracks).flatMap(rendition.track) else { return nil }
+    let nearest = index(at: MediaTime(ticks: time, timescale: track.timescale)) ?? 0
     return (nearest - Self.trackSpread...nearest + Self.trackSpread).last { at in
-      segments.indices.contains(at) && version(of: segments[at])?.number == initVersion
-        && span(rendition, at: at)?.span.start == time
+      guard segments.indices.contains(at), let own = version(of: segments[at]), own.number >= initVersion,
+        let span = span(rendition, at: at)
+      else { return false }
+      return span.span.start == time && span.track == track
     }
   }
 

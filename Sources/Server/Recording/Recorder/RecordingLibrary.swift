@@ -222,7 +222,9 @@ final class RecordingLibrary: Sendable {
   func makeRecorder(stream: StreamName, epoch: String) -> (any FragmentSink)? {
     let settings = settings(of: stream)
     guard settings.policy.start == .automatic else { return nil }
-    let recorder = Recorder(stream: stream, epoch: epoch, settings: settings, threads: lanes.writers)
+    // Rewinding reads a recording of all tracks.
+    let rewound = settings.tracks == .all ? epoch : nil
+    let recorder = Recorder(stream: stream, epoch: rewound, settings: settings, threads: lanes.writers)
     registers.recorders.withLock { recorders in
       if recorders.newest.count >= Self.maximumRemembered {
         recorders.newest = recorders.newest.filter { $0.value.isActive || !$0.value.isIdle }
@@ -238,6 +240,7 @@ final class RecordingLibrary: Sendable {
   private func settings(of stream: StreamName) -> RecordingSettings {
     var settings = settings
     settings.policy = policy(stream)
+    settings.tracks = settings.policy.tracks
     return settings
   }
 
@@ -252,7 +255,7 @@ final class RecordingLibrary: Sendable {
     guard settings.policy.start != .never else { return .refused(.neverRecorded) }
     guard order.tracks.isThere(in: stream.status.tracks) else { return .refused(.noSuchTrack) }
     // With automatic recording, rewinding reads a recording of all tracks; otherwise it reads a time-shift buffer.
-    let epoch = settings.policy.start == .automatic && order.tracks == .all ? stream.epoch.id : nil
+    let epoch = settings.policy.start == .automatic && settings.tracks == .all ? stream.epoch.id : nil
     let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: lanes.writers)
     // The stream's lock must not be held here: `makeRecorder` is called under that lock.
     let isFirst = registers.recorders.withLock { recorders in

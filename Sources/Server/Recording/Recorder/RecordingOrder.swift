@@ -42,7 +42,8 @@ extension RecordingSettings {
   /// The settings for a recording that a request ordered.
   func ordered(_ order: RecordingOrder) -> RecordingSettings {
     var settings = self
-    (settings.title, settings.tracks) = (order.title, order.tracks)
+    settings.title = order.title
+    if order.tracks != .all { settings.tracks = order.tracks }
     if let title = order.title, let naming = RecordingNaming(title) { settings.policy.naming = naming }
     settings.policy.maximumDuration = [order.maximumDuration, policy.maximumDuration].compactMap(\.self).min()
     settings.policy.maximumBytes = [order.maximumBytes, policy.maximumBytes].compactMap(\.self).min()

@@ -15,6 +15,7 @@ struct RecordingPolicy: Sendable, Hashable {
   /// The same limit, including the files of the split.
   var mostFilesPerHour: Int { filesPerHour + split.filesPerHour }
   var naming = RecordingNaming.standard
+  var tracks = TrackChoice.all
 
   /// What begins a recording.
   enum Start: String, Sendable, Hashable, CaseIterable {

@@ -151,7 +151,7 @@ final class RewindArchive: Sendable {
     RecordedPlaylistHead(
       target: window.targetDuration ?? 1, firstNumber: parts.first?.start.number ?? tail.first?.sequenceNumber ?? 1,
       discontinuities: parts.first.map { $0.file.breaksBefore + $0.start.discontinuities }
-        ?? window.discontinuitySequence,
+        ?? window.discontinuitySequence(of: rendition),
       type: first <= 1 ? "EVENT" : nil, isIndependent: window.isIndependent,
       hasGaps: rendition != .interleaved || !lost.isEmpty || parts.contains { $0.file.lines.hasGaps }
         || parts.dropFirst().contains { !$0.file.missing.isEmpty }

@@ -1,4 +1,5 @@
 import FMP4
+import Glibc
 import NIOCore
 import NIOPosix
 import Testing
@@ -30,7 +31,9 @@ struct DatagramSourceTests {
   }
 
   private func receiving(
-    _ gate: RecordingGate, from sender: String? = nil, _ body: (Running) async throws -> Void
+    _ gate: RecordingGate, from sender: String? = nil,
+    on group: MultiThreadedEventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+    _ body: (Running) async throws -> Void
   ) async throws -> EndReason {
     let log = LogCollector()
     let place = DatagramPlace(
@@ -38,7 +41,7 @@ struct DatagramSourceTests {
       sender: try sender.map { try SocketAddress(ipAddress: $0, port: 0) })
     let source = DatagramSource(
       name: try #require(StreamName("field")), place: place, gate: gate, clock: .system(), logger: log.logger,
-      group: MultiThreadedEventLoopGroup.singleton)
+      group: group)
     async let ending = source.run()
     defer { source.stop(.shutdown) }
     _ = try await eventually { source.localAddress != nil }
@@ -60,6 +63,23 @@ struct DatagramSourceTests {
     for bytes in datagrams {
       try await socket.writeAndFlush(AddressedEnvelope(remoteAddress: address, data: bytes)).get()
     }
+  }
+
+  @Test func `What lies in the socket at a stop is taken`() async throws {
+    let (gate, group) = (RecordingGate(), MultiThreadedEventLoopGroup(numberOfThreads: 1))
+    _ = try await receiving(gate, on: group) { running in
+      let sender = try await socket()
+      let datagrams = Self.datagrams(frames: 400)
+      try await send(Array(datagrams.prefix(4)), by: sender, to: running.address)
+      #expect(try await eventually { gate.sinks.first?.samples.isEmpty == false })
+      // The loop is busy while the rest comes, and is then told to stop first of all.
+      let rest = Array(datagrams.dropFirst(4))
+      group.next().execute { usleep(300_000) }
+      try await send(rest, by: sender, to: running.address)
+      try await sender.close()
+    }
+    #expect(gate.sinks.first?.samples.count == 400)
+    try await group.shutdownGracefully()
   }
 
   @Test func `A sender's media is published, and other datagrams are counted`() async throws {

@@ -1,0 +1,75 @@
+/// Tracks that come, go or change while the leading track goes on.
+extension Segmenter {
+  /// Where new tracks beside the same leading track begin. Nil: at once.
+  func place(of newTracks: [TrackDescription]) -> DeferredTracks.Place? {
+    let leads = newTracks.leader?.id == tracks[leaderIndex].id
+    // Tracks that are delivered one by one can change one by one.
+    if leads, tracks.hasFurther || newTracks.hasFurther { return .segment }
+    return tracks[leaderIndex].kind == .video ? .syncSample : nil
+  }
+
+  /// Lets the deferred tracks begin with the segment that follows. The tracks that stay the same go on.
+  mutating func join(at boundary: MediaTime, _ output: inout [FragmentEvent]) {
+    guard let waiting = deferred else { return }
+    deferred = nil
+    let before = queues
+    for queue in before where !waiting.tracks.contains(queue.track) { noteReach(of: queue) }
+    tracks = waiting.tracks
+    queues = tracks.map { track in before.first { $0.track == track } ?? SampleQueue(track: track) }
+    leaderIndex = tracks.firstIndex { $0.id == tracks.leader?.id } ?? 0
+    initVersion += 1
+    output.append(.initialization(InitSegment(version: initVersion, tracks: tracks, continues: true)))
+    let changed = tracks.filter { track in !before.contains { $0.track == track } }
+    awaitsSync = Set(changed.filter { $0.kind == .video }.map(\.id))
+    early = Set(changed.map(\.id)).intersection(before.map(\.track.id))
+    for sample in waiting.samples {
+      guard let index = queues.firstIndex(where: { $0.track.id == sample.track }), index != leaderIndex else {
+        continue
+      }
+      // Nobody misses a track that is new before it begins.
+      let middle = sample.presentationTime &+ Int64((sample.duration ?? 0) / 2)
+      let isBefore = MediaTime(ticks: middle, timescale: queues[index].track.timescale) < boundary
+      if early.contains(sample.track) || !isBefore { follow(sample, at: index) }
+    }
+  }
+
+  /// Keeps a sample of a deferred track. If the tracks wait for it, a sync sample of the leading track brings them in.
+  /// True if the sample needs no further handling.
+  mutating func takeDeferred(_ sample: Sample, _ output: inout [FragmentEvent]) -> Bool {
+    guard let waiting = deferred, let track = waiting.tracks.first(where: { $0.id == sample.track }) else {
+      return false
+    }
+    if sample.track == tracks[leaderIndex].id {
+      guard sample.isSync, waiting.place == .syncSample else { return false }
+      apply(waiting.tracks, &output)
+      return false
+    }
+    guard !tracks.contains(track) else { return false }
+    deferred?.samples.append(sample)
+    if waiting.samples.count >= CutPolicy.deferredSampleLimit { apply(waiting.tracks, &output) }
+    return true
+  }
+
+  /// The deferred tracks begin after the fragment that was closed just now.
+  mutating func bringTracks() {
+    guard deferred?.place == .segment, let last = closing.indices.last else { return }
+    closing[last].bringsTracks = true
+  }
+
+  /// A deferred change replaces the track or ends it: nothing more of it comes.
+  func isLeaving(_ track: TrackDescription) -> Bool {
+    deferred.map { $0.place == .segment && !$0.tracks.contains(track) } ?? false
+  }
+
+  /// Emits the samples that are left from before the segment, in fragments that are no longer than others.
+  mutating func emitEarly(beside first: Fragment, before boundary: MediaTime, _ output: inout [FragmentEvent]) {
+    for index in queues.indices where early.contains(queues[index].track.id) {
+      let longest = policy.partLimit?.rescaled(to: queues[index].track.timescale)
+      while let (run, payloads) = queues[index].take(before: queues[index].boundary(at: boundary), longest: longest) {
+        output.append(.fragment(first.beside(run, payloads, sequenceNumber: nextSequenceNumber)))
+        nextSequenceNumber &+= 1
+      }
+    }
+    early = []
+  }
+}

@@ -1,0 +1,63 @@
+"""A track of a transport stream that comes late, changes its codec, and goes, beside others."""
+
+import re
+import urllib.parse
+
+import pytest
+
+from harness import http, inband, llhls, packets, publishers, tools
+
+VIDEO, FIRST, SECOND, CHANGED = 0x100, 0x101, 0x102, 0x103
+SECONDS = 30
+#: The second audio comes after 8 s, is another codec's after 16 s, and goes after 23 s.
+STAGES = [(0, {VIDEO, FIRST}), (8 / SECONDS, {VIDEO, FIRST, SECOND}), (16 / SECONDS, {VIDEO, FIRST, CHANGED}),
+          (23 / SECONDS, {VIDEO, FIRST})]
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    path = tmp_path_factory.mktemp("film") / "whole.ts"
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25", "-f", "lavfi", "-i",
+              "sine=440:r=48000", "-f", "lavfi", "-i", "sine=880:r=48000", "-t", str(SECONDS), "-map", "0:v", "-map", "1:a",
+              "-map", "2:a", "-map", "2:a", "-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-sc_threshold", "0", "-c:a",
+              "aac", "-c:a:2", "libopus", "-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=deu",
+              "-metadata:s:a:2", "language=deu", "-muxrate", "1500k", path)
+    changing = path.with_name("changing.ts")
+    changing.write_bytes(inband.with_changing_map(path.read_bytes(), STAGES))
+    return changing
+
+
+@pytest.fixture(scope="module")
+def live(start_shared, film):
+    weir = start_shared("--target-duration", "2", "--window", "60s")
+    size = film.stat().st_size
+    publisher = publishers.Publisher([
+        "curl", "-sS", "-T", str(film), "--limit-rate", str(size // SECONDS), f"{weir.web}/live/cam/ingest"])
+    weir.wait_state("cam", "live", seconds=20)
+    yield weir
+    publisher.kill()
+
+
+def test_the_changed_track_can_be_played(live, tmp_path):
+    """Each of its codecs, by its own init segment, without a frame lost at the change."""
+    live.wait(lambda: live.stream("cam")["state"] == "ended", SECONDS + 20, "the end")
+    base = f"{live.web}/live/cam/"
+    text = live.get("/live/cam/manifest.mpd").good().text
+    epoch = re.search(r'initialization="([^/]*)/video/init-1.mp4"', text)[1]
+    url = f"{base}{epoch}/audio-2/index.m3u8"
+    page = llhls.parse(http.fetch(url).good().text, url)
+    ends = []
+    for codec, name in (("aac", "init-2.mp4"), ("opus", "init-3.mp4")):
+        uris = [s.uri for s in page.segments if s.map and s.map.endswith(name) and not s.gap]
+        path = tmp_path / f"{codec}.mp4"
+        path.write_bytes(b"".join(http.fetch(urllib.parse.urljoin(url, uri)).good().body for uri in [name, *uris]))
+        streams = tools.output(tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0", path)
+        assert streams.decode().strip() == codec
+        own = packets.probe(path)["audio"]
+        ends.append((float(own[0].pts), float(own[-1].pts)))
+    assert 0 < ends[1][0] - ends[0][1] < 0.1, ends
+    # The first video and audio have one init segment all through, and no mark.
+    for name in ("video", "audio"):
+        text = http.fetch(f"{base}{epoch}/{name}/index.m3u8").good().text
+        assert re.findall(r'#EXT-X-MAP:URI="([^"]*)"', text) == ["init-1.mp4"], text
+        assert "#EXT-X-DISCONTINUITY" not in text and "#EXT-X-GAP" not in text, text
