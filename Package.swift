@@ -204,3 +204,26 @@ if Context.environment["WEIR_FUZZ"] != nil {
         linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),
     ]
 }
+
+// `make sanitize` for threads: locks and continuations that Thread Sanitizer can follow. The file Mutex.swift has to be in
+// each module, where its name hides that of Synchronization.
+if Context.environment["WEIR_SANITIZER"] == "thread" {
+  let folder = "Tests/Sanitizer"
+  let following: [SwiftSetting] = [
+    .unsafeFlags([
+      "\(Context.packageDirectory)/\(folder)/Mutex.swift", "-disable-upcoming-feature", "MemberImportVisibility",
+    ])
+  ]
+  for target in package.targets where ["Ingest", "Basics", "Storage", "HTTP", "Server"].contains(target.name) {
+    target.dependencies += ["Locks", "CResumption"]
+    target.swiftSettings = house + following
+  }
+  package.targets.first { $0.name == "Server" }?.linkerSettings = [
+    .unsafeFlags(["-Xlinker", "--wrap=swift_continuation_await"])
+  ]
+  package.targets =
+    package.targets.filter { $0.type != .test } + [
+      .target(name: "Locks", path: "\(folder)/Locks", swiftSettings: house),
+      .target(name: "CResumption", path: "\(folder)/CResumption"),
+    ]
+}

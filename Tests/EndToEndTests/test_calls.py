@@ -125,37 +125,56 @@ class Scene:
         self.weir.kill()
 
 
-def test_the_nth_call_fails(tmp_path, record_property):
-    calls = Calls(tmp_path)
-    scenes = (Scene(tmp_path / f"scene{number}", calls) for number in itertools.count())
-    scene, objections = next(scenes), []
-    try:
-        for kind, error in FAULTS:
-            failed, most = 0, max(NUMBERS)
-            for turn in NUMBERS:
-                # Rare calls fail as often, with as many numbers as there are.
-                nth = (turn - 1) % most + 1
-                try:
-                    objection = scene.objection(kind, error, nth)
-                except StopIteration:
-                    most = nth - 1
-                    if most == 0:
-                        break
-                    continue
-                failed += 1
-                if objection:
-                    objections.append(f"{error} at call {nth} ({kind}): {objection}")
-                    print(objections[-1], flush=True)
-                    if scene.weir.process.poll() is not None:
-                        scene.stop()
-                        scene = next(scenes)
-            print(f"{error} ({kind}): {failed} calls", flush=True)
-            record_property("figure", f"calls that fail, {error} ({kind}): {failed}")
-        scene.over = True
-        scene.weir.stop(seconds=20)
-        movies = sorted(scene.weir.recordings.glob("*/*.mp4"))
-        damaged = [movie for movie in movies if tools.run(tools.weir_binary(), "record", "verify", movie).returncode]
-        assert movies and not damaged
-    finally:
-        scene.stop()
+class Scenes:
+    """The scene of all tests here. One whose server has ended is replaced."""
+
+    def __init__(self, folder):
+        self._folder, self._calls, self._count = folder, Calls(folder), 0
+        self.folders = []
+        self.renew()
+
+    def renew(self) -> None:
+        if self._count:
+            self.scene.stop()
+        self.folders.append(self._folder / f"scene{self._count}")
+        self._count += 1
+        self.scene = Scene(self.folders[-1], self._calls)
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    made = Scenes(tmp_path_factory.mktemp("calls"))
+    yield made
+    made.scene.stop()
+
+
+@pytest.mark.parametrize("kind, error", FAULTS)
+def test_the_nth_call_fails(scenes, kind, error, record_property):
+    objections, failed, most = [], 0, max(NUMBERS)
+    for turn in NUMBERS:
+        # Rare calls fail as often, with as many numbers as there are.
+        nth = (turn - 1) % most + 1
+        try:
+            objection = scenes.scene.objection(kind, error, nth)
+        except StopIteration:
+            most = nth - 1
+            if most == 0:
+                break
+            continue
+        failed += 1
+        if objection:
+            objections.append(f"{error} at call {nth} ({kind}): {objection}")
+            print(objections[-1], flush=True)
+            if scenes.scene.weir.process.poll() is not None:
+                scenes.renew()
+    print(f"{error} ({kind}): {failed} calls", flush=True)
+    record_property("figure", f"calls that fail, {error} ({kind}): {failed}")
     assert not objections, "\n".join(objections)
+
+
+def test_the_recordings_of_all_this_are_whole(scenes):
+    scenes.scene.over = True
+    scenes.scene.weir.stop(seconds=20)
+    movies = sorted(movie for folder in scenes.folders for movie in folder.glob("recordings/*/*.mp4"))
+    assert movies
+    assert not [movie for movie in movies if tools.run(tools.weir_binary(), "record", "verify", movie).returncode]

@@ -9,10 +9,13 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
 import time
+import urllib.parse
+import warnings
 
 import pytest
 
@@ -419,6 +422,56 @@ def test_https_and_rtmps_serve_the_same_as_http_and_rtmp(start, tmp_path):
     assert http.fetch(secure + entry["url"]).body == whole
     part = http.fetch(secure + entry["url"], headers={"Range": "bytes=1000-400000"})
     assert part.status == 206 and part.body == whole[1000:400001]
+
+
+def greets(url: str, version: ssl.TLSVersion) -> bool:
+    """Whether a handshake of just this version of TLS succeeds."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    with warnings.catch_warnings(action="ignore"):
+        context.minimum_version = context.maximum_version = version
+    place = urllib.parse.urlsplit(url)
+    try:
+        with socket.create_connection((place.hostname, place.port), timeout=5) as plain:
+            return context.wrap_socket(plain).version() is not None
+    except (ssl.SSLError, ConnectionError):
+        return False
+
+
+def test_old_versions_of_tls_are_refused_but_by_rtmps_where_they_are_asked_for(start, tmp_path):
+    cert, key = certificate(tmp_path)
+    versions = (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+    for flags, expected in (((), "0011"), (("--tls-min", "1.0"), "1111"), (("--tls-min", "1.3"), "0001")):
+        weir = start("--https", "127.0.0.1:0", "--rtmps", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--no-record",
+                     *flags, listeners=("http", "https", "rtmp", "rtmps"))
+        found = {name: "".join(str(int(greets(weir.addresses[name], version))) for version in versions)
+                 for name in ("rtmps", "https")}
+        assert found["rtmps"] == expected, flags
+        assert found["https"] == ("0001" if expected == "0001" else "0011"), flags
+
+
+@pytest.mark.parametrize("secret, warned", [("x", True), ("a" * 7, True), ("a-long-enough-secret", False)])
+def test_keys_and_tokens_that_can_be_guessed_are_warned_of(start, secret, warned):
+    weir = start("--no-record", "--publish-key", secret, "--admin-token", secret)
+    for what in ("a publish key", "an admin token"):
+        assert bool(re.search(rf"warning  {what} of {len(secret)} characters? can be guessed", weir.text("out"))) == warned
+
+
+def test_what_the_limit_of_descriptors_allows_is_told_three_times(start):
+    """In the banner, by /metrics and by the API."""
+    told = []
+    for limit in (600, 4096):
+        weir = start("--no-record", wrapper=("prlimit", f"--nofile={limit}:{limit}"))
+        banner = re.search(r"room +(\d+) streams, (\d+) connections of viewers \((\d+) descriptors\), (\d+) MiB", weir.text("out"))
+        api = weir.json("/api/v1/streams")["capacity"]
+        metrics = weir.get("/metrics").good().text
+        assert [api["streams"], api["connections"], api["descriptors"], api["mediaMemoryBytes"] >> 20] == [int(n) for n in banner.groups()]
+        for name, key in (("weir_streams_capacity", "streams"), ("weir_http_connections_capacity", "connections")):
+            assert float(re.search(rf"^{name} (\S+)", metrics, re.M)[1]) == api[key]
+        assert api["descriptors"] == limit
+        told.append(api["streams"])
+    assert told[0] < told[1]
 
 
 def test_a_segments_folder_plays_from_disk_and_is_never_half_written(start, tmp_path):

@@ -187,7 +187,8 @@ export class MSEEngine {
       const result = await this.#run(both);
       if (signal.aborted) return { kind: "stopped" };
       if (turn.signal.aborted) continue;
-      if (result.kind === "newEpoch" || (isFed && result.isFull)) {
+      // After "unplayable": a rendition that this browser plays may be listed when the playlists are read again.
+      if (result.kind === "newEpoch" || (isFed && (result.isFull || result.kind === "unplayable"))) {
         this.#forget();
         this.#buffers.forget();
         return result;

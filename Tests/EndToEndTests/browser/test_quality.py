@@ -286,7 +286,7 @@ def test_what_the_connection_carries_decides_without_a_choice(chromium, laddered
 
 
 #: A browser without a codec.
-LACK = """MediaSource.isTypeSupported = ((asked) => (type) => !/mp4a/.test(type) && asked(type))(
+LACK = """MediaSource.isTypeSupported = ((asked) => (type) => !/mp4a/i.test(type) && asked(type))(
   MediaSource.isTypeSupported.bind(MediaSource))"""
 
 
@@ -316,6 +316,26 @@ def test_a_browser_that_cannot_play_the_source_plays_another_rendition(chromium,
         texts = chromium.evaluate(menu)
         assert not any("source" in text for text in texts), texts
         choose(chromium, "180p", 180)
+    finally:
+        chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    watching.leave(chromium)
+
+
+def test_a_rendition_that_is_listed_later_is_found_by_a_browser_that_cannot_play_the_source(chromium, laddered):
+    """A rung that is behind is not in the multivariant playlist, though the API may name it already."""
+    wait_rungs(laddered)
+    own = next(t["codecString"] for t in laddered.stream("demo")["tracks"] if t["kind"] == "video")
+    address = f"{laddered.web}/live/demo/index.m3u8"
+    lines = laddered.get("/live/demo/index.m3u8").good().text.splitlines()
+    rungs = [at for at, line in enumerate(lines) if line.startswith("#EXT-X-STREAM-INF") and own not in line]
+    assert rungs and any(line.startswith("#EXT-X-STREAM-INF") and own in line for line in lines), lines
+    bare = "".join(f"{line}\n" for at, line in enumerate(lines) if at not in rungs and at - 1 not in rungs)
+    script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LACK.replace("mp4a", own))["identifier"]
+    try:
+        with chromium.answering(address, lambda _: (200, bare)):
+            chromium.open(f"{laddered.web}/watch/demo")
+            watching.wait_phase(chromium, "unplayable", 15)
+        chromium.wait(f"({HEIGHT % 360}) || ({HEIGHT % 180})", 20)
     finally:
         chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
     watching.leave(chromium)

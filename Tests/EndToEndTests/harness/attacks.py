@@ -262,9 +262,9 @@ ATTACKS = {attack.__name__: attack for attack in (
 class Attack:
     """One attack, in a process with lower priority, because a real attacker has its own machine."""
 
-    def __init__(self, name: str, weir, seconds: float):
+    def __init__(self, name: str, weir, seconds: float, niceness: int = 10):
         self.process = subprocess.Popen(
-            ["nice", "-n", "10", sys.executable, "-m", "harness.attacks", name, weir.rtmp, weir.web, weir.recordings, str(seconds)],
+            ["nice", "-n", str(niceness), sys.executable, "-m", "harness.attacks", name, weir.rtmp, weir.web, weir.recordings, str(seconds)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=pathlib.Path(__file__).resolve().parents[1])
 
     def told(self) -> str:
