@@ -1,5 +1,6 @@
 """Publishers by WebRTC (WHIP, RFC 9725): Chromium with its fake devices, ffmpeg's own muxer, and clients that may not."""
 
+import contextlib
 import json
 import os
 import re
@@ -75,10 +76,20 @@ a=fmtp:96 packetization-mode=1;profile-level-id=42e01f
 """.replace("FINGERPRINT", ":".join(["AB"] * 32)).split("\n"))
 
 
+def free_port() -> int:
+    """A port that nobody has, neither by UDP nor by TCP."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket() as streams:
+            datagrams.bind(("127.0.0.1", 0))
+            with contextlib.suppress(OSError):
+                streams.bind(datagrams.getsockname())
+                return datagrams.getsockname()[1]
+
+
 @pytest.fixture(scope="module")
 def weir(start_shared, canary):
     weir = start_shared(
-        "--webrtc", "127.0.0.1:0", "--publish-key", f"{canary}-all", listeners=("http", "rtmp", "webrtc"))
+        "--webrtc", f"127.0.0.1:{free_port()}", "--publish-key", f"{canary}-all", listeners=("http", "rtmp", "webrtc"))
     weir.secrets += [canary]
     weir.key = f"{canary}-all"
     return weir
