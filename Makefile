@@ -25,7 +25,7 @@ TESTED := -c release -Xswiftc -enable-testing -Xswiftc -enforce-exclusivity=unch
 TESTED_BIN = $(abspath $(shell $(SWIFT) build $(TESTED) --show-bin-path)/weir)
 
 BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev libavformat-dev libavutil-dev libc6-dev \
-  libsqlite3-dev libsrt-gnutls-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config \
+  libsqlite3-dev libsrt-gnutls-dev libsrtp2-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config \
   zlib1g-dev
 CHECK_PACKAGES := python3
 WEB_PACKAGES := node-typescript nodejs

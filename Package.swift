@@ -45,13 +45,13 @@ let package = Package(
     .target(
       name: "Ingest",
       dependencies: [
-        "FMP4", "CLibAV", "CV4L2", "CALSA", "COpenSSL", "CProcess", "CSRT", nio, logging,
+        "FMP4", "CLibAV", "CV4L2", "CALSA", "COpenSSL", "CProcess", "CSRT", "CSRTP", "CDTLS", nio, logging,
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       exclude: [
         "LibAV/CLibAV", "Local/Camera/CV4L2", "Local/Microphone/CALSA", "Admission/COpenSSL", "Workers/CProcess",
-        "SRT/CSRT",
+        "SRT/CSRT", "WebRTC/CSRTP", "WebRTC/CDTLS", "WebRTC/CLibSSL",
       ],
       cSettings: gnuSource,
       swiftSettings: house),
@@ -72,6 +72,12 @@ let package = Package(
     // The flavour with GnuTLS: libavformat brings the same one, and two copies of libsrt crash at exit.
     .systemLibrary(
       name: "CSRT", path: "Sources/Ingest/SRT/CSRT", pkgConfig: "srt", providers: [.apt(["libsrt-gnutls-dev"])]),
+    // DTLS has no other library here: NIOSSL's copy of BoringSSL knows only TLS. The names of that copy have a prefix.
+    .target(name: "CDTLS", dependencies: ["CLibSSL"], path: "Sources/Ingest/WebRTC/CDTLS"),
+    .systemLibrary(
+      name: "CLibSSL", path: "Sources/Ingest/WebRTC/CLibSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(
+      name: "CSRTP", path: "Sources/Ingest/WebRTC/CSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
     .systemLibrary(
       name: "COpenSSL", path: "Sources/Ingest/Admission/COpenSSL", pkgConfig: "libcrypto",
       providers: [.apt(["libssl-dev"])]),

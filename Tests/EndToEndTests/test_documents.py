@@ -42,6 +42,7 @@ NOT_RUN = {
     ("playback.md", "vlc"): "VLC needs a display",
     ("publishing.md", "{\"refusals\""): "an answer, no command",
     ("publishing.md", "ffmpeg -re -i in.mkv"): "test_multitrack.py publishes in that way",
+    ("webrtc.md", "weir --webrtc"): "test_whip.py publishes in that way",
     ("service.md", "make build"): "test_install.py installs, test_restart.py runs the units",
     ("service.md", "sudo apt-get"): "it installs packages",
 }
@@ -230,8 +231,8 @@ def test_every_rule_that_a_judge_names_is_explained():
 
 def test_every_fixture_has_its_origin():
     folder = tools.ROOT / "Tests" / "Fixtures"
-    told = re.findall(r"^\| `((?:rtmp|mp4|ts)/[^`]+)` \| \S", (folder / "README.md").read_text(), re.MULTILINE)
-    there = sorted(path.relative_to(folder).as_posix() for kind in ("rtmp", "mp4", "ts")
+    told = re.findall(r"^\| `((?:rtmp|mp4|ts|sdp)/[^`]+)` \| \S", (folder / "README.md").read_text(), re.MULTILINE)
+    there = sorted(path.relative_to(folder).as_posix() for kind in ("rtmp", "mp4", "ts", "sdp")
                    for path in (folder / kind).iterdir() if path.suffix != ".packets")
     assert sorted(told) == there
     assert sum((folder / path).stat().st_size for path in there) < 3_200_000

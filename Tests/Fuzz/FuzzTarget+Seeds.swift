@@ -56,6 +56,8 @@ extension FuzzTarget {
       ])
     case .ts: Self.transportStreams
     case .srt: Self.srtMessages
+    case .stun, .rtcp, .rtp, .av1rtp, .h264rtp: Self.webRTCDatagrams
+    case .sdp: Self.words([WebRTCSeeds.offer("H264"), WebRTCSeeds.offer("AV1")])
     case .captions: Self.captionMessages
     case .pes: Self.packetizedStreams
     case .psi: Self.tables

@@ -40,6 +40,17 @@ enum FuzzTarget: String, CaseIterable {
   case ts
   /// Messages between the server and the worker of SRT, and callers' stream IDs.
   case srt
+  /// Requests of ICE.
+  case stun
+  /// Offers of WebRTC, and their answers.
+  case sdp
+  /// Packets of RTP with H.264 and audio, in any order.
+  case rtp
+  /// Packets of RTP with AV1.
+  case av1rtp
+  /// Payloads of H.264 by RTP.
+  case h264rtp
+  case rtcp
   /// Closed captions in the messages of an access unit.
   case captions
   /// PES packets of each kind of track, without the packets around them.
@@ -96,6 +107,12 @@ enum FuzzTarget: String, CaseIterable {
     case .configuration: Self.configuration(String(decoding: bytes, as: UTF8.self))
     case .ts: Self.transport(bytes)
     case .srt: Self.srt(bytes)
+    case .stun: Self.stun(bytes)
+    case .sdp: Self.sdp(bytes)
+    case .rtp: Self.rtp(bytes)
+    case .av1rtp: Self.av1rtp(bytes)
+    case .h264rtp: Self.h264rtp(bytes)
+    case .rtcp: Self.rtcp(bytes)
     case .captions: Self.closedCaptions(bytes)
     case .pes: Self.packetized(bytes)
     case .psi: Self.sections(bytes)

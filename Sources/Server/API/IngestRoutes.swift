@@ -127,7 +127,7 @@ extension TransportUpload.Refusal {
 
 extension PublishRefusal {
   /// The refusal as a response. It names no address.
-  fileprivate var problem: Problem {
+  var problem: Problem {
     func problem(_ kind: ProblemKind, after seconds: Int? = nil) -> Problem {
       Problem(kind, publicDescription, retryAfter: seconds)
     }

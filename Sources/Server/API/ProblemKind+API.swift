@@ -65,6 +65,16 @@ extension ProblemKind {
     "not-mpeg-ts", .unsupportedMediaType, "Not MPEG-TS", "The body is of another type than MPEG transport streams.")
   static let unusableMedia = ProblemKind(
     "unusable-media", .unprocessableEntity, "Unusable media", "The media cannot be published.")
+  static let webRTCOff = ProblemKind(
+    "webrtc-off", .notFound, "Not found", "The server takes no WebRTC (--webrtc).")
+  static let notAnOffer = ProblemKind(
+    "not-an-offer", .unsupportedMediaType, "Not an offer", "The body is of another type than offers of WebRTC.")
+  static let offerNotTaken = ProblemKind(
+    "offer-not-taken", .unprocessableEntity, "Offer not taken", "The server can take nothing of what is offered.")
+  static let conditionMissing = ProblemKind(
+    "condition-missing", .preconditionRequired, "Condition missing", "The change needs If-Match.")
+  static let conditionFailed = ProblemKind(
+    "condition-failed", .preconditionFailed, "Condition failed", "If-Match names another state.")
   static let publicationEnded = ProblemKind(
     "publication-ended", .conflict, "Ended", "The server ended the publication.")
 
@@ -159,7 +169,8 @@ extension ProblemKind {
       unusableValue, scopeTooSmall, keyExists, noSuchKey, keyIsConfigured, needsState, settingsFixed, settingsRefused,
       tooManyEventStreams, listsBusy, viewerNotAllowed, publishKeyWrong, accessUnanswered, addressNotAllowed,
       streamBusy, tooManyPublications,
-      tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, noSuchAddress, readOnly, otherOrigin,
+      tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, webRTCOff, notAnOffer, offerNotTaken,
+      conditionMissing, conditionFailed, noSuchAddress, readOnly, otherOrigin,
       tokenMissing, tokenWrong, tooManyWrongTokens, malformedQuery, malformedBody,
       invalidStreamName, noSuchStream, streamEnded, epochEnded, noVideo, playlistTooFarAhead, rangeNotSatisfiable,
       tooManyViewers, noSuchSession, noKeyFrameYet, thumbnailsBusy, noThumbnail, noSuchRecording, noStorage,

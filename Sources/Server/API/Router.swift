@@ -6,6 +6,7 @@ internal import NIOCore
 struct Router: HTTPResponder {
   let live: LiveRoutes
   let ingest: IngestRoutes
+  let whip: WHIPRoutes
   let api: APIRoutes
   let recordings: RecordingRoutes
   let replay: ReplayRoutes
@@ -23,6 +24,7 @@ struct Router: HTTPResponder {
   private func answer(_ request: HTTPRequest, for viewer: Viewer, on eventLoop: any EventLoop) -> HTTPAnswer {
     if request.path.first == "api" { return answerOfAPI(request, for: viewer, on: eventLoop) }
     if IngestRoutes.isAsked(by: request) { return .now(IngestRoutes.empty) }
+    if WHIPRoutes.isAsked(by: request) { return whip.respond(to: request, on: eventLoop) }
     // Only publishers and the API change anything.
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
     if let place = Redirection.place(of: request) {
@@ -32,6 +34,7 @@ struct Router: HTTPResponder {
   }
 
   func options(of request: HTTPRequest) -> HTTPResponse {
+    if WHIPRoutes.isAsked(by: request) { return WHIPRoutes.options(of: request) }
     guard request.path.first == "api" else { return StandardResponse.preflight }
     guard let (address, _) = APITable.find(request.path) else { return APITable.unknown(request.path).response }
     return StandardResponse.preflight(allowing: address.methods)
@@ -48,6 +51,7 @@ struct Router: HTTPResponder {
 
   func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
     if IngestRoutes.isAsked(by: request) { return IngestRoutes.refusal(of: request) }
+    if WHIPRoutes.isAsked(by: request) { return whip.refusal(ofBodyOf: request) }
     guard request.path.first == "api" else {
       return request.isRead ? Problem.bodyTooLarge(0) : .methodNotAllowed()
     }
@@ -57,10 +61,13 @@ struct Router: HTTPResponder {
     }
   }
 
-  func takesArrivingBody(of request: HTTPRequest) -> Bool { IngestRoutes.isAsked(by: request) }
+  func takesArrivingBody(of request: HTTPRequest) -> Bool {
+    IngestRoutes.isAsked(by: request) || WHIPRoutes.isOffer(request)
+  }
 
   func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? {
-    IngestRoutes.isAsked(by: request) ? ingest.body(of: request) : nil
+    if WHIPRoutes.isOffer(request) { return whip.body(of: request) }
+    return IngestRoutes.isAsked(by: request) ? ingest.body(of: request) : nil
   }
 
   private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {

@@ -7,7 +7,7 @@ internal import NIOPosix
 extension PublisherProtocol {
   /// The protocols that a server speaks. A further protocol is one more element.
   static let all: @Sendable (WeirServer) -> [PublisherProtocol] = { server in
-    [rtmp(server), srt(server)]
+    [rtmp(server), srt(server)] + (server.configuration.webRTC.map { [webRTC(server, at: $0)] } ?? [])
   }
 
   /// RTMP, and RTMPS where that is configured.
@@ -28,6 +28,22 @@ extension PublisherProtocol {
           + (configuration.rtmps.map { [Place(setting: "rtmps", address: $0, isSecure: true)] } ?? [])
       }, path: "/live"
     ) { server, key in "\(server)/NAME\(key)   (OBS: server \(server), stream key NAME\(key))" }
+  }
+
+  private static func webRTC(_ server: WeirServer, at address: ListenAddress) -> PublisherProtocol {
+    let configuration = server.configuration
+    var limits = WebRTCConfiguration()
+    limits.proxies = configuration.trustedProxies
+    limits.peerLimits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
+    limits.publicAddresses = configuration.webRTCAddresses.map {
+      WebRTCConfiguration.PublicAddress(host: $0.host, port: $0.port)
+    }
+    let listener = WebRTCListener(
+      gate: server.decoding(server.streams), clock: server.clock, logger: server.logger,
+      group: NIOSingletons.posixEventLoopGroup, configuration: limits)
+    return PublisherProtocol(
+      listener: listener, places: { _ in [Place(setting: "webrtc", address: address)] }, path: ""
+    ) { server, key in "/whip/NAME\(key) by WebRTC (WHIP), media at \(server)" }
   }
 
   private static func srt(_ server: WeirServer) -> PublisherProtocol {

@@ -150,7 +150,8 @@ struct WeirServer {
     let ingest = transportIngest
     let publishers: [any PublisherEntrance] = protocols.map { $0.listener } + [ingest]
     let http = makeHTTPListener(
-      publishers, ingest, rtmpPort: rtmp?.address.port, memory: memory, sources: sources, settings: settings,
+      publishers, ingest, protocols.lazy.compactMap { $0.listener as? WebRTCListener }.first,
+      rtmpPort: rtmp?.address.port, memory: memory, sources: sources, settings: settings,
       control: control, tokens: tokens)
     var pages: [SettingName: SocketAddress] = [:]
     for place in pagePlaces(configuration, http, certificate) {
@@ -275,7 +276,8 @@ struct WeirServer {
   }
 
   private func makeHTTPListener(
-    _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, rtmpPort: Int?, memory: MemoryBudget,
+    _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, _ webRTC: WebRTCListener?, rtmpPort: Int?,
+    memory: MemoryBudget,
     sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, events: events, logger: logger)
@@ -298,7 +300,7 @@ struct WeirServer {
       live: LiveRoutes(
         streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: threads.liveThumbnails),
         archive: archive),
-      ingest: IngestRoutes(ingest: ingest),
+      ingest: IngestRoutes(ingest: ingest), whip: WHIPRoutes(listener: webRTC),
       api: APIRoutes(
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(

@@ -60,5 +60,5 @@ extension ListenAddress {
 
 extension SettingName {
   /// Over what the listener of this setting is reached.
-  var transport: PortHolder.Transport { self == "srt" ? .udp : .tcp }
+  var transport: PortHolder.Transport { ["srt", "webrtc"].contains(self) ? .udp : .tcp }
 }

@@ -10,6 +10,12 @@ struct ListenerOptions: TitledSettings {
   let rtmp = Setting("rtmp", at: "rtmp.listen", .address, default: ":1935", "Address for RTMP publishers.")
   let rtmps = Setting("rtmps", at: "rtmps.listen", .address, "The same over TLS.")
   let srt = Setting("srt", at: "srt.listen", .address, "Address for SRT publishers (UDP).")
+  let webRTC = Setting(
+    "webrtc", at: "webrtc.listen", .address,
+    "Address for the media of WebRTC publishers (UDP and TCP); their offers come by HTTP.")
+  let webRTCAddress = Setting(
+    each: "webrtc-address", at: "webrtc.publicAddresses", SettingText("host[:port]", PublicMediaAddress.parse),
+    "Addresses that WebRTC publishers are told, in place of this machine's: behind NAT.")
   let tlsCert = Setting("tls-cert", at: "tls.certificate", .file, "Certificate chain (PEM) for HTTPS and RTMPS.")
   let tlsKey = Setting("tls-key", at: "tls.key", .file, "Its private key (PEM).")
   let tlsMin = Setting<TLSMinimum>(
@@ -56,6 +62,7 @@ struct ListenerOptions: TitledSettings {
     try take(https, given[https])
     try take(rtmp, given[rtmp])
     try take(rtmps, given[rtmps])
+    try take(webRTC, given[webRTC])
   }
 }
 

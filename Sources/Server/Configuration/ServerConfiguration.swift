@@ -15,6 +15,9 @@ struct ServerConfiguration: Sendable {
   /// The Unix socket for commands.
   var control: ControlSocket.Place
   var srt: ListenAddress?
+  var webRTC: ListenAddress?
+  /// Addresses that publishers by WebRTC are told; empty for those of the machine.
+  var webRTCAddresses: [PublicMediaAddress] = []
   /// Set whenever `https` or `rtmps` is.
   var tls: TLSFiles?
   /// The oldest TLS version of RTMPS; HTTPS has at least 1.2.
@@ -101,6 +104,8 @@ extension ServerConfiguration {
     rtmps = try given[options.listeners.rtmps]
     control = try given[options.listeners.control] ?? .standard
     srt = try given[options.listeners.srt]
+    webRTC = try given[options.listeners.webRTC]
+    webRTCAddresses = try given[options.listeners.webRTCAddress]
     tls = try options.listeners.tls(given)
     minimumTLS = try given[options.listeners.tlsMin]
     publicURL = try given[options.listeners.publicURL]

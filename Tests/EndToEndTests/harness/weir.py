@@ -11,7 +11,7 @@ import time
 
 from . import http, tools
 
-URL = re.compile(r"\b(https?|rtmps?|srt)://(\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):(\d+)")
+URL = re.compile(r"\b(https?|rtmps?|srt|webrtc)://(\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):(\d+)")
 #: Words in crash messages of Swift's runtime, a sanitizer or the kernel.
 CRASHES = re.compile(r"Fatal error|Illegal instruction|Program crashed|Swift runtime failure|Segmentation|"
                      r"AddressSanitizer|ThreadSanitizer|LeakSanitizer|ERROR: libFuzzer|terminated by signal", re.I)

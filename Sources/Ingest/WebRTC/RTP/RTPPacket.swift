@@ -1,0 +1,69 @@
+internal import NIOCore
+
+/// A packet of RTP (RFC 3550 §5.1), read.
+struct RTPPacket {
+  static let headerBytes = 12
+
+  let hasMarker: Bool
+  let payloadType: UInt8
+  let sequence: UInt16
+  let timestamp: UInt32
+  let source: UInt32
+  /// Without padding. Empty for packets that only pad.
+  let payload: ByteBuffer
+  private let elements: [(number: UInt8, value: ByteBuffer)]
+
+  /// Most header extensions that are read of a packet.
+  private static let mostElements = 16
+
+  /// The sender (SSRC) of a datagram, before it is decrypted. Nil if it is too short.
+  static func source(of datagram: ByteBuffer) -> UInt32? { datagram.getInteger(at: datagram.readerIndex + 8) }
+
+  /// Nil if header, extensions or padding exceed the packet.
+  init?(_ datagram: ByteBuffer) {
+    var bytes = datagram
+    guard let first: UInt8 = bytes.readInteger(), let second: UInt8 = bytes.readInteger(),
+      let sequence: UInt16 = bytes.readInteger(), let timestamp: UInt32 = bytes.readInteger(),
+      let source: UInt32 = bytes.readInteger(), first >> 6 == 2, bytes.readSlice(length: Int(first & 15) * 4) != nil
+    else { return nil }
+    (hasMarker, payloadType) = (second & 0x80 != 0, second & 0x7F)
+    (self.sequence, self.timestamp, self.source) = (sequence, timestamp, source)
+    if first & 0x10 != 0 {
+      guard let profile: UInt16 = bytes.readInteger(), let words: UInt16 = bytes.readInteger(),
+        let extensions = bytes.readSlice(length: Int(words) * 4)
+      else { return nil }
+      elements = Self.read(extensions, profile)
+    } else {
+      elements = []
+    }
+    if first & 0x20 != 0 {
+      guard bytes.readableBytes > 0, let padding: UInt8 = bytes.getInteger(at: bytes.writerIndex - 1),
+        (1...bytes.readableBytes).contains(Int(padding)),
+        let rest = bytes.readSlice(length: bytes.readableBytes - Int(padding))
+      else { return nil }
+      payload = rest
+    } else {
+      payload = bytes
+    }
+  }
+
+  /// The value of a header extension (RFC 8285 §4).
+  func value(of number: UInt8?) -> ByteBuffer? { elements.first { $0.number == number }?.value }
+
+  /// Reads one-byte or two-byte elements. What is malformed ends them.
+  private static func read(_ bytes: ByteBuffer, _ profile: UInt16) -> [(number: UInt8, value: ByteBuffer)] {
+    let isShort = profile == 0xBEDE
+    guard isShort || profile & 0xFFF0 == 0x1000 else { return [] }
+    var (bytes, elements) = (bytes, [(number: UInt8, value: ByteBuffer)]())
+    while elements.count < mostElements, let head: UInt8 = bytes.readInteger() {
+      if head == 0 { continue }
+      let number = isShort ? head >> 4 : head
+      if isShort, number == 15 { break }
+      guard let length = isShort ? head & 15 : bytes.readInteger(as: UInt8.self),
+        let value = bytes.readSlice(length: Int(length) + (isShort ? 1 : 0))
+      else { break }
+      elements.append((number, value))
+    }
+    return elements
+  }
+}

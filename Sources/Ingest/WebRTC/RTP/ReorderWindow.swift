@@ -1,0 +1,128 @@
+internal import FMP4
+internal import NIOCore
+
+/// Puts the packets of one sender in order, and waits for missing ones for a while.
+struct ReorderWindow {
+  enum Step {
+    case packet(RTPPacket)
+    /// So many packets did not come.
+    case gap(Int)
+  }
+
+  private struct Request {
+    var asked: Int
+    var next: MonotonicTime
+  }
+
+  /// Nanoseconds between two requests for a packet, and most requests.
+  private static let pause: Int64 = 60_000_000
+  private static let mostRequests = 6
+  /// A step by more than this begins a new row of numbers (RFC 3550 A.1).
+  private static let longestStep: Int64 = 3000
+
+  /// Nanoseconds.
+  private let patience: Int64
+  private var counter = SequenceCounter()
+  /// The number that goes on next.
+  private var next: Int64?
+  private var held: [Int64: (packet: RTPPacket, at: MonotonicTime)] = [:]
+  private var heldBytes = 0
+  private var requests: [Int64: Request] = [:]
+  /// Packets that came, that were missing at first, and that came in time after all.
+  private(set) var received: UInt64 = 0
+  private(set) var late: UInt64 = 0
+  private(set) var repaired: UInt64 = 0
+  private(set) var dropped: UInt64 = 0
+
+  init(patience: Int64) { self.patience = patience }
+
+  /// The highest number so far, with its wraps (RFC 3550 §6.4.1).
+  var highest: Int64? { counter.highest }
+
+  mutating func receive(_ packet: RTPPacket, now: MonotonicTime, to out: inout [Step]) {
+    received &+= 1
+    if let highest = counter.highest,
+      Int64(Int16(bitPattern: packet.sequence &- UInt16(truncatingIfNeeded: highest))).magnitude
+        > UInt64(Self.longestStep)
+    {
+      flush(to: &out)
+      counter = SequenceCounter()
+      next = nil
+    }
+    let number = counter.extend(packet.sequence)
+    let expected = next ?? number
+    guard number >= expected, held[number] == nil else { return }
+    if requests.removeValue(forKey: number) != nil { repaired &+= 1 }
+    if number == expected {
+      out.append(.packet(packet))
+      next = expected &+ 1
+      release(to: &out)
+      return
+    }
+    hold(packet, number, from: expected, now)
+    while heldBytes > WebRTCLimits.heldBytes || held.count > WebRTCLimits.heldPackets { skip(to: &out) }
+  }
+
+  private mutating func hold(_ packet: RTPPacket, _ number: Int64, from expected: Int64, _ now: MonotonicTime) {
+    let first = max(expected, (held.keys.max() ?? expected &- 1) &+ 1)
+    if first < number {
+      for missing in first..<number where requests.count < WebRTCLimits.missingPackets {
+        requests[missing] = Request(asked: 0, next: now)
+        late &+= 1
+      }
+    }
+    held[number] = (packet, now)
+    heldBytes &+= packet.payload.readableBytes
+  }
+
+  /// Gives up what was waited for long enough.
+  mutating func expire(now: MonotonicTime, to out: inout [Step]) {
+    while let oldest = held.values.map(\.at).min(), now &- oldest >= patience { skip(to: &out) }
+  }
+
+  /// Time of the next call of `expire` or `missing`.
+  func deadline(asks: Bool) -> MonotonicTime? {
+    guard let oldest = held.values.map(\.at).min() else { return nil }
+    let end = oldest &+ patience
+    guard asks else { return end }
+    return requests.values.filter { $0.asked < Self.mostRequests }.map(\.next).min().map { min($0, end) } ?? end
+  }
+
+  /// Numbers to ask for now.
+  mutating func missing(now: MonotonicTime) -> [UInt16] {
+    var numbers: [UInt16] = []
+    for (number, request) in requests.sorted(by: { $0.key < $1.key })
+    where request.next <= now && request.asked < Self.mostRequests {
+      requests[number] = Request(asked: request.asked + 1, next: now &+ Self.pause)
+      numbers.append(UInt16(truncatingIfNeeded: number))
+    }
+    return numbers
+  }
+
+  /// Goes on behind the gap in front.
+  private mutating func skip(to out: inout [Step]) {
+    guard let first = held.keys.min(), let next else { return }
+    let lost = first &- next
+    if lost > 0 {
+      out.append(.gap(Int(clamping: lost)))
+      dropped &+= UInt64(clamping: lost)
+    }
+    requests = requests.filter { $0.key >= first }
+    self.next = first
+    release(to: &out)
+  }
+
+  private mutating func release(to out: inout [Step]) {
+    while let number = next, let one = held.removeValue(forKey: number) {
+      heldBytes &-= one.packet.payload.readableBytes
+      out.append(.packet(one.packet))
+      next = number &+ 1
+    }
+  }
+
+  private mutating func flush(to out: inout [Step]) {
+    while !held.isEmpty { skip(to: &out) }
+    requests = [:]
+    out.append(.gap(1))
+  }
+}

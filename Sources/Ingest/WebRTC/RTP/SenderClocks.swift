@@ -1,0 +1,75 @@
+internal import FMP4
+
+/// Puts the tracks of a sender on one clock. Each track's RTP timestamps run on a clock of their own, from a random value
+/// (RFC 3550 §5.1). Sender reports tell how the clocks belong together (§6.4.1); until they come, arrival does.
+///
+/// The first video is the reference, or the first track where there is no video: its times stay as captured. The others
+/// move after it, before the start at once, and later by at most `step` within `rest`, so that nothing jumps.
+struct SenderClocks {
+  private struct Track {
+    let id: TrackID
+    let kind: MediaKind
+    var clock: WireClock
+    /// Common time minus time of the track's clock, in nanoseconds.
+    var offset: Int64
+    /// The sender's time of day minus time of the track's clock.
+    var report: Int64?
+    var movedAt: MonotonicTime = .min
+  }
+
+  /// Nanoseconds: about a frame of audio.
+  static let step: Int64 = 21_000_000
+  static let rest: Int64 = 2_500_000_000
+  /// Nanoseconds by which a report differs from the mean where the sender's clock was set.
+  static let sudden: Int64 = 500_000_000
+  /// Nanoseconds by which reports may differ from arrival. Others are no clock.
+  static let farthest: Int64 = 5_000_000_000
+
+  private var tracks: [Track] = []
+
+  /// Whether a publication has begun with the times so far.
+  var isRunning = false
+
+  /// The time of an RTP timestamp, in nanoseconds.
+  mutating func time(
+    _ id: TrackID, _ kind: MediaKind, _ timestamp: UInt32, hertz: UInt32, now: MonotonicTime
+  ) -> Int64 {
+    guard let index = tracks.firstIndex(where: { $0.id == id }) else {
+      var clock = WireClock(hertz: hertz, bits: 32)
+      let time = clock.nanoseconds(UInt64(timestamp))
+      tracks.append(Track(id: id, kind: kind, clock: clock, offset: now.nanoseconds &- time))
+      tracks.sort { $0.id < $1.id }
+      return now.nanoseconds
+    }
+    move(index, now)
+    return tracks[index].clock.nanoseconds(UInt64(timestamp)) &+ tracks[index].offset
+  }
+
+  /// Takes a report: at `wall` (nanoseconds) the track's clock showed `timestamp`.
+  mutating func receive(_ id: TrackID, wall: Int64, timestamp: UInt32) {
+    guard let index = tracks.firstIndex(where: { $0.id == id }) else { return }
+    // A copy: a report may be about any time.
+    var clock = tracks[index].clock
+    let report = wall &- clock.nanoseconds(UInt64(timestamp))
+    // Senders date their reports with the jitter of their threads: tens of milliseconds. The mean has less of it.
+    if let mean = tracks[index].report, (report &- mean).magnitude < UInt64(Self.sudden) {
+      tracks[index].report = mean &+ (report &- mean) / 4
+    } else {
+      tracks[index].report = report
+    }
+  }
+
+  private mutating func move(_ index: Int, _ now: MonotonicTime) {
+    guard let reference = tracks.first(where: { $0.kind == .video }) ?? tracks.first, reference.id != tracks[index].id,
+      let ours = tracks[index].report, let theirs = reference.report
+    else { return }
+    let error = reference.offset &- theirs &+ ours &- tracks[index].offset
+    guard error != 0, error.magnitude < UInt64(Self.farthest) else { return }
+    guard isRunning else { return tracks[index].offset &+= error }
+    // A smaller distance stays, as `AudioGrid` would keep it.
+    guard error.magnitude >= UInt64(Self.step) else { return }
+    guard tracks[index].movedAt == .min || now &- tracks[index].movedAt >= Self.rest else { return }
+    tracks[index].movedAt = now
+    tracks[index].offset &+= min(max(error, -Self.step), Self.step)
+  }
+}

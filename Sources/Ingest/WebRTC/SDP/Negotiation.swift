@@ -1,0 +1,103 @@
+internal import FMP4
+
+/// What weir takes of an offer: one codec of each media section, and one transport for all.
+struct Negotiation {
+  /// A media section that is taken.
+  struct Track {
+    let id: TrackID
+    /// Its place among the sections of the offer.
+    let section: Int
+    let mid: String?
+    let coding: CodecID
+    let format: PayloadFormat
+    /// Senders that the offer names for it.
+    let sources: [UInt32]
+
+    var kind: MediaKind { coding.kind }
+    /// Whether both sides speak of lost packets, and of key frames.
+    var asksAgain: Bool { format.feedback.contains("nack") }
+    var asksForKeyFrames: Bool { format.feedback.contains("nack pli") }
+    var takesEstimates: Bool { format.feedback.contains("goog-remb") }
+  }
+
+  /// Who sends the first message of DTLS.
+  enum Role { case server, client }
+
+  static let transportFeedback = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+  static let midExtension = "urn:ietf:params:rtp-hdrext:sdes:mid"
+
+  let offer: SessionOffer
+  let tracks: [Track]
+  let role: Role
+  let fingerprint: Fingerprint
+  /// Numbers of header extensions; nil where not offered.
+  let feedbackNumber: UInt8?
+  let midNumber: UInt8?
+  /// The name of the peer's agent.
+  var fragment: String
+
+  init(_ offer: SessionOffer) throws(OfferError) {
+    self.offer = offer
+    var tracks: [Track] = []
+    for (index, section) in offer.sections.enumerated()
+    where !section.isRejected && (section.kind == "audio" || section.kind == "video") {
+      tracks.append(try Self.track(section, index, tracks))
+    }
+    guard let first = tracks.first.map({ offer.sections[$0.section] }) else {
+      throw OfferError(.unacceptable, "the offer has no audio and no video that is sent")
+    }
+    for track in tracks.dropFirst() {
+      guard let mid = track.mid, offer.bundle.contains(mid), let one = first.mid, offer.bundle.contains(one) else {
+        throw OfferError(.unacceptable, "audio and video must share one transport: a=group:BUNDLE with all mids")
+      }
+    }
+    guard let fingerprint = first.fingerprint else {
+      throw OfferError(.unacceptable, "the offer has no a=fingerprint with sha-256, sha-384 or sha-512")
+    }
+    guard let fragment = first.fragment, (4...WebRTCLimits.credentialBytes).contains(fragment.utf8.count),
+      let password = first.password, (22...WebRTCLimits.credentialBytes).contains(password.utf8.count)
+    else { throw OfferError(.unacceptable, "the offer has no a=ice-ufrag and a=ice-pwd of RFC 8839") }
+    switch first.setup {
+    case .passive: role = .client
+    case .actpass, .active: role = .server
+    case .holdconn, nil: throw OfferError(.unacceptable, "the offer has no a=setup with actpass, active or passive")
+    }
+    (self.tracks, self.fingerprint, self.fragment) = (tracks, fingerprint, fragment)
+    // One transport has one number for each (RFC 9143 §9.1). Some senders number only the packets of their video.
+    let sections = tracks.map { offer.sections[$0.section] }
+    feedbackNumber = sections.lazy.compactMap { $0.number(of: Self.transportFeedback) }.first
+    midNumber = sections.lazy.compactMap { $0.number(of: Self.midExtension) }.first
+  }
+
+  private static func track(
+    _ section: MediaSection, _ index: Int, _ others: [Track]
+  ) throws(OfferError) -> Track {
+    guard section.direction == .sendonly || section.direction == .sendrecv else {
+      throw OfferError(.unacceptable, "a publisher sends: \(section.kind) is \(section.direction.rawValue)")
+    }
+    guard section.transport.hasSuffix("TLS/RTP/SAVPF") || section.transport.hasSuffix("TLS/RTP/SAVP") else {
+      throw OfferError(.unacceptable, "\(section.kind) is not encrypted by DTLS: \(section.transport.prefix(40))")
+    }
+    guard section.multiplexesRTCP else {
+      throw OfferError(.unacceptable, "\(section.kind) has no a=rtcp-mux")
+    }
+    guard section.layers <= 1 else {
+      throw OfferError(
+        .unacceptable, "\(section.kind) is offered in \(section.layers) layers (simulcast); send one encoding")
+    }
+    let kind: MediaKind = section.kind == "video" ? .video : .audio
+    let number = others.count { $0.kind == kind } + 1
+    guard others.count < PublicationLimits.tracks else {
+      throw OfferError(.unacceptable, "more than \(PublicationLimits.tracks) tracks")
+    }
+    guard let (coding, format) = RTPCodec.choose(section.formats, kind) else {
+      let offered = Set(section.formats.map(\.name)).subtracting(RTPCodec.repairs).sorted().prefix(8)
+      let names = offered.map { $0.isEmpty ? "?" : String($0.prefix(20)) }.joined(separator: ", ")
+      throw OfferError(
+        .unacceptable, "no codec of the \(kind.rawValue) is supported: \(names) offered, \(RTPCodec.names(kind)) taken")
+    }
+    return Track(
+      id: TrackID(kind, number), section: index, mid: section.mid, coding: coding, format: format,
+      sources: section.sources)
+  }
+}

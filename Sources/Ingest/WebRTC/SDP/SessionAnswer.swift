@@ -1,0 +1,97 @@
+internal import FMP4
+internal import NIOCore
+
+/// The answer to an offer (RFC 9429 §5.3): as many media sections in the same order, each taken with one codec or refused.
+struct SessionAnswer {
+  let negotiation: Negotiation
+  let agent: ICEAgent
+  /// Of weir's certificate.
+  let fingerprint: Fingerprint
+  let candidates: [ICECandidate]
+  /// A number for the `o=` line.
+  let session: UInt64
+
+  private static let feedback = ["nack", "nack pli", "ccm fir", "transport-cc", "goog-remb"]
+
+  var text: String {
+    var lines = [
+      "v=0", "o=- \(session >> 1) 1 IN IP4 0.0.0.0", "s=-", "t=0 0", "a=ice-lite", "a=msid-semantic: WMS",
+    ]
+    let mids = negotiation.tracks.compactMap(\.mid)
+    if !mids.isEmpty { lines.append("a=group:BUNDLE \(mids.joined(separator: " "))") }
+    for (index, section) in negotiation.offer.sections.enumerated() {
+      if let track = negotiation.tracks.first(where: { $0.section == index }) {
+        lines += taken(section, track)
+      } else {
+        lines.append("m=\(section.kind) 0 \(section.transport) \(section.formatText)")
+        lines.append("c=IN IP4 0.0.0.0")
+        if let mid = section.mid { lines.append("a=mid:\(mid)") }
+        lines.append("a=inactive")
+      }
+    }
+    return lines.joined(separator: "\r\n") + "\r\n"
+  }
+
+  private func taken(_ section: MediaSection, _ track: Negotiation.Track) -> [String] {
+    let (format, type) = (track.format, track.format.payloadType)
+    var lines = ["m=\(section.kind) 9 \(section.transport) \(type)", "c=IN IP4 0.0.0.0"]
+    if let mid = track.mid { lines.append("a=mid:\(mid)") }
+    lines += ["a=recvonly", "a=rtcp-mux"]
+    // Browsers that send audio alone leave its channels out of the line.
+    let channels = format.channels > 1 ? "/\(format.channels)" : ""
+    lines.append("a=rtpmap:\(type) \(name(track))/\(format.clock)\(channels)")
+    if let parameters = RTPCodec.parameters(track.coding, format) { lines.append("a=fmtp:\(type) \(parameters)") }
+    lines += Self.feedback.filter { format.feedback.contains($0) }.map { "a=rtcp-fb:\(type) \($0)" }
+    for (uri, number) in [
+      (Negotiation.transportFeedback, negotiation.feedbackNumber), (Negotiation.midExtension, negotiation.midNumber),
+    ] {
+      if let number, section.extensions[number] == uri { lines.append("a=extmap:\(number) \(uri)") }
+    }
+    lines += [
+      "a=ice-ufrag:\(agent.fragment)", "a=ice-pwd:\(agent.password)", "a=fingerprint:\(fingerprint.text)",
+      "a=setup:\(negotiation.role == .server ? "passive" : "active")",
+    ]
+    lines += candidates.map { "a=\($0.text)" } + ["a=end-of-candidates"]
+    return lines
+  }
+
+  /// Names as their specifications write them.
+  private func name(_ track: Negotiation.Track) -> String {
+    switch track.coding {
+    case .h264: "H264"
+    case .av1: "AV1"
+    case .alaw: "PCMA"
+    case .mulaw: "PCMU"
+    default: "opus"
+    }
+  }
+
+  /// The answer to a restart of ICE (RFC 9725 §4.3.3).
+  var fragment: String {
+    (["a=ice-lite", "a=ice-ufrag:\(agent.fragment)", "a=ice-pwd:\(agent.password)"]
+      + candidates.map { "a=\($0.text)" } + ["a=end-of-candidates"]).joined(separator: "\r\n") + "\r\n"
+  }
+}
+
+/// An address at which publishers reach weir (RFC 8839 §5.1).
+struct ICECandidate: Hashable {
+  enum Transport { case udp, tcp }
+
+  var address: String
+  var port: UInt16
+  var transport: Transport
+  /// Its place among the addresses; the first is preferred.
+  var rank: Int
+
+  var text: String {
+    // RFC 8445 §5.1.2.1: a host address, UDP before TCP (RFC 6544 §4.2).
+    let preference = UInt32(clamping: max(0, 8191 - rank))
+    let local = transport == .udp ? 65_535 - UInt32(clamping: min(rank, 1000)) : 4 << 13 | preference
+    let priority = UInt32(126) << 24 | local << 8 | 255
+    let foundation = rank * 2 + (transport == .udp ? 1 : 2)
+    switch transport {
+    case .udp: return "candidate:\(foundation) 1 udp \(priority) \(address) \(port) typ host"
+    case .tcp: return "candidate:\(foundation) 1 tcp \(priority) \(address) \(port) typ host tcptype passive"
+    }
+  }
+}

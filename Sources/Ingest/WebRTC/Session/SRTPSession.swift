@@ -1,0 +1,89 @@
+internal import CSRTP
+internal import NIOCore
+
+/// SRTP (RFC 3711, RFC 7714) of one peer, by libsrtp: media in, feedback out.
+final class SRTPSession {
+  /// The profiles' numbers (RFC 5764 §4.1.2, RFC 7714 §14.2).
+  static let (sha1, gcm): (UInt, UInt) = (1, 7)
+
+  /// Packets that may come late and still pass the check for replays.
+  private static let window: UInt = 1024
+  private static let trailer = Int(SRTP_MAX_TRAILER_LEN)
+
+  private var inbound: srtp_t?
+  private var outbound: srtp_t?
+
+  /// Loads libsrtp and what it loads itself. False if its cryptography cannot be used.
+  static let isAvailable: Bool = {
+    guard srtp_init() == srtp_err_status_ok else { return false }
+    // Its library of cryptography loads further ones with the first key.
+    return [(sha1, 30), (gcm, 28)].allSatisfy { profile, count in
+      SRTPSession(
+        profile: profile, inbound: .init(repeating: 1, count: count), outbound: .init(repeating: 2, count: count))
+        != nil
+    }
+  }()
+
+  /// Keys with their salts. Nil if libsrtp refuses them.
+  init?(profile: UInt, inbound: [UInt8], outbound: [UInt8]) {
+    self.inbound = Self.make(profile, inbound, ssrc_any_inbound)
+    self.outbound = Self.make(profile, outbound, ssrc_any_outbound)
+    guard self.inbound != nil, self.outbound != nil else {
+      free()
+      return nil
+    }
+  }
+
+  deinit { free() }
+
+  private func free() {
+    if let inbound { srtp_dealloc(inbound) }
+    if let outbound { srtp_dealloc(outbound) }
+    (inbound, outbound) = (nil, nil)
+  }
+
+  private static func make(_ profile: UInt, _ key: [UInt8], _ direction: srtp_ssrc_type_t) -> srtp_t? {
+    var policy = srtp_policy_t()
+    let known = srtp_profile_t(rawValue: numericCast(profile))
+    guard srtp_crypto_policy_set_from_profile_for_rtp(&policy.rtp, known) == srtp_err_status_ok,
+      srtp_crypto_policy_set_from_profile_for_rtcp(&policy.rtcp, known) == srtp_err_status_ok
+    else { return nil }
+    policy.ssrc.type = direction
+    policy.window_size = window
+    var key = key
+    var session: srtp_t?
+    let status = key.withUnsafeMutableBufferPointer { bytes in
+      policy.key = bytes.baseAddress
+      return srtp_create(&session, &policy)
+    }
+    return status == srtp_err_status_ok ? session : nil
+  }
+
+  /// The packet in clear. Nil if it was not made with the key, or came before.
+  func open(rtp datagram: ByteBuffer) -> ByteBuffer? { change(datagram, room: 0) { srtp_unprotect(inbound, $0, $1) } }
+
+  func open(rtcp datagram: ByteBuffer) -> ByteBuffer? {
+    change(datagram, room: 0) { srtp_unprotect_rtcp(inbound, $0, $1) }
+  }
+
+  func close(rtcp datagram: ByteBuffer) -> ByteBuffer? {
+    change(datagram, room: Self.trailer) { srtp_protect_rtcp(outbound, $0, $1) }
+  }
+
+  private func change(
+    _ datagram: ByteBuffer, room: Int,
+    _ body: (UnsafeMutableRawPointer, UnsafeMutablePointer<CInt>) -> srtp_err_status_t
+  ) -> ByteBuffer? {
+    let size = datagram.readableBytes
+    var copy = ByteBuffer()
+    var isDone = false
+    copy.writeWithUnsafeMutableBytes(minimumWritableBytes: size + room) { target in
+      guard let start = target.baseAddress else { return 0 }
+      datagram.withUnsafeReadableBytes { target.copyMemory(from: $0) }
+      var length = CInt(size)
+      isDone = body(start, &length) == srtp_err_status_ok && length >= 0
+      return isDone ? Int(length) : 0
+    }
+    return isDone ? copy : nil
+  }
+}

@@ -1,0 +1,62 @@
+internal import NIOCore
+
+/// A connection by TCP: datagrams with their lengths in front (RFC 4571), for paths that let no UDP through (RFC 6544).
+final class WebRTCConnection: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  private struct Refused: Error {}
+
+  private let hub: WebRTCHub
+  private let path: WebRTCPath
+  private let peer: String
+  private var received = ByteBuffer()
+  private var deadline: Scheduled<Void>?
+  /// It belongs to a session.
+  private var isKnown = false
+  private var isOver = false
+
+  /// Throws if there are too many that belong to no session.
+  init(_ hub: WebRTCHub, _ channel: any Channel) throws {
+    guard let path = WebRTCPath(channel.remoteAddress, isDatagram: false, channel) else { throw Refused() }
+    peer = PeerText.host(of: channel.remoteAddress)
+    guard hub.admitStranger(peer) else { throw Refused() }
+    (self.hub, self.path) = (hub, path)
+    deadline = channel.eventLoop.scheduleTask(in: .nanoseconds(WebRTCLimits.strangerDeadline)) {
+      channel.close(promise: nil)
+    }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    received.writeImmutableBuffer(unwrapInboundIn(data))
+    while !isOver, let length: UInt16 = received.getInteger(at: received.readerIndex) {
+      guard length <= WebRTCLimits.datagramBytes else { return close(context) }
+      guard received.readableBytes >= 2 + Int(length) else { break }
+      received.moveReaderIndex(forwardBy: 2)
+      guard let datagram = received.readSlice(length: Int(length)) else { break }
+      let session = hub.receive(datagram, on: path)
+      if session != nil { know() } else if !isKnown { return close(context) }
+    }
+    if received.readableBytes == 0 { received = ByteBuffer() } else { received.discardReadBytes() }
+  }
+
+  private func know() {
+    guard !isKnown else { return }
+    isKnown = true
+    deadline?.cancel()
+    hub.dropStranger(peer)
+  }
+
+  private func close(_ context: ChannelHandlerContext) {
+    isOver = true
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    isOver = true
+    deadline?.cancel()
+    if !isKnown { hub.dropStranger(peer) }
+    hub.lose(path)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) { close(context) }
+}

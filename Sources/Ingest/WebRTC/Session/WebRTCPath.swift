@@ -1,0 +1,33 @@
+internal import NIOCore
+
+/// A way to a peer: an address by UDP, or a connection by TCP.
+struct WebRTCPath {
+  let place: STUNResponse.Place
+  /// Where datagrams go by UDP; nil for TCP.
+  let address: SocketAddress?
+  let channel: any Channel
+
+  /// Nil if the address is no IP address.
+  init?(_ address: SocketAddress?, isDatagram: Bool, _ channel: any Channel) {
+    guard let address, let host = NetworkAddress(address), let port = address.port.flatMap({ UInt16(exactly: $0) })
+    else { return nil }
+    place = STUNResponse.Place(address: host, port: port)
+    self.address = isDatagram ? address : nil
+    self.channel = channel
+  }
+
+  /// Sends a datagram. A connection that does not take it is closed.
+  func send(_ datagram: ByteBuffer) {
+    if let address {
+      channel.writeAndFlush(AddressedEnvelope(remoteAddress: address, data: datagram), promise: nil)
+      return
+    }
+    guard channel.isWritable else { return channel.close(promise: nil) }
+    // RFC 4571 §2: the length in front.
+    var framed = ByteBuffer()
+    framed.reserveCapacity(datagram.readableBytes + 2)
+    framed.writeInteger(UInt16(clamping: datagram.readableBytes))
+    framed.writeImmutableBuffer(datagram)
+    channel.writeAndFlush(framed, promise: nil)
+  }
+}

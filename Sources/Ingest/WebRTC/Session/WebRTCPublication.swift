@@ -1,0 +1,281 @@
+internal import FMP4
+internal import NIOCore
+
+/// A publication whose media comes by RTP: decrypted packets go in, media events and feedback for the sender come out.
+struct WebRTCPublication {
+  /// A track of H.264 or AV1, and when key frames of it came and were asked for.
+  private struct Video {
+    var parameters = VideoParameterSets(.h264)
+    var isConfigured = false
+    var lastTimestamp: UInt32?
+    var keyFrame: MonotonicTime?
+    /// Frames were lost behind the newest key frame.
+    var isBroken = false
+    var isWanted = false
+    var asked: MonotonicTime?
+    var refusal: String?
+  }
+
+  /// A track of audio, and where its next packet is expected.
+  private struct Audio {
+    var isConfigured = false
+    var next: UInt32?
+    var head: UInt8 = 0
+  }
+
+  /// Nanoseconds between two requests for a key frame.
+  private static let pause: Int64 = 500_000_000
+  /// The distance of key frames that is asked for, in nanoseconds: a bit below the usual segment.
+  private static let keyFrameDistance: Int64 = 1_850_000_000
+  private static let (feedbackPause, reportPause): (Int64, Int64) = (40_000_000, 1_000_000_000)
+  /// Longest silence that is filled, in ticks of Opus: a second.
+  private static let longestSilence: UInt32 = 48_000
+
+  private let negotiation: Negotiation
+  private var publication: Publication
+  private var clocks = SenderClocks()
+  private var receivers: [UInt32: RTPReceiver] = [:]
+  private var videos: [TrackID: Video] = [:]
+  private var audios: [TrackID: Audio] = [:]
+  private var arrivals: ArrivalLog
+  private var estimate: BitRateEstimate
+  private var events: [RTPReceiver.Event] = []
+  private var (fedBack, reported): (MonotonicTime, MonotonicTime)
+  /// The sender said that it ends.
+  private(set) var hasEnded = false
+
+  init(_ negotiation: Negotiation, reading: ClockReading, now: MonotonicTime) {
+    self.negotiation = negotiation
+    publication = Publication(reading: reading)
+    arrivals = ArrivalLog(origin: now)
+    estimate = BitRateEstimate(now: now)
+    (fedBack, reported) = (now, now)
+    publication.receive(
+      PublicationMetadata(
+        hasVideo: negotiation.tracks.contains { $0.kind == .video },
+        hasAudio: negotiation.tracks.contains { $0.kind == .audio }))
+    for track in negotiation.tracks { publication.receive(TrackStatement(), of: track.id) }
+  }
+
+  var encoder: String { publication.encoder }
+  private var figures: LinkFigures {
+    receivers.values.reduce(into: LinkFigures()) { sum, one in
+      sum.received &+= one.received
+      sum.lost &+= one.missed
+      sum.retransmitted &+= one.repaired
+      sum.dropped &+= one.dropped
+    }
+  }
+
+  /// A key frame is wanted soon.
+  mutating func wantKeyFrame() {
+    for id in videos.keys { videos[id]?.isWanted = true }
+  }
+
+  /// Whether a packet of this sender is looked at: senders are counted before anything is kept of them.
+  func takes(source: UInt32) -> Bool { receivers[source] != nil || receivers.count < WebRTCLimits.sources }
+
+  // MARK: packets
+
+  mutating func receive(
+    rtp datagram: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) {
+    guard let packet = RTPPacket(datagram) else { return }
+    if var value = packet.value(of: negotiation.feedbackNumber), let number: UInt16 = value.readInteger() {
+      arrivals.saw(number, now: now)
+    }
+    estimate.saw(datagram.readableBytes)
+    if receivers[packet.source] == nil {
+      guard takes(source: packet.source), let track = track(of: packet) else { return }
+      receivers[packet.source] = RTPReceiver(track, source: packet.source)
+    }
+    guard let track = receivers[packet.source]?.track, track.format.payloadType == packet.payloadType else { return }
+    receivers[packet.source]?.receive(packet, now: now, to: &events)
+    try passOn(track, now, to: &out)
+  }
+
+  /// The track that a new sender belongs to: by its name (mid), by the offer, by its payload type (RFC 9143 §9.2).
+  private func track(of packet: RTPPacket) -> Negotiation.Track? {
+    let fitting = negotiation.tracks.filter { $0.format.payloadType == packet.payloadType }
+    if let mid = packet.value(of: negotiation.midNumber) {
+      let name = String(buffer: mid)
+      if let named = fitting.first(where: { $0.mid == name }) { return named }
+    }
+    return fitting.first { $0.sources.contains(packet.source) } ?? (fitting.count == 1 ? fitting.first : nil)
+  }
+
+  mutating func receive(rtcp datagram: ByteBuffer, now: MonotonicTime) {
+    for event in RTCPReader.read(datagram) {
+      switch event {
+      case .report(let report):
+        guard let track = receivers[report.source]?.track else { continue }
+        receivers[report.source]?.receive(report, now: now)
+        clocks.receive(track.id, wall: report.nanoseconds, timestamp: report.timestamp)
+      case .bye(let source): hasEnded = hasEnded || receivers[source]?.track.kind == .video
+      }
+    }
+  }
+
+  private mutating func passOn(
+    _ track: Negotiation.Track, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) {
+    let batch = events
+    events.removeAll(keepingCapacity: true)
+    for event in batch {
+      switch event {
+      case .frame(let frame): try receive(frame, track, now, to: &out)
+      case .audio(let packet, let lost): try receive(packet, lost: lost, track, now, to: &out)
+      case .lostFrame:
+        videos[track.id, default: Video()].isBroken = true
+        out.append(.lost(.video))
+      }
+    }
+    if !clocks.isRunning {
+      clocks.isRunning = out.contains { if case .event(.sample) = $0 { true } else { false } }
+    }
+  }
+
+  // MARK: video
+
+  private mutating func receive(
+    _ frame: RTPFrame, _ track: Negotiation.Track, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) {
+    var video = videos[track.id] ?? Video()
+    defer { videos[track.id] = video }
+    if let record = record(of: frame, track, &video, now, to: &out) {
+      video.isConfigured = try publication.configure(track.id, track.coding, record: record, now: now, to: &out)
+    }
+    guard frame.payload.readableBytes > 0, video.isConfigured else { return }
+    if let last = video.lastTimestamp, Int32(bitPattern: frame.timestamp &- last) <= 0 {
+      // Reordered frames have no decode times in RTP.
+      return out.append(.lost(.video))
+    }
+    video.lastTimestamp = frame.timestamp
+    if frame.isKey { (video.keyFrame, video.isBroken, video.isWanted) = (now, false, false) }
+    let time = clocks.time(track.id, .video, frame.timestamp, hertz: track.format.clock, now: now)
+    publication.receive(
+      WireUnit(track: track.id, coding: track.coding, time: time, payload: frame.payload), now: now, to: &out)
+  }
+
+  /// A configuration that begins with the frame. Parameter sets that say the same again are none.
+  private mutating func record(
+    of frame: RTPFrame, _ track: Negotiation.Track, _ video: inout Video, _ now: MonotonicTime,
+    to out: inout [PublicationAction]
+  ) -> ByteBuffer? {
+    do {
+      if track.coding == .h264 {
+        guard try video.parameters.receive(frame.parameterSets), let codec = video.parameters.codec else { return nil }
+        return ByteBuffer(bytes: codec.record())
+      }
+      guard frame.isKey, !video.isConfigured else { return nil }
+      return ByteBuffer(bytes: try Codec(track.coding, stream: frame.payload).record())
+    } catch {
+      if video.refusal != error.reason {
+        publication.leaveOut(
+          codec: "\(track.coding.name) (\(PeerText.printable(error.reason, limit: 200)))", of: .video, track.id,
+          isAlone: negotiation.tracks.count { $0.kind == .video } == 1, now: now, to: &out)
+      }
+      video.refusal = error.reason
+      return nil
+    }
+  }
+
+  // MARK: audio
+
+  private mutating func receive(
+    _ packet: RTPPacket, lost: Int, _ track: Negotiation.Track, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) {
+    var audio = audios[track.id] ?? Audio()
+    defer { audios[track.id] = audio }
+    for _ in 0..<min(lost, 64) { out.append(.lost(.audio)) }
+    if !audio.isConfigured {
+      audio.isConfigured = true
+      let record = track.coding == .opus ? Self.opusRecord : G711.record(sampleRate: track.format.clock, channels: 1)
+      _ = try publication.configure(track.id, track.coding, record: ByteBuffer(bytes: record), now: now, to: &out)
+    }
+    if track.coding == .opus, let duration = Opus.packetDuration(packet.payload) {
+      fillSilence(before: packet, audio, track, now, to: &out)
+      audio.next = packet.timestamp &+ duration
+      audio.head = packet.payload.getInteger(at: packet.payload.readerIndex) ?? 0
+    }
+    give(packet.timestamp, packet.payload, track, now, to: &out)
+  }
+
+  /// Packets that did not come, or that a sender leaves out in silence (DTX), become packets without content, as RFC 6716
+  /// §4.4 has them: decoders conceal them. So the samples have no hole.
+  private mutating func fillSilence(
+    before packet: RTPPacket, _ audio: Audio, _ track: Negotiation.Track, _ now: MonotonicTime,
+    to out: inout [PublicationAction]
+  ) {
+    // One frame, coded as those before.
+    let empty = ByteBuffer(integer: audio.head & 0xFC)
+    guard var next = audio.next, let length = Opus.packetDuration(empty) else { return }
+    let missing = packet.timestamp &- next
+    guard missing <= Self.longestSilence else { return }
+    for _ in 0..<(missing / length) {
+      give(next, empty, track, now, to: &out)
+      next = next &+ length
+    }
+  }
+
+  private mutating func give(
+    _ timestamp: UInt32, _ payload: ByteBuffer, _ track: Negotiation.Track, _ now: MonotonicTime,
+    to out: inout [PublicationAction]
+  ) {
+    let time = clocks.time(track.id, .audio, timestamp, hertz: track.format.clock, now: now)
+    publication.receive(
+      WireUnit(track: track.id, coding: track.coding, time: time, payload: payload), now: now, to: &out)
+  }
+
+  /// Stereo, whatever is coded: a decoder makes two channels of one. The delay is that of libopus.
+  private static let opusRecord: [UInt8] = (try? Opus.Configuration(channels: 2, preSkip: 312).record()) ?? []
+
+  // MARK: time
+
+  /// Handles the passing of time. Returns datagrams of RTCP for the sender, not encrypted.
+  mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) -> [ByteBuffer] {
+    var feedback = RTCPWriter(now &- reported >= Self.reportPause ? reports(now) : [])
+    let isEmpty = feedback.bytes.readableBytes
+    for source in receivers.keys.sorted() {
+      guard let track = receivers[source]?.track else { continue }
+      let missing = receivers[source]?.tick(now: now, to: &events) ?? []
+      try passOn(track, now, to: &out)
+      feedback.again(missing, of: source)
+      if track.kind == .video, track.asksForKeyFrames, wantsKeyFrame(track.id, now) { feedback.keyFrame(of: source) }
+    }
+    if now &- reported >= Self.reportPause {
+      reported = now
+      if negotiation.feedbackNumber == nil {
+        let sources = receivers.filter { $0.value.track.takesEstimates }.map(\.key)
+        if !sources.isEmpty { feedback.estimate(estimate.next(figures, now: now), of: sources.sorted()) }
+      }
+    }
+    var datagrams = feedback.bytes.readableBytes > isEmpty || reported == now ? [feedback.bytes] : []
+    if now &- fedBack >= Self.feedbackPause, let source = receivers.keys.min(), let body = arrivals.feedback() {
+      fedBack = now
+      var transport = RTCPWriter()
+      transport.arrivals(body, of: source)
+      datagrams.append(transport.bytes)
+    }
+    if let deadline = publication.deadline(after: now), deadline <= now &+ 20_000_000 {
+      try publication.tick(now: now, to: &out)
+    }
+    return datagrams
+  }
+
+  private mutating func reports(_ now: MonotonicTime) -> [RTCPWriter.Reception] {
+    receivers.keys.sorted().compactMap { receivers[$0]?.reception(now: now) }
+  }
+
+  /// Whether to ask for a key frame now: there is none, one is wanted, frames were lost, or a segment would become too long.
+  private mutating func wantsKeyFrame(_ id: TrackID, _ now: MonotonicTime) -> Bool {
+    var video = videos[id] ?? Video()
+    let isDue = video.keyFrame.map { now &- $0 >= Self.keyFrameDistance } ?? true
+    guard isDue || video.isBroken || video.isWanted, video.asked.map({ now &- $0 >= Self.pause }) ?? true else {
+      return false
+    }
+    video.asked = now
+    videos[id] = video
+    return true
+  }
+}

@@ -1,0 +1,34 @@
+/// The answer to an offer that was taken.
+package struct WebRTCAnswer: Sendable {
+  /// A session description (RFC 8866).
+  package var description: String
+  /// The name of the session; nobody can guess it.
+  package var session: String
+  /// With its quotes.
+  package var entityTag: String
+}
+
+/// What becomes of an offer.
+package enum WebRTCReply: Sendable {
+  case answered(WebRTCAnswer)
+  /// It cannot be taken.
+  case notTaken(OfferError)
+  /// The gate refused.
+  case refused(PublishRefusal)
+  /// Too many sessions of the address are not connected, or too many of all.
+  case tooManyWaiting
+  /// The server ended the session, or the wait for it.
+  case ended(String)
+}
+
+/// What becomes of a change to a session (RFC 9725 §4.3).
+package enum WebRTCChange: Sendable {
+  case noSuchSession
+  /// The condition names another state of the session.
+  case outdated
+  case malformed(OfferError)
+  /// Candidates were taken, and passed over.
+  case taken
+  /// ICE begins again: the fragment of an answer, and the new tag.
+  case restarted(String, entityTag: String)
+}

@@ -1,0 +1,46 @@
+/// Limits of WebRTC publishers. Rows in docs/limits.md.
+enum WebRTCLimits {
+  /// Bytes of an offer.
+  static let offerBytes = 64 * 1024
+  /// Lines of an offer, and bytes of one.
+  static let offerLines = 2000
+  static let lineBytes = 4096
+  /// Media sections of an offer, and payload formats of one.
+  static let mediaSections = 16
+  static let formats = 64
+  /// Longest ufrag and password (RFC 8839 §5.4).
+  static let credentialBytes = 256
+  /// Bytes of a datagram, also of one within TCP (RFC 4571).
+  static let datagramBytes = 2048
+  /// Bytes of payload in a datagram of DTLS, so that no path splits it.
+  static let mtu = 1200
+  /// Addresses of a session's peer that are remembered.
+  static let paths = 8
+  /// Senders (SSRC) that a session may show.
+  static let sources = 16
+  /// Packets of a sender that wait for an earlier one, and their bytes.
+  static let heldPackets = 1024
+  static let heldBytes = 2 << 20
+  /// How long a missing packet is waited for, in nanoseconds.
+  static let reorderWait: Int64 = 250_000_000
+  /// Bytes of one video frame.
+  static let frameBytes = 8 << 20
+  /// Packets that are missing at a time and are asked for again.
+  static let missingPackets = 256
+  /// Times of arrival that wait for the next feedback.
+  static let arrivals = 1024
+  /// Sessions of an address that are not connected, and of all addresses.
+  static let unconnectedPerAddress = 32
+  static let unconnected = 1024
+  /// Connections by TCP of an address that belong to no session yet, and of all addresses.
+  static let strangersPerAddress = 16
+  static let strangers = 512
+  /// From the answer to the end of the handshake, in nanoseconds.
+  static let connectDeadline: Int64 = 15_000_000_000
+  /// Without media, in nanoseconds. Below the 30 s after which consent ends (RFC 7675 §5.1).
+  static let idleTimeout: Int64 = 20_000_000_000
+  /// From the connection by TCP to a request that names its session, in nanoseconds.
+  static let strangerDeadline: Int64 = 5_000_000_000
+  /// Bytes that wait to be sent by TCP; a peer that does not read is closed.
+  static let pendingBytes = 256 * 1024
+}

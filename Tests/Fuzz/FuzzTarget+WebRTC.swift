@@ -1,0 +1,109 @@
+@testable import FMP4
+@testable import Ingest
+import NIOCore
+
+/// What publishers by WebRTC send: before anything is proved (STUN, offers), and what they have encrypted (RTP, RTCP).
+extension FuzzTarget {
+  /// A request, a compound packet, and packets of video and audio behind their lengths.
+  static let webRTCDatagrams: [[UInt8]] = {
+    let packet: [UInt8] =
+      [0x90, 0x60, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0xBE, 0xDE, 0, 1, 0x31, 0, 7, 0] + [
+        0x78, 0, 2, 0x67, 0x42, 0, 2, 0x68, 1,
+      ]
+    let fragment: [UInt8] = [0x80, 0xE0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 1] + [0x7C, 0xC5, 0x80, 1, 2, 3]
+    let audio: [UInt8] = [0x80, 0x6F, 0, 2, 0, 0, 0, 9, 0, 0, 0, 2, 0xFC, 1, 2]
+    let report: [UInt8] = [0x80, 200, 0, 6] + Array(repeating: 1, count: 24) + [0x81, 203, 0, 1, 0, 0, 0, 1]
+    return [
+      [0, 1, 0, 8, 0x21, 0x12, 0xA4, 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 6, 0, 3, 0x61, 0x3A, 0x62, 0],
+      report,
+      [packet, fragment, audio].flatMap { [0, UInt8($0.count)] + $0 }, [2, 3, 0x67, 1, 2, 3, 1, 2, 0x65, 0x80, 1, 1],
+    ]
+  }()
+
+  static func stun(_ bytes: [UInt8]) {
+    guard let message = STUNMessage(ByteBuffer(bytes: bytes)) else { return }
+    let place = STUNResponse.Place(address: NetworkAddress(v4: [127, 0, 0, 1]), port: 9)
+    var agent = ICEAgent()
+    _ = message.isIntact(password: agent.password)
+    guard case .ignored = agent.receive(message, from: place, size: bytes.count) else {
+      preconditionFailure("a request that nobody made is answered")
+    }
+    agent.restart()
+    precondition(STUNMessage(STUNResponse.success(to: message, from: place, password: "p")) != nil)
+  }
+
+  static func sdp(_ bytes: [UInt8]) {
+    let text = String(decoding: bytes, as: UTF8.self)
+    _ = try? SessionOffer(text, .fragment)
+    guard let offer = try? SessionOffer(text), let negotiation = try? Negotiation(offer) else { return }
+    let answer = SessionAnswer(
+      negotiation: negotiation, agent: ICEAgent(), fingerprint: negotiation.fingerprint,
+      candidates: [ICECandidate(address: "192.0.2.1", port: 9, transport: .udp, rank: 0)], session: 1)
+    precondition((try? SessionOffer(answer.text))?.sections.count == offer.sections.count)
+  }
+
+  static func rtcp(_ bytes: [UInt8]) { _ = RTCPReader.read(ByteBuffer(bytes: bytes)) }
+
+  /// Packets of video and audio of one sender, each behind its length.
+  static func rtp(_ bytes: [UInt8]) { publish(bytes, codec: "H264") }
+  static func av1rtp(_ bytes: [UInt8]) { publish(bytes, codec: "AV1") }
+
+  /// Payloads of one sender, each behind its length, a flag for the marker and a step of the timestamp: no header to guess.
+  static func h264rtp(_ bytes: [UInt8]) {
+    var (buffer, events) = (ByteBuffer(bytes: bytes), [RTPFrameEvent]())
+    var assembler = H264Assembler()
+    var (sequence, timestamp): (UInt16, UInt32) = (0, 0)
+    while let flags: UInt8 = buffer.readInteger(), let size: UInt8 = buffer.readInteger(),
+      let payload = buffer.readSlice(length: min(Int(size) * 4, buffer.readableBytes))
+    {
+      if flags & 2 != 0 { timestamp &+= 3000 }
+      var packet = ByteBuffer(integer: UInt8(0x80))
+      packet.writeInteger(96 | flags & 1 << 7)
+      packet.writeInteger(sequence)
+      packet.writeInteger(timestamp)
+      packet.writeInteger(UInt32(1))
+      packet.writeImmutableBuffer(payload)
+      if let packet = RTPPacket(packet) { assembler.receive(packet, afterGap: flags & 4 != 0, to: &events) }
+      sequence &+= 1
+    }
+    for case .frame(let frame) in events {
+      // A frame is as its lengths say.
+      var units = LengthPrefixedNALUnits(frame.payload, lengthSize: 4)
+      while (try? units.next()) ?? nil != nil {}
+    }
+  }
+
+  private static func publish(_ bytes: [UInt8], codec: String) {
+    guard let negotiation = try? Negotiation(try SessionOffer(WebRTCSeeds.offer(codec))) else { return }
+    let clock = ClockReading(wall: WallTime(nanoseconds: 0), monotonic: .zero)
+    var publication = WebRTCPublication(negotiation, reading: clock, now: .zero)
+    var (buffer, out) = (ByteBuffer(bytes: bytes), [PublicationAction]())
+    var now = MonotonicTime.zero
+    while let size: UInt16 = buffer.readInteger(),
+      let packet = buffer.readSlice(length: min(Int(size), buffer.readableBytes))
+    {
+      now = now &+ 10_000_000
+      if size & 0x8000 != 0 { publication.receive(rtcp: packet, now: now) }
+      do {
+        try publication.receive(rtp: packet, now: now, to: &out)
+        _ = try publication.tick(now: now, to: &out)
+      } catch { return }
+      out.removeAll(keepingCapacity: true)
+    }
+  }
+}
+
+/// Offers and packets to begin with.
+enum WebRTCSeeds {
+  static func offer(_ codec: String) -> String {
+    let common =
+      "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789abcdefghijklmn\r\na=fingerprint:sha-256 "
+      + [String](repeating: "AB", count: 32).joined(separator: ":")
+      + "\r\na=setup:actpass\r\na=sendonly\r\na=rtcp-mux\r\n"
+    return "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\n"
+      + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n\(common)a=mid:0\r\na=rtpmap:111 opus/48000/2\r\n"
+      + "a=rtcp-fb:111 transport-cc\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\n\(common)a=mid:1\r\n"
+      + "a=rtpmap:96 \(codec)/90000\r\na=fmtp:96 packetization-mode=1\r\na=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\n"
+      + "a=extmap:3 \(Negotiation.transportFeedback)\r\na=extmap:4 \(Negotiation.midExtension)\r\n"
+  }
+}

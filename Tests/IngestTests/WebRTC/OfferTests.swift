@@ -1,0 +1,122 @@
+import FMP4
+import Support
+import Testing
+
+@testable import Ingest
+
+/// Offers, and what is taken of them.
+@Suite struct OfferTests {
+  static func section(_ kind: String, _ formats: String, _ lines: String...) -> String {
+    "m=\(kind) 9 UDP/TLS/RTP/SAVPF \(formats)\r\na=ice-ufrag:abcd\r\na=ice-pwd:0123456789abcdefghijklmn\r\n"
+      + "a=fingerprint:sha-256 " + [String](repeating: "AB", count: 32).joined(separator: ":")
+      + "\r\na=setup:actpass\r\na=sendonly\r\na=rtcp-mux\r\n" + lines.map { $0 + "\r\n" }.joined()
+  }
+
+  static func offer(_ sections: String..., bundle: String = "0 1") -> String {
+    "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE \(bundle)\r\n" + sections.joined()
+  }
+
+  static let audio = section("audio", "111 0", "a=mid:0", "a=rtpmap:111 opus/48000/2", "a=rtcp-fb:111 transport-cc")
+  static let video = section(
+    "video", "96 97 98", "a=mid:1", "a=rtpmap:96 VP8/90000", "a=rtpmap:97 H264/90000",
+    "a=fmtp:97 packetization-mode=0;profile-level-id=42001f", "a=rtpmap:98 H264/90000",
+    "a=fmtp:98 packetization-mode=1;profile-level-id=42e01f", "a=rtcp-fb:98 nack", "a=rtcp-fb:98 nack pli",
+    "a=ssrc:77 cname:x", "a=extmap:3 \(Negotiation.transportFeedback)")
+
+  private static func answer(_ text: String) throws -> [Substring] {
+    let negotiation = try Negotiation(try SessionOffer(text))
+    let candidates = [
+      ICECandidate(address: "192.0.2.1", port: 8189, transport: .udp, rank: 0),
+      ICECandidate(address: "192.0.2.1", port: 8189, transport: .tcp, rank: 0),
+    ]
+    return SessionAnswer(
+      negotiation: negotiation, agent: ICEAgent(), fingerprint: negotiation.fingerprint, candidates: candidates,
+      session: 7
+    ).text.split(separator: "\r\n")
+  }
+
+  @Test func `One codec of each section is taken, H.264 with fragments first`() throws {
+    let negotiation = try Negotiation(try SessionOffer(Self.offer(Self.audio, Self.video)))
+    #expect(negotiation.tracks.map(\.coding) == [.opus, .h264])
+    #expect(negotiation.tracks.map(\.format.payloadType) == [111, 98])
+    #expect(negotiation.tracks.map(\.id) == [.audio, .video])
+    #expect(negotiation.tracks[1].asksAgain && negotiation.tracks[1].asksForKeyFrames)
+    #expect(negotiation.tracks[1].sources == [77] && negotiation.role == .server)
+  }
+
+  @Test func `The answer has the sections of the offer in their order`() throws {
+    let data = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=mid:2\r\n"
+    let lines = try Self.answer(Self.offer(Self.audio, Self.video, data, bundle: "0 1 2"))
+    #expect(
+      lines.filter { $0.hasPrefix("m=") } == [
+        "m=audio 9 UDP/TLS/RTP/SAVPF 111", "m=video 9 UDP/TLS/RTP/SAVPF 98",
+        "m=application 0 UDP/DTLS/SCTP webrtc-datachannel",
+      ])
+    for line in ["a=group:BUNDLE 0 1", "a=ice-lite", "a=setup:passive", "a=recvonly", "a=rtcp-fb:98 nack pli"] {
+      #expect(lines.contains(Substring(line)), "\(line)")
+    }
+    #expect(lines.contains("a=candidate:1 1 udp 2130706431 192.0.2.1 8189 typ host"))
+    #expect(lines.contains { $0.hasSuffix("typ host tcptype passive") })
+  }
+
+  /// What is taken of the offers of real senders, and who sends the first message of DTLS.
+  private static let senders: [(String, [CodecID], Negotiation.Role, feedback: Bool)] = [
+    ("aiortc-1.16", [.h264, .opus], .server, false), ("chromium-156", [.opus, .h264], .server, true),
+    ("ffmpeg-9.0.2", [.opus, .h264], .client, false), ("firefox-153", [.opus, .av1], .server, true),
+  ]
+
+  @Test func `Offers of real senders are taken`() throws {
+    for (name, codings, role, feedback) in Self.senders {
+      let text = String(decoding: try Fixtures.bytes("sdp/\(name).sdp"), as: UTF8.self)
+      let negotiation = try Negotiation(try SessionOffer(text))
+      #expect(negotiation.tracks.map(\.coding) == codings, "\(name)")
+      #expect(negotiation.role == role && (negotiation.feedbackNumber != nil) == feedback, "\(name)")
+      #expect(try SessionOffer(Self.answer(text).joined(separator: "\r\n")).sections.count == 2, "\(name)")
+    }
+  }
+
+  @Test func `Who waits for the first message of DTLS gets it`() throws {
+    let text = Self.offer(Self.audio.replacing("setup:actpass", with: "setup:passive"), bundle: "0")
+    #expect(try Negotiation(try SessionOffer(text)).role == .client)
+    #expect(try Self.answer(text).contains("a=setup:active"))
+  }
+
+  @Test func `Several tracks of a kind have numbers of their own`() throws {
+    let second = Self.video.replacing("a=mid:1", with: "a=mid:2")
+    let negotiation = try Negotiation(try SessionOffer(Self.offer(Self.audio, Self.video, second, bundle: "0 1 2")))
+    #expect(negotiation.tracks.map(\.id) == [.audio, .video, TrackID(.video, 2)])
+  }
+
+  private static let refused: [(String, OfferError.Code)] = [
+    ("", .malformed), ("hello", .malformed), ("v=0\r\nm=video\r\n", .malformed), ("v=0\r\n", .unacceptable),
+    (offer(audio.replacing("a=sendonly", with: "a=recvonly"), bundle: "0"), .unacceptable),
+    (offer(audio.replacing("a=rtcp-mux", with: "a=x"), bundle: "0"), .unacceptable),
+    (offer(audio.replacing("sha-256 AB", with: "sha-256 A"), bundle: "0"), .unacceptable),
+    (offer(audio.replacing("sha-256", with: "sha-1"), bundle: "0"), .unacceptable),
+    (offer(audio.replacing("UDP/TLS/RTP/SAVPF", with: "RTP/AVP"), bundle: "0"), .unacceptable),
+    (offer(audio.replacing("a=ice-pwd:0123456789abcdefghijklmn", with: "a=ice-pwd:short"), bundle: "0"), .unacceptable),
+    (offer(audio, video, bundle: "0"), .unacceptable),
+    (offer(section("video", "96", "a=rtpmap:96 VP8/90000"), bundle: "0"), .unacceptable),
+    (offer(video + "a=rid:h send\r\na=rid:l send\r\n", bundle: "1"), .unacceptable),
+    ("v=0\r\n" + String(repeating: "a=x\r\n", count: WebRTCLimits.offerLines), .malformed),
+    ("v=0\r\na=" + String(repeating: "x", count: WebRTCLimits.lineBytes), .malformed),
+    ("v=0\r\n" + String(repeating: "m=video 0 RTP 9\r\n", count: WebRTCLimits.mediaSections + 1), .malformed),
+    (String(repeating: "v=0\r\n", count: WebRTCLimits.offerBytes / 5 + 1), .malformed),
+  ]
+
+  @Test func `Nothing is half accepted`() {
+    for (text, code) in Self.refused {
+      #expect("\(text.prefix(300))") { _ = try Negotiation(try SessionOffer(text)) } throws: {
+        ($0 as? OfferError)?.code == code
+      }
+    }
+  }
+
+  @Test func `An offer cut anywhere is refused or answered, never a trap`() {
+    let whole = Array(Self.offer(Self.audio, Self.video).utf8)
+    for count in whole.indices {
+      guard let offer = try? SessionOffer(String(decoding: whole.prefix(count), as: UTF8.self)) else { continue }
+      _ = try? Negotiation(offer)
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+/// DTLS between two ends of weir's own, and SRTP with the keys of it.
+@Suite struct SecureTransportTests {
+  private static let place = STUNResponse.Place(address: NetworkAddress(v4: [192, 0, 2, 1]), port: 9)
+
+  /// Passes datagrams on until nothing comes any more.
+  private static func connect(_ client: DTLSConnection, _ server: DTLSConnection, reversed: Bool = false) {
+    client.start()
+    for _ in 0..<20 {
+      var sent = client.takeOutgoing()
+      for datagram in reversed ? sent.reversed() : sent { server.receive(datagram, from: place) }
+      sent = server.takeOutgoing()
+      if sent.isEmpty { break }
+      for datagram in reversed ? sent.reversed() : sent { client.receive(datagram, from: place) }
+    }
+  }
+
+  private static func pair() throws -> (DTLSIdentity, DTLSConnection, DTLSIdentity, DTLSConnection) {
+    let (one, other) = (try #require(DTLSIdentity()), try #require(DTLSIdentity()))
+    return (one, try #require(DTLSConnection(one, .client)), other, try #require(DTLSConnection(other, .server)))
+  }
+
+  @Test(arguments: [false, true]) func `Both ends get the same keys, also of datagrams in reverse`(reversed: Bool)
+    throws
+  {
+    let (one, client, other, server) = try Self.pair()
+    Self.connect(client, server, reversed: reversed)
+    #expect(client.state == .connected && server.state == .connected)
+    #expect(server.hasPeer(one.fingerprint) && client.hasPeer(other.fingerprint))
+    #expect(!server.hasPeer(other.fingerprint))
+    let (mine, theirs) = (try #require(client.keys), try #require(server.keys))
+    #expect(mine.client == theirs.client && mine.server == theirs.server && mine.client != mine.server)
+    #expect(mine.profile == SRTPSession.gcm && mine.client.count == 28)
+  }
+
+  @Test func `Before a cookie came back nothing longer than what came is sent`() throws {
+    let (_, client, _, server) = try Self.pair()
+    client.start()
+    let hello = try #require(client.takeOutgoing().first)
+    server.receive(hello, from: Self.place)
+    let answer = server.takeOutgoing()
+    #expect(answer.count == 1 && answer[0].readableBytes <= hello.readableBytes)
+    // A cookie of another address counts for nothing.
+    client.receive(answer[0], from: Self.place)
+    let again = try #require(client.takeOutgoing().first)
+    server.receive(again, from: STUNResponse.Place(address: Self.place.address, port: 10))
+    #expect(server.takeOutgoing().reduce(0) { $0 + $1.readableBytes } <= again.readableBytes)
+    #expect(server.state != .connected)
+  }
+
+  @Test func `Rubbish neither connects nor traps`() throws {
+    let (_, client, _, server) = try Self.pair()
+    client.start()
+    let hello = Array(try #require(client.takeOutgoing().first).readableBytesView)
+    for count in hello.indices { server.receive(ByteBuffer(bytes: hello.prefix(count)), from: Self.place) }
+    for index in hello.indices {
+      var bytes = hello
+      bytes[index] ^= 0xFF
+      server.receive(ByteBuffer(bytes: bytes), from: Self.place)
+    }
+    #expect(server.state != .connected)
+  }
+
+  @Test func `The end is told`() throws {
+    let (_, client, _, server) = try Self.pair()
+    Self.connect(client, server)
+    client.close()
+    for datagram in client.takeOutgoing() { server.receive(datagram, from: Self.place) }
+    #expect(server.state == .closed)
+  }
+
+  @Test(arguments: [(SRTPSession.sha1, 30), (SRTPSession.gcm, 28)])
+  func `What one end encrypts the other opens, once`(profile: UInt, count: Int) throws {
+    let (a, b) = ([UInt8](repeating: 1, count: count), [UInt8](repeating: 2, count: count))
+    let one = try #require(SRTPSession(profile: profile, inbound: a, outbound: b))
+    let other = try #require(SRTPSession(profile: profile, inbound: b, outbound: a))
+    let report = RTCPWriter().bytes
+    let closed = try #require(one.close(rtcp: report))
+    #expect(closed != report && other.open(rtcp: closed) == report)
+    #expect(other.open(rtcp: closed) == nil)
+    var changed = try #require(one.close(rtcp: report))
+    changed.setInteger(UInt8(9), at: changed.writerIndex - 1)
+    #expect(other.open(rtcp: changed) == nil)
+    #expect(other.open(rtp: RTPPackets.bytes(1)) == nil)
+    for size in 0..<12 { #expect(other.open(rtp: ByteBuffer(repeating: 0x80, count: size)) == nil) }
+  }
+}

@@ -1,0 +1,84 @@
+import FMP4
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+/// Packets of a sender as a publication, and what the sender is told.
+@Suite struct WebRTCPublicationTests {
+  private struct Driver {
+    var publication: WebRTCPublication
+    var now = MonotonicTime.zero
+    var out: [PublicationAction] = []
+
+    init() throws {
+      let offer = try SessionOffer(OfferTests.offer(OfferTests.audio, OfferTests.video))
+      let clock = ClockReading(wall: WallTime(nanoseconds: 0), monotonic: .zero)
+      publication = WebRTCPublication(try Negotiation(offer), reading: clock, now: .zero)
+    }
+
+    mutating func audio(_ sequence: UInt16, at timestamp: UInt32) throws {
+      let packet = RTPPackets.bytes(sequence, at: timestamp, source: 5, type: 111, [0xFC, 1, 2])
+      try publication.receive(rtp: packet, now: now, to: &out)
+      now = now &+ 20_000_000
+    }
+
+    /// Audio samples: decode time and bytes.
+    var samples: [(time: Int64, size: Int)] {
+      out.compactMap {
+        if case .event(.sample(let sample)) = $0 { (sample.decodeTime, sample.payload.readableBytes) } else { nil }
+      }
+    }
+
+    mutating func tick() throws -> [ByteBuffer] { try publication.tick(now: now, to: &out) }
+  }
+
+  @Test func `Opus that is missing or silent leaves no hole`() throws {
+    var driver = try Driver()
+    // The second packet is late, the fourth is lost; then silence of 60 ms.
+    for (sequence, timestamp): (UInt16, UInt32) in [(1, 0), (3, 1920), (2, 960), (5, 3840), (6, 4800), (7, 8640)] {
+      try driver.audio(sequence, at: timestamp)
+    }
+    for _ in 0..<300 {
+      driver.now = driver.now &+ 10_000_000
+      _ = try driver.tick()
+    }
+    let times = driver.samples.map(\.time)
+    #expect(times == (0..<10).map { Int64($0) * 960 })
+    #expect(driver.samples.map(\.size) == [3, 3, 3, 1, 3, 3, 1, 1, 1, 3])
+    #expect(driver.out.count { if case .lost(.audio) = $0 { true } else { false } } == 1)
+  }
+
+  @Test func `A key frame is asked for until one is there, twice a second at most`() throws {
+    var driver = try Driver()
+    try driver.publication.receive(rtp: RTPPackets.bytes(1, source: 77), now: driver.now, to: &driver.out)
+    var asked = 0
+    for _ in 0..<100 {
+      driver.now = driver.now &+ 20_000_000
+      for datagram in try driver.tick() {
+        let bytes = Array(datagram.readableBytesView)
+        let place = bytes.indices.first { $0 % 4 == 0 && bytes[$0...].starts(with: [0x81, 206, 0, 2]) }
+        if place != nil { asked += 1 }
+      }
+    }
+    #expect(asked == 4)
+  }
+
+  @Test func `Missing packets of video are asked for by their numbers`() throws {
+    var driver = try Driver()
+    for sequence: UInt16 in [10, 12, 13, 15] {
+      try driver.publication.receive(rtp: RTPPackets.bytes(sequence, source: 77), now: driver.now, to: &driver.out)
+    }
+    let bytes = try driver.tick().flatMap { Array($0.readableBytesView) }
+    let expected: [UInt8] = [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 77, 0, 11, 0, 4]
+    #expect(bytes.indices.contains { bytes[$0...].starts(with: expected) })
+  }
+
+  @Test func `Senders beyond the limit are not kept`() throws {
+    var driver = try Driver()
+    for source in 100..<UInt32(100 + WebRTCLimits.sources) {
+      try driver.publication.receive(rtp: RTPPackets.bytes(1, source: source), now: driver.now, to: &driver.out)
+    }
+    #expect(!driver.publication.takes(source: 7) && driver.publication.takes(source: 100))
+  }
+}
