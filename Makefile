@@ -18,6 +18,11 @@ RELEASE := -c release --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchec
 BIN = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)/weir
 # The same, found without a compiler.
 BUILT ?= .build/release/weir
+SHARE = $(PREFIX)/share
+
+# What is packed, and where artefacts go. Given another binary (BUILT=…), nothing is built.
+OUT ?= out
+BUILD_FIRST = $(if $(filter file,$(origin BUILT)),build)
 
 # What tests run: one optimised build for the unit tests and for the server that the end-to-end tests start.
 TESTED := -c release -Xswiftc -enable-testing -Xswiftc -enforce-exclusivity=unchecked \
@@ -26,12 +31,14 @@ TESTED_BIN = $(abspath $(shell $(SWIFT) build $(TESTED) --show-bin-path)/weir)
 
 BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev libavformat-dev libavutil-dev libc6-dev \
   libsqlite3-dev libsrt-gnutls-dev libsrtp2-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config \
-  zlib1g-dev
+  python3 zlib1g-dev
+PACK_PACKAGES := dpkg-dev python3 xz-utils
+PACKAGE_TEST_PACKAGES := $(PACK_PACKAGES) buildah curl debootstrap ffmpeg fish lintian mandoc systemd-container zsh
 CHECK_PACKAGES := python3
 WEB_PACKAGES := node-typescript nodejs
-TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav gstreamer1.0-plugins-bad \
+TEST_PACKAGES := caddy certbot chromium chromium-driver curl ffmpeg firefox-esr fish gcc gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy iproute2 nghttp2-client \
-  nginx-light openssl python3 python3-dbusmock python3-gi python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime \
+  mandoc nginx-light openssl pebble python3 python3-dbusmock python3-gi python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime zsh \
   dbus-bin dbus-daemon
 SHORT_DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg kmod python3 qemu-system-x86
 DEVICE_PACKAGES := $(SHORT_DEVICE_PACKAGES) gcc-12 make
@@ -42,7 +49,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check web docs format test test-devices test-devices-short unit quick e2e faults torture soak calls contract fuzz sanitize players bench deps test-deps bench-deps clean
+.PHONY: help run build install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak calls contract fuzz sanitize players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -55,7 +62,7 @@ build: deps ## build the release binary
 	$(SWIFT) build $(RELEASE) --product weir
 
 # Without a build: sudo has a PATH of its own, mostly without a compiler, and what root builds others cannot replace.
-install: ## install the binary that `make build` made to $(PREFIX)/bin, and units of systemd (docs/service.md)
+install: ## install what `make build` made to $(PREFIX): the program, its manual, completions, and units of systemd (docs/service.md)
 	@[ -x "$(BUILT)" ] || { \
 	  echo "error: there is no $(BUILT) to install: run make build first, as yourself, then sudo make install" >&2; exit 1; }
 	install -D -m 755 -s "$(BUILT)" "$(DESTDIR)$(PREFIX)/bin/weir"
@@ -63,6 +70,25 @@ install: ## install the binary that `make build` made to $(PREFIX)/bin, and unit
 	  target="$(DESTDIR)$(PREFIX)/lib/systemd/system/$$(basename "$$unit")"; \
 	  install -D -m 644 "$$unit" "$$target" && sed -i 's|@PREFIX@|$(PREFIX)|' "$$target"; \
 	done
+	packaging/write-manual "$(BUILT)" "$(DESTDIR)$(SHARE)/man/man1"
+	packaging/write-completions "$(BUILT)" "$(DESTDIR)$(SHARE)/bash-completion/completions" \
+	  "$(DESTDIR)$(SHARE)/zsh/site-functions" "$(DESTDIR)$(SHARE)/fish/vendor_completions.d"
+	packaging/write-notices "$(BUILT)" "$(DESTDIR)$(SHARE)/doc/weir/third-party.txt"
+	install -m 644 LICENSE NOTICE README.md CHANGELOG.md "$(DESTDIR)$(SHARE)/doc/weir"
+
+# Settings, state and recordings stay.
+uninstall: ## remove what `make install` installed; settings and recordings stay
+	rm -f "$(DESTDIR)$(PREFIX)/bin/weir" "$(DESTDIR)$(SHARE)"/man/man1/weir.1 "$(DESTDIR)$(SHARE)"/man/man1/weir-*.1 \
+	  $(patsubst packaging/systemd/%,"$(DESTDIR)$(PREFIX)/lib/systemd/system/%",$(wildcard packaging/systemd/*)) \
+	  "$(DESTDIR)$(SHARE)/bash-completion/completions/weir" "$(DESTDIR)$(SHARE)/zsh/site-functions/_weir" \
+	  "$(DESTDIR)$(SHARE)/fish/vendor_completions.d/weir.fish"
+	rm -rf "$(DESTDIR)$(SHARE)/doc/weir"
+
+dist: $(BUILD_FIRST) pack-deps ## a tarball of what `make install` installs, and its sha256, in $(OUT)
+	packaging/build-tarball "$(BUILT)" "$(OUT)"
+
+deb: $(BUILD_FIRST) pack-deps ## a Debian package, and its sha256, in $(OUT)
+	packaging/build-deb "$(BUILT)" "$(OUT)"
 
 check: deps web ## format, lint, imports, sizes, which folder uses which, the pages, and a build in which every warning is an error
 	@.ci/install-packages "the checks" $(CHECK_PACKAGES)
@@ -102,6 +128,11 @@ quick: deps ## unit tests, several suites at a time (a minute when built); those
 
 e2e: $(CHECK) test-deps ## end-to-end tests: publish, watch and record, judged by independent tools (ARGS="-k rtmp" picks some)
 	WEIR_BIN="$(TESTED_BIN)" Tests/EndToEndTests/run $(WORKERS) $(ARGS)
+
+# WEIR_PACKAGES=long has 300 viewers and 20 publishers. Where there can be no such machine, it says so and is counted as skipped.
+test-packages: $(BUILD_FIRST) test-deps ## the package in an empty Debian: install, watch, upgrade, remove (3 minutes; root, debootstrap)
+	@.ci/install-packages "the tests of packages" $(PACKAGE_TEST_PACKAGES)
+	WEIR_BIN="$(abspath $(BUILT))" $(PYTHON) -m pytest Tests/Packages -s $(ARGS)
 
 test-devices: check ## cameras and microphones in a virtual machine: record, switch, starve, unplug (3 minutes; root)
 	@.ci/install-packages "the device tests" $(DEVICE_PACKAGES)
@@ -206,6 +237,9 @@ deps: # system packages that the build needs
 	@$(SWIFT) --version 2>/dev/null | grep -qE 'Swift version (6\.[3-9]|6\.[1-9][0-9]|[7-9])' || { \
 	  echo "error: $(SWIFT) is no Swift 6.3 or newer: install it from https://www.swift.org/install/ and put it first on PATH" >&2; \
 	  exit 1; }
+
+pack-deps: # packages that packing needs
+	@.ci/install-packages "packing" $(PACK_PACKAGES)
 
 test-deps: .venv/ready # packages and Python modules that the end-to-end tests need
 	@.ci/install-packages "the tests" $(TEST_PACKAGES)

@@ -120,7 +120,7 @@ let package = Package(
     .executableTarget(
       name: "Server",
       dependencies: [
-        "FMP4", "Ingest", "Basics", "Storage", "HTTP", "CWeb", nio, logging,
+        "FMP4", "Ingest", "Basics", "Storage", "HTTP", "CWeb", "CMachine", nio, logging,
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -132,11 +132,13 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
       ],
-      exclude: ["CWeb", "Basics", "Storage", "HTTP"],
+      exclude: ["CWeb", "Basics", "Storage", "HTTP", "Commands/Doctor/CMachine"],
       cSettings: gnuSource,
       swiftSettings: house),
     // The files of web/, embedded by #embed.
     .target(name: "CWeb", path: "Sources/Server/CWeb", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
+
+    .systemLibrary(name: "CMachine", path: "Sources/Server/Commands/Doctor/CMachine"),
 
     .target(name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support", swiftSettings: testing),
     .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "Support", nio], swiftSettings: testing),

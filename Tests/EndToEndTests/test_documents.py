@@ -19,6 +19,7 @@ DOCUMENTS += sorted((tools.ROOT / "docs").glob("*.md"))
 #: Document and beginning of a block → why it is not run here.
 NOT_RUN = {
     ("README.md", "make run"): "it installs packages and builds",
+    ("README.md", "sudo apt-get"): "make test-packages installs the package",
     ("ARCHITECTURE.md", ""): "drawings, no commands",
     ("access.md", "keys:"): "a file, which test_reload.py reads",
     ("access.md", "access:"): "a file, which test_viewer_tokens.py reads",
@@ -43,8 +44,18 @@ NOT_RUN = {
     ("publishing.md", "{\"refusals\""): "an answer, no command",
     ("publishing.md", "ffmpeg -re -i in.mkv"): "test_multitrack.py publishes in that way",
     ("webrtc.md", "weir --webrtc"): "test_whip.py publishes in that way",
-    ("service.md", "make build"): "test_install.py installs, test_restart.py runs the units",
-    ("service.md", "sudo apt-get"): "it installs packages",
+    ("install.md", "sudo apt-get"): "make test-packages installs the package",
+    ("install.md", "sudo tar"): "make test-packages unpacks the tarball",
+    ("install.md", "buildah"): "make test-packages builds the image",
+    ("operation.md", "nft"): "it changes the firewall",
+    ("operation.md", "sudo apt-get"): "make test-packages upgrades",
+    ("operation.md", "sudo mkdir"): "it changes the service of this machine",
+    ("operation.md", "[Unit]"): "a file, no commands",
+    ("proxy.md", "http:"): "settings; test_guides.py gives them as flags",
+    ("proxy.md", "caddy"): "test_guides.py runs Caddy and nginx with the files",
+    ("service.md", "sudo systemctl"): "make test-packages does so in a machine of its own",
+    ("tls.md", "https:"): "settings; test_guides.py gives them as flags",
+    ("tls.md", "sudo apt-get"): "test_guides.py runs certbot with the script",
 }
 
 
@@ -97,9 +108,9 @@ def test_flags_that_documents_name_exist():
     weir = tools.weir_binary()
     commands = [["serve"], ["capture"], ["devices"], ["pattern"], ["record", "list"], ["record", "verify"],
                 ["record", "finalize"], ["record", "clip"], ["streams", "show"], ["sessions", "list"],
-                ["recordings", "list"], ["keys", "add"], ["keys", "list"], ["events"], ["config", "reload"]]
+                ["recordings", "list"], ["keys", "add"], ["keys", "list"], ["events"], ["config", "reload"], ["doctor"]]
     # Flags of swift, VLC and curl, whose names stand before the quotes.
-    known = {"--version", "--filter", "--explicit-target-dependency-import-check", "--network-caching", "--unix-socket"}
+    known = {"--version", "--filter", "--deploy-hook", "--allow-downgrades", "--no-install-recommends", "--explicit-target-dependency-import-check", "--network-caching", "--unix-socket"}
     for command in commands:
         said = tools.run(weir, *command, "--help")
         known |= set(re.findall(r"--[a-z][a-z-]*", said.stdout + said.stderr))

@@ -2,7 +2,10 @@
 
 import os
 import re
+import shutil
 import subprocess
+
+import pytest
 
 from harness import tools
 from harness.weir import clean_environment
@@ -11,10 +14,10 @@ from harness.weir import clean_environment
 PATH = "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def install(folder, built) -> subprocess.CompletedProcess:
+def install(folder, built, target: str = "install") -> subprocess.CompletedProcess:
     return subprocess.run(
-        ["make", "-C", str(tools.ROOT), "install", f"DESTDIR={folder}", "PREFIX=/opt/weir", f"BUILT={built}"],
-        env={"PATH": PATH, "HOME": str(folder)}, capture_output=True, text=True, timeout=60)
+        ["make", "-C", str(tools.ROOT), target, f"DESTDIR={folder}", "PREFIX=/opt/weir", f"BUILT={built}"],
+        env={"PATH": PATH, "HOME": str(folder)}, capture_output=True, text=True, timeout=180)
 
 
 def test_what_was_built_is_installed_without_a_compiler(tmp_path):
@@ -32,6 +35,74 @@ def test_what_was_built_is_installed_without_a_compiler(tmp_path):
     assert re.findall(r"^RestartPreventExitStatus=(.*)$", unit, re.M) == [str(wrong.returncode)] == ["2"]
     # Settings of the file come after the unit's own ones, which they replace.
     assert unit.index("Environment=WEIR_STATE") < unit.index("EnvironmentFile=-/etc/weir.env")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("installed")
+    done = install(folder, tools.weir_binary())
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_what_was_installed_can_be_removed(installed, tmp_path):
+    shutil.copytree(installed, tmp_path / "copy")
+    done = install(tmp_path / "copy", tools.weir_binary(), "uninstall")
+    assert done.returncode == 0, done.stderr
+    assert [path for path in (tmp_path / "copy").rglob("*") if not path.is_dir()] == []
+
+
+def test_each_command_has_a_page_of_the_manual_without_a_fault(installed):
+    pages = sorted((installed / "opt/weir/share/man/man1").glob("*.1"))
+    names = {page.stem for page in pages}
+    assert {"weir", "weir-serve", "weir-doctor", "weir-record-clip", "weir-config-init"} <= names
+    assert not any("worker" in name for name in names)
+    said = tools.run("mandoc", "-Tlint", "-Wwarning", *pages)
+    assert said.returncode == 0, said.stdout
+    serve = tools.run("mandoc", "-Tutf8", "-Owidth=200", next(page for page in pages if page.stem == "weir-serve")).stdout
+    text = re.sub(r".\x08", "", serve)
+    for flag in ("--part-duration duration", "--tls-cert file", "--no-record", "WEIR_PUBLISH_KEY", "LISTENERS", "EXIT STATUS"):
+        assert flag in text, flag
+    for page in pages:
+        for other in re.findall(r"\\fB(weir[\\\w-]*)\\fR\(1\)", page.read_text()):
+            assert other.replace("\\-", "-") in names, (page.name, other)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_complete(installed, shell, tmp_path):
+    if not shutil.which(shell):
+        pytest.skip(f"there is no {shell}")
+    share = installed / "opt/weir/share"
+    environment = {"PATH": f"{installed}/opt/weir/bin:{PATH}", "HOME": str(tmp_path), "TERM": "dumb"}
+
+    def run(*command) -> str:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def offered(*words: str) -> str:
+        """What the shell offers behind these words."""
+        if shell == "fish":
+            script = share / "fish/vendor_completions.d/weir.fish"
+            return run("fish", "--no-config", "-c", f"source {script}; complete -C '{' '.join(words)}'")
+        if shell == "bash":
+            line = " ".join(words)
+            return run("bash", "--norc", "-c", f"""
+                source {share}/bash-completion/completions/weir
+                function_name=$(complete -p weir | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+                COMP_LINE='{line}' COMP_POINT={len(line)} COMP_WORDS=({' '.join(words[:-1])} '{words[-1]}') COMP_CWORD={len(words) - 1}
+                "$function_name" weir '{words[-1]}' '{words[-2]}' 2>/dev/null
+                printf '%s\\n' "${{COMPREPLY[@]}}" """)
+        # zsh completes in a terminal only; what is offered is in the script, which has to load and to register itself.
+        said = run("zsh", "-f", "-c", f"fpath=({share}/zsh/site-functions $fpath); autoload -Uz compinit; compinit -D -u;"
+                                      f" print ${{_comps[weir]}}; autoload +X _weir && functions _weir | head -400;"
+                                      f" zsh -n {share}/zsh/site-functions/_weir && cat {share}/zsh/site-functions/_weir")
+        assert said.splitlines()[0] == "_weir", said[:200]
+        return said
+
+    assert {"serve", "doctor", "record"} <= set(re.findall(r"[\w-]+", offered("weir", "")))
+    assert "--rtmps" in offered("weir", "serve", "--rt")
+    assert "check" in offered("weir", "config", "")
 
 
 def test_without_a_binary_it_says_what_to_do(tmp_path):

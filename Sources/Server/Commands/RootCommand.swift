@@ -11,7 +11,8 @@ struct RootCommand: AsyncParsableCommand {
     version: Version.text,
     subcommands: [
       ServeCommand.self, CaptureCommand.self, RecordCommand.self, DevicesCommand.self, PatternCommand.self,
-      ConfigCommand.self, StreamsCommand.self, SessionsCommand.self, RecordingsCommand.self, KeysCommand.self,
+      DoctorCommand.self, ConfigCommand.self, StreamsCommand.self, SessionsCommand.self, RecordingsCommand.self,
+      KeysCommand.self,
       EventsCommand.self, OpenAPICommand.self, VersionCommand.self, TranscodeWorkerCommand.self, SRTWorkerCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)

@@ -1,0 +1,132 @@
+"""`weir doctor`: each thing that would go wrong at the start, or later, is found beforehand, with what to do."""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+
+import pytest
+
+from harness import tools
+from harness.weir import clean_environment
+
+PORTS = ("--http", "127.0.0.1:0", "--rtmp", "127.0.0.1:0")
+
+
+def doctor(*flags, before: str = "", user: str | None = None, environment: dict[str, str] | None = None):
+    """The exit status and what was found."""
+    line = ["bash", "-c", f'{before} exec "$@"', "doctor", tools.weir_binary(), "doctor", "--json", *map(str, flags)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, user=user,
+                          env={**clean_environment(), "SWIFT_BACKTRACE": "enable=no", **(environment or {})})
+    assert done.stdout, done.stderr
+    answer = json.loads(done.stdout)
+    levels = {finding["level"] for finding in answer["findings"]}
+    assert answer["ok"] == ("problem" not in levels) == (done.returncode == 0)
+    assert all(finding.get("advice") for finding in answer["findings"] if finding["level"] != "ok"), answer
+    return done.returncode, answer["findings"]
+
+
+def of(findings: list[dict], check: str, level: str | None = None) -> list[dict]:
+    return [found for found in findings if found["check"] == check and level in (None, found["level"])]
+
+
+@pytest.fixture
+def folder(tmp_path) -> pathlib.Path:
+    (tmp_path / "recordings").mkdir()
+    return tmp_path / "recordings"
+
+
+def test_a_machine_that_suits_is_ok_and_each_thing_has_its_line(folder):
+    code, findings = doctor(*PORTS, "--record", folder, "--keep-free", "1MB")
+    assert code == 0, findings
+    assert {"settings", "port", "folder", "descriptors", "memory", "address", "clock", "library", "camera",
+            "microphone"} <= {found["check"] for found in findings}
+    [disk] = of(findings, "folder")
+    assert "MB/s" in disk["found"] and list(folder.iterdir()) == []
+    done = subprocess.run([tools.weir_binary(), "doctor", *PORTS, "--record", folder, "--keep-free", "1MB"], text=True,
+                          capture_output=True, timeout=60, env=clean_environment())
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(findings) and all(line.split()[0] in ("ok", "advice", "problem") for line in lines)
+
+
+def test_a_port_that_is_taken_names_its_holder(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, findings = doctor("--http", f"127.0.0.1:{port}", "--rtmp", "127.0.0.1:0", "--record", folder)
+    [found] = of(findings, "port", "problem")
+    assert code == 1 and f"pid {os.getpid()} " in found["found"] and "--http 127.0.0.1:" in found["advice"]
+
+
+def test_a_server_that_runs_is_told_from_a_stranger_and_is_asked(start):
+    weir = start()
+    code, findings = doctor("--http", weir.web.split("//")[1], "--rtmp", weir.rtmp.split("//")[1], "--record", weir.recordings,
+                            "--public-url", weir.web)
+    assert code == 0, findings
+    assert [found["found"].endswith("has it: the service is there") for found in of(findings, "port")] == [True, True]
+    assert [found["found"] for found in of(findings, "address") if found["subject"] == weir.web] == ["answers"]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        code, findings = doctor("--http", weir.web.split("//")[1], "--rtmp", "127.0.0.1:0", "--record", weir.recordings,
+                                "--public-url", f"http://127.0.0.1:{silent.getsockname()[1]}")
+    [found] = of(findings, "address", "problem")
+    assert code == 1 and "does not answer" in found["found"]
+
+
+def certificate(folder: pathlib.Path, *dates: str) -> tuple[pathlib.Path, pathlib.Path]:
+    """A certificate that is valid between two times."""
+    cert, key = tools.make_certificate(folder)
+    done = tools.run("faketime", dates[0], tools.OPENSSL, "req", "-x509", "-key", key, "-out", cert, "-days", dates[1],
+                     "-subj", "/CN=localhost")
+    assert done.returncode == 0, done.stderr
+    return cert, key
+
+
+@pytest.mark.parametrize("begin, days, level, says", [
+    ("-40 days", "30", "problem", "expired"), ("-20 days", "30", "advice", "ends in"), ("-1 day", "90", "ok", "valid for"),
+    ("+5 days", "90", "problem", "not valid before"),
+], ids=["expired", "soon", "good", "later"])
+def test_a_certificate_is_judged_by_its_days(folder, tmp_path, begin, days, level, says):
+    cert, key = certificate(tmp_path / "tls", begin, days)
+    code, findings = doctor(*PORTS, "--https", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--record", folder)
+    [found] = of(findings, "certificate")
+    assert found["level"] == level and says in found["found"] and code == (level == "problem")
+
+
+def test_a_key_of_another_certificate_is_found(folder, tmp_path):
+    cert, _ = tools.make_certificate(tmp_path / "one")
+    _, key = tools.make_certificate(tmp_path / "two")
+    code, findings = doctor(*PORTS, "--https", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--record", folder)
+    assert code == 1 and "does not belong" in of(findings, "certificate", "problem")[0]["found"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user needs root")
+def test_a_folder_that_cannot_be_written_is_found(tmp_path):
+    folder = tmp_path / "recordings"
+    folder.mkdir(mode=0o755)
+    for path in [tmp_path, *tmp_path.parents]:
+        if not path.stat().st_mode & 0o001:
+            path.chmod(path.stat().st_mode | 0o011)
+    code, findings = doctor(*PORTS, "--record", folder, user="nobody")
+    [found] = of(findings, "folder", "problem")
+    assert code == 1 and "cannot write there: Permission denied" in found["found"]
+
+
+def test_a_missing_folder_and_a_full_disk_are_found(tmp_path, folder):
+    code, findings = doctor(*PORTS, "--record", tmp_path / "no" / "where", "--state", folder, "--keep-free", "900TB")
+    gone, full = of(findings, "folder", "problem")
+    assert code == 1 and "mkdir -p" in gone["advice"] and "recording stops below" in full["found"]
+
+
+def test_few_descriptors_are_found(folder):
+    code, findings = doctor(*PORTS, "--record", folder, before="ulimit -n 256;")
+    [found] = of(findings, "descriptors")
+    assert code == 1 and found["level"] == "problem" and found["found"].startswith("256 ")
+
+
+def test_settings_that_are_wrong_are_found_and_the_rest_is_looked_at_still(folder, tmp_path):
+    file = tmp_path / "weir.yaml"
+    file.write_text("streams:\n  '*': {partDuration: 200}\n")
+    code, findings = doctor("--config", file)
+    [found] = of(findings, "settings")
+    assert code == 1 and "weir.yaml:2:" in found["found"] and "200ms" in found["advice"]
+    assert of(findings, "clock") and not of(findings, "port")

@@ -1,0 +1,151 @@
+"""The Debian package in an empty Debian with systemd: from its file to a picture, who may read what, and what stays."""
+
+import os
+import re
+import subprocess
+import time
+
+import conftest
+import pytest
+
+from harness import sources, tools
+
+LARGEST = 25 << 20
+
+
+def test_the_package_is_small_and_says_what_it_needs(tmp_path):
+    deb = conftest.make("build-deb", tmp_path)
+    assert re.fullmatch(r"weir_\d+\.\d+\.\d+_\w+\.deb", deb.name)
+    print(f"{deb.name}: {deb.stat().st_size / 1e6:.1f} MB")
+    assert deb.stat().st_size <= LARGEST
+    needs = tools.run("dpkg-deb", "-f", deb, "Depends").stdout
+    for package in ("adduser", "libavcodec59", "libsqlite3-0", "libssl3", "libc6"):
+        assert package in needs, needs
+    assert "libsrt1.5-gnutls (>= 1.5.1-1+deb12u2)" in needs
+    assert tools.run("dpkg-deb", "-I", deb, "conffiles").stdout == "/etc/weir/weir.yaml\n"
+    checked = subprocess.run(["sha256sum", "-c", f"{deb.name}.sha256"], cwd=deb.parent, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_same_binary_makes_the_same_bytes(newer, tmp_path):
+    again = conftest.make("build-deb", tmp_path, DEB_VERSION="0.1.0+newer", COMPRESSION="none")
+    assert again.name == newer.name and again.read_bytes() == newer.read_bytes()
+
+
+def test_lintian_finds_no_error(deb):
+    if tools.run("lintian", "--version").returncode != 0:
+        pytest.skip("there is no lintian")
+    said = tools.run("lintian", "--allow-root", "--no-tag-display-limit", deb, timeout=300)
+    print(said.stdout)
+    assert not re.findall(r"^E: .*", said.stdout, re.M), said.stdout
+    assert said.returncode == 0, said.stderr
+
+
+@pytest.fixture
+def publisher():
+    running = []
+
+    def begin(machine, name: str):
+        running.append(subprocess.Popen(
+            machine.beside(tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", sources.source("h264-30"),
+                           "-c", "copy", "-f", "flv", f"rtmp://127.0.0.1/live/{name}")))
+        return running[-1]
+
+    yield begin
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def picture(machine, name: str) -> bool:
+    """Whether a frame can be decoded."""
+    seen = subprocess.run(
+        machine.beside(tools.FFMPEG, "-v", "error", "-nostdin", "-i", f"http://127.0.0.1:8080/live/{name}/index.m3u8", "-frames:v",
+                       "1", "-f", "framemd5", "-"), capture_output=True, text=True, timeout=60)
+    return bool(re.search(r"^0, ", seen.stdout, re.M))
+
+
+def test_from_the_file_to_a_picture_and_back(empty_machine, deb, publisher):
+    machine = empty_machine
+    file = machine.put(deb)
+    film = sources.source("h264-30")  # made now, and not while the time runs
+    assert film
+    began = time.monotonic()
+    said = machine.run("apt-get", "install", "-y", "--no-install-recommends", file, seconds=400).stdout
+    installed = time.monotonic()
+    machine.run("systemctl", "enable", "--now", "weir")
+    publisher(machine, "cam")
+    machine.until(lambda: picture(machine, "cam"), 60, "a picture")
+    took = time.monotonic() - began
+    print(f"from the file to a decoded picture: {took:.1f} s, {installed - began:.1f} s of them the installation of"
+          f" {len(re.findall('^Setting up', said, re.M))} packages")
+    assert "systemctl enable --now weir" in said
+
+    # It runs as its own user, and reports to root alone.
+    [process] = machine.run("systemctl", "show", "-P", "MainPID", "weir").stdout.split()
+    assert machine.run("ps", "-o", "user=", "-p", process).stdout.strip() == "weir"
+    assert "cam" in machine.run("weir", "streams").stdout
+    doctor = machine.run("weir", "doctor", "--config", "/etc/weir/weir.yaml", "--record", "/var/lib/weir/recordings", check=False)
+    assert "(weir) has it" in doctor.stdout, doctor.stdout
+
+    # An archivist reads recordings, and neither keys nor state.
+    recording = machine.until(
+        lambda: machine.run("find", "/var/lib/weir/recordings", "-name", "*.mp4").stdout.split(), 20, "a recording")[0]
+    machine.run("useradd", "-m", "-G", "weir-recordings", "archivist")
+    machine.run("useradd", "-m", "stranger")
+
+    def reads(user: str, path: str) -> bool:
+        return machine.run("runuser", "-u", user, "--", "test", "-r", path, check=False).returncode == 0
+
+    assert reads("archivist", recording) and not reads("stranger", recording)
+    assert not reads("archivist", "/etc/weir/weir.yaml") and not reads("stranger", "/etc/weir/weir.yaml")
+    states = machine.run("find", "/var/lib/weir", "-maxdepth", "1", "-name", "*.sqlite").stdout.split()
+    assert states and not any(reads(user, path) for user in ("archivist", "stranger") for path in states)
+
+    # Manual and completions are where Debian looks for them.
+    for path in ("man/man1/weir.1.gz", "man/man1/weir-serve.1.gz", "bash-completion/completions/weir",
+                 "zsh/vendor-completions/_weir", "fish/vendor_completions.d/weir.fish"):
+        machine.run("test", "-s", f"/usr/share/{path}")
+
+    # Removed, its settings and recordings stay; purged, its recordings do. Neither asks.
+    machine.run("apt-get", "remove", "-y", "weir")
+    assert machine.get("/healthz") == ""
+    assert machine.run("ls", "/usr/bin/weir", check=False).returncode != 0
+    assert machine.run("ls", "/etc/weir/weir.yaml", recording.replace(".part.mp4", ".mp4"), check=False).returncode == 0
+    said = machine.run("apt-get", "purge", "-y", "weir").stdout
+    assert "Recordings stay in /var/lib/weir/recordings" in said
+    assert machine.run("find", "/var/lib/weir", "-name", "*.mp4").stdout.strip() == recording.replace(".part.mp4", ".mp4")
+    assert machine.run("find", "/var/lib/weir", "-maxdepth", "1", "-name", "*.sqlite*").stdout == ""
+    assert machine.run("ls", "/etc/weir", check=False).returncode != 0
+    left = machine.run("find", "/usr", "/lib/systemd", "/etc", "-name", "*weir*", check=False).stdout.split()
+    assert [path for path in left if "weir-test" not in path] == []
+
+    # Installed again, it finds them.
+    machine.run("apt-get", "install", "-y", file, seconds=120)
+    machine.run("systemctl", "start", "weir")
+    machine.until(lambda: "completed" in machine.get("/api/v1/recordings"), 20, "the recordings of before")
+    assert took <= 60
+
+
+def kilobytes(machine, process: str, *names: str) -> int:
+    """The sum of lines of what the kernel says of a process' memory."""
+    text = machine.run("cat", f"/proc/{process}/smaps_rollup").stdout
+    return sum(int(size) for name, size in re.findall(r"^(\w+): +(\d+) kB", text, re.M) if name in names)
+
+
+def test_idle_it_takes_little_and_without_recordings_nothing_stays(machine, deb):
+    machine.run("apt-get", "install", "-y", machine.put(deb), seconds=300)
+    machine.run("systemctl", "start", "weir")
+    machine.until(lambda: machine.get("/healthz"), 20, "an answer")
+    time.sleep(3)
+    process = machine.run("systemctl", "show", "-P", "MainPID", "weir").stdout.strip()
+    # Its own memory. Pages of the program and of libraries, which the kernel can drop and read again, are Private_Clean or shared.
+    private = kilobytes(machine, process, "Private_Dirty")
+    beside = subprocess.Popen([tools.FFMPEG, "-version"], stdout=subprocess.DEVNULL)
+    usage = os.wait4(beside.pid, 0)[2]
+    print(f"idle: {private / 1024:.1f} MB private, {kilobytes(machine, process, 'Rss') / 1024:.1f} MB resident; ffmpeg -version"
+          f" {usage.ru_maxrss / 1024:.1f} MB resident")
+    assert private <= 10 << 10
+    machine.run("apt-get", "purge", "-y", "weir")
+    assert machine.run("ls", "/var/lib/weir", check=False).returncode != 0
+    assert "weir" not in machine.run("getent", "passwd").stdout + machine.run("getent", "group").stdout
