@@ -22,7 +22,7 @@ def weir(start_shared, tmp_path_factory):
               "sine=frequency=440:sample_rate=48000", "-t", "4", "-c:v", "libx264", "-preset", "ultrafast", "-g", "15",
               "-pix_fmt", "yuv420p", "-c:a", "aac", clip)
     state = tmp_path_factory.mktemp("state")
-    weir = start_shared("--state", state, "--source", f"loop=file:{clip}", "--test-pattern", "demo", "--admin-token", TOKEN,
+    weir = start_shared("--public-url", "https://live.example.com", "--state", state, "--source", f"loop=file:{clip}", "--test-pattern", "demo", "--admin-token", TOKEN,
                         "--record-mode", "manual")
     weir.clip = clip
     weir.wait_state("loop", "live")
@@ -66,8 +66,10 @@ def test_every_route_answers_as_it_says(weir, described):
     for target in ("", "/admin", "/devices", "/openapi.json", "/version", "/refusals", "/refusals?stream=x", "/sources",
                    "/sources/loop", "/streams", "/streams/loop", "/streams/demo", "/storage", "/sessions",
                    "/sessions?stream=loop", "/events", "/events/deliveries", "/keys", "/settings",
-                   "/streams/loop/settings"):
+                   "/streams/loop/settings", "/oembed?url=https%3A%2F%2Flive.example.com%2Fwatch%2Floop"):
         visit(f"/api/v1{target}", status=200)
+    assert visit("/api/v1/oembed?url=https%3A%2F%2Felsewhere.example%2Fwatch%2Floop", status=404).json["code"] == "not-ours"
+    assert visit("/api/v1/oembed?url=x&format=xml", status=501).json["code"] == "oembed-format"
     # Keys, settings, and what caches ask.
     key = json.dumps({"name": "laptop", "publish": ["loop"], "watch": ["*"], "scope": "read"}).encode()
     weir.secrets.append(visit("/api/v1/keys", "POST", 200, key).json["key"])

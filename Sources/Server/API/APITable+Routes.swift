@@ -20,6 +20,16 @@ extension APITable {
       .now(OpenAPIDocument.response)
     },
     APIRoute(
+      .get, "/api/v1/oembed", "how other sites show the player for an address of this server (oEmbed 1.0)",
+      gives: .json(OEmbedAnswer.self),
+      query: [
+        APIParameter("url", .text, "The address of a stream's page."),
+        APIParameter("maxwidth", .wholeNumber(1...OEmbedAPI.largestSide), "The widest that the player may be."),
+        APIParameter("maxheight", .wholeNumber(1...OEmbedAPI.largestSide), "The highest that it may be."),
+        APIParameter("format", .words(["json"]), "The form of the answer."),
+      ], problems: [.notOurs, .viewerNotAllowed, .malformedQuery, .oEmbedFormat]
+    ) { $0.oEmbed.answer($1) },
+    APIRoute(
       .get, "/api/v1/refusals", "publications that were refused lately, and why", gives: .json(RefusalsAnswer.self),
       query: [APIParameter("stream", .text, "Only those of this name. Without the admin token it may be required.")],
       problems: [.readOnly, .otherOrigin, .tokenMissing, .tokenWrong, .tooManyWrongTokens]

@@ -103,6 +103,7 @@ extension WeirServer {
       prepare: { try certificate.prepare(for: $0, protocols) }, listening: listening
     ) { configuration in
       profiles.now = configuration.streams
+      embedFrom.now = configuration.embedFrom
       authorizer.follow(configuration.accessRules)
       streams.limit(by: configuration.nameLimits)
       viewers.limit = configuration.maxViewers
