@@ -14,7 +14,7 @@ for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.queryS
 
 /** @param {string[]} path @returns {string} */
 function reason([kind, name, file]) {
-  if (kind === "watch" && !isStreamName(name ?? "")) return `No stream can have that name. ${NAME_GRAMMAR}`;
+  if ((kind === "watch" || kind === "embed") && name && !isStreamName(name)) return `No stream can have that name. ${NAME_GRAMMAR}`;
   if (kind === "recordings" && file) return "There is no such recording. It may have been deleted, or it is not finished yet.";
   return "The address may be mistyped, or the page no longer exists.";
 }

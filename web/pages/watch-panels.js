@@ -5,8 +5,8 @@ import { SourcePanel } from "../admin/source-panel.js";
 import { fetchOverview } from "../api/api.js";
 import { LastRecording } from "../recordings/last-recording.js";
 import { RecordingPanel } from "../recordings/recording-panel.js";
-import { byId } from "../ui/dom.js";
-import { publishRows, watchRows } from "../ui/links.js";
+import { byId, plain } from "../ui/dom.js";
+import { publishRows, shareRows, watchRows } from "../ui/links.js";
 import { keepAwake } from "../ui/wake-lock.js";
 
 const RETRY_MILLISECONDS = 5000;
@@ -21,7 +21,7 @@ export function openPanels(name, session) {
   const source = new SourcePanel(name, session, admin);
   const recording = new RecordingPanel(name, session, admin, source);
   const lastRecording = new LastRecording(name);
-  showLinks(name);
+  showLinks(name, session);
   for (const id of ["video", "source-film"]) keepAwake(byId(id, HTMLVideoElement));
   return {
     refresh() {
@@ -32,13 +32,15 @@ export function openPanels(name, session) {
   };
 }
 
-/** @param {string} name */
-async function showLinks(name) {
+/** @param {string} name @param {import("../engine/session.js").WatchSession} session */
+async function showLinks(name, session) {
   try {
     const overview = await fetchOverview();
+    const title = plain(session.stream?.title ?? "") || name;
+    byId("share-rows", HTMLElement).replaceChildren(...shareRows(name, title, overview));
     byId("watch-rows", HTMLElement).replaceChildren(...watchRows(name, overview));
     byId("publish-rows", HTMLElement).replaceChildren(...publishRows(name, overview));
   } catch {
-    setTimeout(() => showLinks(name), RETRY_MILLISECONDS);
+    setTimeout(() => showLinks(name, session), RETRY_MILLISECONDS);
   }
 }

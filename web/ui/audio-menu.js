@@ -6,14 +6,17 @@ import { announce, byId, make } from "./dom.js";
 
 export class AudioMenu {
   #session;
-  #select = byId("audio", HTMLSelectElement);
+  #root;
+  #select;
   #shown = "";
   /** Number of choices in progress. */
   #busy = 0;
 
-  /** @param {import("../engine/session.js").WatchSession} session */
-  constructor(session) {
+  /** @param {import("../engine/session.js").WatchSession} session @param {import("./dom.js").Root} root */
+  constructor(session, root = document) {
     this.#session = session;
+    this.#root = root;
+    this.#select = byId("audio", HTMLSelectElement, root);
     this.#select.addEventListener("change", () => this.#choose(this.#select.value));
   }
 
@@ -39,7 +42,7 @@ export class AudioMenu {
       // The audio stays the same, and the menu shows that.
       this.#session.lastFailure = `audio: ${error instanceof Error ? error.message : error}`;
       console.warn(this.#session.lastFailure);
-      announce("The chosen audio is not available");
+      announce("The chosen audio is not available", this.#root);
     } finally {
       this.#busy -= 1;
       this.refresh();

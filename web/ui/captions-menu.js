@@ -7,10 +7,11 @@ const isShown = (track) => track.kind === "subtitles" || track.kind === "caption
 
 export class CaptionsMenu {
   #tracks;
-  #select = byId("captions", HTMLSelectElement);
+  #select;
 
-  /** @param {HTMLVideoElement} video */
-  constructor(video) {
+  /** @param {HTMLVideoElement} video @param {import("./dom.js").Root} root */
+  constructor(video, root = document) {
+    this.#select = byId("captions", HTMLSelectElement, root);
     this.#tracks = video.textTracks;
     this.#select.addEventListener("change", () => this.#choose(this.#select.value));
     for (const event of ["addtrack", "removetrack", "change"]) {

@@ -13,19 +13,20 @@ const DISTANCE_MILLISECONDS = 500;
 export class Controls {
   #video;
   #session;
-  #stage = byId("stage", HTMLElement);
-  #player = byId("player", HTMLElement);
-  #play = byId("play", HTMLButtonElement);
-  #bigPlay = byId("big-play", HTMLButtonElement);
-  #mute = byId("mute", HTMLButtonElement);
-  #volume = byId("volume", HTMLInputElement);
-  #unmute = byId("unmute", HTMLButtonElement);
-  #live = byId("live", HTMLButtonElement);
-  #distance = byId("distance", HTMLElement);
-  #back = byId("back", HTMLButtonElement);
-  #ahead = byId("ahead", HTMLButtonElement);
-  #pip = byId("pip", HTMLButtonElement);
-  #fullscreen = byId("fullscreen", HTMLButtonElement);
+  #root;
+  #stage;
+  #player;
+  #play;
+  #bigPlay;
+  #mute;
+  #volume;
+  #unmute;
+  #live;
+  #distance;
+  #back;
+  #ahead;
+  #pip;
+  #fullscreen;
   #resting = 0;
   #distanceAt = -Infinity;
   /** Whether the viewer has muted, unmuted or set the volume. Until then the video shows an "Unmute" button. */
@@ -34,10 +35,25 @@ export class Controls {
   /**
    * @param {HTMLVideoElement} video
    * @param {import("../engine/session.js").WatchSession} session
+   * @param {import("./dom.js").Root} root
    */
-  constructor(video, session) {
+  constructor(video, session, root = document) {
     this.#video = video;
     this.#session = session;
+    this.#root = root;
+    this.#stage = byId("stage", HTMLElement, root);
+    this.#player = byId("player", HTMLElement, root);
+    this.#play = byId("play", HTMLButtonElement, root);
+    this.#bigPlay = byId("big-play", HTMLButtonElement, root);
+    this.#mute = byId("mute", HTMLButtonElement, root);
+    this.#volume = byId("volume", HTMLInputElement, root);
+    this.#unmute = byId("unmute", HTMLButtonElement, root);
+    this.#live = byId("live", HTMLButtonElement, root);
+    this.#distance = byId("distance", HTMLElement, root);
+    this.#back = byId("back", HTMLButtonElement, root);
+    this.#ahead = byId("ahead", HTMLButtonElement, root);
+    this.#pip = byId("pip", HTMLButtonElement, root);
+    this.#fullscreen = byId("fullscreen", HTMLButtonElement, root);
     video.muted = true;
     this.#play.addEventListener("click", () => this.togglePlay());
     this.#bigPlay.addEventListener("click", () => this.togglePlay());
@@ -111,7 +127,7 @@ export class Controls {
 
   async toggleFullScreen() {
     try {
-      if (document.fullscreenElement) await document.exitFullscreen();
+      if (this.#root.fullscreenElement) await document.exitFullscreen();
       else if (document.fullscreenEnabled) await this.#player.requestFullscreen();
       else /** @type {any} */ (this.#video).webkitEnterFullscreen?.();
     } catch {
@@ -121,7 +137,7 @@ export class Controls {
 
   async togglePictureInPicture() {
     try {
-      if (document.pictureInPictureElement) await document.exitPictureInPicture();
+      if (this.#root.pictureInPictureElement) await document.exitPictureInPicture();
       else if (document.pictureInPictureEnabled) await this.#video.requestPictureInPicture();
     } catch {
       this.refresh();
@@ -139,7 +155,7 @@ export class Controls {
     const silent = video.muted || video.volume === 0;
     setIcon(this.#mute, silent ? "muted" : "volume");
     this.#mute.setAttribute("aria-label", silent ? "Unmute" : "Mute");
-    if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
+    if (this.#root.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
     const hasAudio = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
     this.#unmute.hidden = !(usable && hasAudio && video.muted && !this.#muteChosen && this.#bigPlay.hidden);
     // A stream that has ended can only be sought in, by the seek bar.
@@ -152,7 +168,7 @@ export class Controls {
     this.#back.hidden = this.#ahead.hidden = !canSeek;
     this.#ahead.disabled = this.#session.engine.isFollowed;
     this.#showLive();
-    const full = document.fullscreenElement !== null;
+    const full = this.#root.fullscreenElement !== null;
     setIcon(this.#fullscreen, full ? "shrink" : "expand");
     this.#fullscreen.setAttribute("aria-label", full ? "Exit full screen" : "Full screen");
   }

@@ -2,9 +2,11 @@
 
 const ICONS = new URL("icons.svg", import.meta.url).pathname;
 
-/** @template {Element} T @param {string} id @param {new () => T} type @returns {T} */
-export function byId(id, type) {
-  const element = document.getElementById(id);
+/** @typedef {Document | ShadowRoot} Root The tree that a player's elements are in: a page, or one player of several. */
+
+/** @template {Element} T @param {string} id @param {new () => T} type @param {Root} root @returns {T} */
+export function byId(id, type, root = document) {
+  const element = root.getElementById(id);
   if (!(element instanceof type)) throw new Error(`no #${id} on this page`);
   return element;
 }
@@ -30,6 +32,12 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/**
+ * @param {string} text An operator's or publisher's.
+ * @returns {string} The text without characters that turn the direction of what follows, and without control characters.
+ */
+export const plain = (text) => text.replace(/[\u202a-\u202e\u2066-\u2069\p{Cc}]/gu, "");
+
 /** @param {string} name A symbol of icons.svg. @returns {SVGSVGElement} */
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -41,16 +49,17 @@ export function icon(name) {
   return svg;
 }
 
-/** @param {Element} button @param {string} name A symbol of icons.svg. */
+/** @param {Element} button @param {string} name A symbol from where its present icon is. */
 export function setIcon(button, name) {
   const use = button.querySelector("use");
-  const href = `${ICONS}#${name}`;
-  if (use && use.getAttribute("href") !== href) use.setAttribute("href", href);
+  const present = use?.getAttribute("href") ?? "";
+  const href = present.replace(/(#(?:icon-)?).*$/, `$1${name}`);
+  if (use && present !== href) use.setAttribute("href", href);
 }
 
-/** @param {string} text Text for screen readers; it does not interrupt them. */
-export function announce(text) {
-  const region = document.getElementById("announcer");
+/** @param {string} text Text for screen readers; it does not interrupt them. @param {Root} root */
+export function announce(text, root = document) {
+  const region = root.getElementById("announcer");
   if (region) setText(region, text);
 }
 

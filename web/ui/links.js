@@ -1,9 +1,11 @@
-/** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key. */
+/** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key or token. */
 
 import { copyRow, make } from "./dom.js";
 
 const KEY_PLACEHOLDER = "YOUR_KEY";
 const RTMP_DEFAULT_PORT = 1935;
+/** RTMPS has no port of its own: clients take that of HTTPS. */
+const RTMPS_DEFAULT_PORT = 443;
 
 /** The grammar of stream names. Other names are not put into a command. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -20,15 +22,52 @@ export const isStreamName = (name) => NAME.test(name);
  */
 export const isOwnFile = (url) => url !== null && /^(\/~[^/]*)?\/recordings\//.test(url);
 
-/** @typedef {{rtmpPort: number | null, publishKeyRequired: boolean, publicURL?: string | null}} Server */
+/**
+ * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,
+ *   embedFrom?: string[]}} Server
+ */
 
 /** @param {Server} server @returns {URL} The address by which others reach the server. */
 const addressOf = (server) => new URL(server.publicURL ?? location.origin);
 
-/** @param {Server} server */
-function rtmpServer(server) {
-  const port = server.rtmpPort === RTMP_DEFAULT_PORT ? "" : `:${server.rtmpPort}`;
-  return `rtmp://${addressOf(server).hostname}${port}/live`;
+/** @param {"rtmp" | "rtmps"} scheme @param {number} port @param {number} usual @param {Server} server */
+const publishAddress = (scheme, port, usual, server) =>
+  `${scheme}://${addressOf(server).hostname}${port === usual ? "" : `:${port}`}/live`;
+
+/** @param {string} name @param {Server} server */
+const watchLink = (name, server) => `${addressOf(server).origin}/watch/${name}`;
+
+/**
+ * The code for pages of other sites.
+ * @param {string} name
+ * @param {string} title
+ * @param {Server} server
+ */
+export function embedCodes(name, title, server) {
+  const { origin } = addressOf(server);
+  const label = title.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+  return {
+    frame: `<iframe src="${origin}/embed/${name}" title="${label}" width="640" height="360" style="border:0" ` +
+      `allow="autoplay; fullscreen; picture-in-picture" allowfullscreen></iframe>`,
+    element: `<script type="module" src="${origin}/web/weir-player.js"></script>\n` +
+      `<weir-player src="${origin}/watch/${name}" autoplay></weir-player>`,
+  };
+}
+
+/**
+ * The link to the stream's page, and the code to embed its player.
+ * @param {string} name
+ * @param {string} title
+ * @param {Server} server
+ * @returns {HTMLElement[]}
+ */
+export function shareRows(name, title, server) {
+  const link = watchLink(name, server), codes = embedCodes(name, title, server);
+  const rows = [copyRow("Link", link), copyRow("Embed code", codes.frame), copyRow("Embed code, as an element", codes.element)];
+  if (server.embedFrom?.length === 0) {
+    rows.push(make("p", "hint", "Pages of other sites may embed the player once the server allows them: --embed-from."));
+  }
+  return [...rows, qrPlace("Watch", link)];
 }
 
 /** @param {string} name @param {Server} server @returns {HTMLElement[]} */
@@ -43,17 +82,28 @@ export function watchRows(name, server) {
   ];
 }
 
+/** @param {string} label @param {string} text @returns {HTMLElement} Gets the QR code when its scripts have been loaded. */
+function qrPlace(label, text) {
+  const place = make("div");
+  import("./qr-image.js").then(({ qrImage }) => place.append(qrImage(label, text) ?? ""), () => {});
+  return place;
+}
+
 /**
  * @param {string} name
  * @param {Server} server
  * @returns {HTMLElement[]}
  */
 export function publishRows(name, server) {
-  if (!server.rtmpPort) return [make("p", "hint", "This server does not accept RTMP.")];
-  const rtmp = rtmpServer(server);
+  const { rtmpPort, rtmpsPort } = server;
+  const secure = rtmpsPort ? publishAddress("rtmps", rtmpsPort, RTMPS_DEFAULT_PORT, server) : null;
+  const plain = rtmpPort ? publishAddress("rtmp", rtmpPort, RTMP_DEFAULT_PORT, server) : null;
+  const rtmp = plain ?? secure;
+  if (rtmp === null) return [make("p", "hint", "This server does not accept RTMP.")];
   const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const rows = [
     copyRow("OBS server", rtmp),
+    ...(plain !== null && secure !== null ? [copyRow("OBS server, encrypted", secure)] : []),
     copyRow("OBS stream key", key),
     copyRow("ffmpeg, a file", `ffmpeg -re -i input.mp4 -c copy -f flv "${rtmp}/${key}"`),
     copyRow(
@@ -65,5 +115,5 @@ export function publishRows(name, server) {
   const hint = server.publishKeyRequired
     ? `Replace ${KEY_PLACEHOLDER} with your publish key. In OBS, set a key frame interval of 2 s.`
     : "In OBS: Settings, Stream, Service “Custom”. Set a key frame interval of 2 s for the shortest delay.";
-  return [...rows, make("p", "hint", hint)];
+  return [...rows, make("p", "hint", hint), qrPlace("Publish", `${secure ?? rtmp}/${name}`)];
 }

@@ -11,17 +11,21 @@ const AUTO = "auto";
 
 export class QualityMenu {
   #session;
-  #select = byId("quality", HTMLSelectElement);
-  #button = byId("quality-shown", HTMLElement);
+  #root;
+  #select;
+  #button;
   #shown = "";
   /** Number of choices in progress. */
   #busy = 0;
   /** @type {string | null} The last chosen quality, if it was not available. */
   #missing = null;
 
-  /** @param {import("../engine/session.js").WatchSession} session */
-  constructor(session) {
+  /** @param {import("../engine/session.js").WatchSession} session @param {import("./dom.js").Root} root */
+  constructor(session, root = document) {
     this.#session = session;
+    this.#root = root;
+    this.#select = byId("quality", HTMLSelectElement, root);
+    this.#button = byId("quality-shown", HTMLElement, root);
     this.#select.addEventListener("change", () => {
       this.#choose(this.#select.value);
       this.refresh();
@@ -63,7 +67,7 @@ export class QualityMenu {
       this.#missing = value;
       this.#session.lastFailure = `quality: ${error instanceof Error ? error.message : error}`;
       console.warn(this.#session.lastFailure);
-      announce("The chosen quality is not available");
+      announce("The chosen quality is not available", this.#root);
     } finally {
       this.#busy -= 1;
       this.refresh();

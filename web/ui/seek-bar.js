@@ -38,10 +38,10 @@ export class SeekBar {
   #session;
   #wording;
   #shortest;
-  #row = byId("seek-row", HTMLElement);
-  #input = byId("seek", HTMLInputElement);
-  #bubble = byId("seek-bubble", HTMLElement);
-  #position = byId("position", HTMLTimeElement);
+  #row;
+  #input;
+  #bubble;
+  #position;
   /** @type {number | null} Position of a drag, in seconds of media. */
   #dragged = null;
   #asked = 0;
@@ -49,11 +49,16 @@ export class SeekBar {
   /**
    * @param {HTMLVideoElement} video
    * @param {Seekable} session
-   * @param {{wording?: Wording, shortest?: number}} options `shortest`: minimum length in seconds for a bar.
+   * @param {{wording?: Wording, shortest?: number, root?: import("./dom.js").Root}} options `shortest`: minimum length in
+   *   seconds for a bar.
    */
-  constructor(video, session, { wording = BEHIND_LIVE, shortest = SHORTEST_WINDOW } = {}) {
+  constructor(video, session, { wording = BEHIND_LIVE, shortest = SHORTEST_WINDOW, root = document } = {}) {
     this.#video = video;
     this.#session = session;
+    this.#row = byId("seek-row", HTMLElement, root);
+    this.#input = byId("seek", HTMLInputElement, root);
+    this.#bubble = byId("seek-bubble", HTMLElement, root);
+    this.#position = byId("position", HTMLTimeElement, root);
     this.#wording = wording;
     this.#shortest = shortest;
     this.#input.addEventListener("input", () => this.#drag(Number(this.#input.value)));
