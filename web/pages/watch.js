@@ -1,15 +1,17 @@
 /** The page of one stream: video, controls, messages and links. */
 
+import "../ui/page-strings.js";
 import { ServerClock } from "../api/api.js";
 import { WatchSession } from "../engine/session.js";
 import { codecName } from "../media/codecs.js";
+import { locale, many, t } from "../strings/strings.js";
 import { AudioMenu } from "../ui/audio-menu.js";
 import { CaptionsMenu } from "../ui/captions-menu.js";
 import { Controls } from "../ui/controls.js";
 import { announce, byId, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { listenToKeys } from "../ui/keys.js";
-import { isStreamName, NAME_GRAMMAR } from "../ui/links.js";
+import { isStreamName } from "../ui/links.js";
 import { QualityMenu } from "../ui/quality-menu.js";
 import { SeekBar } from "../ui/seek-bar.js";
 
@@ -31,8 +33,8 @@ document.title = `${name} · weir`;
 
 if (isStreamName(name)) watch();
 else {
-  say("Invalid stream name", NAME_GRAMMAR, null);
-  setBadge("notStarted", "Not found");
+  say(t("phase.invalid"), t("name.sentence"), null);
+  setBadge("notStarted", t("phase.notFound"));
   byId("other-players", HTMLElement).hidden = true;
   publish.hidden = true;
   byId("controls", HTMLElement).hidden = true;
@@ -76,6 +78,7 @@ function watch() {
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   session.addEventListener("tick", (event) => {
+    document.title = `${session.stream?.title || name} · weir`;
     const { changed } = /** @type {CustomEvent} */ (event).detail;
     if (changed) {
       phaseSince = performance.now();
@@ -120,49 +123,42 @@ function fitStage() {
   if (video.videoWidth > 0) stage.style.setProperty("--shape", String(video.videoWidth / video.videoHeight));
 }
 
+/** @param {string[]} names @returns {string} "H.264, AAC and Opus" */
+const listed = (names) => new Intl.ListFormat(locale).format(names);
+
 /** @param {WatchSession} session @returns {[string, string]} Title and explanation. */
 function words(session) {
-  const unplayable = session.unplayable.map(codecName).join(" and ");
   switch (session.phase) {
-    case "looking": return ["Looking for the stream", ""];
-    case "notStarted": return [
-      "Not started yet",
-      "Nothing is being published under this name. The stream plays here as soon as it starts.",
-    ];
-    case "starting": return ["Starting", "The publisher is connected. Waiting for the first frame."];
-    case "waiting": return ["Buffering", ""];
-    case "reconnecting": return [
-      "Reconnecting",
-      "The publisher or the network is interrupted. Playback resumes automatically.",
-    ];
-    case "ended": return ["The stream has ended", "If it starts again, it plays here automatically."];
+    case "looking": case "waiting": return [t(`phase.${session.phase}`), ""];
+    case "notStarted": case "starting": case "reconnecting": case "ended":
+      return [t(`phase.${session.phase}`), t(`phase.${session.phase}Text`)];
     case "unplayable": return [
-      `This browser cannot play ${unplayable}`,
-      `The stream is live in ${session.unplayable.join(", ")}. ` +
-        "Another browser may play it. ffplay and VLC can: see “Other players”.",
+      t("phase.unplayable", { codecs: listed(session.unplayable.map(codecName)) }),
+      t("phase.unplayableText", { codecs: session.unplayable.join(", ") }),
     ];
     case "full": {
       const wait = Math.max(0, Math.ceil((session.retryAt - performance.now()) / 1000));
-      return ["The server is full", wait > 0 ? `Next try in ${wait} s.` : "Trying again."];
+      return [t("phase.full"), wait > 0 ? t("phase.nextTry", { seconds: wait }) : t("phase.trying")];
     }
-    case "unreachable": return ["The server cannot be reached", "Trying again."];
+    case "unreachable": return [t("phase.unreachable"), t("phase.trying")];
     default: return ["", ""];
   }
 }
 
 /** @param {WatchSession} session */
 const spoken = (session) =>
-  session.phase === "playing" ? `${name} is live` : session.phase === "looking" ? "" : words(session)[0];
+  session.phase === "playing" ? t("announce.isLive", { name }) : session.phase === "looking" ? "" : words(session)[0];
 
 /** @param {WatchSession} session @param {number} age Milliseconds since the phase began. */
 function showPhase(session, age) {
   const { phase } = session;
   stage.dataset.phase = phase;
   const labels = {
-    looking: "…", notStarted: "Not started", starting: "Starting", playing: "Live", waiting: "Live",
-    reconnecting: "Reconnecting", ended: "Ended", unplayable: "Live", full: "Full", unreachable: "Offline",
+    looking: "", notStarted: "badge.notStarted", starting: "state.starting", playing: "state.live", waiting: "state.live",
+    reconnecting: "state.reconnecting", ended: "state.ended", unplayable: "state.live", full: "badge.full",
+    unreachable: "badge.unreachable",
   };
-  setBadge(phase, labels[phase]);
+  setBadge(phase, labels[phase] === "" ? "…" : t(labels[phase]));
   if (phase === "playing") {
     message.hidden = true;
     return;
@@ -170,7 +166,7 @@ function showPhase(session, age) {
   if (phase === "waiting" && age < MESSAGE_DELAY_MILLISECONDS) return;
   const [title, text] = words(session);
   const canRetry = phase === "unreachable" || phase === "full";
-  say(title, text, canRetry ? "Try now" : null, ["looking", "starting", "waiting", "reconnecting"].includes(phase));
+  say(title, text, canRetry ? t("watch.tryNow") : null, ["looking", "starting", "waiting", "reconnecting"].includes(phase));
 }
 
 /** @param {string} phase @param {string} text */
@@ -195,13 +191,19 @@ function showSummary(session) {
   const { stream } = session;
   const parts = [];
   if (stream && stream.state !== "ended") {
-    parts.push(...stream.tracks.map(format.track));
-    if (stream.bitrate > 0) parts.push(format.bitrate(stream.bitrate));
-    parts.push(`on air for ${format.duration(stream.ageSeconds)}`, format.plural(stream.viewers, "viewer"));
-    if (stream.recording?.state === "running") parts.push("being recorded");
+    if (document.body.dataset.tools === "true") {
+      parts.push(...stream.tracks.map(format.track));
+      if (stream.bitrate > 0) parts.push(format.bitrate(stream.bitrate));
+    }
+    parts.push(t("stream.onAir", { length: format.duration(stream.ageSeconds) }), many("stream.viewers", stream.viewers));
+    if (stream.recording?.state === "running") parts.push(t("stream.recorded"));
   }
   setText(byId("summary", HTMLElement), parts.join(" · "));
-  const audioOnly = Boolean(stream && stream.tracks.length > 0 && stream.tracks.every((t) => t.kind === "audio"));
+  setText(byId("name", HTMLElement), stream?.title || name);
+  const description = byId("description", HTMLElement);
+  description.hidden = !stream?.description;
+  setText(description, stream?.description ?? "");
+  const audioOnly = Boolean(stream && stream.tracks.length > 0 && stream.tracks.every((track) => track.kind === "audio"));
   byId("audio-only", HTMLElement).hidden = !audioOnly;
   const warnings = stream?.warnings ?? [];
   const list = byId("warnings", HTMLElement);

@@ -1,5 +1,6 @@
 /** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key. */
 
+import { t } from "../strings/strings.js";
 import { copyRow, make } from "./dom.js";
 
 const KEY_PLACEHOLDER = "YOUR_KEY";
@@ -7,9 +8,6 @@ const RTMP_DEFAULT_PORT = 1935;
 
 /** The grammar of stream names. Other names are not put into a command. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-export const NAME_GRAMMAR =
-  "A name has 1 to 64 letters, digits, dots, underscores and hyphens, the first a letter or digit.";
 
 /** @param {string} name */
 export const isStreamName = (name) => NAME.test(name);
@@ -37,9 +35,9 @@ export function watchRows(name, server) {
   return [
     copyRow("ffplay", `ffplay ${base}/index.m3u8`),
     copyRow("VLC", `vlc ${base}/index.m3u8`),
-    copyRow("OBS media source", `${base}/index.m3u8`),
+    copyRow(t("links.obsSource"), `${base}/index.m3u8`),
     copyRow("DASH", `${base}/manifest.mpd`),
-    copyRow("MP4, lowest delay", `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
+    copyRow(t("links.lowestDelay"), `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
   ];
 }
 
@@ -49,21 +47,21 @@ export function watchRows(name, server) {
  * @returns {HTMLElement[]}
  */
 export function publishRows(name, server) {
-  if (!server.rtmpPort) return [make("p", "hint", "This server does not accept RTMP.")];
+  if (!server.rtmpPort) return [make("p", "hint", t("links.noRTMP"))];
   const rtmp = rtmpServer(server);
   const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const rows = [
-    copyRow("OBS server", rtmp),
-    copyRow("OBS stream key", key),
-    copyRow("ffmpeg, a file", `ffmpeg -re -i input.mp4 -c copy -f flv "${rtmp}/${key}"`),
+    copyRow(t("links.obsServer"), rtmp),
+    copyRow(t("links.obsKey"), key),
+    copyRow(t("links.file"), `ffmpeg -re -i input.mp4 -c copy -f flv "${rtmp}/${key}"`),
     copyRow(
-      "ffmpeg, a test pattern",
+      t("links.pattern"),
       `ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 ` +
         `-preset veryfast -g 60 -pix_fmt yuv420p -c:a aac -f flv "${rtmp}/${key}"`,
     ),
   ];
   const hint = server.publishKeyRequired
-    ? `Replace ${KEY_PLACEHOLDER} with your publish key. In OBS, set a key frame interval of 2 s.`
-    : "In OBS: Settings, Stream, Service “Custom”. Set a key frame interval of 2 s for the shortest delay.";
+    ? t("links.keyHint", { placeholder: KEY_PLACEHOLDER })
+    : t("links.obsHint");
   return [...rows, make("p", "hint", hint)];
 }
