@@ -42,7 +42,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check web docs format test test-devices test-devices-short unit quick e2e faults torture soak calls contract fuzz sanitize players bench deps test-deps bench-deps clean
+.PHONY: help run build install check web docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz sanitize players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -137,6 +137,9 @@ HOURS ?= 24
 soak: check test-deps ## a day in 24 minutes, with each of two allocators: memory and descriptors stay flat, no frame is lost
 	@.ci/install-packages "the soak" libjemalloc2
 	WEIR_SOAK=1 WEIR_SOAK_HOURS=$(HOURS) WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_soak.py $(ARGS)
+
+many-streams: check test-deps ## what the home page of 500 streams costs the browser and the server (4 minutes)
+	WEIR_MANY_STREAMS=500 WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/browser/test_many_streams.py -s $(ARGS)
 
 # How many calls of each kind fail.
 CALLS ?= 300

@@ -30,6 +30,7 @@ import "./media/timeline.js";
 import "./player/address.js";
 import "./player/assets.js";
 import "./player/markup.js";
+import "./strings/strings.js";
 import "./ui/audio-menu.js";
 import "./ui/captions-menu.js";
 import "./ui/controls.js";

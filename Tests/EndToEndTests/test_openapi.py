@@ -110,12 +110,17 @@ def test_every_route_answers_as_it_says(weir, described):
     assert visit(one + "/clip?from=1&to=0.5", status=400).json["code"] == "clip-empty"
     assert visit(one + "/clip?from=x", status=400).json["code"] == "malformed-query"
     assert visit(one + "/clip?from=500", status=404).json["code"] in ("clip-outside", "clip-empty")
+    said = {"name": "Interview", "note": "second take\nbetter light"}
+    assert said.items() <= visit(one, "PUT", 200, body=json.dumps(said).encode()).json.items()
+    assert visit(one, "PUT", 200, body=b"{}").json["note"] is None
+    assert visit(one, "PUT", 400, body=b"[]").json["code"] == "malformed-body"
+    assert visit(one, "PUT", 422, body=json.dumps({"note": "x" * 2001}).encode()).json["code"] == "unusable-value"
     for action, status in (("protect", 200), ("unprotect", 200), ("restore", 409)):
         visit(f"{one}/{action}", "POST", status)
     visit(one, "DELETE", 200)
     visit("/api/v1/recordings?state=deleted", status=200)
     visit(f"{one}/restore", "POST", 200)
-    for query in ("limit=0", "state=lost", "cursor=x", "from=yesterday", "stream=%20"):
+    for query in ("limit=0", "state=lost", "sort=best", "cursor=x", "from=yesterday", "stream=%20"):
         assert visit(f"/api/v1/recordings?{query}", status=400).json["code"] == "malformed-query"
     # A publisher: its session and its stream are ended.
     for action in ("sessions", "streams"):

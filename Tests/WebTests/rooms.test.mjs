@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 const WEB = fileURLToPath(new URL("../../web", import.meta.url));
 /** Folders from the highest layer to the lowest. Each may import those after it. Types may come from anywhere. */
-const ROOMS = ["pages", "recordings", "admin", "player", "ui", "engine", "api", "media"];
+const ROOMS = ["pages", "recordings", "admin", "player", "ui", "engine", "api", "media", "strings"];
 /** Folders whose scripts need no document, so that they can be tested without a browser. */
 const WITHOUT_DOCUMENT = ["media"];
 

@@ -46,6 +46,7 @@ import { timeout } from "../media/fetching.js";
  * @typedef {object} StreamRecording
  * @property {"idle" | "running" | "completed" | "failed" | "cancelled"} state
  * @property {string | null} reason Why it failed; while it runs, its present problem.
+ * @property {string | null} [file] Its path below the folder of recordings.
  * @property {number} seconds Seconds of media.
  * @property {number} bytes
  * @property {Gap[]} [gaps]
@@ -117,6 +118,7 @@ import { timeout } from "../media/fetching.js";
  * @property {string} stream
  * @property {string} file
  * @property {string | null} [name] The name that a client gave to it.
+ * @property {string | null} [note] What a client noted about it.
  * @property {string | null} url Null while it cannot be played.
  * @property {string | null} thumbnail
  * @property {number} bytes

@@ -3,6 +3,7 @@
  * `controls=0`, `engine=hls`. The page around the frame is told the player's phases.
  */
 
+import "../ui/page-strings.js";
 import "../player/weir-player.js";
 import { byId } from "../ui/dom.js";
 

@@ -1,28 +1,32 @@
 /** The page of one stream: video, controls, messages and links. */
 
+import "../ui/page-strings.js";
 import { ServerClock } from "../api/api.js";
 import { WatchSession } from "../engine/session.js";
+import { many, t } from "../strings/strings.js";
 import { AudioMenu } from "../ui/audio-menu.js";
 import { CaptionsMenu } from "../ui/captions-menu.js";
 import { Controls } from "../ui/controls.js";
 import { announce, byId, make, plain, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { listenToKeys } from "../ui/keys.js";
-import { isStreamName, NAME_GRAMMAR } from "../ui/links.js";
+import { isStreamName } from "../ui/links.js";
 import { QualityMenu } from "../ui/quality-menu.js";
 import { SeekBar } from "../ui/seek-bar.js";
 import { Stage } from "../ui/stage.js";
 
+/** Texts of the badge, by phase. */
 const BADGES = {
-  looking: "…", notStarted: "Not started", starting: "Starting", playing: "Live", waiting: "Live",
-  reconnecting: "Reconnecting", ended: "Ended", unplayable: "Live", full: "Full", unreachable: "Offline",
+  looking: "", notStarted: "badge.notStarted", starting: "state.starting", playing: "state.live", waiting: "state.live",
+  reconnecting: "state.reconnecting", ended: "state.ended", unplayable: "state.live", full: "badge.full",
+  unreachable: "badge.unreachable",
 };
 /** The panels below the player are loaded after the first frame, but no later than this. */
 const PANELS_MILLISECONDS = 1500;
 
 const name = nameFromAddress();
 const video = byId("video", HTMLVideoElement);
-const stage = new Stage(video, { advice: "Another browser may play it. ffplay and VLC can: see “Other players”." });
+const stage = new Stage(video);
 const badge = byId("badge", HTMLElement);
 const publish = byId("publish", HTMLDetailsElement);
 
@@ -30,8 +34,8 @@ showTitle(null);
 
 if (isStreamName(name)) watch();
 else {
-  stage.say("Invalid stream name", NAME_GRAMMAR);
-  setBadge("notStarted", "Not found");
+  stage.say(t("phase.invalid"), t("name.sentence"));
+  setBadge("notStarted", t("phase.notFound"));
   byId("other-players", HTMLElement).hidden = true;
   publish.hidden = true;
   byId("controls", HTMLElement).hidden = true;
@@ -77,7 +81,7 @@ function watch() {
     if (changed) {
       if (session.phase === "notStarted") publish.open = true;
       announce(stage.spoken(session, name));
-      setBadge(session.phase, BADGES[session.phase]);
+      setBadge(session.phase, BADGES[session.phase] === "" ? "…" : t(BADGES[session.phase]));
     }
     stage.refresh(session, changed);
     showTitle(session.stream);
@@ -126,10 +130,12 @@ function showSummary(session) {
   const { stream } = session;
   const parts = [];
   if (stream && stream.state !== "ended") {
-    parts.push(...stream.tracks.map(format.track));
-    if (stream.bitrate > 0) parts.push(format.bitrate(stream.bitrate));
-    parts.push(`on air for ${format.duration(stream.ageSeconds)}`, format.plural(stream.viewers, "viewer"));
-    if (stream.recording?.state === "running") parts.push("being recorded");
+    if (document.body.dataset.tools === "true") {
+      parts.push(...stream.tracks.map(format.track));
+      if (stream.bitrate > 0) parts.push(format.bitrate(stream.bitrate));
+    }
+    parts.push(t("stream.onAir", { length: format.duration(stream.ageSeconds) }), many("stream.viewers", stream.viewers));
+    if (stream.recording?.state === "running") parts.push(t("stream.recorded"));
   }
   setText(byId("summary", HTMLElement), parts.join(" · "));
   const warnings = stream?.warnings ?? [];

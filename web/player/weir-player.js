@@ -37,7 +37,7 @@ class Playing {
     this.name = name;
     this.server = server;
     this.video = byId("video", HTMLVideoElement, root);
-    this.stage = new Stage(this.video, { root, advice: "Another browser may play it." });
+    this.stage = new Stage(this.video, { root });
     const forced = host.getAttribute("engine");
     this.session = new WatchSession(
       this.video, name, forced === "mse" || forced === "hls" || forced === "native" ? forced : null,
@@ -170,7 +170,8 @@ export class WeirPlayer extends HTMLElement {
     const turn = this.#turn;
     const address = streamAddress(this.src, document.baseURI);
     if (address === null) {
-      this.dispatchEvent(new ErrorEvent("error", { message: "src is not the address of a stream's page: https://live.example.com/watch/NAME" }));
+      const error = new Error("src is not the address of a stream's page: https://live.example.com/watch/NAME");
+      this.dispatchEvent(new ErrorEvent("error", { message: error.message, error }));
       return;
     }
     try {

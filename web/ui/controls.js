@@ -1,5 +1,6 @@
 /** The player's buttons, and its reactions to the pointer. */
 
+import { t } from "../strings/strings.js";
 import { byId, setIcon, setText } from "./dom.js";
 import * as format from "./format.js";
 
@@ -149,14 +150,14 @@ export class Controls {
     const video = this.#video, { stream, phase } = this.#session;
     const usable = phase === "playing" || phase === "waiting";
     setIcon(this.#play, video.paused ? "play" : "pause");
-    this.#play.setAttribute("aria-label", video.paused ? "Play" : "Pause");
+    this.#play.setAttribute("aria-label", t(video.paused ? "player.play" : "player.pause"));
     const hasFrame = video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
     this.#bigPlay.hidden = !(video.paused && phase === "playing" && hasFrame);
     const silent = video.muted || video.volume === 0;
     setIcon(this.#mute, silent ? "muted" : "volume");
-    this.#mute.setAttribute("aria-label", silent ? "Unmute" : "Mute");
+    this.#mute.setAttribute("aria-label", t(silent ? "player.unmute" : "player.mute"));
     if (this.#root.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
-    const hasAudio = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
+    const hasAudio = Boolean(stream?.tracks.some((track) => track.kind === "audio"));
     this.#unmute.hidden = !(usable && hasAudio && video.muted && !this.#muteChosen && this.#bigPlay.hidden);
     // A stream that has ended can only be sought in, by the seek bar.
     const isOver = phase === "ended" || phase === "notStarted";
@@ -170,7 +171,7 @@ export class Controls {
     this.#showLive();
     const full = this.#root.fullscreenElement !== null;
     setIcon(this.#fullscreen, full ? "shrink" : "expand");
-    this.#fullscreen.setAttribute("aria-label", full ? "Exit full screen" : "Full screen");
+    this.#fullscreen.setAttribute("aria-label", t(full ? "player.exitFullScreen" : "player.fullScreen"));
   }
 
   /** Shows whether the playhead is at the live edge, and the distance to it. */
@@ -178,7 +179,7 @@ export class Controls {
     const { engine, atLiveEdge } = this.#session;
     const changed = this.#live.dataset.edge !== (atLiveEdge ? "live" : "behind");
     this.#live.dataset.edge = atLiveEdge ? "live" : "behind";
-    this.#live.setAttribute("aria-label", atLiveEdge ? "Live" : "Go to the live edge");
+    this.#live.setAttribute("aria-label", t(atLiveEdge ? "state.live" : "player.goLive"));
     const now = performance.now();
     if (!changed && now - this.#distanceAt < DISTANCE_MILLISECONDS) return;
     this.#distanceAt = now;

@@ -1,5 +1,7 @@
 /** Helpers that build pages from text, never from markup. */
 
+import { t } from "../strings/strings.js";
+
 const ICONS = new URL("icons.svg", import.meta.url).pathname;
 
 /** @typedef {Document | ShadowRoot} Root The tree that a player's elements are in: a page, or one player of several. */
@@ -70,24 +72,24 @@ export function announce(text, root = document) {
  */
 export function copyRow(label, text) {
   const button = /** @type {HTMLButtonElement} */ (make("button", "button quiet copy-button", icon("copy")));
-  const word = make("span", "", "Copy");
+  const word = make("span", "", t("copy.copy"));
   button.append(word);
   button.type = "button";
-  button.setAttribute("aria-label", `Copy ${label}`);
+  button.setAttribute("aria-label", t("copy.of", { label }));
   const code = make("code", "", text);
   code.tabIndex = 0;
   button.addEventListener("click", async () => {
     const copied = await copyText(text, code);
-    setText(word, copied ? "Copied" : "Press Ctrl+C");
+    setText(word, t(copied ? "copy.done" : "copy.press"));
     setIcon(button, copied ? "check" : "copy");
-    announce(copied ? `${label} copied` : `${label} is selected: press Control C`);
-    setTimeout(() => { setText(word, "Copy"); setIcon(button, "copy"); }, 2000);
+    announce(t(copied ? "copy.doneOf" : "copy.pressOf", { label }));
+    setTimeout(() => { setText(word, t("copy.copy")); setIcon(button, "copy"); }, 2000);
   });
   return make("div", "copy-row", make("span", "copy-label", label), make("div", "copy-text", code), button);
 }
 
 /** @param {string} text @param {Element} shown The element with the text; it is selected if copying is not allowed. */
-async function copyText(text, shown) {
+export async function copyText(text, shown) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

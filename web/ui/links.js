@@ -1,5 +1,6 @@
 /** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key or token. */
 
+import { t } from "../strings/strings.js";
 import { copyRow, make } from "./dom.js";
 
 const KEY_PLACEHOLDER = "YOUR_KEY";
@@ -9,9 +10,6 @@ const RTMPS_DEFAULT_PORT = 443;
 
 /** The grammar of stream names. Other names are not put into a command. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-export const NAME_GRAMMAR =
-  "A name has 1 to 64 letters, digits, dots, underscores and hyphens, the first a letter or digit.";
 
 /** @param {string} name */
 export const isStreamName = (name) => NAME.test(name);
@@ -63,11 +61,11 @@ export function embedCodes(name, title, server) {
  */
 export function shareRows(name, title, server) {
   const link = watchLink(name, server), codes = embedCodes(name, title, server);
-  const rows = [copyRow("Link", link), copyRow("Embed code", codes.frame), copyRow("Embed code, as an element", codes.element)];
+  const rows = [copyRow(t("share.link"), link), copyRow(t("share.code"), codes.frame), copyRow(t("share.element"), codes.element)];
   if (server.embedFrom?.length === 0) {
-    rows.push(make("p", "hint", "Pages of other sites may embed the player once the server allows them: --embed-from."));
+    rows.push(make("p", "hint", t("share.forbidden")));
   }
-  return [...rows, qrPlace("Watch", link)];
+  return [...rows, qrPlace(t("share.watch"), link)];
 }
 
 /** @param {string} name @param {Server} server @returns {HTMLElement[]} */
@@ -76,9 +74,9 @@ export function watchRows(name, server) {
   return [
     copyRow("ffplay", `ffplay ${base}/index.m3u8`),
     copyRow("VLC", `vlc ${base}/index.m3u8`),
-    copyRow("OBS media source", `${base}/index.m3u8`),
+    copyRow(t("links.obsSource"), `${base}/index.m3u8`),
     copyRow("DASH", `${base}/manifest.mpd`),
-    copyRow("MP4, lowest delay", `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
+    copyRow(t("links.lowestDelay"), `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
   ];
 }
 
@@ -99,21 +97,21 @@ export function publishRows(name, server) {
   const secure = rtmpsPort ? publishAddress("rtmps", rtmpsPort, RTMPS_DEFAULT_PORT, server) : null;
   const plain = rtmpPort ? publishAddress("rtmp", rtmpPort, RTMP_DEFAULT_PORT, server) : null;
   const rtmp = plain ?? secure;
-  if (rtmp === null) return [make("p", "hint", "This server does not accept RTMP.")];
+  if (rtmp === null) return [make("p", "hint", t("links.noRTMP"))];
   const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const rows = [
-    copyRow("OBS server", rtmp),
-    ...(plain !== null && secure !== null ? [copyRow("OBS server, encrypted", secure)] : []),
-    copyRow("OBS stream key", key),
-    copyRow("ffmpeg, a file", `ffmpeg -re -i input.mp4 -c copy -f flv "${rtmp}/${key}"`),
+    copyRow(t("links.obsServer"), rtmp),
+    ...(plain !== null && secure !== null ? [copyRow(t("links.obsSecure"), secure)] : []),
+    copyRow(t("links.obsKey"), key),
+    copyRow(t("links.file"), `ffmpeg -re -i input.mp4 -c copy -f flv "${rtmp}/${key}"`),
     copyRow(
-      "ffmpeg, a test pattern",
+      t("links.pattern"),
       `ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 ` +
         `-preset veryfast -g 60 -pix_fmt yuv420p -c:a aac -f flv "${rtmp}/${key}"`,
     ),
   ];
   const hint = server.publishKeyRequired
-    ? `Replace ${KEY_PLACEHOLDER} with your publish key. In OBS, set a key frame interval of 2 s.`
-    : "In OBS: Settings, Stream, Service “Custom”. Set a key frame interval of 2 s for the shortest delay.";
-  return [...rows, make("p", "hint", hint), qrPlace("Publish", `${secure ?? rtmp}/${name}`)];
+    ? t("links.keyHint", { placeholder: KEY_PLACEHOLDER })
+    : t("links.obsHint");
+  return [...rows, make("p", "hint", hint), qrPlace(t("share.publish"), `${secure ?? rtmp}/${name}`)];
 }

@@ -1,6 +1,7 @@
 /** A text as a QR code to scan, dark on light in both schemes. */
 
 import { qrCode } from "../media/qr-code.js";
+import { t } from "../strings/strings.js";
 import { make } from "./dom.js";
 
 /** Light modules around the code. (ISO/IEC 18004 §6.3.8) */
@@ -17,7 +18,7 @@ export function qrImage(label, text) {
   svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
   svg.setAttribute("shape-rendering", "crispEdges");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `QR code: ${label}`);
+  svg.setAttribute("aria-label", t("share.qr", { label }));
   path.setAttribute("d", modules.flatMap((row, y) => row.flatMap((isDark, x) =>
     isDark ? [`M${x + QUIET} ${y + QUIET}h1v1h-1z`] : [])).join(""));
   svg.append(path);

@@ -3,6 +3,7 @@
  * narrow on phones. The list shows more.
  */
 
+import { t } from "../strings/strings.js";
 import { announce, byId, make, setText } from "./dom.js";
 import * as format from "./format.js";
 
@@ -38,8 +39,8 @@ export class QualityMenu {
     const isOver = this.#session.phase === "ended" || this.#session.phase === "notStarted";
     this.#select.hidden = isOver || qualities.length < 2;
     const present = qualities.find((q) => q.name === engine.quality);
-    const automatic = engine.isAutomatic && present !== undefined ? `Auto · ${height(present)}` : "Auto";
-    const labels = qualities.map((q) => label(q) + (q.name === this.#missing ? " · not available" : ""));
+    const automatic = engine.isAutomatic && present !== undefined ? t("quality.autoOf", { quality: height(present) }) : t("quality.auto");
+    const labels = qualities.map((q) => label(q) + (q.name === this.#missing ? t("quality.missing") : ""));
     const text = qualities.map((q, n) => `${q.name} ${labels[n]}`).join();
     if (text !== this.#shown) {
       this.#shown = text;
@@ -67,7 +68,7 @@ export class QualityMenu {
       this.#missing = value;
       this.#session.lastFailure = `quality: ${error instanceof Error ? error.message : error}`;
       console.warn(this.#session.lastFailure);
-      announce("The chosen quality is not available", this.#root);
+      announce(t("player.qualityMissing"), this.#root);
     } finally {
       this.#busy -= 1;
       this.refresh();
@@ -78,7 +79,7 @@ export class QualityMenu {
 /** @param {import("../media/live-window.js").Quality} quality */
 function label(quality) {
   const { name, bandwidth } = quality;
-  return `${height(quality)} · ${format.bitrate(bandwidth)}${name === "" ? " (source)" : ""}`;
+  return `${height(quality)} · ${format.bitrate(bandwidth)}${name === "" ? t("quality.source") : ""}`;
 }
 
 /** @param {import("../media/live-window.js").Quality} quality */

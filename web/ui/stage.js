@@ -1,6 +1,7 @@
 /** What a player shows instead of and beside the video: messages, the last frame, audio without video. */
 
 import { codecName } from "../media/codecs.js";
+import { locale, t } from "../strings/strings.js";
 import { byId, setText } from "./dom.js";
 
 /** A shorter wait shows no message: it could not be read. */
@@ -18,17 +19,14 @@ export class Stage {
   #action;
   #spinner;
   #audioOnly;
-  #advice;
   #phaseSince = performance.now();
 
   /**
    * @param {HTMLVideoElement} video
-   * @param {{root?: import("./dom.js").Root, advice?: string}} options `advice`: what to do where the browser cannot play the
-   *   stream.
+   * @param {{root?: import("./dom.js").Root}} options
    */
-  constructor(video, { root = document, advice = "" } = {}) {
+  constructor(video, { root = document } = {}) {
     this.#video = video;
-    this.#advice = advice;
     this.#stage = byId("stage", HTMLElement, root);
     this.#lastFrame = byId("last-frame", HTMLCanvasElement, root);
     this.#message = byId("message", HTMLElement, root);
@@ -62,7 +60,7 @@ export class Stage {
     if (changed) this.#phaseSince = performance.now();
     this.#stage.dataset.phase = phase;
     const tracks = stream?.tracks ?? [];
-    this.#audioOnly.hidden = tracks.length === 0 || tracks.some((t) => t.kind !== "audio");
+    this.#audioOnly.hidden = tracks.length === 0 || tracks.some((track) => track.kind !== "audio");
     if (phase === "playing") {
       this.#message.hidden = true;
       return;
@@ -70,7 +68,7 @@ export class Stage {
     if (phase === "waiting" && performance.now() - this.#phaseSince < MESSAGE_DELAY_MILLISECONDS) return;
     const [title, text] = this.#words(session);
     const canRetry = phase === "unreachable" || phase === "full";
-    this.say(title, text, canRetry ? "Try now" : null, ["looking", "starting", "waiting", "reconnecting"].includes(phase));
+    this.say(title, text, canRetry ? t("watch.tryNow") : null, ["looking", "starting", "waiting", "reconnecting"].includes(phase));
   }
 
   /** @param {string} title @param {string} text @param {string | null} action @param {boolean} busy */
@@ -85,35 +83,29 @@ export class Stage {
 
   /** @param {WatchSession} session @param {string} name @returns {string} The new phase, for screen readers. */
   spoken(session, name) {
-    if (session.phase === "playing") return `${name} is live`;
+    if (session.phase === "playing") return t("announce.isLive", { name });
     return session.phase === "looking" ? "" : this.#words(session)[0];
   }
 
   /** @param {WatchSession} session @returns {[string, string]} Title and explanation. */
   #words(session) {
     switch (session.phase) {
-      case "looking": return ["Looking for the stream", ""];
-      case "notStarted": return [
-        "Not started yet",
-        "Nothing is being published under this name. The stream plays here as soon as it starts.",
-      ];
-      case "starting": return ["Starting", "The publisher is connected. Waiting for the first frame."];
-      case "waiting": return ["Buffering", ""];
-      case "reconnecting": return [
-        "Reconnecting",
-        "The publisher or the network is interrupted. Playback resumes automatically.",
-      ];
-      case "ended": return ["The stream has ended", "If it starts again, it plays here automatically."];
+      case "looking": case "waiting": return [t(`phase.${session.phase}`), ""];
+      case "notStarted": case "starting": case "reconnecting": case "ended":
+        return [t(`phase.${session.phase}`), t(`phase.${session.phase}Text`)];
       case "unplayable": return [
-        `This browser cannot play ${session.unplayable.map(codecName).join(" and ")}`,
-        `The stream is live in ${session.unplayable.join(", ")}. ${this.#advice}`,
+        t("phase.unplayable", { codecs: listed(session.unplayable.map(codecName)) }),
+        t("phase.unplayableText", { codecs: session.unplayable.join(", ") }),
       ];
       case "full": {
         const wait = Math.max(0, Math.ceil((session.retryAt - performance.now()) / 1000));
-        return ["The server is full", wait > 0 ? `Next try in ${wait} s.` : "Trying again."];
+        return [t("phase.full"), wait > 0 ? t("phase.nextTry", { seconds: wait }) : t("phase.trying")];
       }
-      case "unreachable": return ["The server cannot be reached", "Trying again."];
+      case "unreachable": return [t("phase.unreachable"), t("phase.trying")];
       default: return ["", ""];
     }
   }
 }
+
+/** @param {string[]} names @returns {string} "H.264, AAC and Opus" */
+const listed = (names) => new Intl.ListFormat(locale).format(names);

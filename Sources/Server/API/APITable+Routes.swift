@@ -111,12 +111,14 @@ extension APITable {
       problems: [.noStorage, .diskNotResponding]
     ) { $0.recordingAPI.storage(on: $1.eventLoop) },
     APIRoute(
-      .get, "/api/v1/recordings", "a page of recordings, newest first", gives: .json(RecordingsAnswer.self),
+      .get, "/api/v1/recordings", "a page of recordings", gives: .json(RecordingsAnswer.self),
       query: [
         APIParameter("stream", .text, "Only this stream's."),
         APIParameter("from", .time, "Only those that began then or later."),
         APIParameter("to", .time, "Only those that began before."),
         APIParameter("state", .words(["running", "completed", "failed", "deleted"]), "Only those of this state."),
+        APIParameter(
+          "sort", .words(CatalogueQuery.Order.allCases.map(\.rawValue)), "What comes first; by default newest."),
         APIParameter("limit", .wholeNumber(1...CatalogueQuery.maximumLimit), "The length of the page; by default 100."),
         APIParameter("cursor", .text, "`next` of the page before."),
       ], problems: [.malformedQuery, .diskNotResponding]
@@ -125,6 +127,11 @@ extension APITable {
       .get, "/api/v1/recordings/{stream}/{file}", "one recording", gives: .json(EntryAnswer.self),
       problems: ofRecordings
     ) { $0.recordingAPI.one($1) },
+    APIRoute(
+      .put, "/api/v1/recordings/{stream}/{file}", .operate, "names it, and notes what there is to say about it",
+      gives: .json(EntryAnswer.self), body: .json(RemarksRequest.self),
+      problems: ofRecordings + [.malformedBody, .unusableValue, .diskFailed]
+    ) { $0.recordingAPI.remark($1) },
     APIRoute(
       .delete, "/api/v1/recordings/{stream}/{file}", .operate, "moves it aside, to be deleted later",
       gives: .json(EntryAnswer.self), problems: ofRecordings + [.recordingRuns, .recordingProtected, .diskFailed]
