@@ -46,7 +46,7 @@ def test_a_title_and_a_note_are_given_shown_and_kept(page, archive):  # noqa: F8
     enter_token(page, TOKEN)
     page.wait(f"{button('hall', 'Delete')} !== undefined")
     page.click(button("hall", "Play"))
-    page.wait("document.querySelector('#remarks').checkVisibility()")
+    page.wait("document.querySelector('#remarks')?.checkVisibility()")
     page.click("document.querySelector('#remarks summary')")
     enter(page, "#remark-title", "x\u202egnp")
     page.click("document.querySelector('.remarks-form [type=submit]')")
