@@ -35,11 +35,11 @@ BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev lib
 PACK_PACKAGES := dpkg-dev python3 xz-utils
 PACKAGE_TEST_PACKAGES := $(PACK_PACKAGES) buildah curl debootstrap ffmpeg fish lintian mandoc systemd-container zsh
 CHECK_PACKAGES := python3
-WEB_PACKAGES := node-typescript nodejs
+WEB_PACKAGES := node-typescript nodejs zbar-tools
 TEST_PACKAGES := caddy certbot chromium chromium-driver curl ffmpeg firefox-esr fish gcc gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy iproute2 nghttp2-client \
   mandoc nginx-light openssl pebble python3 python3-dbusmock python3-gi python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime zsh \
-  dbus-bin dbus-daemon
+  dbus-bin dbus-daemon zbar-tools
 SHORT_DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg kmod python3 qemu-system-x86
 DEVICE_PACKAGES := $(SHORT_DEVICE_PACKAGES) gcc-12 make
 BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-client nginx-light openssl python3 \
@@ -49,7 +49,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak calls contract fuzz sanitize players bench deps test-deps bench-deps clean
+.PHONY: help run build install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz sanitize players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -168,6 +168,9 @@ HOURS ?= 24
 soak: check test-deps ## a day in 24 minutes, with each of two allocators: memory and descriptors stay flat, no frame is lost
 	@.ci/install-packages "the soak" libjemalloc2
 	WEIR_SOAK=1 WEIR_SOAK_HOURS=$(HOURS) WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_soak.py $(ARGS)
+
+many-streams: check test-deps ## what the home page of 500 streams costs the browser and the server (4 minutes)
+	WEIR_MANY_STREAMS=500 WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/browser/test_many_streams.py -s $(ARGS)
 
 # How many calls of each kind fail.
 CALLS ?= 300

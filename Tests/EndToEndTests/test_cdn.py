@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.parse
 
@@ -147,6 +148,26 @@ def requests(weir) -> collections.Counter:
         if found := re.search(r"\bpath=(\S+)", line):
             counts[found[1].strip('"')] += 1
     return counts
+
+
+def test_the_open_pages_of_a_stream_cost_the_origin_a_request_a_second(cached):
+    weir, cache, _ = cached
+    path, before, begin = f"/live/{NAME}/status.json", requests(weir), time.monotonic()
+    answers = []
+
+    def pages():
+        while time.monotonic() < begin + 4:
+            answers.append(http.fetch(cache.web + path).good())
+            time.sleep(0.02)
+
+    threads = [threading.Thread(target=pages) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asked = (requests(weir) - before)[path]
+    assert len(answers) > 200 and all(answer.json["state"] == "live" for answer in answers)
+    assert 1 <= asked <= cache.allowed * (time.monotonic() - begin) + 1, (asked, len(answers))
 
 
 def unchunked(data: bytes) -> bytes:

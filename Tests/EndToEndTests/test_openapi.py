@@ -22,7 +22,7 @@ def weir(start_shared, tmp_path_factory):
               "sine=frequency=440:sample_rate=48000", "-t", "4", "-c:v", "libx264", "-preset", "ultrafast", "-g", "15",
               "-pix_fmt", "yuv420p", "-c:a", "aac", clip)
     state = tmp_path_factory.mktemp("state")
-    weir = start_shared("--state", state, "--source", f"loop=file:{clip}", "--test-pattern", "demo", "--admin-token", TOKEN,
+    weir = start_shared("--public-url", "https://live.example.com", "--state", state, "--source", f"loop=file:{clip}", "--test-pattern", "demo", "--admin-token", TOKEN,
                         "--record-mode", "manual")
     weir.clip = clip
     weir.wait_state("loop", "live")
@@ -66,8 +66,10 @@ def test_every_route_answers_as_it_says(weir, described):
     for target in ("", "/admin", "/devices", "/openapi.json", "/version", "/refusals", "/refusals?stream=x", "/sources",
                    "/sources/loop", "/streams", "/streams/loop", "/streams/demo", "/storage", "/sessions",
                    "/sessions?stream=loop", "/events", "/events/deliveries", "/keys", "/settings",
-                   "/streams/loop/settings"):
+                   "/streams/loop/settings", "/oembed?url=https%3A%2F%2Flive.example.com%2Fwatch%2Floop"):
         visit(f"/api/v1{target}", status=200)
+    assert visit("/api/v1/oembed?url=https%3A%2F%2Felsewhere.example%2Fwatch%2Floop", status=404).json["code"] == "not-ours"
+    assert visit("/api/v1/oembed?url=x&format=xml", status=501).json["code"] == "oembed-format"
     # Keys, settings, and what caches ask.
     key = json.dumps({"name": "laptop", "publish": ["loop"], "watch": ["*"], "scope": "read"}).encode()
     weir.secrets.append(visit("/api/v1/keys", "POST", 200, key).json["key"])
@@ -108,12 +110,17 @@ def test_every_route_answers_as_it_says(weir, described):
     assert visit(one + "/clip?from=1&to=0.5", status=400).json["code"] == "clip-empty"
     assert visit(one + "/clip?from=x", status=400).json["code"] == "malformed-query"
     assert visit(one + "/clip?from=500", status=404).json["code"] in ("clip-outside", "clip-empty")
+    said = {"name": "Interview", "note": "second take\nbetter light"}
+    assert said.items() <= visit(one, "PUT", 200, body=json.dumps(said).encode()).json.items()
+    assert visit(one, "PUT", 200, body=b"{}").json["note"] is None
+    assert visit(one, "PUT", 400, body=b"[]").json["code"] == "malformed-body"
+    assert visit(one, "PUT", 422, body=json.dumps({"note": "x" * 2001}).encode()).json["code"] == "unusable-value"
     for action, status in (("protect", 200), ("unprotect", 200), ("restore", 409)):
         visit(f"{one}/{action}", "POST", status)
     visit(one, "DELETE", 200)
     visit("/api/v1/recordings?state=deleted", status=200)
     visit(f"{one}/restore", "POST", 200)
-    for query in ("limit=0", "state=lost", "cursor=x", "from=yesterday", "stream=%20"):
+    for query in ("limit=0", "state=lost", "sort=best", "cursor=x", "from=yesterday", "stream=%20"):
         assert visit(f"/api/v1/recordings?{query}", status=400).json["code"] == "malformed-query"
     # A publisher: its session and its stream are ended.
     for action in ("sessions", "streams"):

@@ -130,7 +130,7 @@ def test_the_disk_is_told(archive):
 
 # MARK: Authorisation
 
-ROUTES = [("DELETE", ""), ("POST", "/restore"), ("POST", "/protect"), ("POST", "/unprotect")]
+ROUTES = [("DELETE", ""), ("PUT", ""), ("POST", "/restore"), ("POST", "/protect"), ("POST", "/unprotect")]
 CONTROLS = ["start", "stop", "cancel"]
 CREDENTIALS = {"none": None, "empty": "Bearer ", "wrong": "Bearer sesame-0815-4712", "bare": TOKEN, "basic": f"Basic {TOKEN}"}
 
@@ -157,7 +157,7 @@ def test_every_route_that_writes_is_closed_without_the_token_and_to_other_origin
                 assert (answer.status == 401) == ("www-authenticate" in answer.headers)
             if expected == 403:
                 assert archive.get(path, method=method, headers=headers | ADMIN).status == 403, (method, path, origin)
-        for wrong in ("PUT", "PATCH"):
+        for wrong in ("GET" if path.endswith(("protect", "restore", *CONTROLS)) else "POST", "PATCH"):
             answer = archive.get(path, method=wrong, headers=ADMIN)
             assert answer.status == 405 and method in answer.headers["allow"]
     assert archive.json(address(entry))["deletedAt"] is None and not archive.json(address(entry))["protected"]

@@ -80,7 +80,7 @@ def media_playlist(base: str, name: str = NAME) -> str:
 def addresses(weir, name: str) -> list[str]:
     return [f"/live/{name}/index.m3u8", f"/live/{name}/manifest.mpd", f"/live/{name}/stream.mp4", f"/live/{name}/dvr.m3u8",
             f"/live/{name}/thumbnail.jpg", f"/live/{name}/any/av/1.m4s", f"/watch/{name}", f"/recordings/{name}/x.mp4",
-            f"/recordings/{name}/x.jpg", f"/recordings/{name}/x/index.m3u8", f"/api/v1/streams/{name}",
+            f"/embed/{name}", f"/live/{name}/status.json", f"/recordings/{name}/x.jpg", f"/recordings/{name}/x/index.m3u8", f"/api/v1/streams/{name}",
             f"/api/v1/recordings/{name}/x.mp4", f"/api/v1/recordings/{name}/x.mp4/clip"]
 
 
@@ -285,6 +285,13 @@ def test_behind_a_cache_good_tokens_share_the_objects_and_others_get_none(guarde
         # One for the media, one without a token. Each token is asked about once, and one of them was known.
         assert len(bodies) == 1 and asked[f"/{path}"] <= 2, asked
         assert asked["/api/v1/authorize"] <= len(viewers) + 3, asked
+        # Players of all tokens share the state of the stream, in which is no token.
+        path, before, begin = f"/live/{NAME}/status.json", test_cdn.requests(guarded), time.monotonic()
+        states = [http.fetch(f"{cache.web}/~{viewer}{path}").good() for _ in range(20) for viewer in viewers]
+        asked = (test_cdn.requests(guarded) - before)[path]
+        assert asked <= cache.allowed * (time.monotonic() - begin) + 1, asked
+        assert all(state.json["urls"]["hls"] == f"/live/{NAME}/index.m3u8" and "~" not in state.text for state in states)
+        assert http.fetch(cache.web + path).status == 403
         stream = http.Stream(f"{cache.web}/~{viewers[0]}/live/{NAME}/stream.mp4")
         assert stream.status == 200 and stream.answer.read1(100)
         stream.close()

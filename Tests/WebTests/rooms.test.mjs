@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 const WEB = fileURLToPath(new URL("../../web", import.meta.url));
 /** Folders from the highest layer to the lowest. Each may import those after it. Types may come from anywhere. */
-const ROOMS = ["pages", "recordings", "admin", "ui", "engine", "api", "media"];
+const ROOMS = ["pages", "recordings", "admin", "player", "ui", "engine", "api", "media", "strings"];
 /** Folders whose scripts need no document, so that they can be tested without a browser. */
 const WITHOUT_DOCUMENT = ["media"];
 
@@ -56,11 +56,17 @@ test("no two scripts need each other", () => {
 });
 
 test("a page loads what it needs at once side by side, and nothing else in advance", () => {
-  for (const page of ["index", "watch", "recordings", "not-found"]) {
+  for (const page of ["index", "watch", "embed", "recordings", "not-found"]) {
     const text = readFileSync(join(WEB, "pages", `${page}.html`), "utf8");
     const scripts = [...text.matchAll(/<script [^>]*src="\/web\/([^"]+)"/g)].map((m) => m[1]);
     const preloaded = [...text.matchAll(/<link rel="modulepreload" (?:fetchpriority="low" )?href="\/web\/([^"]+)"/g)].map((m) => m[1]);
     const all = new Set(scripts.flatMap((script) => [...needed(script)]));
     assert.deepEqual([...scripts, ...preloaded].sort(), [...all].sort(), `${page}.html`);
   }
+});
+
+test("the element's entry names all scripts of the element, and nothing else", () => {
+  const text = readFileSync(join(WEB, "weir-player.js"), "utf8");
+  const named = [...text.matchAll(/"\.\/([^"]+)"/g)].map((m) => m[1]);
+  assert.deepEqual(named.sort(), [...needed("player/weir-player.js")].sort());
 });

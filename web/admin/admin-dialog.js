@@ -1,6 +1,7 @@
 /** The dialog for the admin token, and the buttons that open it. */
 
 import { forgetToken, hasToken, useToken } from "../api/admin.js";
+import { t } from "../strings/strings.js";
 import { make, setText } from "../ui/dom.js";
 
 export class AdminDialog {
@@ -30,7 +31,7 @@ export class AdminDialog {
 
   /** Updates the text of the buttons. */
   refresh() {
-    for (const opener of this.#openers) setText(opener, hasToken() ? "Sign out" : "Manage");
+    for (const opener of this.#openers) setText(opener, t(hasToken() ? "admin.signOut" : "admin.signIn"));
   }
 
   open() {
@@ -52,14 +53,12 @@ export class AdminDialog {
   }
 
   #build() {
-    const title = make("h2", "", "Manage this server");
-    const label = /** @type {HTMLLabelElement} */ (make("label", "", "Admin token"));
-    const use = button("Sign in");
-    const cancel = button("Cancel", "quiet");
+    const title = make("h2", "", t("admin.title"));
+    const label = /** @type {HTMLLabelElement} */ (make("label", "", t("admin.token")));
+    const use = button(t("admin.signIn"));
+    const cancel = button(t("admin.cancel"), "quiet");
     const form = make("form", "", title,
-      make("p", "", "Enter the admin token that this server was started with (", make("code", "", "--admin-token"),
-        "). With it you can start and stop recordings, delete and protect them, and control the server’s own cameras ",
-        "and other sources. The token is kept until this tab is closed."),
+      make("p", "", t("admin.hint")),
       label, this.#field, this.#error, make("div", "admin-actions", cancel, use));
     title.id = "admin-title";
     form.id = "admin-form";
@@ -77,7 +76,7 @@ export class AdminDialog {
     cancel.addEventListener("click", () => this.#dialog.close());
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const problem = await useToken(this.#field.value).catch(() => "The server cannot be reached.");
+      const problem = await useToken(this.#field.value).catch(() => t("admin.unreachable"));
       this.#say(problem);
       if (problem === null) this.#end();
     });

@@ -2,14 +2,14 @@
 
 import { change, hasToken } from "../api/admin.js";
 import { base } from "../media/early-requests.js";
+import { t } from "../strings/strings.js";
 import { confirmButton } from "../ui/confirm-button.js";
 import { announce, byId, make, setText } from "../ui/dom.js";
-import { OFF_AIR, SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./source-names.js";
+import { sourceBadge } from "./source-names.js";
 
 /** @typedef {import("../api/api.js").OwnSource} OwnSource */
 /** @typedef {"start" | "preview" | "stop"} SourceAction */
 
-const DONE = { start: "on air", preview: "off air", stop: "stopped" };
 /** How long the server's response to a click is shown. */
 const ANSWER_MILLISECONDS = 15_000;
 
@@ -48,9 +48,9 @@ export class SourceList {
     let answer = null;
     try {
       await change("POST", `/api/v1/sources/${encodeURIComponent(name)}/${action}`);
-      announce(`${name} ${DONE[action]}`);
+      announce(t(`source.${action}Done`, { name }));
     } catch (error) {
-      answer = error instanceof Error ? error.message : "The request failed.";
+      answer = error instanceof Error ? error.message : t("page.failed");
     }
     this.#rows.get(name)?.answer(answer);
     await this.refresh();
@@ -63,12 +63,12 @@ function row(name, control) {
   const link = /** @type {HTMLAnchorElement} */ (make("a", "", name));
   link.href = `${base}/watch/${encodeURIComponent(name)}`;
   const badge = make("span", "badge");
-  const recording = make("span", "badge", "Recording");
+  const recording = make("span", "badge", t("state.recording"));
   const kind = make("span", "source-kind");
   let isLive = false;
-  const start = button("Go live", `Go live with ${name}`);
-  const preview = button("Preview", `Preview ${name}`);
-  const stop = button("Stop", `Stop ${name}`);
+  const start = button(t("source.goLive"), t("source.goLiveOf", { name }));
+  const preview = button(t("source.preview"), t("source.previewOf", { name }));
+  const stop = button(t("source.stop"), t("source.stopOf", { name }));
   start.addEventListener("click", () => control("start"));
   // These end the stream for all viewers, so they need a confirmation.
   const previewWord = confirmButton(preview, () => control("preview"), () => isLive);
@@ -86,13 +86,13 @@ function row(name, control) {
     /** @param {OwnSource} source */
     update(source) {
       badge.dataset.state = sourceBadge(source.state);
-      setText(badge, SOURCE_STATES[source.state]);
+      setText(badge, t(`sourceState.${source.state}`));
       recording.hidden = source.recording?.state !== "running";
-      setText(kind, SOURCE_KINDS[source.kind]);
+      setText(kind, t(`source.${source.kind}`));
       isLive = source.state === "live";
       start.hidden = isLive;
-      previewWord.setWord(isLive ? OFF_AIR : "Preview");
-      preview.setAttribute("aria-label", isLive ? `Take ${name} off air` : `Preview ${name}`);
+      previewWord.setWord(t(isLive ? "source.offAir" : "source.preview"));
+      preview.setAttribute("aria-label", t(isLive ? "source.offAirOf" : "source.previewOf", { name }));
       preview.hidden = source.state === "preview";
       stop.hidden = source.state === "stopped" || source.state === "stopping";
       const isFresh = performance.now() - answered.at < ANSWER_MILLISECONDS;

@@ -2,11 +2,12 @@
 
 import { change, fetchFrame, hasToken } from "../api/admin.js";
 import { fetchOverview } from "../api/api.js";
+import { t } from "../strings/strings.js";
 import { confirmButton } from "../ui/confirm-button.js";
 import { announce, byId, setText } from "../ui/dom.js";
 import { DeviceMenu } from "./device-menu.js";
 import { SourceFilm } from "./source-film.js";
-import { OFF_AIR, SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./source-names.js";
+import { SOURCE_KINDS, sourceBadge } from "./source-names.js";
 
 const ASK_MILLISECONDS = 2000;
 const RETRY_MILLISECONDS = 5000;
@@ -50,13 +51,13 @@ export class SourcePanel {
     this.#admin = admin;
     this.#film = new SourceFilm(this.#video, this.#address("/preview.mp4"));
     this.#devices = new DeviceMenu((subject, device) =>
-      this.#control(`/api/v1/streams/${encodeURIComponent(name)}/capture/${subject}`, device, "Switched"));
-    this.#start.addEventListener("click", () => this.#control(this.#address("/start"), undefined, "Source on air"));
+      this.#control(`/api/v1/streams/${encodeURIComponent(name)}/capture/${subject}`, device, t("source.switched")));
+    this.#start.addEventListener("click", () => this.#control(this.#address("/start"), undefined, t("source.onAir")));
     // These end the stream for all viewers, so they need a confirmation.
     const isLive = () => this.source?.state === "live";
     this.#previewWord = confirmButton(
-      this.#preview, () => this.#control(this.#address("/preview"), undefined, "Source off air"), isLive);
-    confirmButton(this.#stop, () => this.#control(this.#address("/stop"), undefined, "Source stopped"), isLive);
+      this.#preview, () => this.#control(this.#address("/preview"), undefined, t("source.isOffAir")), isLive);
+    confirmButton(this.#stop, () => this.#control(this.#address("/stop"), undefined, t("source.isStopped")), isLive);
     this.#learn();
   }
 
@@ -77,7 +78,7 @@ export class SourcePanel {
   /** The kind of the stream's publisher, if that is a source of the server. */
   get #ownKind() {
     const kind = this.#source?.kind ?? this.#session.stream?.protocol ?? "";
-    return kind in SOURCE_KINDS ? /** @type {keyof typeof SOURCE_KINDS} */ (kind) : null;
+    return SOURCE_KINDS.find((known) => known === kind) ?? null;
   }
 
   /** Fetches the state of the source. */
@@ -111,7 +112,7 @@ export class SourcePanel {
       await change("POST", path, body);
       announce(done);
     } catch (error) {
-      this.#answer = error instanceof Error ? error.message : "The request failed.";
+      this.#answer = error instanceof Error ? error.message : t("page.failed");
       this.#answeredAt = performance.now();
       if (!hasToken()) this.#admin.open();
     }
@@ -130,11 +131,11 @@ export class SourcePanel {
     if (this.#panel.hidden || kind === null) return;
     const state = source?.state ?? (this.#session.stream?.state === "ended" ? "stopped" : "live");
     this.#badge.dataset.state = sourceBadge(state);
-    setText(this.#badge, SOURCE_STATES[state]);
-    setText(this.#kind, SOURCE_KINDS[kind]);
+    setText(this.#badge, t(`sourceState.${state}`));
+    setText(this.#kind, t(`source.${kind}`));
     this.#start.hidden = source === null || state === "live";
     this.#preview.hidden = source === null || state === "preview";
-    this.#previewWord.setWord(state === "live" ? OFF_AIR : "Preview");
+    this.#previewWord.setWord(t(state === "live" ? "source.offAir" : "source.preview"));
     this.#stop.hidden = source === null || state === "stopped" || state === "stopping";
     this.#video.hidden = !this.#film.isShown;
     this.#frame.hidden = state !== "preview" || this.#film.isShown;

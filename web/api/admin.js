@@ -1,6 +1,7 @@
 /** The admin token. It is kept for this tab, and sent with requests that need it. */
 
 import { timeout } from "../media/fetching.js";
+import { t } from "../strings/strings.js";
 import { ADMIN_TOKEN as KEY } from "./api.js";
 
 /** Time limit of one request. */
@@ -24,7 +25,7 @@ function send(path, token, method, body) {
 /** @param {Response} response @returns {Promise<string>} The server's explanation of a failure. */
 async function reason(response) {
   const problem = await response.json().catch(() => ({}));
-  return [problem.detail, problem.help].filter(Boolean).join(" ") || `The server responded with status ${response.status}.`;
+  return [problem.detail, problem.help].filter(Boolean).join(" ") || t("admin.status", { status: response.status });
 }
 
 /**
@@ -34,7 +35,7 @@ async function reason(response) {
  */
 export async function useToken(token) {
   const response = await send("/api/v1/admin", token, "GET");
-  if (response.status === 401) return "This is not the admin token of this server.";
+  if (response.status === 401) return t("admin.wrong");
   if (!response.ok) return reason(response);
   sessionStorage.setItem(KEY, token);
   return null;
@@ -42,7 +43,7 @@ export async function useToken(token) {
 
 /**
  * Sends a request with the admin token. Throws an Error with a message to show to the user.
- * @param {"GET" | "POST" | "DELETE"} method
+ * @param {"GET" | "POST" | "PUT" | "DELETE"} method
  * @param {string} path
  * @param {string} [body]
  * @returns {Promise<any>}

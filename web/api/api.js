@@ -22,6 +22,8 @@ import { timeout } from "../media/fetching.js";
 /**
  * @typedef {object} Stream
  * @property {string} name
+ * @property {string | null} [title] As configured.
+ * @property {string | null} [description] As configured.
  * @property {"live" | "starting" | "reconnecting" | "ended"} state
  * @property {string} protocol
  * @property {string} startedAt ISO 8601.
@@ -37,6 +39,7 @@ import { timeout } from "../media/fetching.js";
  * @property {Capture | null} [capture] State of the server's own camera, microphone and encoder.
  * @property {Link | null} [link] The publisher's connection, where its protocol counts packets.
  * @property {{mediaSeconds: number, wall: string} | null} [anchor] The wall clock at one media time.
+ * @property {"mse" | "hls"} [player] The engine that the server prefers.
  * @property {{watch: string, hls: string, dash: string, mp4: string}} urls
  */
 
@@ -44,6 +47,7 @@ import { timeout } from "../media/fetching.js";
  * @typedef {object} StreamRecording
  * @property {"idle" | "running" | "completed" | "failed" | "cancelled"} state
  * @property {string | null} reason Why it failed; while it runs, its present problem.
+ * @property {string | null} [file] Its path below the folder of recordings.
  * @property {number} seconds Seconds of media.
  * @property {number} bytes
  * @property {Gap[]} [gaps]
@@ -94,6 +98,8 @@ import { timeout } from "../media/fetching.js";
  * @property {string} version
  * @property {Stream[]} streams
  * @property {number | null} rtmpPort
+ * @property {number | null} [rtmpsPort]
+ * @property {string[]} [embedFrom] Origins whose pages may embed the player.
  * @property {boolean} publishKeyRequired
  * @property {string | null} [publicURL] The configured public URL of the server: "https://live.example.com".
  * @property {boolean} [records] Whether streams are recorded, at least on request.
@@ -123,6 +129,7 @@ import { timeout } from "../media/fetching.js";
  * @property {string} stream
  * @property {string} file
  * @property {string | null} [name] The name that a client gave to it.
+ * @property {string | null} [note] What a client noted about it.
  * @property {string | null} url Null while it cannot be played.
  * @property {string | null} thumbnail
  * @property {number} bytes
@@ -203,9 +210,15 @@ export const fetchRecording = (stream, file) =>
 /** @param {Overview} overview @returns {Promise<Storage | null>} Null if recording is off. */
 export const fetchStorage = async (overview) => overview.records === false ? null : getJSON(`${base}/api/v1/storage`);
 
-/** @param {string} name @returns {Promise<Stream | null>} Null if the name has never been published. */
-export async function fetchStream(name) {
-  const response = await fetchOnce(`${base}/api/v1/streams/${encodeURIComponent(name)}`, timeout(TIMEOUT_MILLISECONDS));
+/**
+ * The state of a stream for its players. Caches keep it for a second, so that many open players ask the server once.
+ * @param {string} name
+ * @param {string} root What the addresses of the stream's server begin with.
+ * @returns {Promise<Stream | null>} Null if the name has never been published.
+ */
+export async function fetchStream(name, root = base) {
+  const address = `${root}/live/${encodeURIComponent(name)}/status.json`;
+  const response = await fetchOnce(address, timeout(TIMEOUT_MILLISECONDS));
   if (response.status === 404) return null;
   if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
   return response.json();

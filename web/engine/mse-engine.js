@@ -33,6 +33,8 @@ export class MSEEngine {
   #place = null;
   #switch = new AbortController();
   #reading = new AbortController();
+  /** Whether playlists are polled, and whole segments loaded, because held requests would take the browser's connections. */
+  isPolled = false;
   /** Called when a seek or "go live" needs `play` to be called again. */
   onPlayRequest = () => {};
 
@@ -63,7 +65,7 @@ export class MSEEngine {
   get source() {
     if (this.#place !== null) return "HLS segments";
     if (this.#delivery === "mse") return "stream.mp4";
-    return this.#window.main?.playlist?.partTarget ? "HLS parts" : "HLS segments";
+    return this.#window.main?.playlist?.partTarget && !this.isPolled ? "HLS parts" : "HLS segments";
   }
   get qualities() { return this.#delivery === "hls" && this.#window.qualities.length > 1 ? this.#window.qualities : []; }
   get quality() { return this.#window.quality; }
@@ -134,6 +136,12 @@ export class MSEEngine {
     this.#edge.stay(isHere ? "buffered" : "pending");
     this.#video.currentTime = wanted;
     if (!isHere) this.#go(wanted);
+  }
+
+  /** Polls from now on. */
+  poll() {
+    this.isPolled = true;
+    this.#window.pace = "polls";
   }
 
   goLive() {
@@ -226,10 +234,10 @@ export class MSEEngine {
   /** @param {AbortSignal} signal @returns {Promise<import("../media/playback-result.js").PlaybackResult>} */
   #run(signal) {
     if (this.#place !== null) {
-      this.#window.pace = "segments";
+      this.#window.pace = this.isPolled ? "polls" : "segments";
       return this.#loader.run(this.#place, this.#publication, signal);
     }
-    this.#window.pace = this.#delivery === "hls" ? "parts" : "segments";
+    this.#window.pace = this.isPolled ? "polls" : this.#delivery === "hls" ? "parts" : "segments";
     if (this.#delivery === "hls") return this.#loader.run("edge", this.#publication, signal);
     return this.#progressive.run(this.#publication, signal);
   }

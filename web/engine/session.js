@@ -27,6 +27,8 @@ const LAST_RETRY = 8000;
 const GOOD_MILLISECONDS = 5000;
 /** Number of failures in a row after which native playback is replaced by Media Source Extensions. */
 const NATIVE_TRIES = 3;
+/** Beside other players a request that takes longer has waited in the browser for a connection. */
+const QUEUED_MILLISECONDS = 1000;
 /** A full server refuses a viewer within this time. */
 const ADMITTED_MILLISECONDS = 2000;
 /** The video counts as playing if its position has changed within this time. */
@@ -51,6 +53,8 @@ export class WatchSession extends EventTarget {
   engine;
   #video;
   #name;
+  #root;
+  #prefersHLS;
   #forced;
   #engines;
   #stopped = new AbortController();
@@ -70,13 +74,17 @@ export class WatchSession extends EventTarget {
    * @param {string} name Name of the stream.
    * @param {EngineName | null} forced
    * @param {() => void} beforeReset Called before the element is reset, while its last frame can still be read.
+   * @param {{root?: string, prefersHLS?: boolean}} place `root`: what the addresses of the stream's server begin with.
+   *   `prefersHLS`: whether endless responses would take the browser's few connections to the server.
    */
-  constructor(video, name, forced, beforeReset) {
+  constructor(video, name, forced, beforeReset, { root = base, prefersHLS = false } = {}) {
     super();
     this.#video = video;
     this.#name = name;
+    this.#root = root;
+    this.#prefersHLS = prefersHLS;
     this.#forced = forced;
-    const live = `${base}/live/${encodeURIComponent(name)}`;
+    const live = `${root}/live/${encodeURIComponent(name)}`;
     const urls = { mp4: `${live}/stream.mp4`, hls: `${live}/index.m3u8` };
     this.#engines = {
       native: new NativeEngine(video, urls.hls, this.intent, beforeReset),
@@ -84,17 +92,22 @@ export class WatchSession extends EventTarget {
       hls: new MSEEngine(video, urls, this.intent, beforeReset, "hls"),
     };
     for (const engine of Object.values(this.#engines)) engine.onPlayRequest = () => this.#wake("request");
-    this.engine = this.#engines[forced ?? (NativeEngine.isPreferred() ? "native" : "mse")];
+    this.engine = this.#engines[forced ?? (NativeEngine.isPreferred() ? "native" : prefersHLS ? "hls" : "mse")];
   }
 
   start() {
-    setInterval(() => this.#tick(), TICK_MILLISECONDS);
-    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.retry(); });
-    addEventListener("online", () => this.retry());
-    this.#video.addEventListener("play", () => this.#wake());
+    const { signal } = this.#stopped;
+    const ticks = setInterval(() => this.#tick(), TICK_MILLISECONDS);
+    signal.addEventListener("abort", () => clearInterval(ticks));
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.retry(); }, { signal });
+    addEventListener("online", () => this.retry(), { signal });
+    this.#video.addEventListener("play", () => this.#wake(), { signal });
     this.#pollForever();
     this.#playForever();
   }
+
+  /** Holds no request from now on: there are more players than the browser has connections to the server. */
+  poll() { this.#engines.hls.poll(); }
 
   /** Retries at once. */
   async retry() {
@@ -102,7 +115,7 @@ export class WatchSession extends EventTarget {
     this.#wake("request");
   }
 
-  /** Ends all requests when the page is left. */
+  /** Ends all requests, timers and listeners: the page is left, or the player is removed from it. */
   stop() {
     this.#stopped.abort();
     this.#wake("request");
@@ -122,12 +135,15 @@ export class WatchSession extends EventTarget {
   }
 
   async #ask() {
+    const asked = performance.now();
     try {
-      this.stream = await fetchStream(this.#name);
+      this.stream = await fetchStream(this.#name, this.#root);
+      if (this.#prefersHLS && performance.now() - asked > QUEUED_MILLISECONDS) this.poll();
       this.#isAnswered = true;
     } catch {
       this.#isAnswered = false;
     }
+    if (this.#stopped.signal.aborted) return;
     this.#asked = true;
     this.#tick();
     this.#wake();
@@ -198,7 +214,8 @@ export class WatchSession extends EventTarget {
       return other;
     }).filter(Boolean);
     // Several qualities or tracks, or audio in another codec, are available by HLS only.
-    const own = stream.ladder || isReplaced || shown.length < stream.tracks.length ? "hls" : "mse";
+    const needsHLS = stream.ladder || isReplaced || shown.length < stream.tracks.length;
+    const own = needsHLS || this.#prefersHLS || stream.player === "hls" ? "hls" : "mse";
     /** @type {EngineName[]} */
     const order = this.#forced ? [this.#forced] : this.engine.name === "native" ? ["native", own] : [own, "native"];
     /** @type {string[]} */

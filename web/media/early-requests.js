@@ -1,6 +1,6 @@
 /**
- * The first requests of a watch page, sent while the player's scripts still load: the state of the stream and its
- * multivariant playlist. The scripts take the responses from here.
+ * The first requests of a watch page or an embedded player's page, sent while the player's scripts still load: the state of
+ * the stream and its multivariant playlist. The scripts take the responses from here.
  */
 
 /** An older response may be outdated. */
@@ -14,9 +14,12 @@ const early = new Map();
 export const base = /^\/~[^/]*/.exec(globalThis.location?.pathname ?? "")?.[0] ?? "";
 
 const [, page, name] = globalThis.location?.pathname.slice(base.length).split("/") ?? [];
-if (page === "watch" && name) {
+// On a page of another server this script is a part of the element <weir-player>.
+const isOurs = globalThis.location?.origin === new URL(import.meta.url).origin;
+if (isOurs && (page === "watch" || page === "embed") && name) {
   // The first request uses the connection that delivered the page.
-  for (const url of [`${base}/live/${name}/index.m3u8`, `${base}/api/v1/streams/${name}`]) {
+  for (const path of ["index.m3u8", "status.json"]) {
+    const url = whole(`${base}/live/${name}/${path}`);
     const signal = /** @type {any} */ (AbortSignal).timeout(TIMEOUT_MILLISECONDS);
     const response = fetch(url, { cache: "no-store", signal });
     // The error is reported where the response is used.
@@ -31,8 +34,11 @@ if (page === "watch" && name) {
  * @returns {Promise<Response>} The early response, once; later calls send a new request.
  */
 export function fetchOnce(url, signal) {
-  const known = early.get(url);
-  early.delete(url);
+  const known = early.get(whole(url));
+  early.delete(whole(url));
   if (known !== undefined && performance.now() - known.at < FRESH_MILLISECONDS) return known.response;
   return fetch(url, { cache: "no-store", signal });
 }
+
+/** @param {string} url @returns {string} The absolute URL. */
+function whole(url) { return new URL(url, globalThis.location?.href).href; }

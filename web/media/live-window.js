@@ -30,7 +30,7 @@ export class LiveWindow extends EventTarget {
   renditions = [];
   /** @type {string[]} Codec strings of the variant. */
   codecs = [];
-  /** @type {"parts" | "segments"} What a reload waits for. "parts" for playback by parts at the edge. */
+  /** @type {"parts" | "segments" | "polls"} What a reload waits for. "parts" for playback by parts at the edge. */
   pace = "segments";
   /** @type {Quality[]} The qualities that this browser plays, the publisher's first. */
   qualities = [];

@@ -90,7 +90,8 @@ export class Rendition {
 
   /**
    * Reloads the playlist. If the server supports blocking reload, it responds as soon as there is something new.
-   * @param {"parts" | "segments" | "now"} wait What must be new in the response.
+   * @param {"parts" | "segments" | "polls" | "now"} wait What must be new in the response; "polls": nothing, and only whole segments are
+   *   taken from it, so that no request is held.
    * @param {AbortSignal} signal
    */
   async reload(wait, signal) {
@@ -102,7 +103,8 @@ export class Rendition {
     if (!response.ok) throw await HTTPFailure.of(response);
     const text = await response.text();
     try {
-      this.playlist = parseMedia(text, this.url, former);
+      const playlist = parseMedia(text, this.url, former);
+      this.playlist = wait === "polls" ? wholeSegments(playlist) : playlist;
     } catch (error) {
       // The next request must ask for the whole playlist.
       this.#readAt = -Infinity;
@@ -115,13 +117,13 @@ export class Rendition {
     return this.timeline.end !== before || this.playlist.isEnded;
   }
 
-  /** @param {"parts" | "segments" | "now"} wait */
+  /** @param {"parts" | "segments" | "polls" | "now"} wait */
   #request(wait) {
     const { playlist } = this;
     if (playlist === null) return this.url;
     const url = new URL(this.url);
     const last = playlist.segments.at(-1);
-    if (wait !== "now" && playlist.canBlockReload && last !== undefined && !playlist.isEnded) {
+    if (wait !== "polls" && wait !== "now" && playlist.canBlockReload && last !== undefined && !playlist.isEnded) {
       const next = last.complete ? last.sequence + 1 : last.sequence;
       url.searchParams.set("_HLS_msn", String(next));
       if (wait === "parts" && playlist.partTarget > 0) {
@@ -133,3 +135,12 @@ export class Rendition {
     return url.href;
   }
 }
+
+/**
+ * @param {import("./playlist.js").MediaPlaylist} playlist
+ * @returns {import("./playlist.js").MediaPlaylist} The same as of a server without parts.
+ */
+const wholeSegments = (playlist) => ({
+  ...playlist, canBlockReload: false, hint: null,
+  segments: playlist.segments.filter((segment) => segment.complete).map((segment) => ({ ...segment, parts: [] })),
+});

@@ -1,23 +1,27 @@
 /** The home page: live streams, recordings, and how to publish. */
 
+import "../ui/page-strings.js";
 import { AdminDialog } from "../admin/admin-dialog.js";
 import { SourceList } from "../admin/source-list.js";
+import { showTools } from "../admin/tools.js";
 import { addressOf, fetchOverview, fetchRecordings } from "../api/api.js";
 import { recordingCard } from "../recordings/recording-card.js";
+import { many, t } from "../strings/strings.js";
 import { announce, byId, setText } from "../ui/dom.js";
-import { plural } from "../ui/format.js";
 import { isStreamName, publishRows } from "../ui/links.js";
-import { streamCard } from "./stream-card.js";
+import { StreamList } from "./stream-list.js";
 
 const REFRESH_MILLISECONDS = 2000;
+/** With more streams the list is fetched less often: each one above this number adds 20 ms. */
+const FEW_STREAMS = 50;
+const STREAM_MILLISECONDS = 20;
+const LONGEST_REFRESH_MILLISECONDS = 30_000;
+/** Names in one announcement. */
+const ANNOUNCED = 3;
 const RECORDINGS_EVERY = 5;
 const RECORDINGS_PAGE = 30;
-const RECORDS_STREAMS = "Published streams are recorded. When a stream ends, its recording can be played and downloaded here.";
-const RECORDS_NOTHING = "Recording is off: this server was started with --no-record.";
-
 /** @typedef {{element: HTMLElement, update: (item: any) => void}} Card */
 
-const streamCards = /** @type {Map<string, Card>} */ (new Map());
 const recordingCards = /** @type {Map<string, Card>} */ (new Map());
 /** @type {Map<string, string>} The last known state of each stream. */
 const states = new Map();
@@ -32,7 +36,8 @@ let rounds = 0;
 
 const manage = byId("manage", HTMLButtonElement);
 const sources = new SourceList(refresh);
-new AdminDialog([manage], () => sources.refresh());
+const streamList = new StreamList();
+new AdminDialog([manage], refresh);
 const publish = byId("publish", HTMLDetailsElement);
 const nameInput = byId("name", HTMLInputElement);
 
@@ -43,16 +48,18 @@ byId("more-recordings", HTMLButtonElement).addEventListener("click", () => {
   showRecordings();
 });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
-setInterval(() => { if (!document.hidden) refresh(); }, REFRESH_MILLISECONDS);
+let timer = 0;
 refresh();
 
 async function refresh() {
+  clearTimeout(timer);
   try {
     const first = overview === null;
     overview = await fetchOverview();
     byId("connection", HTMLElement).hidden = true;
     setText(byId("version", HTMLElement), `weir ${overview.version}`);
-    showStreams(overview.streams, first);
+    const operates = showTools(overview);
+    showStreams(overview.streams, first, operates);
     showPublish();
     manage.hidden = overview.writable !== true;
     await sources.refresh();
@@ -61,6 +68,11 @@ async function refresh() {
   } catch {
     byId("connection", HTMLElement).hidden = false;
   }
+  clearTimeout(timer);
+  if (document.hidden) return;
+  const count = overview?.streams.length ?? 0;
+  const pause = REFRESH_MILLISECONDS + Math.max(0, count - FEW_STREAMS) * STREAM_MILLISECONDS;
+  timer = setTimeout(refresh, Math.min(pause, LONGEST_REFRESH_MILLISECONDS));
 }
 
 async function refreshRecordings() {
@@ -70,36 +82,37 @@ async function refreshRecordings() {
   showRecordings();
 }
 
-/** @param {import("../api/api.js").Stream[]} streams @param {boolean} first Whether this is the first list of the page. */
-function showStreams(streams, first) {
-  const rank = { live: 0, starting: 1, reconnecting: 2, ended: 3 };
-  const sorted = [...streams].sort((a, b) => (rank[a.state] ?? 4) - (rank[b.state] ?? 4) || (a.name < b.name ? -1 : 1));
-  const list = byId("streams", HTMLElement);
-  arrange(list, streamCards, sorted, (s) => s.name, streamCard);
-  const live = sorted.filter((s) => s.state === "live").length;
-  setText(byId("streams-count", HTMLElement), sorted.length > 0 ? `${live} live` : "");
-  byId("no-streams", HTMLElement).hidden = sorted.length > 0;
-  if (first) publish.open = sorted.length === 0;
+/**
+ * @param {import("../api/api.js").Stream[]} streams
+ * @param {boolean} first Whether this is the first list of the page.
+ * @param {boolean} operates Whether the tools of operators are shown.
+ */
+function showStreams(streams, first, operates) {
+  streamList.show(streams, operates);
+  byId("no-streams", HTMLElement).hidden = streams.length > 0;
+  if (first) publish.open = streams.length === 0;
   const news = [];
-  for (const stream of sorted) {
+  for (const stream of streams) {
     const before = states.get(stream.name);
     if (!first && before !== stream.state && (stream.state === "live" || stream.state === "ended")) {
-      news.push(`${stream.name} ${stream.state === "live" ? "went live" : "has ended"}`);
+      news.push(t(`announce.${stream.state}`, { name: stream.title || stream.name }));
       rounds = 0;
     }
     states.set(stream.name, stream.state);
   }
+  const more = news.length - ANNOUNCED;
+  if (more > 0) news.splice(ANNOUNCED, more, many("announce.more", more));
   if (news.length > 0) announce(news.join(", "));
 }
 
 function showRecordings() {
   const shown = recordings.slice(0, recordingsShown);
   arrange(byId("recordings-list", HTMLElement), recordingCards, shown, addressOf, recordingCard);
-  setText(byId("recordings-count", HTMLElement), recordingsTotal > 0 ? plural(recordingsTotal, "recording") : "");
+  setText(byId("recordings-count", HTMLElement), recordingsTotal > 0 ? many("page.recordingCount", recordingsTotal) : "");
   byId("all-recordings", HTMLElement).hidden = recordings.length === 0;
   const none = byId("no-recordings", HTMLElement);
   none.hidden = recordings.length > 0;
-  setText(none, overview?.records === false ? RECORDS_NOTHING : RECORDS_STREAMS);
+  setText(none, t(overview?.records === false ? "recordings.off" : "home.records"));
   byId("more-recordings", HTMLButtonElement).hidden = recordings.length <= recordingsShown;
 }
 

@@ -1,7 +1,9 @@
 /** The page for addresses that do not exist. It shows the address and the probable reason. */
 
+import "../ui/page-strings.js";
+import { t } from "../strings/strings.js";
 import { byId, setText } from "../ui/dom.js";
-import { isStreamName, NAME_GRAMMAR } from "../ui/links.js";
+import { isStreamName } from "../ui/links.js";
 
 /** The viewer's token, if the path has one. It is not shown, and stays in links. */
 const base = /^\/~[^/]*/.exec(location.pathname)?.[0] ?? "";
@@ -14,7 +16,7 @@ for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.queryS
 
 /** @param {string[]} path @returns {string} */
 function reason([kind, name, file]) {
-  if (kind === "watch" && !isStreamName(name ?? "")) return `No stream can have that name. ${NAME_GRAMMAR}`;
-  if (kind === "recordings" && file) return "There is no such recording. It may have been deleted, or it is not finished yet.";
-  return "The address may be mistyped, or the page no longer exists.";
+  if ((kind === "watch" || kind === "embed") && name && !isStreamName(name)) return t("notFound.noName", { grammar: t("name.sentence") });
+  if (kind === "recordings" && file) return t("notFound.noRecording");
+  return t("notFound.mistyped");
 }

@@ -1,11 +1,16 @@
 /** The page of recordings: the gallery, the running recordings, and the use of the disk. */
 
+import "../ui/page-strings.js";
 import { AdminDialog } from "../admin/admin-dialog.js";
+import { showTools } from "../admin/tools.js";
 import { change, hasToken } from "../api/admin.js";
 import { addressOf, fetchOverview, fetchRecording, fetchRecordings, fetchStorage } from "../api/api.js";
 import { galleryCard } from "../recordings/gallery-card.js";
 import { playRecording } from "../recordings/play-recording.js";
+import { linkedRecording } from "../recordings/recording-link.js";
 import { showNow } from "../recordings/running-recordings.js";
+import { Selection } from "../recordings/selection.js";
+import { many, t } from "../strings/strings.js";
 import { announce, byId, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { isOwnFile } from "../ui/links.js";
@@ -34,11 +39,17 @@ let undoTimer = 0;
 const filter = byId("filter", HTMLFormElement);
 const admin = new AdminDialog([byId("manage", HTMLButtonElement)], showManage);
 const more = byId("more", HTMLButtonElement);
+const selectAll = byId("select-all", HTMLButtonElement);
+const selection = new Selection(show, removeAll);
+/** Deletions and restorations that are under way at a time. */
+const AT_ONCE = 4;
 
 filter.addEventListener("submit", (event) => event.preventDefault());
 filter.addEventListener("input", () => reload());
 filter.addEventListener("reset", () => setTimeout(reload));
 more.addEventListener("click", () => append());
+selectAll.addEventListener("click", () => selection.add(finished()));
+document.addEventListener("recording-remarked", () => reload());
 new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting)) append(); }, { rootMargin: "600px" })
   .observe(more);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
@@ -50,16 +61,16 @@ byId("filter-stream", HTMLInputElement).value = asked.get("stream") ?? "";
 /** The content above the list. The list waits for it, so that it does not move afterwards. */
 const above = showManage();
 reload();
-playAsked(asked.get("stream"), asked.get("play"));
+playAsked();
 
-/** @param {string | null} stream @param {string | null} file */
-async function playAsked(stream, file) {
-  if (stream === null || file === null) return;
+async function playAsked() {
+  const link = linkedRecording(location.search);
+  if (link === null) return;
   try {
-    const recording = await fetchRecording(stream, file);
-    if (isOwnFile(recording.url)) playRecording(recording);
+    const recording = await fetchRecording(link.stream, link.file);
+    if (isOwnFile(recording.url) || recording.state === "running") playRecording(recording, link.at);
   } catch {
-    offerUndo("This recording no longer exists.", null);
+    offerUndo(t("recording.gone"), null);
   }
 }
 
@@ -76,7 +87,7 @@ function wanted() {
   };
   return {
     stream: String(data.get("stream") ?? "").trim(), state: String(data.get("state") ?? ""),
-    from: day("from", 0), to: day("to", 1),
+    from: day("from", 0), to: day("to", 1), sort: String(data.get("sort") ?? ""),
   };
 }
 
@@ -115,34 +126,39 @@ async function append() {
   }
 }
 
+const finished = () => shown.filter((r) => r.state !== "running");
+
 function show() {
   const list = byId("gallery", HTMLElement);
-  const finished = shown.filter((r) => r.state !== "running");
-  const keys = new Set(finished.map(addressOf));
+  const whole = finished();
+  const keys = new Set(whole.map(addressOf));
+  selection.refresh(whole, hasToken());
+  selectAll.hidden = whole.length === 0;
   for (const [key, card] of cards) {
     if (keys.has(key)) continue;
     card.element.remove();
     cards.delete(key);
   }
-  finished.forEach((recording, position) => {
+  whole.forEach((recording, position) => {
     const key = addressOf(recording);
-    const card = cards.get(key) ?? galleryCard(actions);
+    const card = cards.get(key) ?? galleryCard(actions, selection);
     cards.set(key, card);
     card.update(recording, hasToken());
     if (list.children[position] !== card.element) list.insertBefore(card.element, list.children[position] ?? null);
   });
-  setText(byId("count", HTMLElement), total > 0 ? format.plural(total, "recording") + (total >= COUNTED ? " or more" : "") : "");
+  setText(byId("count", HTMLElement), total > 0 ? many(total >= COUNTED ? "page.recordingCountOrMore" : "page.recordingCount", total) : "");
   more.hidden = next === null;
-  byId("nothing", HTMLElement).hidden = finished.length > 0;
+  byId("nothing", HTMLElement).hidden = whole.length > 0;
   showNothing();
 }
 
 /** Shows why the list is empty. */
 function showNothing() {
-  const isNarrowed = Object.values(wanted()).some((value) => value !== "");
-  const off = "Recording is off: this server was started with --no-record.";
+  const { sort: _, ...conditions } = wanted();
+  const isNarrowed = Object.values(conditions).some((value) => value !== "");
   setText(
-    byId("nothing", HTMLElement), !isRecording ? off : isNarrowed ? "No recordings match." : "Nothing has been recorded yet.");
+    byId("nothing", HTMLElement),
+    t(!isRecording ? "recordings.off" : isNarrowed ? "recordings.noMatch" : "recordings.nothing"));
 }
 
 // MARK: Polling
@@ -155,7 +171,8 @@ async function refresh() {
     isRecording = overview.records !== false;
     showNothing();
     byId("connection", HTMLElement).hidden = true;
-    writable = storage?.writable ?? false;
+    writable = overview.writable === true;
+    showTools(overview);
     byId("manage", HTMLButtonElement).hidden = !writable;
     showDisk(storage);
     showNow(overview.streams, running.recordings, hasToken(), control);
@@ -191,7 +208,8 @@ function showDisk(storage) {
   bar.style.setProperty("--other", `${used - recorded}%`);
   bar.setAttribute("aria-valuenow", String(Math.round(used)));
   disk.dataset.state = freeBytes < keepFreeBytes * 2 ? "short" : "";
-  const text = `${format.size(recordedBytes)} recorded · ${format.size(freeBytes)} of ${format.size(totalBytes)} free`;
+  const text = t("disk.use", {
+    recorded: format.size(recordedBytes), free: format.size(freeBytes), total: format.size(totalBytes) });
   bar.setAttribute("aria-valuetext", text);
   setText(byId("disk-text", HTMLElement), text);
 }
@@ -201,26 +219,65 @@ function showDisk(storage) {
 const actions = {
   /** @param {import("../api/api.js").Recording} recording */
   async remove(recording) {
-    const label = `${recording.stream}, ${format.moment(recording.startedAt)}`;
-    if (!(await attempt("DELETE", addressOf(recording), `${label} deleted`))) return;
-    offerUndo(`${label} is deleted.`, () => actions.restore(recording));
+    const label = `${recording.name ?? recording.stream}, ${format.moment(recording.startedAt)}`;
+    if (!(await attempt("DELETE", addressOf(recording), t("recording.isDeleted", { recording: label })))) return;
+    offerUndo(t("recording.isDeleted", { recording: label }), () => actions.restore(recording));
   },
   /** @param {import("../api/api.js").Recording} recording */
   async restore(recording) {
     hideUndo();
-    await attempt("POST", `${addressOf(recording)}/restore`, "Restored");
+    await attempt("POST", `${addressOf(recording)}/restore`, t("recording.restored"));
   },
   /** @param {import("../api/api.js").Recording} recording */
   async protect(recording) {
     const word = recording.protected ? "unprotect" : "protect";
-    await attempt("POST", `${addressOf(recording)}/${word}`, recording.protected ? "No longer protected" : "Protected");
+    await attempt("POST", `${addressOf(recording)}/${word}`, t(recording.protected ? "recording.unprotected" : "state.protected"));
   },
 };
 
+/** @param {import("../api/api.js").Recording[]} recordings */
+async function removeAll(recordings) {
+  const { done, problem } = await each(recordings, (recording) => change("DELETE", addressOf(recording)));
+  selection.clear();
+  await reload();
+  const text = many("recording.manyDeleted", done.length);
+  announce(text);
+  offerUndo(problem === null ? text : `${text} ${problem}`, done.length === 0 ? null : async () => {
+    hideUndo();
+    const again = await each(done, (recording) => change("POST", `${addressOf(recording)}/restore`));
+    announce(many("recording.manyRestored", again.done.length));
+    if (again.problem !== null) offerUndo(again.problem, null);
+    await reload();
+  });
+}
+
+/**
+ * A few at a time.
+ * @param {import("../api/api.js").Recording[]} recordings
+ * @param {(recording: import("../api/api.js").Recording) => Promise<any>} act
+ * @returns {Promise<{done: import("../api/api.js").Recording[], problem: string | null}>} The first reason of a failure.
+ */
+async function each(recordings, act) {
+  const waiting = [...recordings];
+  const done = /** @type {import("../api/api.js").Recording[]} */ ([]);
+  let problem = /** @type {string | null} */ (null);
+  const work = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      try {
+        await act(next);
+        done.push(next);
+      } catch (error) {
+        problem ??= error instanceof Error ? error.message : t("page.failed");
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return { done, problem };
+}
+
 /** @param {string} stream @param {"start" | "stop" | "cancel"} action */
 async function control(stream, action) {
-  const done = { start: "Recording", stop: "Stopped", cancel: "Discarded" }[action];
-  await attempt("POST", `/api/v1/streams/${encodeURIComponent(stream)}/recording/${action}`, `${stream}: ${done}`);
+  await attempt("POST", `/api/v1/streams/${encodeURIComponent(stream)}/recording/${action}`, t("recorded.of", { stream, done: t(`recorded.${action}`) }));
   await refresh();
 }
 
@@ -232,7 +289,7 @@ async function attempt(method, path, done) {
     announce(done);
   } catch (error) {
     worked = false;
-    offerUndo(error instanceof Error ? error.message : "The request failed.", null);
+    offerUndo(error instanceof Error ? error.message : t("page.failed"), null);
     if (!hasToken()) showManage();
   }
   await reload();

@@ -1,45 +1,61 @@
-/** One stream in the list of the home page. */
+/** One stream in the list of the home page: its live picture, what it is, and for operators how it is published. */
 
 import { base } from "../media/early-requests.js";
+import { many, t } from "../strings/strings.js";
 import { icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 
-const STATES = { live: "Live", starting: "Starting", reconnecting: "Reconnecting", ended: "Ended" };
-/** Text for publishers that have no protocol name. */
-/** @type {Record<string, string>} */
-const PROTOCOLS = { test: "test pattern", file: "from a file", capture: "camera and microphone" };
 const HUES = 6;
+/** Kinds of publishers that have words. The others are named by their protocol. */
+const KINDS = ["test", "file", "capture"];
 
-/** @returns {import("./index.js").Card} */
-export function streamCard() {
-  const tile = make("span", "stream-tile", icon("play"));
-  const name = /** @type {HTMLAnchorElement} */ (make("a", "stream-link"));
+/** @param {string} name Name of the stream. */
+export function streamCard(name) {
+  const canvas = /** @type {HTMLCanvasElement} */ (make("canvas", "stream-picture"));
+  const symbol = icon("play");
   const badge = make("span", "badge");
-  const recording = make("span", "badge", "Recording");
-  const tracks = make("p", "stream-tracks");
+  const recording = make("span", "badge operators", t("state.recording"));
+  const tile = make("span", "stream-tile", symbol, canvas, make("span", "stream-badges", badge, recording));
+  const title = make("bdi");
+  const link = /** @type {HTMLAnchorElement} */ (make("a", "stream-link", title));
+  const ownName = make("bdi", "stream-name operators");
+  const description = make("p", "stream-description");
   const figures = make("p", "stream-figures");
-  const warnings = make("ul", "warnings");
-  const head = make("div", "stream-head", make("h3", "", name), badge, recording);
-  const element = make("li", "stream panel", tile, make("div", "stream-body", head, tracks, figures, warnings));
+  const tracks = make("p", "stream-tracks operators");
+  const warnings = make("ul", "warnings operators");
+  const body = make("div", "stream-body", make("h3", "", link), ownName, description, figures, tracks, warnings);
+  const element = make("li", "stream panel", tile, body);
+  canvas.hidden = true;
+  canvas.setAttribute("aria-hidden", "true");
+  tile.dataset.hue = String(hueOf(name));
   recording.dataset.state = "live";
+  description.dir = "auto";
+  link.href = `${base}/watch/${encodeURIComponent(name)}`;
   let warned = "";
 
   return {
     element,
-    /** @param {import("../api/api.js").Stream} stream */
-    update(stream) {
-      setText(name, stream.name);
-      name.href = `${base}/watch/${encodeURIComponent(stream.name)}`;
+    /** @type {import("./live-pictures.js").Picture} */
+    picture: { canvas, name, at: -Infinity, tag: null },
+    /** Whether it may show something old. */
+    isStale: false,
+    /** @param {import("../api/api.js").Stream} stream @param {boolean} operates Whether the tools of operators are shown. */
+    update(stream, operates) {
+      setText(title, stream.title || name);
+      ownName.hidden = !stream.title;
+      setText(ownName, name);
       element.dataset.state = stream.state;
-      tile.dataset.hue = String(hueOf(stream.name));
       badge.dataset.state = stream.state;
-      setText(badge, STATES[stream.state] ?? stream.state);
+      setText(badge, t(`state.${stream.state}`));
+      description.hidden = !stream.description;
+      setText(description, stream.description ?? "");
+      setText(figures, figuresOf(stream, operates));
+      if (!operates) return;
       recording.hidden = stream.recording?.state !== "running";
       setText(tracks, stream.tracks.map(format.track).join(" · "));
-      setText(figures, figuresOf(stream));
       const all = [...stream.warnings];
       if (stream.recording?.state === "failed") {
-        all.push(`The recording failed: ${stream.recording.reason ?? "unknown reason"}`);
+        all.push(t("recording.failed", { reason: stream.recording.reason ?? t("recording.unknownReason") }));
       }
       if (warned !== all.join("\n")) {
         warned = all.join("\n");
@@ -50,13 +66,15 @@ export function streamCard() {
   };
 }
 
-/** @param {import("../api/api.js").Stream} stream */
-function figuresOf(stream) {
-  if (stream.state === "ended") return `was on air for ${format.duration(stream.ageSeconds)}`;
-  const parts = [];
-  if (stream.bitrate > 0) parts.push(format.bitrate(stream.bitrate));
-  parts.push(`on air for ${format.duration(stream.ageSeconds)}`, format.plural(stream.viewers, "viewer"));
-  parts.push(PROTOCOLS[stream.protocol] ?? `via ${stream.protocol}`);
+/** @param {import("../api/api.js").Stream} stream @param {boolean} operates */
+function figuresOf(stream, operates) {
+  const length = format.duration(stream.ageSeconds);
+  if (stream.state === "ended") return t("stream.wasOnAir", { length });
+  const parts = [many("stream.viewers", stream.viewers), t("stream.onAir", { length })];
+  if (operates) {
+    if (stream.bitrate > 0) parts.push(format.bitrate(stream.bitrate));
+    parts.push(KINDS.includes(stream.protocol) ? t(`kind.${stream.protocol}`) : t("stream.via", { protocol: stream.protocol }));
+  }
   return parts.join(" · ");
 }
 

@@ -1,6 +1,7 @@
 /** Cuts a clip out of a recording: two handles on the seek bar, their times, and a download link for the clip. */
 
 import { addressOf } from "../api/api.js";
+import { t } from "../strings/strings.js";
 import { make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 
@@ -33,10 +34,10 @@ export class ClipEditor {
   #end = 0;
   #isPreviewing = false;
   #shownAt = 0;
-  #handles = { start: handle("start", "Clip start"), end: handle("end", "Clip end") };
+  #handles = { start: handle("start", t("clip.start")), end: handle("end", t("clip.end")) };
   #span = make("span", "clip-span");
   #times = make("p", "clip-times");
-  #download = /** @type {HTMLAnchorElement} */ (make("a", "button", "Download clip"));
+  #download = /** @type {HTMLAnchorElement} */ (make("a", "button", t("clip.download")));
   #problem = make("p", "warning");
 
   /**
@@ -65,13 +66,13 @@ export class ClipEditor {
       press(word, () => this.#move(edge, this.#video.currentTime));
     this.#download.id = "clip-download";
     this.#times.setAttribute("role", "status");
-    const element = make("section", "clip", make("h3", "", "Clip"), this.#times,
-      make("div", "clip-actions", here("start", "Start here"), here("end", "End here"),
-        press("Play clip", () => this.#preview()), this.#download),
-      make("p", "hint", "Drag the handles on the bar, or move them with the arrow keys: 1 s, with Shift 0.1 s, with the page keys 10 s."),
+    const element = make("section", "clip", make("h3", "", t("clip.title")), this.#times,
+      make("div", "clip-actions", here("start", t("clip.startHere")), here("end", t("clip.endHere")),
+        press(t("clip.play"), () => this.#preview()), this.#download),
+      make("p", "hint", t("clip.hint")),
       this.#problem);
     element.id = "clip";
-    element.setAttribute("aria-label", "Clip");
+    element.setAttribute("aria-label", t("clip.title"));
     return element;
   }
 
@@ -127,10 +128,11 @@ export class ClipEditor {
     }
     this.#span.style.setProperty("--from", share(this.#start));
     this.#span.style.setProperty("--to", share(this.#end));
-    setText(this.#times, `${format.exact(this.#start)} to ${format.exact(this.#end)}: ${format.seconds(length)}`);
+    setText(this.#times, t("clip.times", {
+      from: format.exact(this.#start), to: format.exact(this.#end), length: format.seconds(length) }));
     const isTooLong = length > LONGEST;
     this.#problem.toggleAttribute("hidden", !isTooLong);
-    setText(this.#problem, isTooLong ? `A clip lasts at most ${LONGEST / 3600} hours; download the recording instead.` : "");
+    setText(this.#problem, isTooLong ? t("clip.tooLong", { hours: LONGEST / 3600 }) : "");
     if (isTooLong) this.#download.removeAttribute("href");
     else this.#download.href = `${addressOf(this.#recording)}/clip?from=${this.#start.toFixed(3)}&to=${this.#end.toFixed(3)}`;
   }

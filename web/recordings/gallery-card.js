@@ -1,5 +1,6 @@
 /** One recording in the gallery: its thumbnail, its data and its buttons. */
 
+import { t } from "../strings/strings.js";
 import { icon, make, setIcon, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { isOwnFile } from "../ui/links.js";
@@ -8,25 +9,33 @@ import { playRecording } from "./play-recording.js";
 
 /** @typedef {(recording: import("../api/api.js").Recording) => void} Act */
 
-/** @param {{remove: Act, restore: Act, protect: Act}} actions */
-export function galleryCard(actions) {
+/**
+ * @param {{remove: Act, restore: Act, protect: Act}} actions
+ * @param {import("./selection.js").Selection} selection
+ */
+export function galleryCard(actions, selection) {
   const image = /** @type {HTMLImageElement} */ (make("img"));
   const length = make("span", "gallery-length");
   const thumbnail = /** @type {HTMLButtonElement} */ (make("button", "gallery-thumbnail", icon("audio"), image, length));
   const title = make("h2", "gallery-name");
+  const choose = /** @type {HTMLInputElement} */ (make("input", "gallery-choose"));
+  const remark = make("p", "gallery-remark");
   const badges = make("span", "gallery-badges");
   const when = make("p", "gallery-when");
   const note = make("p", "gallery-note");
-  const download = /** @type {HTMLAnchorElement} */ (make("a", "button quiet", icon("download"), make("span", "", "Download")));
+  const download = /** @type {HTMLAnchorElement} */ (make("a", "button quiet", icon("download"), make("span", "", t("recording.download"))));
   const protect = button("lock");
   const remove = button("bin");
-  const restore = button("restore", "Restore");
-  const element = make("li", "gallery-item panel", thumbnail,
-    make("div", "gallery-text", make("div", "gallery-head", title, badges), when, note),
+  const restore = button("restore", t("recording.restore"));
+  const element = make("li", "gallery-item panel", thumbnail, choose,
+    make("div", "gallery-text", make("div", "gallery-head", title, badges), when, remark, note),
     make("div", "gallery-actions", download, restore, protect, remove));
   /** @type {import("../api/api.js").Recording | null} */
   let shown = null;
   let couldChange = false;
+  choose.type = "checkbox";
+  choose.addEventListener("change", () => { if (shown) selection.set(shown, choose.checked); });
+  title.dir = remark.dir = "auto";
   thumbnail.type = "button";
   image.loading = "lazy";
   image.alt = "";
@@ -42,9 +51,11 @@ export function galleryCard(actions) {
     element,
     /** @param {import("../api/api.js").Recording} recording @param {boolean} mayChange */
     update(recording, mayChange) {
+      choose.checked = selection.has(recording);
       if (recording === shown && mayChange === couldChange) return;
       couldChange = mayChange;
-      const label = `${recording.stream}, ${format.moment(recording.startedAt)}`;
+      const label = `${recording.name ?? recording.stream}, ${format.moment(recording.startedAt)}`;
+      choose.setAttribute("aria-label", t("selection.choose", { recording: label }));
       const isDeleted = recording.deletedAt !== null && recording.deletedAt !== undefined;
       const isPlayable = isOwnFile(recording.url);
       if (isOwnFile(recording.thumbnail) && shown?.thumbnail !== recording.thumbnail) {
@@ -54,27 +65,28 @@ export function galleryCard(actions) {
       if (!isOwnFile(recording.thumbnail)) image.hidden = true;
       shown = recording;
       setText(length, format.duration(recording.seconds));
-      setText(title, recording.name ? `${recording.name} (${recording.stream})` : recording.stream);
+      setText(title, recording.name ? t("recording.named", { name: recording.name, stream: recording.stream }) : recording.stream);
       setText(when, `${format.moment(recording.startedAt)} · ${format.size(recording.bytes)}`);
       showBadges(badges, recording, isDeleted);
       const remarks = remarksOn(recording);
+      remark.hidden = !recording.note;
+      setText(remark, recording.note ?? "");
       note.hidden = remarks === "";
       setText(note, remarks);
       thumbnail.disabled = !isPlayable;
-      thumbnail.setAttribute("aria-label", `Play ${label}`);
+      thumbnail.setAttribute("aria-label", t("recording.playOf", { recording: label }));
       download.hidden = !isPlayable;
       if (isPlayable) download.href = `${recording.url}?download`;
-      download.setAttribute("aria-label", `Download ${label}`);
+      download.setAttribute("aria-label", t("recording.downloadOf", { recording: label }));
       restore.hidden = !isDeleted || !mayChange;
-      restore.setAttribute("aria-label", `Restore ${label}`);
+      restore.setAttribute("aria-label", t("recording.restoreOf", { recording: label }));
       protect.hidden = isDeleted || !mayChange || !isPlayable;
       setIcon(protect, recording.protected ? "unlock" : "lock");
-      const word = recording.protected ? "Unprotect" : "Protect";
-      protect.title = recording.protected ? "Unprotect: allow deletion" : "Protect from deletion";
-      protect.setAttribute("aria-label", `${word} ${label}`);
+      protect.title = t(recording.protected ? "recording.unprotectHint" : "recording.protectHint");
+      protect.setAttribute("aria-label", t(recording.protected ? "recording.unprotectOf" : "recording.protectOf", { recording: label }));
       remove.hidden = isDeleted || !mayChange || recording.protected;
-      remove.title = "Delete";
-      remove.setAttribute("aria-label", `Delete ${label}`);
+      remove.title = t("recording.delete");
+      remove.setAttribute("aria-label", t("recording.deleteOf", { recording: label }));
     },
   };
 }
@@ -90,12 +102,12 @@ function button(symbol, word) {
 /** @param {Element} place @param {import("../api/api.js").Recording} recording @param {boolean} isDeleted */
 function showBadges(place, recording, isDeleted) {
   const words = [];
-  if (isDeleted) words.push(["Deleted", "ended"]);
+  if (isDeleted) words.push([t("state.deleted"), "ended"]);
   const finishing = recording.finishing ?? null;
-  if (finishing !== null) words.push([`Finishing, ${Math.floor(finishing * 100)} %`, "completed"]);
-  else if (recording.state === "failed") words.push(["Interrupted", "failed"]);
-  if (recording.salvaged) words.push(["Salvaged", "completed"]);
-  if (recording.protected) words.push(["Protected", "completed"]);
+  if (finishing !== null) words.push([t("state.finishingBy", { share: Math.floor(finishing * 100) }), "completed"]);
+  else if (recording.state === "failed") words.push([t("state.interrupted"), "failed"]);
+  if (recording.salvaged) words.push([t("state.salvaged"), "completed"]);
+  if (recording.protected) words.push([t("state.protected"), "completed"]);
   const text = words.join();
   if (place instanceof HTMLElement && place.dataset.words !== text) {
     place.dataset.words = text;

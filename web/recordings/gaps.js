@@ -1,5 +1,6 @@
 /** Texts for the gaps of a recording. */
 
+import { many, t } from "../strings/strings.js";
 import { make } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 
@@ -11,7 +12,7 @@ const LISTED = 20;
 /** @param {Gap[]} gaps At least one. @returns {string} "2 gaps, 3.4 s missing" */
 export function gapSummary(gaps) {
   const missing = gaps.reduce((sum, gap) => sum + gap.seconds, 0);
-  return `${format.plural(gaps.length, "gap")}, ${format.seconds(missing)} missing`;
+  return many("gaps.summary", gaps.length, { length: format.seconds(missing) });
 }
 
 /**
@@ -26,12 +27,12 @@ export function showGaps(list, gaps, seek = null) {
   if (list.dataset.shown === text) return;
   list.dataset.shown = text;
   const items = gaps.slice(0, LISTED).map((gap) => make("li", "", place(gap, seek), ` ${words(gap)}`));
-  if (gaps.length > LISTED) items.push(make("li", "", `and ${format.plural(gaps.length - LISTED, "more gap")}`));
+  if (gaps.length > LISTED) items.push(make("li", "", many("gaps.more", gaps.length - LISTED)));
   list.replaceChildren(...items);
 }
 
 /** @param {Gap} gap */
-const words = (gap) => `${format.seconds(gap.seconds)} missing: ${gap.reason}`;
+const words = (gap) => t("gaps.missing", { length: format.seconds(gap.seconds), reason: gap.reason });
 
 /** @param {Gap} gap @param {((time: number) => void) | null} seek */
 function place(gap, seek) {
@@ -39,7 +40,7 @@ function place(gap, seek) {
   if (seek === null) return make("strong", "", time);
   const button = /** @type {HTMLButtonElement} */ (make("button", "gap-place", time));
   button.type = "button";
-  button.setAttribute("aria-label", `Go to the gap at ${time}`);
+  button.setAttribute("aria-label", t("gaps.goTo", { time }));
   button.addEventListener("click", () => seek(gap.at));
   return button;
 }

@@ -1,5 +1,6 @@
 /** The buttons that start, stop and discard the recording of a stream. */
 
+import { t } from "../strings/strings.js";
 import { confirmButton } from "../ui/confirm-button.js";
 import { icon, make } from "../ui/dom.js";
 
@@ -10,9 +11,9 @@ import { icon, make } from "../ui/dom.js";
  * @param {(action: RecordingAction) => void} control
  */
 export function recordingButtons(name, control) {
-  const start = button("record", "Record", `Record ${name}`);
-  const stop = button("stop", "Stop", `Stop recording ${name}`);
-  const cancel = button("bin", "Discard", `Discard the recording of ${name}`);
+  const start = button("record", t("record.start"), t("record.startOf", { name }));
+  const stop = button("stop", t("record.stop"), t("record.stopOf", { name }));
+  const cancel = button("bin", t("record.discard"), t("record.discardOf", { name }));
   start.addEventListener("click", () => control("start"));
   stop.addEventListener("click", () => control("stop"));
   confirmButton(cancel, () => control("cancel"));

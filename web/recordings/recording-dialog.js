@@ -2,17 +2,24 @@
 
 import { byId, icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
+import { t } from "../strings/strings.js";
 import { showGaps } from "./gaps.js";
+import { recordingLink } from "./recording-link.js";
 import { RecordingPlayer } from "./recording-player.js";
+import { RemarksEditor } from "./remarks-editor.js";
+import { ShareRecording } from "./share-recording.js";
 
 /** @type {RecordingDialog | null} Made when the first recording is played. */
 let dialog = null;
 
-/** @param {import("../api/api.js").Recording} recording */
-export function openRecording(recording) {
+/** @param {import("../api/api.js").Recording} recording @param {number} at Seconds at which it begins to play. */
+export function openRecording(recording, at) {
   dialog ??= new RecordingDialog(byId("recording-dialog", HTMLDialogElement));
-  dialog.open(recording);
+  dialog.open(recording, at);
 }
+
+/** Whether this is the page of recordings, where each recording has an address. */
+const isGallery = () => /\/recordings\/?$/.test(location.pathname);
 
 class RecordingDialog {
   #dialog;
@@ -21,6 +28,8 @@ class RecordingDialog {
   #error = make("p", "warning");
   #reason = make("p", "warning");
   #gaps = make("ul", "gaps");
+  #share;
+  #remarks = new RemarksEditor((recording) => this.#entitle(recording));
 
   /** @param {HTMLDialogElement} dialog */
   constructor(dialog) {
@@ -28,39 +37,61 @@ class RecordingDialog {
     const close = /** @type {HTMLButtonElement} */ (make("button", "round", icon("close")));
     close.id = "recording-dialog-close";
     close.type = "button";
-    close.setAttribute("aria-label", "Close");
+    close.setAttribute("aria-label", t("page.close"));
     close.addEventListener("click", () => dialog.close());
     this.#title.id = "recording-dialog-title";
+    this.#title.dir = "auto";
     this.#error.id = "recording-dialog-error";
     this.#error.setAttribute("role", "alert");
-    setText(this.#error, "This browser cannot play this recording. Download it and play it with VLC or ffplay.");
+    setText(this.#error, t("recording.unplayable"));
     dialog.append(make("div", "dialog-head", this.#title, close));
     this.#player = new RecordingPlayer(dialog);
-    dialog.append(this.#error, this.#reason, this.#gaps);
+    this.#share = new ShareRecording(this.#player.video);
+    dialog.append(this.#error, this.#reason, this.#gaps, this.#remarks.element, this.#share.element);
     this.#player.video.addEventListener("error", () => {
       this.#error.toggleAttribute("hidden", this.#player.video.error === null || !dialog.open);
     });
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
     // The event may arrive when the next recording is already open.
-    dialog.addEventListener("close", () => { if (!dialog.open) this.#player.unload(); });
+    dialog.addEventListener("close", () => { if (!dialog.open) this.#closed(); });
+    addEventListener("popstate", () => { if (dialog.open && !history.state?.recording) dialog.close(); });
     dialog.addEventListener("keydown", (event) => this.#player.key(event));
   }
 
+  #closed() {
+    this.#player.unload();
+    // The address of the page before it.
+    if (history.state?.recording) history.back();
+    else if (isGallery() && new URLSearchParams(location.search).has("play")) history.replaceState(null, "", location.pathname);
+  }
+
   /** @param {import("../api/api.js").Recording} recording */
-  open(recording) {
-    setText(this.#title, `${recording.stream}, ${format.moment(recording.startedAt)}`);
+  #entitle(recording) {
+    setText(this.#title, `${recording.name ?? recording.stream}, ${format.moment(recording.startedAt)}`);
+  }
+
+  /** @param {import("../api/api.js").Recording} recording @param {number} at Seconds at which it begins to play. */
+  open(recording, at = 0) {
+    this.#entitle(recording);
+    this.#remarks.open(recording);
+    const asked = new URLSearchParams(location.search);
+    if (isGallery() && (asked.get("play") !== recording.file || asked.get("stream") !== recording.stream)) {
+      const link = new URL(recordingLink(recording), location.href);
+      history.pushState({ recording: true }, "", `${location.pathname}${link.search}`);
+    }
     this.#error.toggleAttribute("hidden", true);
     const reason = endOf(recording);
     this.#reason.toggleAttribute("hidden", reason === "");
     setText(this.#reason, reason);
     showGaps(this.#gaps, recording.gaps ?? [], (time) => this.#player.seek(time));
     this.#dialog.showModal();
-    this.#player.load(recording);
+    this.#player.load(recording, at);
+    this.#share.open(recording);
   }
 }
 
 /** @param {import("../api/api.js").Recording} recording @returns {string} Why it ended before its stream; else "". */
 function endOf(recording) {
-  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "unknown reason"}.`.replace(/\.\.$/, ".");
-  return recording.salvaged ? "The server was killed while it wrote this recording. The next start repaired the file." : "";
+  if (recording.state === "failed") return `${t("recording.interrupted", { reason: recording.reason ?? t("recording.unknownReason") })}.`.replace(/\.\.$/, ".");
+  return recording.salvaged ? t("recording.salvaged") : "";
 }

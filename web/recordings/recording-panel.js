@@ -3,6 +3,7 @@
 import { change, hasToken } from "../api/admin.js";
 import { fetchOverview, fetchStorage } from "../api/api.js";
 import { base } from "../media/early-requests.js";
+import { t } from "../strings/strings.js";
 import { announce, byId, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { showGaps } from "./gaps.js";
@@ -17,11 +18,6 @@ const RETRY_MILLISECONDS = 5000;
 /** How long the server's response to a click is shown. */
 const ANSWER_MILLISECONDS = 15_000;
 
-const STATES = {
-  none: "Not recorded", idle: "Waiting for a key frame", running: "Recording", completed: "Stored",
-  failed: "Interrupted", cancelled: "Discarded",
-};
-const DONE = { start: "Recording", stop: "Recording stopped", cancel: "Recording discarded" };
 
 /** @param {StreamRecording | null} recording */
 const isActive = (recording) => ["idle", "running", "failed"].includes(recording?.state ?? "");
@@ -34,7 +30,6 @@ export class RecordingPanel {
   #figures = byId("recording-figures", HTMLElement);
   #reason = byId("recording-reason", HTMLElement);
   #gaps = byId("recording-gaps", HTMLElement);
-  #manage = byId("manage", HTMLButtonElement);
   #order = byId("recording-order", HTMLElement);
   #orderName = byId("recording-name", HTMLInputElement);
   #orderTracks = byId("recording-tracks", HTMLSelectElement);
@@ -62,8 +57,8 @@ export class RecordingPanel {
     this.#buttons = recordingButtons(name, (action) => this.#control(action));
     this.#admin = admin;
     this.#publisher = publisher;
-    this.#manage.before(this.#buttons.element);
     const link = byId("recording-all", HTMLAnchorElement);
+    link.after(this.#buttons.element);
     link.href = `${base}/recordings?stream=${encodeURIComponent(name)}`;
     this.#ask();
   }
@@ -105,9 +100,9 @@ export class RecordingPanel {
       await change("POST", address, action === "start" ? this.#body : undefined);
       // The name was for this recording.
       if (action === "start") this.#orderName.value = "";
-      announce(DONE[action]);
+      announce(t(`recorded.${action}`));
     } catch (error) {
-      this.#answer = error instanceof Error ? error.message : "The request failed.";
+      this.#answer = error instanceof Error ? error.message : t("page.failed");
       this.#answeredAt = performance.now();
       this.#admin.refresh();
       if (!hasToken()) this.#admin.open();
@@ -128,7 +123,7 @@ export class RecordingPanel {
     const { follows, recording } = this.#subject;
     const state = recording?.state ?? "none";
     this.#badge.dataset.state = state === "running" ? "live" : state === "completed" || state === "failed" ? state : "ended";
-    setText(this.#badge, STATES[state] ?? state);
+    setText(this.#badge, t(`recordingState.${state}`));
     const hasFigures = recording !== null && recording.bytes > 0 && state !== "cancelled";
     setText(this.#figures, hasFigures ? `${format.duration(recording.seconds)} · ${format.size(recording.bytes)}` : "");
     if (performance.now() - this.#answeredAt > ANSWER_MILLISECONDS) this.#answer = null;
@@ -137,7 +132,6 @@ export class RecordingPanel {
     setText(this.#reason, reason ?? "");
     showGaps(this.#gaps, state === "cancelled" ? [] : recording?.gaps ?? []);
 
-    this.#manage.hidden = !this.#storage?.writable;
     const mayChange = hasToken() && this.#storage?.writable === true;
     const isThere = follows === "sources" ? isCaptured : isLive(stream);
     const mayStart = state !== "running" && state !== "idle";
@@ -149,6 +143,6 @@ export class RecordingPanel {
 /** @param {import("../api/api.js").StreamRecording | null} recording @returns {string | null} */
 function reasonOf(recording) {
   if (recording === null) return null;
-  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "unknown reason"}`;
+  if (recording.state === "failed") return t("recording.interrupted", { reason: recording.reason ?? t("recording.unknownReason") });
   return recording.reason;
 }

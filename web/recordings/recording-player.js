@@ -3,23 +3,26 @@
 import { fetchKeyFrames } from "../api/api.js";
 import { RecordingPlayback } from "../engine/recording-playback.js";
 import { base } from "../media/early-requests.js";
-import { icon, make, setIcon, setText } from "../ui/dom.js";
+import { t } from "../strings/strings.js";
+import { announce, icon, make, setIcon, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { isOwnFile } from "../ui/links.js";
 import { SeekBar } from "../ui/seek-bar.js";
 import { keepAwake } from "../ui/wake-lock.js";
 import { ClipEditor } from "./clip-editor.js";
+import { SeekPictures } from "./seek-pictures.js";
 
 /** Seconds. */
 const ARROW_STEP = 5;
 const LETTER_STEP = 10;
 const VOLUME_STEP = 0.1;
+const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 2, 3];
 
 const WORDING = {
   // The media of a running recording may begin at any time.
   brief: (/** @type {number} */ time, /** @type {{start: number}} */ range) => format.duration(time - range.start),
   spoken: (/** @type {number} */ time, /** @type {{start: number, end: number}} */ range) =>
-    `${format.duration(time - range.start)} of ${format.duration(range.end - range.start)}`,
+    t("player.of", { time: format.duration(time - range.start), length: format.duration(range.end - range.start) }),
 };
 
 export class RecordingPlayer {
@@ -27,14 +30,16 @@ export class RecordingPlayer {
   #stage = make("div", "player-stage");
   #audioOnly = make("div", "player-audio-only", icon("audio"));
   #row = make("div", "seek-row");
-  #play = control("play", "Play", "k Space", "Play or pause (k)");
-  #mute = control("volume", "Mute", "m", "Mute or unmute (m)");
-  #volume = slider("player-volume", "volume", "Volume");
+  #play = control("play", t("player.play"), "k Space", t("player.playKeys"));
+  #mute = control("volume", t("player.mute"), "m", t("player.muteKeys"));
+  #volume = slider("player-volume", "volume", t("player.volume"));
   #place = make("span", "player-place");
-  #fullscreen = control("expand", "Full screen", "f", "Full screen (f)");
+  #fullscreen = control("expand", t("player.fullScreen"), "f", t("player.fullScreenKeys"));
   #playback = new RecordingPlayback(this.video);
+  #pictures = new SeekPictures();
+  #speed = /** @type {HTMLSelectElement} */ (make("select", "captions speed"));
   #clip;
-  #clipButton = control("clip", "Clip", "", "Cut a clip");
+  #clipButton = control("clip", t("clip.title"), "", t("clip.cut"));
   #seekBar;
   /** @type {import("../api/api.js").Recording | null} */
   #recording = null;
@@ -47,12 +52,12 @@ export class RecordingPlayer {
     keepAwake(this.video);
     this.#clip = new ClipEditor(this.#playback, this.video, this.#clipButton);
     place.append(this.#build(), this.#clip.element);
-    this.#seekBar = new SeekBar(this.video, this.#playback, { wording: WORDING, shortest: 0 });
+    this.#seekBar = new SeekBar(this.video, this.#playback, { wording: WORDING, shortest: 0, pictures: this.#pictures });
     this.#listen();
   }
 
   #build() {
-    const seek = slider("seek", "seek", "Time");
+    const seek = slider("seek", "seek", t("player.time"));
     seek.setAttribute("aria-keyshortcuts", "ArrowLeft ArrowRight Home End");
     seek.step = "any";
     const bubble = make("output", "seek-bubble");
@@ -61,24 +66,51 @@ export class RecordingPlayer {
     bubble.toggleAttribute("hidden", true);
     const position = make("time", "position");
     position.id = "position";
-    position.setAttribute("title", "When this was live");
+    position.setAttribute("title", t("player.whenLive"));
     this.#row.id = "seek-row";
-    this.#row.append(seek, bubble, ...this.#clip.marks);
+    this.#row.append(seek, this.#pictures.element, bubble, ...this.#clip.marks);
+    // Media run from left to right in every language.
+    this.#row.dir = "ltr";
+    this.#buildSpeed();
     this.#volume.step = "0.05";
-    const back = control("back", "Back 10 seconds", "j", "Back 10 seconds (j)");
-    const ahead = control("ahead", "Forward 10 seconds", "l", "Forward 10 seconds (l)");
+    const back = control("back", t("player.back"), "j", t("player.backKeys"));
+    const ahead = control("ahead", t("player.ahead"), "l", t("player.aheadKeys"));
     back.addEventListener("click", () => this.#step(-LETTER_STEP));
     ahead.addEventListener("click", () => this.#step(LETTER_STEP));
     back.classList.add("wide");
     ahead.classList.add("wide");
     const controls = make("div", "player-controls", this.#row,
       make("div", "buttons", this.#play, back, ahead, this.#mute, this.#volume, this.#place, position,
-        make("span", "spacer"), this.#clipButton, this.#fullscreen));
+        make("span", "spacer"), this.#speed, this.#clipButton, this.#fullscreen));
     controls.setAttribute("role", "group");
-    controls.setAttribute("aria-label", "Player controls");
+    controls.setAttribute("aria-label", t("player.controls"));
     this.#audioOnly.toggleAttribute("hidden", true);
     this.#stage.append(make("div", "player-video", this.video, this.#audioOnly), controls);
     return this.#stage;
+  }
+
+  #buildSpeed() {
+    this.#speed.id = "speed";
+    this.#speed.title = t("player.speedKeys");
+    this.#speed.setAttribute("aria-label", t("player.speed"));
+    this.#speed.setAttribute("aria-keyshortcuts", "< >");
+    this.#speed.append(...SPEEDS.map((speed) =>
+      Object.assign(make("option", "", `${format.number(speed)}×`), { value: String(speed) })));
+    this.#setSpeed(1);
+    this.#speed.addEventListener("change", () => this.#setSpeed(Number(this.#speed.value)));
+  }
+
+  /** @param {number} speed It stays for the recordings that are opened next. */
+  #setSpeed(speed) {
+    this.#speed.value = String(speed);
+    this.video.defaultPlaybackRate = this.video.playbackRate = speed;
+  }
+
+  /** @param {number} step To the next faster or slower one. */
+  #changeSpeed(step) {
+    const next = SPEEDS.indexOf(Number(this.#speed.value)) + step;
+    if (next in SPEEDS) this.#setSpeed(SPEEDS[next]);
+    announce(t("player.speedIs", { speed: format.number(Number(this.#speed.value)) }));
   }
 
   #listen() {
@@ -97,9 +129,15 @@ export class RecordingPlayer {
     document.addEventListener("fullscreenchange", () => this.#refresh());
   }
 
-  /** @param {import("../api/api.js").Recording} recording */
-  load(recording) {
+  /** @param {import("../api/api.js").Recording} recording @param {number} at Seconds at which it begins to play. */
+  load(recording, at = 0) {
     this.#recording = recording;
+    this.#pictures.open(addressOf(recording), recording.state === "running" ? [] : recording.codecs);
+    if (at > 0) {
+      this.video.addEventListener("loadedmetadata", () => {
+        if (this.#recording === recording) this.#playback.seek((this.#playback.range?.start ?? 0) + at);
+      }, { once: true });
+    }
     this.#playback.setClock([]);
     this.#audioOnly.toggleAttribute("hidden", true);
     this.#playback.leave();
@@ -117,6 +155,7 @@ export class RecordingPlayer {
 
   unload() {
     this.#recording = null;
+    this.#pictures.close();
     this.#clip.close();
     this.#playback.leave();
     this.video.removeAttribute("src");
@@ -186,11 +225,12 @@ export class RecordingPlayer {
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
     const target = /** @type {Element} */ (event.target);
     const onSeekBar = target.id === "seek";
-    const onOther = target instanceof HTMLInputElement && !onSeekBar;
+    if (target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement && target.type === "text") return;
+    const onOther = !onSeekBar && (target instanceof HTMLInputElement || target instanceof HTMLSelectElement);
     const isPressed = target instanceof HTMLButtonElement || target instanceof HTMLAnchorElement;
     switch (event.key) {
       case " ":
-        if (isPressed) return;
+        if (isPressed || onOther || target.closest("summary")) return;
         this.#togglePlay();
         break;
       case "k": this.#togglePlay(); break;
@@ -198,6 +238,7 @@ export class RecordingPlayer {
       case "l": this.#step(LETTER_STEP); break;
       case "m": this.#toggleMute(); break;
       case "f": this.#toggleFullScreen(); break;
+      case "<": case ">": this.#changeSpeed(event.key === "<" ? -1 : 1); break;
       case "ArrowLeft": case "ArrowRight":
         if (onOther) return;
         this.#step(event.key === "ArrowLeft" ? -ARROW_STEP : ARROW_STEP);
@@ -218,14 +259,14 @@ export class RecordingPlayer {
   #refresh() {
     const { video } = this;
     setIcon(this.#play, video.paused ? "play" : "pause");
-    this.#play.setAttribute("aria-label", video.paused ? "Play" : "Pause");
+    this.#play.setAttribute("aria-label", t(video.paused ? "player.play" : "player.pause"));
     const silent = video.muted || video.volume === 0;
     setIcon(this.#mute, silent ? "muted" : "volume");
-    this.#mute.setAttribute("aria-label", silent ? "Unmute" : "Mute");
+    this.#mute.setAttribute("aria-label", t(silent ? "player.unmute" : "player.mute"));
     if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
     const full = document.fullscreenElement === this.#stage;
     setIcon(this.#fullscreen, full ? "shrink" : "expand");
-    this.#fullscreen.setAttribute("aria-label", full ? "Exit full screen" : "Full screen");
+    this.#fullscreen.setAttribute("aria-label", t(full ? "player.exitFullScreen" : "player.fullScreen"));
     const { start, end } = this.#playback.range ?? { start: 0, end: this.#recording?.seconds ?? 0 };
     setText(this.#place, `${format.duration(Math.max(0, video.currentTime - start))} / ${format.duration(end - start)}`);
     this.#seekBar.refresh();
@@ -234,8 +275,11 @@ export class RecordingPlayer {
 }
 
 /** @param {import("../api/api.js").Recording} recording @returns {string} Its playlist, which exists while it is written, too. */
-const playlistOf = ({ stream, file }) =>
-  `${base}/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file.replace(/\.mp4$/, ""))}/index.m3u8`;
+const playlistOf = (recording) => `${addressOf(recording)}/index.m3u8`;
+
+/** @param {import("../api/api.js").Recording} recording */
+const addressOf = ({ stream, file }) =>
+  `${base}/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file.replace(/\.mp4$/, ""))}`;
 
 /** @param {string} symbol @param {string} label @param {string} keys @param {string} title */
 function control(symbol, label, keys, title) {

@@ -1,6 +1,7 @@
 /** The running recordings, and the live streams that are not recorded, with their buttons. */
 
 import { base } from "../media/early-requests.js";
+import { t } from "../strings/strings.js";
 import { byId, icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 import { playRecording } from "./play-recording.js";
@@ -44,12 +45,12 @@ function row(name, control) {
   const figures = make("span", "now-figures");
   const buttons = recordingButtons(name, (action) => control(name, action));
   const trouble = make("p", "now-problem");
-  const play = /** @type {HTMLButtonElement} */ (make("button", "button quiet", icon("play"), make("span", "", "Play")));
+  const play = /** @type {HTMLButtonElement} */ (make("button", "button quiet", icon("play"), make("span", "", t("recording.play"))));
   const element = make("li", "now-row", make("h3", "", link), badge, figures, play, buttons.element, trouble);
   /** @type {import("../api/api.js").Recording | null} */
   let shown = null;
   play.type = "button";
-  play.setAttribute("aria-label", `Play the recording of ${name} so far`);
+  play.setAttribute("aria-label", t("recording.playSoFar", { name }));
   play.addEventListener("click", () => { if (shown) playRecording(shown); });
   return {
     element,
@@ -64,14 +65,14 @@ function row(name, control) {
       play.hidden = recording === null || !(recording.seconds > 0);
       const isInterrupted = recording === null && state?.state === "failed";
       const done = recording?.finishing ?? null;
-      const word = done !== null ? "Finishing" : recording ? "Recording" : isInterrupted ? "Interrupted" : "Not recorded";
-      setText(badge, word);
+      const word = done !== null ? "state.finishing" : recording ? "state.recording" : isInterrupted ? "state.interrupted" : "state.notRecorded";
+      setText(badge, t(word));
       badge.dataset.state = done !== null ? "completed" : recording ? "live" : isInterrupted ? "failed" : "ended";
       const reason = recording !== null || isInterrupted ? state?.reason ?? "" : "";
       trouble.hidden = reason === "";
       setText(trouble, reason);
       const parts = recording ? [format.duration(recording.seconds), format.size(recording.bytes)] : [];
-      if (done !== null) parts.push(`${Math.floor(done * 100)} % done`);
+      if (done !== null) parts.push(t("recording.done", { share: Math.floor(done * 100) }));
       setText(figures, parts.join(" · "));
       buttons.allow(recording === null && mayChange, recording !== null && done === null && mayChange);
     },

@@ -1,19 +1,23 @@
 /** The menu of audio tracks, if the stream has several: language and channels. */
 
+import { t } from "../strings/strings.js";
 import { announce, byId, make } from "./dom.js";
 
 /** @typedef {import("../media/live-window.js").Audio} Audio */
 
 export class AudioMenu {
   #session;
-  #select = byId("audio", HTMLSelectElement);
+  #root;
+  #select;
   #shown = "";
   /** Number of choices in progress. */
   #busy = 0;
 
-  /** @param {import("../engine/session.js").WatchSession} session */
-  constructor(session) {
+  /** @param {import("../engine/session.js").WatchSession} session @param {import("./dom.js").Root} root */
+  constructor(session, root = document) {
     this.#session = session;
+    this.#root = root;
+    this.#select = byId("audio", HTMLSelectElement, root);
     this.#select.addEventListener("change", () => this.#choose(this.#select.value));
   }
 
@@ -39,7 +43,7 @@ export class AudioMenu {
       // The audio stays the same, and the menu shows that.
       this.#session.lastFailure = `audio: ${error instanceof Error ? error.message : error}`;
       console.warn(this.#session.lastFailure);
-      announce("The chosen audio is not available");
+      announce(t("player.audioMissing"), this.#root);
     } finally {
       this.#busy -= 1;
       this.refresh();
@@ -50,7 +54,7 @@ export class AudioMenu {
 /** @param {Audio} audio */
 function label({ name, language, channels }) {
   const shown = language === "" || language === "und" ? name : named(language) + (name.match(/ .*/)?.[0] ?? "");
-  const speakers = { 1: "mono", 2: "stereo", 6: "5.1", 8: "7.1" }[Number(channels)] ?? "";
+  const speakers = { 1: t("audio.mono"), 2: t("audio.stereo"), 6: "5.1", 8: "7.1" }[Number(channels)] ?? "";
   return speakers === "" ? shown : `${shown} · ${speakers}`;
 }
 

@@ -1,5 +1,6 @@
 /** The menu of subtitles and captions; hidden if the stream has none. */
 
+import { t } from "../strings/strings.js";
 import { byId, make } from "./dom.js";
 
 /** @param {TextTrack} track */
@@ -7,10 +8,11 @@ const isShown = (track) => track.kind === "subtitles" || track.kind === "caption
 
 export class CaptionsMenu {
   #tracks;
-  #select = byId("captions", HTMLSelectElement);
+  #select;
 
-  /** @param {HTMLVideoElement} video */
-  constructor(video) {
+  /** @param {HTMLVideoElement} video @param {import("./dom.js").Root} root */
+  constructor(video, root = document) {
+    this.#select = byId("captions", HTMLSelectElement, root);
     this.#tracks = video.textTracks;
     this.#select.addEventListener("change", () => this.#choose(this.#select.value));
     for (const event of ["addtrack", "removetrack", "change"]) {
@@ -35,13 +37,13 @@ export class CaptionsMenu {
 
   #refresh() {
     const tracks = [...this.#tracks];
-    const options = [Object.assign(make("option", "", "No captions"), { value: "" })];
+    const options = [Object.assign(make("option", "", t("captions.none")), { value: "" })];
     tracks.forEach((track, n) => {
       if (!isShown(track)) return;
-      options.push(Object.assign(make("option", "", track.label || track.language || `Captions ${n + 1}`), { value: String(n) }));
+      options.push(Object.assign(make("option", "", track.label || track.language || t("captions.number", { number: n + 1 })), { value: String(n) }));
     });
     this.#select.replaceChildren(...options);
     this.#select.hidden = options.length === 1;
-    this.#select.value = String(tracks.findIndex((t) => isShown(t) && t.mode === "showing")).replace("-1", "");
+    this.#select.value = String(tracks.findIndex((track) => isShown(track) && track.mode === "showing")).replace("-1", "");
   }
 }

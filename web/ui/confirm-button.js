@@ -3,6 +3,7 @@
  * double click does not count, and neither does a key that is held down.
  */
 
+import { t } from "../strings/strings.js";
 import { announce, setText } from "./dom.js";
 
 const CONFIRM_MILLISECONDS = 4000;
@@ -32,8 +33,8 @@ export function confirmButton(button, act, needsConfirmation = () => true) {
     reset();
     if (isAsked || !needsConfirmation()) return act();
     button.dataset.confirming = "true";
-    setText(place, "Really?");
-    announce(`${button.getAttribute("aria-label") ?? word}: press again to confirm`);
+    setText(place, t("confirm.really"));
+    announce(t("confirm.again", { action: button.getAttribute("aria-label") ?? word }));
     timer = setTimeout(reset, CONFIRM_MILLISECONDS);
   });
   return {

@@ -1,5 +1,6 @@
 /** The player's buttons, and its reactions to the pointer. */
 
+import { t } from "../strings/strings.js";
 import { byId, setIcon, setText } from "./dom.js";
 import * as format from "./format.js";
 
@@ -13,19 +14,20 @@ const DISTANCE_MILLISECONDS = 500;
 export class Controls {
   #video;
   #session;
-  #stage = byId("stage", HTMLElement);
-  #player = byId("player", HTMLElement);
-  #play = byId("play", HTMLButtonElement);
-  #bigPlay = byId("big-play", HTMLButtonElement);
-  #mute = byId("mute", HTMLButtonElement);
-  #volume = byId("volume", HTMLInputElement);
-  #unmute = byId("unmute", HTMLButtonElement);
-  #live = byId("live", HTMLButtonElement);
-  #distance = byId("distance", HTMLElement);
-  #back = byId("back", HTMLButtonElement);
-  #ahead = byId("ahead", HTMLButtonElement);
-  #pip = byId("pip", HTMLButtonElement);
-  #fullscreen = byId("fullscreen", HTMLButtonElement);
+  #root;
+  #stage;
+  #player;
+  #play;
+  #bigPlay;
+  #mute;
+  #volume;
+  #unmute;
+  #live;
+  #distance;
+  #back;
+  #ahead;
+  #pip;
+  #fullscreen;
   #resting = 0;
   #distanceAt = -Infinity;
   /** Whether the viewer has muted, unmuted or set the volume. Until then the video shows an "Unmute" button. */
@@ -34,10 +36,25 @@ export class Controls {
   /**
    * @param {HTMLVideoElement} video
    * @param {import("../engine/session.js").WatchSession} session
+   * @param {import("./dom.js").Root} root
    */
-  constructor(video, session) {
+  constructor(video, session, root = document) {
     this.#video = video;
     this.#session = session;
+    this.#root = root;
+    this.#stage = byId("stage", HTMLElement, root);
+    this.#player = byId("player", HTMLElement, root);
+    this.#play = byId("play", HTMLButtonElement, root);
+    this.#bigPlay = byId("big-play", HTMLButtonElement, root);
+    this.#mute = byId("mute", HTMLButtonElement, root);
+    this.#volume = byId("volume", HTMLInputElement, root);
+    this.#unmute = byId("unmute", HTMLButtonElement, root);
+    this.#live = byId("live", HTMLButtonElement, root);
+    this.#distance = byId("distance", HTMLElement, root);
+    this.#back = byId("back", HTMLButtonElement, root);
+    this.#ahead = byId("ahead", HTMLButtonElement, root);
+    this.#pip = byId("pip", HTMLButtonElement, root);
+    this.#fullscreen = byId("fullscreen", HTMLButtonElement, root);
     video.muted = true;
     this.#play.addEventListener("click", () => this.togglePlay());
     this.#bigPlay.addEventListener("click", () => this.togglePlay());
@@ -111,7 +128,7 @@ export class Controls {
 
   async toggleFullScreen() {
     try {
-      if (document.fullscreenElement) await document.exitFullscreen();
+      if (this.#root.fullscreenElement) await document.exitFullscreen();
       else if (document.fullscreenEnabled) await this.#player.requestFullscreen();
       else /** @type {any} */ (this.#video).webkitEnterFullscreen?.();
     } catch {
@@ -121,7 +138,7 @@ export class Controls {
 
   async togglePictureInPicture() {
     try {
-      if (document.pictureInPictureElement) await document.exitPictureInPicture();
+      if (this.#root.pictureInPictureElement) await document.exitPictureInPicture();
       else if (document.pictureInPictureEnabled) await this.#video.requestPictureInPicture();
     } catch {
       this.refresh();
@@ -133,14 +150,14 @@ export class Controls {
     const video = this.#video, { stream, phase } = this.#session;
     const usable = phase === "playing" || phase === "waiting";
     setIcon(this.#play, video.paused ? "play" : "pause");
-    this.#play.setAttribute("aria-label", video.paused ? "Play" : "Pause");
+    this.#play.setAttribute("aria-label", t(video.paused ? "player.play" : "player.pause"));
     const hasFrame = video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
     this.#bigPlay.hidden = !(video.paused && phase === "playing" && hasFrame);
     const silent = video.muted || video.volume === 0;
     setIcon(this.#mute, silent ? "muted" : "volume");
-    this.#mute.setAttribute("aria-label", silent ? "Unmute" : "Mute");
-    if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
-    const hasAudio = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
+    this.#mute.setAttribute("aria-label", t(silent ? "player.unmute" : "player.mute"));
+    if (this.#root.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
+    const hasAudio = Boolean(stream?.tracks.some((track) => track.kind === "audio"));
     this.#unmute.hidden = !(usable && hasAudio && video.muted && !this.#muteChosen && this.#bigPlay.hidden);
     // A stream that has ended can only be sought in, by the seek bar.
     const isOver = phase === "ended" || phase === "notStarted";
@@ -152,9 +169,9 @@ export class Controls {
     this.#back.hidden = this.#ahead.hidden = !canSeek;
     this.#ahead.disabled = this.#session.engine.isFollowed;
     this.#showLive();
-    const full = document.fullscreenElement !== null;
+    const full = this.#root.fullscreenElement !== null;
     setIcon(this.#fullscreen, full ? "shrink" : "expand");
-    this.#fullscreen.setAttribute("aria-label", full ? "Exit full screen" : "Full screen");
+    this.#fullscreen.setAttribute("aria-label", t(full ? "player.exitFullScreen" : "player.fullScreen"));
   }
 
   /** Shows whether the playhead is at the live edge, and the distance to it. */
@@ -162,7 +179,7 @@ export class Controls {
     const { engine, atLiveEdge } = this.#session;
     const changed = this.#live.dataset.edge !== (atLiveEdge ? "live" : "behind");
     this.#live.dataset.edge = atLiveEdge ? "live" : "behind";
-    this.#live.setAttribute("aria-label", atLiveEdge ? "Live" : "Go to the live edge");
+    this.#live.setAttribute("aria-label", t(atLiveEdge ? "state.live" : "player.goLive"));
     const now = performance.now();
     if (!changed && now - this.#distanceAt < DISTANCE_MILLISECONDS) return;
     this.#distanceAt = now;

@@ -1,6 +1,7 @@
 /** The details panel: what is played, its latency and its statistics. */
 
 import { codecName } from "../media/codecs.js";
+import { many, t } from "../strings/strings.js";
 import { byId, make, setText } from "./dom.js";
 import * as format from "./format.js";
 
@@ -74,28 +75,28 @@ export class DetailsPanel {
     const quality = video.getVideoPlaybackQuality?.();
     const serverNow = this.#clock.now();
     const latency = playing && stream && serverNow !== null ? engine.latency(stream, serverNow) : null;
-    const codecs = engine.codecs.length > 0 ? engine.codecs : (stream?.tracks ?? []).map((t) => t.codecString);
+    const codecs = engine.codecs.length > 0 ? engine.codecs : (stream?.tracks ?? []).map((track) => track.codecString);
     const size = video.videoWidth > 0 ? `${video.videoWidth}×${video.videoHeight}` : "–";
-    const rate = stream?.tracks.find((t) => t.kind === "video")?.frameRate;
+    const rate = stream?.tracks.find((track) => track.kind === "video")?.frameRate;
     return [
-      ["Player", engine.name === "native" ? engine.source : `Media Source, ${engine.source}`],
-      ["Codecs", codecs.map((c) => `${codecName(c)} (${c})`).join(", ") || "–"],
-      ["Video", rate ? `${size}, ${Number(rate.toFixed(2))} fps` : size],
-      ["Latency", latency === null ? "unknown" : format.seconds(latency, 2)],
-      ["Behind live edge", playing ? format.seconds(engine.behind, 2) : "–"],
-      ["Window", engine.range === null ? "–" : format.duration(engine.range.end - engine.range.start)],
-      ["Buffer ahead", format.seconds(bufferAhead(video), 2)],
-      ["Speed", `${video.playbackRate.toFixed(2)}×`],
-      ["Frames", quality ? `${quality.totalVideoFrames} decoded, ${quality.droppedVideoFrames} dropped` : "–"],
-      ["Stalls", String(engine.stalls)],
-      ["Bit rate", format.bitrate(stream?.bitrate)],
-      ["Received", format.bitrate(this.#receivedRate())],
-      ["Key frames", Number.isFinite(stream?.gopSeconds) ? `every ${format.seconds(stream?.gopSeconds)}` : "–"],
-      ["Publisher", stream ? stream.protocol : "–"],
+      [t("details.player"), engine.name === "native" ? engine.source : t("details.mediaSource", { source: engine.source })],
+      [t("details.codecs"), codecs.map((c) => `${codecName(c)} (${c})`).join(", ") || "–"],
+      [t("details.video"), rate ? `${size}, ${format.frameRate(rate)}` : size],
+      [t("details.latency"), latency === null ? t("details.unknown") : format.seconds(latency, 2)],
+      [t("details.behind"), playing ? format.seconds(engine.behind, 2) : "–"],
+      [t("details.window"), engine.range === null ? "–" : format.duration(engine.range.end - engine.range.start)],
+      [t("details.buffer"), format.seconds(bufferAhead(video), 2)],
+      [t("details.speed"), `${video.playbackRate.toFixed(2)}×`],
+      [t("details.frames"), quality ? t("details.framesAre", { decoded: quality.totalVideoFrames, dropped: quality.droppedVideoFrames }) : "–"],
+      [t("details.stalls"), String(engine.stalls)],
+      [t("details.bitrate"), format.bitrate(stream?.bitrate)],
+      [t("details.received"), format.bitrate(this.#receivedRate())],
+      [t("details.keyFrames"), Number.isFinite(stream?.gopSeconds) ? t("details.every", { time: format.seconds(stream?.gopSeconds) }) : "–"],
+      [t("details.publisher"), stream ? stream.protocol : "–"],
       ...connected(stream?.link ?? null),
       ...captured(stream?.capture ?? null),
       ...transcoded(stream?.ladder ?? null),
-      ["Last error", this.#session.lastFailure || "none"],
+      [t("details.lastError"), this.#session.lastFailure || t("details.none")],
     ];
   }
 
@@ -129,9 +130,11 @@ export class DetailsPanel {
  */
 function connected(link) {
   if (!link) return [];
-  const times = `${Math.round(link.rttMilliseconds)} ms round trip, ${link.latencyMilliseconds} ms latency`;
-  const packets = `${link.lostPackets} of ${link.receivedPackets} packets lost, ${link.retransmittedPackets} sent again`;
-  return [["Connection", `${times}, ${packets}, ${link.droppedPackets} too late`]];
+  const text = t("details.connectionIs", {
+    round: Math.round(link.rttMilliseconds), latency: link.latencyMilliseconds, lost: link.lostPackets,
+    received: link.receivedPackets, again: link.retransmittedPackets, late: link.droppedPackets,
+  });
+  return [[t("details.connection"), text]];
 }
 
 /**
@@ -145,11 +148,11 @@ function captured(capture) {
   const { video, audio } = capture ?? {};
   if (video) {
     const lost = video.lost + video.corrupt;
-    rows.push(["Camera", video.problem ?? [video.name || video.device, video.mode].filter(Boolean).join(", ")]);
-    rows.push(["Encoder", `${video.encoder ?? "in the camera"}, ${video.dropped} dropped, ${lost} lost in capture`]);
+    rows.push([t("details.camera"), video.problem ?? [video.name || video.device, video.mode].filter(Boolean).join(", ")]);
+    rows.push([t("details.encoder"), t("details.encoderIs", { name: video.encoder ?? t("details.inCamera"), dropped: video.dropped, lost })]);
   }
   if (audio) {
-    rows.push(["Microphone", audio.problem ?? `${audio.device}, ${audio.overruns} overruns`]);
+    rows.push([t("details.microphone"), audio.problem ?? many("details.overruns", audio.overruns, { device: audio.device })]);
   }
   return rows;
 }
@@ -161,11 +164,11 @@ function captured(capture) {
  */
 function transcoded(ladder) {
   if (!ladder) return [];
-  const worker = { idle: "idle", running: "running", waiting: "restarting" }[ladder.worker];
-  const restarts = ladder.restarts === 1 ? "1 restart" : `${ladder.restarts} restarts`;
+  const worker = t(`worker.${ladder.worker}`);
+  const restarts = many("worker.restarts", ladder.restarts);
   return [
-    ["Ladder", ladder.renditions.map((rendition) => rendition.name).join(", ") || "none yet"],
-    ["Transcoder", `${worker}, ${restarts}, ${ladder.droppedFrames} frames dropped`],
+    [t("details.ladder"), ladder.renditions.map((rendition) => rendition.name).join(", ") || t("details.noneYet")],
+    [t("details.transcoder"), many("worker.is", ladder.droppedFrames, { worker, restarts })],
   ];
 }
 

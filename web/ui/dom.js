@@ -1,10 +1,14 @@
 /** Helpers that build pages from text, never from markup. */
 
+import { t } from "../strings/strings.js";
+
 const ICONS = new URL("icons.svg", import.meta.url).pathname;
 
-/** @template {Element} T @param {string} id @param {new () => T} type @returns {T} */
-export function byId(id, type) {
-  const element = document.getElementById(id);
+/** @typedef {Document | ShadowRoot} Root The tree that a player's elements are in: a page, or one player of several. */
+
+/** @template {Element} T @param {string} id @param {new () => T} type @param {Root} root @returns {T} */
+export function byId(id, type, root = document) {
+  const element = root.getElementById(id);
   if (!(element instanceof type)) throw new Error(`no #${id} on this page`);
   return element;
 }
@@ -30,6 +34,12 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/**
+ * @param {string} text An operator's or publisher's.
+ * @returns {string} The text without characters that turn the direction of what follows, and without control characters.
+ */
+export const plain = (text) => text.replace(/[\u202a-\u202e\u2066-\u2069\p{Cc}]/gu, "");
+
 /** @param {string} name A symbol of icons.svg. @returns {SVGSVGElement} */
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -41,16 +51,17 @@ export function icon(name) {
   return svg;
 }
 
-/** @param {Element} button @param {string} name A symbol of icons.svg. */
+/** @param {Element} button @param {string} name A symbol from where its present icon is. */
 export function setIcon(button, name) {
   const use = button.querySelector("use");
-  const href = `${ICONS}#${name}`;
-  if (use && use.getAttribute("href") !== href) use.setAttribute("href", href);
+  const present = use?.getAttribute("href") ?? "";
+  const href = present.replace(/(#(?:icon-)?).*$/, `$1${name}`);
+  if (use && present !== href) use.setAttribute("href", href);
 }
 
-/** @param {string} text Text for screen readers; it does not interrupt them. */
-export function announce(text) {
-  const region = document.getElementById("announcer");
+/** @param {string} text Text for screen readers; it does not interrupt them. @param {Root} root */
+export function announce(text, root = document) {
+  const region = root.getElementById("announcer");
   if (region) setText(region, text);
 }
 
@@ -61,24 +72,24 @@ export function announce(text) {
  */
 export function copyRow(label, text) {
   const button = /** @type {HTMLButtonElement} */ (make("button", "button quiet copy-button", icon("copy")));
-  const word = make("span", "", "Copy");
+  const word = make("span", "", t("copy.copy"));
   button.append(word);
   button.type = "button";
-  button.setAttribute("aria-label", `Copy ${label}`);
+  button.setAttribute("aria-label", t("copy.of", { label }));
   const code = make("code", "", text);
   code.tabIndex = 0;
   button.addEventListener("click", async () => {
     const copied = await copyText(text, code);
-    setText(word, copied ? "Copied" : "Press Ctrl+C");
+    setText(word, t(copied ? "copy.done" : "copy.press"));
     setIcon(button, copied ? "check" : "copy");
-    announce(copied ? `${label} copied` : `${label} is selected: press Control C`);
-    setTimeout(() => { setText(word, "Copy"); setIcon(button, "copy"); }, 2000);
+    announce(t(copied ? "copy.doneOf" : "copy.pressOf", { label }));
+    setTimeout(() => { setText(word, t("copy.copy")); setIcon(button, "copy"); }, 2000);
   });
   return make("div", "copy-row", make("span", "copy-label", label), make("div", "copy-text", code), button);
 }
 
 /** @param {string} text @param {Element} shown The element with the text; it is selected if copying is not allowed. */
-async function copyText(text, shown) {
+export async function copyText(text, shown) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

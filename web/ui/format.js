@@ -1,9 +1,16 @@
-/** Numbers and times as text. */
+/** Numbers and times as text, in the reader's language. */
+
+import { locale, many, t } from "../strings/strings.js";
 
 // Making a format takes longer than using it a hundred times.
 const numbers = [0, 1, 2, 3].map((digits) =>
-  new Intl.NumberFormat(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+const moments = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
+
+const plain = new Intl.NumberFormat(locale, { maximumFractionDigits: 2 });
+
+/** @param {number} value With as many digits as it has, at most two behind the point. */
+export const number = (value) => plain.format(value);
 
 /** @param {number} value @param {number} digits 0 to 3. */
 const fixed = (value, digits) => numbers[digits].format(value);
@@ -38,13 +45,13 @@ export function size(bytes) {
 export function bitrate(bitsPerSecond) {
   if (!Number.isFinite(bitsPerSecond)) return "–";
   const value = /** @type {number} */ (bitsPerSecond);
-  if (value >= 1e6) return `${fixed(value / 1e6, value < 1e7 ? 1 : 0)} Mbit/s`;
-  return `${fixed(value / 1e3, 0)} kbit/s`;
+  if (value >= 1e6) return t("unit.megabit", { value: fixed(value / 1e6, value < 1e7 ? 1 : 0) });
+  return t("unit.kilobit", { value: fixed(value / 1e3, 0) });
 }
 
 /** @param {number | null | undefined} value @param {number} digits */
 export function seconds(value, digits = 1) {
-  return Number.isFinite(value) ? `${fixed(/** @type {number} */ (value), digits)} s` : "–";
+  return Number.isFinite(value) ? t("unit.seconds", { value: fixed(/** @type {number} */ (value), digits) }) : "–";
 }
 
 /**
@@ -57,20 +64,23 @@ export function moment(iso) {
   return moments.format(date);
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
 /** @param {number} date Milliseconds since 1970. @returns {string} Time of day in the reader's time zone. */
 export const timeOfDay = (date) => clock.format(date);
 
-/** @param {number} count @param {string} noun */
-export const plural = (count, noun) => `${fixed(count, 0)} ${noun}${count === 1 ? "" : "s"}`;
+/**
+ * Frames per second, for example "30 fps".
+ * @param {number} rate
+ */
+export const frameRate = (rate) => t("unit.fps", { value: number(rate) });
 
 /** @param {import("../api/api.js").Track} track @returns {string} For example "H.264 1280×720, 30 fps". */
 export function track(track) {
   const parts = [];
   if (track.width && track.height) parts.push(`${track.width}×${track.height}`);
-  if (track.frameRate) parts.push(`${Number(track.frameRate.toFixed(2))} fps`);
-  if (track.sampleRate) parts.push(`${track.sampleRate / 1000} kHz`);
-  if (track.channels) parts.push({ 1: "mono", 2: "stereo" }[track.channels] ?? `${track.channels} channels`);
+  if (track.frameRate) parts.push(frameRate(track.frameRate));
+  if (track.sampleRate) parts.push(t("unit.kilohertz", { value: number(track.sampleRate / 1000) }));
+  if (track.channels) parts.push(track.channels === 1 ? t("audio.mono") : track.channels === 2 ? t("audio.stereo") : many("audio.channels", track.channels));
   return [track.codec, parts.join(", ")].filter(Boolean).join(" ");
 }

@@ -1,15 +1,15 @@
-/** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key. */
+/** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key or token. */
 
+import { t } from "../strings/strings.js";
 import { copyRow, make } from "./dom.js";
 
 const KEY_PLACEHOLDER = "YOUR_KEY";
 const RTMP_DEFAULT_PORT = 1935;
+/** RTMPS has no port of its own: clients take that of HTTPS. */
+const RTMPS_DEFAULT_PORT = 443;
 
 /** The grammar of stream names. Other names are not put into a command. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-export const NAME_GRAMMAR =
-  "A name has 1 to 64 letters, digits, dots, underscores and hyphens, the first a letter or digit.";
 
 /** @param {string} name */
 export const isStreamName = (name) => NAME.test(name);
@@ -20,15 +20,52 @@ export const isStreamName = (name) => NAME.test(name);
  */
 export const isOwnFile = (url) => url !== null && /^(\/~[^/]*)?\/recordings\//.test(url);
 
-/** @typedef {{rtmpPort: number | null, publishKeyRequired: boolean, publicURL?: string | null}} Server */
+/**
+ * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,
+ *   embedFrom?: string[]}} Server
+ */
 
 /** @param {Server} server @returns {URL} The address by which others reach the server. */
 const addressOf = (server) => new URL(server.publicURL ?? location.origin);
 
-/** @param {Server} server */
-function rtmpServer(server) {
-  const port = server.rtmpPort === RTMP_DEFAULT_PORT ? "" : `:${server.rtmpPort}`;
-  return `rtmp://${addressOf(server).hostname}${port}/live`;
+/** @param {"rtmp" | "rtmps"} scheme @param {number} port @param {number} usual @param {Server} server */
+const publishAddress = (scheme, port, usual, server) =>
+  `${scheme}://${addressOf(server).hostname}${port === usual ? "" : `:${port}`}/live`;
+
+/** @param {string} name @param {Server} server */
+const watchLink = (name, server) => `${addressOf(server).origin}/watch/${name}`;
+
+/**
+ * The code for pages of other sites.
+ * @param {string} name
+ * @param {string} title
+ * @param {Server} server
+ */
+export function embedCodes(name, title, server) {
+  const { origin } = addressOf(server);
+  const label = title.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+  return {
+    frame: `<iframe src="${origin}/embed/${name}" title="${label}" width="640" height="360" style="border:0" ` +
+      `allow="autoplay; fullscreen; picture-in-picture" allowfullscreen></iframe>`,
+    element: `<script type="module" src="${origin}/web/weir-player.js"></script>\n` +
+      `<weir-player src="${origin}/watch/${name}" autoplay></weir-player>`,
+  };
+}
+
+/**
+ * The link to the stream's page, and the code to embed its player.
+ * @param {string} name
+ * @param {string} title
+ * @param {Server} server
+ * @returns {HTMLElement[]}
+ */
+export function shareRows(name, title, server) {
+  const link = watchLink(name, server), codes = embedCodes(name, title, server);
+  const rows = [copyRow(t("share.link"), link), copyRow(t("share.code"), codes.frame), copyRow(t("share.element"), codes.element)];
+  if (server.embedFrom?.length === 0) {
+    rows.push(make("p", "hint", t("share.forbidden")));
+  }
+  return [...rows, qrPlace(t("share.watch"), link)];
 }
 
 /** @param {string} name @param {Server} server @returns {HTMLElement[]} */
@@ -37,10 +74,17 @@ export function watchRows(name, server) {
   return [
     copyRow("ffplay", `ffplay ${base}/index.m3u8`),
     copyRow("VLC", `vlc ${base}/index.m3u8`),
-    copyRow("OBS media source", `${base}/index.m3u8`),
+    copyRow(t("links.obsSource"), `${base}/index.m3u8`),
     copyRow("DASH", `${base}/manifest.mpd`),
-    copyRow("MP4, lowest delay", `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
+    copyRow(t("links.lowestDelay"), `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
   ];
+}
+
+/** @param {string} label @param {string} text @returns {HTMLElement} Gets the QR code when its scripts have been loaded. */
+function qrPlace(label, text) {
+  const place = make("div");
+  import("./qr-image.js").then(({ qrImage }) => place.append(qrImage(label, text) ?? ""), () => {});
+  return place;
 }
 
 /**
@@ -49,21 +93,25 @@ export function watchRows(name, server) {
  * @returns {HTMLElement[]}
  */
 export function publishRows(name, server) {
-  if (!server.rtmpPort) return [make("p", "hint", "This server does not accept RTMP.")];
-  const rtmp = rtmpServer(server);
+  const { rtmpPort, rtmpsPort } = server;
+  const secure = rtmpsPort ? publishAddress("rtmps", rtmpsPort, RTMPS_DEFAULT_PORT, server) : null;
+  const plain = rtmpPort ? publishAddress("rtmp", rtmpPort, RTMP_DEFAULT_PORT, server) : null;
+  const rtmp = plain ?? secure;
+  if (rtmp === null) return [make("p", "hint", t("links.noRTMP"))];
   const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const rows = [
-    copyRow("OBS server", rtmp),
-    copyRow("OBS stream key", key),
-    copyRow("ffmpeg, a file", `ffmpeg -re -i input.mp4 -c copy -f flv "${rtmp}/${key}"`),
+    copyRow(t("links.obsServer"), rtmp),
+    ...(plain !== null && secure !== null ? [copyRow(t("links.obsSecure"), secure)] : []),
+    copyRow(t("links.obsKey"), key),
+    copyRow(t("links.file"), `ffmpeg -re -i input.mp4 -c copy -f flv "${rtmp}/${key}"`),
     copyRow(
-      "ffmpeg, a test pattern",
+      t("links.pattern"),
       `ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 ` +
         `-preset veryfast -g 60 -pix_fmt yuv420p -c:a aac -f flv "${rtmp}/${key}"`,
     ),
   ];
   const hint = server.publishKeyRequired
-    ? `Replace ${KEY_PLACEHOLDER} with your publish key. In OBS, set a key frame interval of 2 s.`
-    : "In OBS: Settings, Stream, Service “Custom”. Set a key frame interval of 2 s for the shortest delay.";
-  return [...rows, make("p", "hint", hint)];
+    ? t("links.keyHint", { placeholder: KEY_PLACEHOLDER })
+    : t("links.obsHint");
+  return [...rows, make("p", "hint", hint), qrPlace(t("share.publish"), `${secure ?? rtmp}/${name}`)];
 }

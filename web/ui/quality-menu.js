@@ -3,6 +3,7 @@
  * narrow on phones. The list shows more.
  */
 
+import { t } from "../strings/strings.js";
 import { announce, byId, make, setText } from "./dom.js";
 import * as format from "./format.js";
 
@@ -11,17 +12,21 @@ const AUTO = "auto";
 
 export class QualityMenu {
   #session;
-  #select = byId("quality", HTMLSelectElement);
-  #button = byId("quality-shown", HTMLElement);
+  #root;
+  #select;
+  #button;
   #shown = "";
   /** Number of choices in progress. */
   #busy = 0;
   /** @type {string | null} The last chosen quality, if it was not available. */
   #missing = null;
 
-  /** @param {import("../engine/session.js").WatchSession} session */
-  constructor(session) {
+  /** @param {import("../engine/session.js").WatchSession} session @param {import("./dom.js").Root} root */
+  constructor(session, root = document) {
     this.#session = session;
+    this.#root = root;
+    this.#select = byId("quality", HTMLSelectElement, root);
+    this.#button = byId("quality-shown", HTMLElement, root);
     this.#select.addEventListener("change", () => {
       this.#choose(this.#select.value);
       this.refresh();
@@ -34,8 +39,8 @@ export class QualityMenu {
     const isOver = this.#session.phase === "ended" || this.#session.phase === "notStarted";
     this.#select.hidden = isOver || qualities.length < 2;
     const present = qualities.find((q) => q.name === engine.quality);
-    const automatic = engine.isAutomatic && present !== undefined ? `Auto · ${height(present)}` : "Auto";
-    const labels = qualities.map((q) => label(q) + (q.name === this.#missing ? " · not available" : ""));
+    const automatic = engine.isAutomatic && present !== undefined ? t("quality.autoOf", { quality: height(present) }) : t("quality.auto");
+    const labels = qualities.map((q) => label(q) + (q.name === this.#missing ? t("quality.missing") : ""));
     const text = qualities.map((q, n) => `${q.name} ${labels[n]}`).join();
     if (text !== this.#shown) {
       this.#shown = text;
@@ -63,7 +68,7 @@ export class QualityMenu {
       this.#missing = value;
       this.#session.lastFailure = `quality: ${error instanceof Error ? error.message : error}`;
       console.warn(this.#session.lastFailure);
-      announce("The chosen quality is not available");
+      announce(t("player.qualityMissing"), this.#root);
     } finally {
       this.#busy -= 1;
       this.refresh();
@@ -74,7 +79,7 @@ export class QualityMenu {
 /** @param {import("../media/live-window.js").Quality} quality */
 function label(quality) {
   const { name, bandwidth } = quality;
-  return `${height(quality)} · ${format.bitrate(bandwidth)}${name === "" ? " (source)" : ""}`;
+  return `${height(quality)} · ${format.bitrate(bandwidth)}${name === "" ? t("quality.source") : ""}`;
 }
 
 /** @param {import("../media/live-window.js").Quality} quality */

@@ -3,6 +3,7 @@
  * each position.
  */
 
+import { t } from "../strings/strings.js";
 import { byId, setText } from "./dom.js";
 import * as format from "./format.js";
 
@@ -27,10 +28,16 @@ const DRAG_MILLISECONDS = 150;
  * @property {(time: number, range: Range) => string} spoken
  */
 
+/**
+ * @typedef {object} Pictures What is seen at a place of the bar.
+ * @property {(time: number) => void} show `time`: seconds from the start of the bar.
+ * @property {() => void} hide
+ */
+
 /** @type {Wording} */
 const BEHIND_LIVE = {
   brief: (time, range) => `−${format.duration(Math.max(0, range.end - time))}`,
-  spoken: (time, range) => `${format.duration(Math.max(0, range.end - time))} behind live`,
+  spoken: (time, range) => t("player.behind", { time: format.duration(Math.max(0, range.end - time)) }),
 };
 
 export class SeekBar {
@@ -38,22 +45,29 @@ export class SeekBar {
   #session;
   #wording;
   #shortest;
-  #row = byId("seek-row", HTMLElement);
-  #input = byId("seek", HTMLInputElement);
-  #bubble = byId("seek-bubble", HTMLElement);
-  #position = byId("position", HTMLTimeElement);
+  #row;
+  #input;
+  #bubble;
+  #position;
   /** @type {number | null} Position of a drag, in seconds of media. */
   #dragged = null;
   #asked = 0;
+  #pictures;
 
   /**
    * @param {HTMLVideoElement} video
    * @param {Seekable} session
-   * @param {{wording?: Wording, shortest?: number}} options `shortest`: minimum length in seconds for a bar.
+   * @param {{wording?: Wording, shortest?: number, pictures?: Pictures | null, root?: import("./dom.js").Root}} options
+   *   `shortest`: minimum length in seconds for a bar.
    */
-  constructor(video, session, { wording = BEHIND_LIVE, shortest = SHORTEST_WINDOW } = {}) {
+  constructor(video, session, { wording = BEHIND_LIVE, shortest = SHORTEST_WINDOW, pictures = null, root = document } = {}) {
+    this.#pictures = pictures;
     this.#video = video;
     this.#session = session;
+    this.#row = byId("seek-row", HTMLElement, root);
+    this.#input = byId("seek", HTMLInputElement, root);
+    this.#bubble = byId("seek-bubble", HTMLElement, root);
+    this.#position = byId("position", HTMLTimeElement, root);
     this.#wording = wording;
     this.#shortest = shortest;
     this.#input.addEventListener("input", () => this.#drag(Number(this.#input.value)));
@@ -62,7 +76,7 @@ export class SeekBar {
       this.#row.addEventListener(event, (e) => this.#hover(/** @type {PointerEvent} */ (e)));
     }
     for (const event of ["pointerleave", "pointerup", "pointercancel"]) {
-      this.#row.addEventListener(event, () => { if (this.#dragged === null) this.#bubble.hidden = true; });
+      this.#row.addEventListener(event, () => { if (this.#dragged === null) this.#hideBubble(); });
     }
     video.addEventListener("timeupdate", () => this.refresh());
   }
@@ -90,7 +104,7 @@ export class SeekBar {
     if (this.#dragged === null) input.value = shown.toFixed(2);
     this.#mark("--played", share(shown, range));
     this.#mark("--loaded", share(this.#loadedEnd(currentTime), range));
-    const words = this.#session.atLiveEdge ? "live" : this.#wording.spoken(shown, range);
+    const words = this.#session.atLiveEdge ? t("player.atEdge") : this.#wording.spoken(shown, range);
     const text = date === null ? words : `${format.timeOfDay(engine.dateAt(shown) ?? date)}, ${words}`;
     input.setAttribute("aria-valuetext", text);
   }
@@ -108,7 +122,7 @@ export class SeekBar {
   #drop() {
     if (this.#dragged !== null) this.#session.engine.seek(this.#dragged);
     this.#dragged = null;
-    this.#bubble.hidden = true;
+    this.#hideBubble();
     this.refresh();
   }
 
@@ -132,6 +146,12 @@ export class SeekBar {
     this.#bubble.dataset.date = date === null ? "" : new Date(date).toISOString();
     this.#bubble.hidden = false;
     this.#mark("--hovered", share(time, range));
+    this.#pictures?.show(time - range.start);
+  }
+
+  #hideBubble() {
+    this.#bubble.hidden = true;
+    this.#pictures?.hide();
   }
 
   /** @param {number} time @returns {number} End in seconds of the buffered range that contains a time. */

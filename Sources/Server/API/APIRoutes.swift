@@ -19,9 +19,15 @@ struct APIRoutes {
   let clock: SteadyClock
   /// For the publishing instructions on the pages.
   let rtmpPort: Int?
+  let rtmpsPort: Int?
   var publishKeyRequired: Bool { gate.authorizer.isClosed }
   /// For the pages' links; nil if none is configured.
   let publicURL: PublicURL?
+  /// How the pages play.
+  let player: PlayerChoice
+  let oEmbed: OEmbedAPI
+  /// The origins whose pages may embed the player.
+  let embedFrom: Reloadable<[String]>
   let capacity: @Sendable () -> ServerCapacity
   let control: ControlAPI
   /// For the list of streams: a list of a thousand takes tens of milliseconds, too long for an event loop.
@@ -60,6 +66,12 @@ struct APIRoutes {
     return .now(.json(describe(stream, base: request.http.base)))
   }
 
+  /// The same for players, at an address that caches keep for a second (`/live/{stream}/status.json`). It is the same for all
+  /// who may watch, so its addresses have no token.
+  func status(of stream: LiveStream) -> HTTPResponse {
+    .json(text: JSONText.encode(describe(stream, base: "")), cache: .state)
+  }
+
   func list(_ request: APIRequest) -> HTTPAnswer {
     let (viewer, base) = (request.viewer, request.http.base)
     let key = ListKey(tokens: viewer.tokens.map(ObjectIdentifier.init), base: base)
@@ -77,18 +89,18 @@ struct APIRoutes {
       streams: streams.all.filter { viewer.maySee($0.name) }.map { describe($0, base: base) },
       publishKeyRequired: publishKeyRequired,
       writable: gate.isOpen,
-      records: recordings != nil, rtmpPort: rtmpPort,
+      records: recordings != nil, rtmpPort: rtmpPort, rtmpsPort: rtmpsPort,
       capacity: [
         "streams": capacity.streams, "connections": capacity.connections, "descriptors": capacity.descriptors,
         "mediaMemoryBytes": capacity.mediaBytes, "mediaMemoryBytesPerStream": capacity.mediaBytesPerStream,
       ],
-      publicURL: publicURL?.description)
+      publicURL: publicURL?.description, embedFrom: embedFrom.now)
   }
 
   private func describe(_ stream: LiveStream, base: String) -> StreamAnswer {
     let status = stream.status
     return StreamAnswer(
       status, stream.settings, viewers: viewers.count(of: status.name), recording: recordingAPI.describe(status.name),
-      capture: captures.describe(status.name), now: clock.wallTime, base: base)
+      capture: captures.describe(status.name), player: player, now: clock.wallTime, base: base)
   }
 }

@@ -20,6 +20,16 @@ extension APITable {
       .now(OpenAPIDocument.response)
     },
     APIRoute(
+      .get, "/api/v1/oembed", "how other sites show the player for an address of this server (oEmbed 1.0)",
+      gives: .json(OEmbedAnswer.self),
+      query: [
+        APIParameter("url", .text, "The address of a stream's page."),
+        APIParameter("maxwidth", .wholeNumber(1...OEmbedAPI.largestSide), "The widest that the player may be."),
+        APIParameter("maxheight", .wholeNumber(1...OEmbedAPI.largestSide), "The highest that it may be."),
+        APIParameter("format", .words(["json"]), "The form of the answer."),
+      ], problems: [.notOurs, .viewerNotAllowed, .malformedQuery, .oEmbedFormat]
+    ) { $0.oEmbed.answer($1) },
+    APIRoute(
       .get, "/api/v1/refusals", "publications that were refused lately, and why", gives: .json(RefusalsAnswer.self),
       query: [APIParameter("stream", .text, "Only those of this name. Without the admin token it may be required.")],
       problems: [.readOnly, .otherOrigin, .tokenMissing, .tokenWrong, .tooManyWrongTokens]
@@ -101,12 +111,14 @@ extension APITable {
       problems: [.noStorage, .diskNotResponding]
     ) { $0.recordingAPI.storage(on: $1.eventLoop) },
     APIRoute(
-      .get, "/api/v1/recordings", "a page of recordings, newest first", gives: .json(RecordingsAnswer.self),
+      .get, "/api/v1/recordings", "a page of recordings", gives: .json(RecordingsAnswer.self),
       query: [
         APIParameter("stream", .text, "Only this stream's."),
         APIParameter("from", .time, "Only those that began then or later."),
         APIParameter("to", .time, "Only those that began before."),
         APIParameter("state", .words(["running", "completed", "failed", "deleted"]), "Only those of this state."),
+        APIParameter(
+          "sort", .words(CatalogueQuery.Order.allCases.map(\.rawValue)), "What comes first; by default newest."),
         APIParameter("limit", .wholeNumber(1...CatalogueQuery.maximumLimit), "The length of the page; by default 100."),
         APIParameter("cursor", .text, "`next` of the page before."),
       ], problems: [.malformedQuery, .diskNotResponding]
@@ -115,6 +127,11 @@ extension APITable {
       .get, "/api/v1/recordings/{stream}/{file}", "one recording", gives: .json(EntryAnswer.self),
       problems: ofRecordings
     ) { $0.recordingAPI.one($1) },
+    APIRoute(
+      .put, "/api/v1/recordings/{stream}/{file}", .operate, "names it, and notes what there is to say about it",
+      gives: .json(EntryAnswer.self), body: .json(RemarksRequest.self),
+      problems: ofRecordings + [.malformedBody, .unusableValue, .diskFailed]
+    ) { $0.recordingAPI.remark($1) },
     APIRoute(
       .delete, "/api/v1/recordings/{stream}/{file}", .operate, "moves it aside, to be deleted later",
       gives: .json(EntryAnswer.self), problems: ofRecordings + [.recordingRuns, .recordingProtected, .diskFailed]

@@ -4,12 +4,19 @@ internal import HTTP
 internal import Ingest
 
 extension CatalogueQuery {
-  /// `?stream=&from=&to=&state=&limit=&cursor=`; a missing or empty value does not restrict the query.
+  /// `?stream=&from=&to=&state=&sort=&limit=&cursor=`; a missing or empty value does not restrict the query.
   init(_ request: HTTPRequest) throws(ValueError) {
     func value(_ name: String) -> String? { request.query(name).flatMap { $0.isEmpty ? nil : $0 } }
     try self.init(stream: value("stream"), state: value("state"))
     from = try value("from").map { text throws(ValueError) in try Self.time(text, "from") }
     to = try value("to").map { text throws(ValueError) in try Self.time(text, "to") }
+    if let text = value("sort") {
+      guard let order = Order(rawValue: text) else {
+        let words = Order.allCases.map(\.rawValue).joined(separator: ", ")
+        throw ValueError("there is no order of that name", advice: "Use one of \(words).")
+      }
+      self.order = order
+    }
     if let text = value("limit") {
       guard let limit = Int(text), (1...Self.maximumLimit).contains(limit) else {
         throw ValueError("limit is not between 1 and \(Self.maximumLimit)", advice: "Leave it out for \(limit).")
@@ -17,7 +24,9 @@ extension CatalogueQuery {
       self.limit = limit
     }
     if let text = value("cursor") {
-      guard let cursor = CatalogueCursor(text) else {
+      guard let cursor = CatalogueCursor(text),
+        (cursor.measure == nil) == (order == .newest || order == .oldest)
+      else {
         throw ValueError("cursor was not given by this server", advice: "Take it from \"next\" of a page.")
       }
       after = cursor

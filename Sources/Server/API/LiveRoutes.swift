@@ -11,6 +11,8 @@ struct LiveRoutes {
   let viewers: ViewerRegistry
   let thumbnails: Thumbnails
   let archive: RecordingArchive?
+  /// Describes a stream to players.
+  let status: @Sendable (LiveStream) -> HTTPResponse
   let partReloads = PartReloads()
 
   /// How long a request waits for a stream that has a publisher but no media yet.
@@ -32,7 +34,8 @@ struct LiveRoutes {
           help: "Publish it to rtmp://HOST/live with the stream key \(name)."
         ).response)
     }
-    // A thumbnail request is not counted as a viewer.
+    // Neither request is counted as a viewer, nor refused by a full server.
+    if path.count == 3, path[2] == "status.json" { return .now(status(stream)) }
     if path.count == 3, path[2] == "thumbnail.jpg" { return thumbnails.answer(for: stream, on: eventLoop) }
     if path.count == 3, path[2] == "stream.mp4" {
       guard let audio = request.query("audio") else { return .now(endless(stream, request)) }

@@ -6,16 +6,19 @@ internal import NIOHTTP1
 /// The pages and their files.
 struct PageRoutes {
   let files: WebFiles
+  let sharing: PageSharing
 
-  func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+  func respond(to request: HTTPRequest, for viewer: Viewer, on eventLoop: any EventLoop) -> HTTPAnswer {
     let path = request.path
     switch (path.first, path.count) {
     case (nil, _): return files.answer(["pages", "index.html"], to: request, on: eventLoop)
     case ("recordings", 1): return files.answer(["pages", "recordings.html"], to: request, on: eventLoop)
     case ("favicon.ico", 1): return files.answer(["ui", "favicon.svg"], to: request, on: eventLoop)
-    case ("watch", 2) where StreamName(path[1]) != nil:
-      return files.answer(["pages", "watch.html"], to: request, on: eventLoop)
-    case ("watch", 2):
+    case ("watch", 2), ("embed", 2):
+      if let name = StreamName(path[1]), let page = StreamPage(rawValue: path[0]) {
+        let head = sharing.head(of: page, of: name, isGuarded: viewer.isGuarded(name))
+        return files.answer(["pages", "\(page.rawValue).html"], to: request, on: eventLoop, with: head)
+      }
       let detail = "No stream can have that name: a name is \(StreamName.grammar)."
       return .now(Problem(.invalidStreamName, detail, help: "The streams are listed at /.").response)
     case ("web", 2...): return files.answer(Array(path.dropFirst()), to: request, on: eventLoop)
@@ -41,7 +44,12 @@ struct PageRoutes {
   }
 
   private func missing(_ response: HTTPResponse, _ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    if request.wantsPage { return files.answer([WebFiles.notFoundPage], to: request, on: eventLoop) }
+    if request.wantsPage {
+      // A wrong address in somebody's frame shows the page there, too.
+      let isInFrame = request.path.first == StreamPage.embed.rawValue
+      let head = isInFrame ? PageHead(tags: nil, frameAncestors: sharing.frameAncestors) : nil
+      return files.answer([WebFiles.notFoundPage], to: request, on: eventLoop, with: head)
+    }
     var response = response
     // Browsers get a page at the same address.
     response.headers.append(HeaderField("Vary", "Accept"))

@@ -22,6 +22,10 @@ extension ProblemKind {
 
   static let unusableValue = ProblemKind(
     "unusable-value", .unprocessableEntity, "Unusable value", "A value of the body cannot be used.")
+  static let notOurs = ProblemKind(
+    "not-ours", .notFound, "Not found", "The address is not that of a stream's page of this server.")
+  static let oEmbedFormat = ProblemKind(
+    "oembed-format", .notImplemented, "Not implemented", "oEmbed is given as JSON only.")
   static let scopeTooSmall = ProblemKind(
     "scope-too-small", .forbidden, "Not allowed", "The token is valid, but its scope does not include this.")
 
@@ -171,7 +175,8 @@ extension ProblemKind {
       streamBusy, tooManyPublications,
       tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, webRTCOff, notAnOffer, offerNotTaken,
       conditionMissing, conditionFailed, noSuchAddress, readOnly, otherOrigin,
-      tokenMissing, tokenWrong, tooManyWrongTokens, malformedQuery, malformedBody,
+      tokenMissing, tokenWrong, tooManyWrongTokens, malformedQuery, malformedBody, notOurs,
+      oEmbedFormat,
       invalidStreamName, noSuchStream, streamEnded, epochEnded, noVideo, playlistTooFarAhead, rangeNotSatisfiable,
       tooManyViewers, noSuchSession, noKeyFrameYet, thumbnailsBusy, noThumbnail, noSuchRecording, noStorage,
       recordsNothing,

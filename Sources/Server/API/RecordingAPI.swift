@@ -146,6 +146,30 @@ struct RecordingAPI {
       }, on: loop)
   }
 
+  /// Sets the name and the note of a recording: 400 if the body is no JSON of that form, 422 for a text that cannot be.
+  func remark(_ request: APIRequest) -> HTTPAnswer {
+    guard let library, let key = Self.key(request) else { return .now(Self.missing) }
+    let base = request.http.base
+    do {
+      let remarks = try RemarksBody.remarks(in: request.http.body)
+      return .fromDisk(
+        library.catalogue.setRemarks(remarks, key, on: request.eventLoop).map { result in
+          switch result {
+          case .success(let entry): Self.answer(entry, library, base: base)
+          case .failure(let refusal): Self.response(refusal)
+          }
+        }, on: request.eventLoop)
+    } catch let error as ValueError {
+      return .now(Problem(.unusableValue, "\(error.reason).", help: "\(error.advice).").response)
+    } catch {
+      return .now(
+        Problem(
+          .malformedBody, "The body is no JSON object of the form that this address takes.",
+          help: #"Send {"name": "…", "note": "…"}."#
+        ).response)
+    }
+  }
+
   private static func response(_ refusal: CatalogueRefusal) -> HTTPResponse {
     switch refusal {
     case .notFound: missing

@@ -15,12 +15,16 @@ struct RecordingRoutes {
       return thumbnails.answer(for: RecordingKey(stream: stream, name: name), on: eventLoop)
     }
     let kind = request.query("download") == nil ? "inline" : "attachment"
+    // Only a download needs the name that it got later. Playback does not wait for the catalogue.
+    let named = kind == "inline" ? nil : RecordingName(finished: path[2]).map { RecordingKey(stream: stream, name: $0) }
+    let given = named.map { library.catalogue.entry($0, on: eventLoop).map { $0?.remarks.title } }
+    let title = (given ?? eventLoop.makeSucceededFuture(nil)).flatMapErrorThrowing { _ in nil }
     return .fromDisk(
-      library.open(stream: stream, file: path[2], for: request.client, on: eventLoop).map { opened in
+      library.open(stream: stream, file: path[2], for: request.client, on: eventLoop).and(title).map { opened, title in
         guard let opened else { return self.missing }
         var response = HTTPResponse.media(
           [.file(opened.range)], type: .mp4, cache: .recording, entityTag: opened.entityTag)
-        response.headers.append(Self.disposition(kind, stream, path[2], opened.title))
+        response.headers.append(Self.disposition(kind, stream, path[2], title ?? opened.title))
         return response
       }.flatMapErrorThrowing { error in
         guard error is OpenRecordings.Full else { throw error }

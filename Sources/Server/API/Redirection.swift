@@ -14,6 +14,7 @@ struct Redirection {
     case "recordings" where path.count == 1 && hasSlash: return same("/recordings", request)
     case "watch" where path.count == 1: return Redirection(address: "/", kind: .temporary)
     case "watch" where path.count == 2 && hasSlash: return StreamName(path[1]).flatMap { same("/watch/\($0)", request) }
+    case "embed" where path.count == 2 && hasSlash: return StreamName(path[1]).flatMap { same("/embed/\($0)", request) }
     case "live" where path.count == 1 && request.wantsPage: return Redirection(address: "/", kind: .temporary)
     case "live" where path.count == 2 && request.wantsPage:
       return StreamName(path[1]).map { Redirection(address: "/watch/\($0)", kind: .temporary) }

@@ -30,7 +30,7 @@ struct Router: HTTPResponder {
     if let place = Redirection.place(of: request) {
       return .now(.redirect(to: request.base + place.address, place.kind))
     }
-    return pages.guiding(request, on: eventLoop, route(request, on: eventLoop))
+    return pages.guiding(request, on: eventLoop, route(request, for: viewer, on: eventLoop))
   }
 
   func options(of request: HTTPRequest) -> HTTPResponse {
@@ -70,7 +70,7 @@ struct Router: HTTPResponder {
     return IngestRoutes.isAsked(by: request) ? ingest.body(of: request) : nil
   }
 
-  private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+  private func route(_ request: HTTPRequest, for viewer: Viewer, on eventLoop: any EventLoop) -> HTTPAnswer {
     // Programs request these addresses without following redirections.
     guard !request.target.endsWithSlash || Self.isProbe(request.path) || request.path == ["time"] else {
       return .now(Problem.nothingHere.response)
@@ -83,7 +83,7 @@ struct Router: HTTPResponder {
     case "healthz" where request.path.count == 1: return .now(metrics.health)
     case "readyz" where request.path.count == 1: return .now(metrics.readiness)
     case "metrics" where request.path.count == 1: return metrics.metrics(on: eventLoop)
-    default: return pages.respond(to: request, on: eventLoop)
+    default: return pages.respond(to: request, for: viewer, on: eventLoop)
     }
   }
 

@@ -97,7 +97,7 @@ struct ViewerGate: Sendable {
   /// The stream that an address is of; nil for other addresses.
   static func stream(at path: [String]) -> StreamName? {
     switch path.first {
-    case "live", "watch", "recordings": path.count > 1 ? StreamName(path[1]) : nil
+    case "live", "watch", "embed", "recordings": path.count > 1 ? StreamName(path[1]) : nil
     case "api" where path.count > 3 && ["streams", "recordings"].contains(path[2]): StreamName(path[3])
     default: nil
     }

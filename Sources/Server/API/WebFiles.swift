@@ -8,7 +8,8 @@ internal import Storage
 
 /// The files of web/: embedded in the binary, or read from a folder during development (`--web`). Pages carry a
 /// Content-Security-Policy and are revalidated, with 304 while they are unchanged. Their scripts and styles have addresses that
-/// contain the name of the build, and are cached for good.
+/// contain the name of the build, and are cached for good. A script directly in web/ (`/web/weir-player.js`) has a lasting address
+/// for other sites: it is revalidated, and its imports name the build.
 final class WebFiles: Sendable {
   /// The largest file that is read from a folder, in bytes.
   static let largestFile = 8 << 20
@@ -26,13 +27,8 @@ final class WebFiles: Sendable {
   private let source: Source
   private let securityPolicy: HeaderField
 
-  /// `frameAncestors` lists who may embed the pages, as in the directive of that name.
-  init(
-    folder: String? = nil, frameAncestors: String = "'self'",
-    pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool
-  ) {
-    let policy = HeaderField(
-      "Content-Security-Policy", "default-src 'self'; media-src 'self' blob:; frame-ancestors \(frameAncestors)")
+  init(folder: String? = nil, pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool) {
+    let policy = Self.securityPolicy(frameAncestors: PageSharing.onlyThisServer)
     securityPolicy = policy
     if let folder {
       source = .folder(folder, pool)
@@ -48,30 +44,38 @@ final class WebFiles: Sendable {
       var current: [String: PreencodedResponse] = [:]
       for file in files {
         let type = ContentType(fileName: file.name)
-        let body = type == .html ? Self.addresses(in: file.bytes, below: build) : file.bytes
+        let isEntry = !file.name.contains("/")
+        let body =
+          type == .html
+          ? Self.replacing("\"/web/", in: file.bytes, by: "\"/web/\(build)/")
+          : isEntry ? Self.replacing("\"./", in: file.bytes, by: "\"./\(build)/") : file.bytes
         current[file.name] = Self.response(name: file.name, body: body, securityPolicy: policy)
-        if type != .html { lasting[file.name] = PreencodedResponse(type: type, cache: .immutable, body: body) }
+        if type != .html { lasting[file.name] = PreencodedResponse(type: type, cache: .immutable, body: file.bytes) }
       }
       source = .embedded(build: build, lasting: lasting, current: current)
     }
   }
 
   /// The file with that path below web/ (`["pages", "index.html"]`), whose segments a `RequestTarget` has checked. The path may
-  /// begin with a build. A page of another build gets the current file.
-  func answer(_ path: [String], to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+  /// begin with a build. A page of another build gets the current file. `head` is what the request's page has of its own.
+  func answer(
+    _ path: [String], to request: HTTPRequest, on eventLoop: any EventLoop, with head: PageHead? = nil
+  ) -> HTTPAnswer {
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
     let isOfBuild = path.first?.hasPrefix(Self.buildPrefix) ?? false
     let name = path.dropFirst(isOfBuild ? 1 : 0).joined(separator: "/")
     switch source {
     case .embedded(let build, let lasting, let current):
       let files = path.first == build ? lasting : current
-      return .now(files[name].map { HTTPResponse($0) } ?? Self.missing(name))
+      guard let file = files[name] else { return .now(Self.missing(name)) }
+      return .now(head.map { Self.response(file.status, file.body, $0, like: file.fields) } ?? HTTPResponse(file))
     case .folder(let folder, let pool):
       let policy = securityPolicy
       return .later(
         pool.runIfActive(eventLoop: eventLoop) {
           guard let body = Self.read(folder + "/" + name) else { return Self.missing(name) }
-          return HTTPResponse(Self.response(name: name, body: body, securityPolicy: policy))
+          let file = Self.response(name: name, body: body, securityPolicy: policy)
+          return head.map { Self.response(file.status, file.body, $0, like: file.fields) } ?? HTTPResponse(file)
         })
     }
   }
@@ -91,10 +95,25 @@ final class WebFiles: Sendable {
     return PreencodedResponse(type: type, cache: .page, headers: type == .html ? headers : [], body: body)
   }
 
-  /// A page that refers to the scripts, styles and images of a build.
-  private static func addresses(in page: ByteBuffer, below build: String) -> ByteBuffer {
-    let parts = String(buffer: page).split(separator: "\"/web/", omittingEmptySubsequences: false)
-    return ByteBuffer(string: parts.joined(separator: "\"/web/\(build)/"))
+  /// A page with a head of its own, made for one request.
+  private static func response(
+    _ status: HTTPResponseStatus, _ page: ByteBuffer, _ head: PageHead, like fields: [HeaderField]
+  ) -> HTTPResponse {
+    let body = head.tags.map { replacing(PageSharing.mark, in: page, by: $0) } ?? page
+    let policy = securityPolicy(frameAncestors: head.frameAncestors)
+    return HTTPResponse(
+      status: status, headers: fields.map { $0.name == policy.name ? policy : $0 }, entityTag: EntityTag.of(body),
+      compression: .gzip, body: .pieces([.bytes(body)]))
+  }
+
+  private static func securityPolicy(frameAncestors: String) -> HeaderField {
+    HeaderField(
+      "Content-Security-Policy", "default-src 'self'; media-src 'self' blob:; frame-ancestors \(frameAncestors)")
+  }
+
+  private static func replacing(_ text: String, in file: ByteBuffer, by other: String) -> ByteBuffer {
+    let parts = String(buffer: file).split(separator: text, omittingEmptySubsequences: false)
+    return ByteBuffer(string: parts.joined(separator: other))
   }
 
   private static func embeddedFiles() -> [(name: String, bytes: ByteBuffer)] {

@@ -132,6 +132,7 @@ extension WeirServer {
   /// Makes a configuration hold, but for its listeners.
   private func apply(_ configuration: ServerConfiguration, _ protocols: [PublisherProtocol], _ http: HTTPListener) {
     profiles.now = configuration.streams
+    embedFrom.now = configuration.embedFrom
     viewersEra.now = ViewersEra()
     authorizer.follow(configuration.accessRules)
     streams.limit(by: configuration.nameLimits)

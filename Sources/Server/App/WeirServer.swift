@@ -34,6 +34,8 @@ struct WeirServer {
   /// How long a cache may go by what it was told of a token, in seconds.
   let recheck: Reloadable<Int64>
   let capacity = Reloadable(ServerCapacity.none)
+  /// The origins whose pages may embed the player.
+  let embedFrom: Reloadable<[String]>
   /// Where the configuration came from; nil if it cannot be read again.
   let sources: SettingSources?
   let setLogLevel: @Sendable (Logger.Level) -> Void
@@ -59,6 +61,7 @@ struct WeirServer {
     let profiles = Reloadable(configuration.streams)
     self.profiles = profiles
     recheck = Reloadable(configuration.recheckSeconds)
+    embedFrom = Reloadable(configuration.embedFrom)
     let authorizer = Authorizer(configuration.accessRules, clock: clock, logger: logger)
     self.authorizer = authorizer
     let threads = ServerThreads(
@@ -146,12 +149,13 @@ struct WeirServer {
       endpoints.append(PublisherProtocol.Endpoint(setting: place.setting, address: bound, of: each))
     }
     let rtmp = endpoints.first { $0.setting == "rtmp" }
+    let rtmps = endpoints.first { $0.setting == "rtmps" }
     let settings = SettingsHolder()
     let ingest = transportIngest
     let publishers: [any PublisherEntrance] = protocols.map { $0.listener } + [ingest]
     let http = makeHTTPListener(
       publishers, ingest, protocols.lazy.compactMap { $0.listener as? WebRTCListener }.first,
-      rtmpPort: rtmp?.address.port, memory: memory, sources: sources, settings: settings,
+      ports: (rtmp?.address.port, rtmps?.address.port), memory: memory, sources: sources, settings: settings,
       control: control, tokens: tokens)
     var pages: [SettingName: SocketAddress] = [:]
     for place in pagePlaces(configuration, http, certificate) {
@@ -276,7 +280,8 @@ struct WeirServer {
   }
 
   private func makeHTTPListener(
-    _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, _ webRTC: WebRTCListener?, rtmpPort: Int?,
+    _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, _ webRTC: WebRTCListener?,
+    ports: (rtmp: Int?, rtmps: Int?),
     memory: MemoryBudget,
     sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens
   ) -> HTTPListener {
@@ -296,30 +301,35 @@ struct WeirServer {
       archive: archive, streams: streams,
       layout: { [profiles] in profiles.now[$0].settings.layout },
       longClips: LongClips(memory: memory))
+    let publicURL = configuration.publicURL
+    let settingsOf = { @Sendable [profiles] (name: StreamName) in profiles.now[name].settings }
+    let api = APIRoutes(
+      streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
+      sources: SourcesAPI(
+        sources: sources, previews: SourcePreviews(pool: threads.liveThumbnails), recordings: sourceRecordings,
+        film: { [profiles, logger] in SourceFilm(name: $0, settings: profiles.now[$0].settings, logger: logger) }),
+      replay: replay, events: EventsAPI(log: events, hooks: hooks),
+      authorize: AuthorizeAPI(gate: viewerGate, recheck: { [recheck] in recheck.now }),
+      gate: gate, clock: clock, rtmpPort: ports.rtmp, rtmpsPort: ports.rtmps, publicURL: publicURL,
+      player: configuration.playerDefault, oEmbed: OEmbedAPI(publicURL: publicURL, settings: settingsOf),
+      embedFrom: embedFrom, capacity: { [capacity] in capacity.now },
+      control: ControlAPI(
+        authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock),
+      lists: SingleFlight(limit: 64, on: threads.reports, sharing: .untilBegun))
     let router = Router(
       live: LiveRoutes(
         streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: threads.liveThumbnails),
-        archive: archive),
-      ingest: IngestRoutes(ingest: ingest), whip: WHIPRoutes(listener: webRTC),
-      api: APIRoutes(
-        streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
-        sources: SourcesAPI(
-          sources: sources, previews: SourcePreviews(pool: threads.liveThumbnails), recordings: sourceRecordings,
-          film: { [profiles, logger] in SourceFilm(name: $0, settings: profiles.now[$0].settings, logger: logger) }),
-        replay: replay, events: EventsAPI(log: events, hooks: hooks),
-        authorize: AuthorizeAPI(gate: viewerGate, recheck: { [recheck] in recheck.now }),
-        gate: gate, clock: clock, rtmpPort: rtmpPort, publicURL: configuration.publicURL,
-        capacity: { [capacity] in capacity.now },
-        control: ControlAPI(
-          authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock),
-        lists: SingleFlight(limit: 64, on: threads.reports, sharing: .untilBegun)),
+        archive: archive, status: { api.status(of: $0) }),
+      ingest: IngestRoutes(ingest: ingest), whip: WHIPRoutes(listener: webRTC), api: api,
       recordings: RecordingRoutes(
         library: recordings,
         thumbnails: recordings.map {
           RecordingThumbnails(library: $0, logger: logger, pool: threads.recordingThumbnails)
         }),
       replay: replay,
-      pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
+      pages: PageRoutes(
+        files: WebFiles(folder: configuration.webFolder),
+        sharing: PageSharing(publicURL: publicURL, settings: settingsOf) { [embedFrom] in embedFrom.now }),
       metrics: MetricsRoutes(report: metrics, clock: clock, pool: threads.reports), gate: gate, viewers: viewerGate)
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,

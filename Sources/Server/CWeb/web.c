@@ -20,208 +20,286 @@ static const unsigned char file6[] = {
 #embed "../../../web/admin/source-panel.js"
 };
 static const unsigned char file7[] = {
-#embed "../../../web/api/admin.js"
+#embed "../../../web/admin/tools.js"
 };
 static const unsigned char file8[] = {
-#embed "../../../web/api/api.js"
+#embed "../../../web/api/admin.js"
 };
 static const unsigned char file9[] = {
-#embed "../../../web/engine/audio-choice.js"
+#embed "../../../web/api/api.js"
 };
 static const unsigned char file10[] = {
-#embed "../../../web/engine/caption-track.js"
+#embed "../../../web/engine/audio-choice.js"
 };
 static const unsigned char file11[] = {
-#embed "../../../web/engine/engine.js"
+#embed "../../../web/engine/caption-track.js"
 };
 static const unsigned char file12[] = {
-#embed "../../../web/engine/growing-recording.js"
+#embed "../../../web/engine/engine.js"
 };
 static const unsigned char file13[] = {
-#embed "../../../web/engine/live-edge.js"
+#embed "../../../web/engine/growing-recording.js"
 };
 static const unsigned char file14[] = {
-#embed "../../../web/engine/mse-engine.js"
+#embed "../../../web/engine/live-edge.js"
 };
 static const unsigned char file15[] = {
-#embed "../../../web/engine/native-engine.js"
+#embed "../../../web/engine/mse-engine.js"
 };
 static const unsigned char file16[] = {
-#embed "../../../web/engine/progressive-source.js"
+#embed "../../../web/engine/native-engine.js"
 };
 static const unsigned char file17[] = {
-#embed "../../../web/engine/recording-playback.js"
+#embed "../../../web/engine/progressive-source.js"
 };
 static const unsigned char file18[] = {
-#embed "../../../web/engine/segment-loader.js"
+#embed "../../../web/engine/recording-playback.js"
 };
 static const unsigned char file19[] = {
-#embed "../../../web/engine/session.js"
+#embed "../../../web/engine/segment-loader.js"
 };
 static const unsigned char file20[] = {
-#embed "../../../web/engine/source-buffers.js"
+#embed "../../../web/engine/session.js"
 };
 static const unsigned char file21[] = {
-#embed "../../../web/media/adaptation.js"
+#embed "../../../web/engine/source-buffers.js"
 };
 static const unsigned char file22[] = {
-#embed "../../../web/media/boxes.js"
+#embed "../../../web/media/adaptation.js"
 };
 static const unsigned char file23[] = {
-#embed "../../../web/media/caption-data.js"
+#embed "../../../web/media/boxes.js"
 };
 static const unsigned char file24[] = {
-#embed "../../../web/media/caption-decoder.js"
+#embed "../../../web/media/caption-data.js"
 };
 static const unsigned char file25[] = {
-#embed "../../../web/media/codecs.js"
+#embed "../../../web/media/caption-decoder.js"
 };
 static const unsigned char file26[] = {
-#embed "../../../web/media/early-requests.js"
+#embed "../../../web/media/codecs.js"
 };
 static const unsigned char file27[] = {
-#embed "../../../web/media/fetching.js"
+#embed "../../../web/media/early-requests.js"
 };
 static const unsigned char file28[] = {
-#embed "../../../web/media/live-window.js"
+#embed "../../../web/media/fetching.js"
 };
 static const unsigned char file29[] = {
-#embed "../../../web/media/playback-result.js"
+#embed "../../../web/media/live-window.js"
 };
 static const unsigned char file30[] = {
-#embed "../../../web/media/playlist.js"
+#embed "../../../web/media/playback-result.js"
 };
 static const unsigned char file31[] = {
-#embed "../../../web/media/rendition.js"
+#embed "../../../web/media/playlist.js"
 };
 static const unsigned char file32[] = {
-#embed "../../../web/media/throughput.js"
+#embed "../../../web/media/qr-code.js"
 };
 static const unsigned char file33[] = {
-#embed "../../../web/media/timeline.js"
+#embed "../../../web/media/rendition.js"
 };
 static const unsigned char file34[] = {
-#embed "../../../web/pages/index.css"
+#embed "../../../web/media/throughput.js"
 };
 static const unsigned char file35[] = {
-#embed "../../../web/pages/index.html"
+#embed "../../../web/media/timeline.js"
 };
 static const unsigned char file36[] = {
-#embed "../../../web/pages/index.js"
+#embed "../../../web/pages/embed.css"
 };
 static const unsigned char file37[] = {
-#embed "../../../web/pages/not-found.html"
+#embed "../../../web/pages/embed.html"
 };
 static const unsigned char file38[] = {
-#embed "../../../web/pages/not-found.js"
+#embed "../../../web/pages/embed.js"
 };
 static const unsigned char file39[] = {
-#embed "../../../web/pages/recordings.css"
+#embed "../../../web/pages/index.css"
 };
 static const unsigned char file40[] = {
-#embed "../../../web/pages/recordings.html"
+#embed "../../../web/pages/index.html"
 };
 static const unsigned char file41[] = {
-#embed "../../../web/pages/recordings.js"
+#embed "../../../web/pages/index.js"
 };
 static const unsigned char file42[] = {
-#embed "../../../web/pages/stream-card.js"
+#embed "../../../web/pages/live-pictures.js"
 };
 static const unsigned char file43[] = {
-#embed "../../../web/pages/watch-panels.js"
+#embed "../../../web/pages/not-found.html"
 };
 static const unsigned char file44[] = {
-#embed "../../../web/pages/watch.css"
+#embed "../../../web/pages/not-found.js"
 };
 static const unsigned char file45[] = {
-#embed "../../../web/pages/watch.html"
+#embed "../../../web/pages/recordings.css"
 };
 static const unsigned char file46[] = {
-#embed "../../../web/pages/watch.js"
+#embed "../../../web/pages/recordings.html"
 };
 static const unsigned char file47[] = {
-#embed "../../../web/recordings/clip-editor.js"
+#embed "../../../web/pages/recordings.js"
 };
 static const unsigned char file48[] = {
-#embed "../../../web/recordings/gallery-card.js"
+#embed "../../../web/pages/stream-card.js"
 };
 static const unsigned char file49[] = {
-#embed "../../../web/recordings/gaps.js"
+#embed "../../../web/pages/stream-list.js"
 };
 static const unsigned char file50[] = {
-#embed "../../../web/recordings/last-recording.js"
+#embed "../../../web/pages/watch-panels.js"
 };
 static const unsigned char file51[] = {
-#embed "../../../web/recordings/play-recording.js"
+#embed "../../../web/pages/watch.css"
 };
 static const unsigned char file52[] = {
-#embed "../../../web/recordings/recording-buttons.js"
+#embed "../../../web/pages/watch.html"
 };
 static const unsigned char file53[] = {
-#embed "../../../web/recordings/recording-card.js"
+#embed "../../../web/pages/watch.js"
 };
 static const unsigned char file54[] = {
-#embed "../../../web/recordings/recording-dialog.css"
+#embed "../../../web/player/address.js"
 };
 static const unsigned char file55[] = {
-#embed "../../../web/recordings/recording-dialog.js"
+#embed "../../../web/player/assets.js"
 };
 static const unsigned char file56[] = {
-#embed "../../../web/recordings/recording-panel.js"
+#embed "../../../web/player/markup.js"
 };
 static const unsigned char file57[] = {
-#embed "../../../web/recordings/recording-player.js"
+#embed "../../../web/player/weir-player.css"
 };
 static const unsigned char file58[] = {
-#embed "../../../web/recordings/running-recordings.js"
+#embed "../../../web/player/weir-player.js"
 };
 static const unsigned char file59[] = {
-#embed "../../../web/ui/audio-menu.js"
+#embed "../../../web/recordings/clip-editor.js"
 };
 static const unsigned char file60[] = {
-#embed "../../../web/ui/captions-menu.js"
+#embed "../../../web/recordings/gallery-card.js"
 };
 static const unsigned char file61[] = {
-#embed "../../../web/ui/confirm-button.js"
+#embed "../../../web/recordings/gaps.js"
 };
 static const unsigned char file62[] = {
-#embed "../../../web/ui/controls.js"
+#embed "../../../web/recordings/last-recording.js"
 };
 static const unsigned char file63[] = {
-#embed "../../../web/ui/details-panel.js"
+#embed "../../../web/recordings/live-clip.js"
 };
 static const unsigned char file64[] = {
-#embed "../../../web/ui/dom.js"
+#embed "../../../web/recordings/play-recording.js"
 };
 static const unsigned char file65[] = {
-#embed "../../../web/ui/favicon.svg"
+#embed "../../../web/recordings/recording-buttons.js"
 };
 static const unsigned char file66[] = {
-#embed "../../../web/ui/format.js"
+#embed "../../../web/recordings/recording-card.js"
 };
 static const unsigned char file67[] = {
-#embed "../../../web/ui/icons.svg"
+#embed "../../../web/recordings/recording-dialog.css"
 };
 static const unsigned char file68[] = {
-#embed "../../../web/ui/keys.js"
+#embed "../../../web/recordings/recording-dialog.js"
 };
 static const unsigned char file69[] = {
-#embed "../../../web/ui/links.js"
+#embed "../../../web/recordings/recording-link.js"
 };
 static const unsigned char file70[] = {
-#embed "../../../web/ui/player.css"
+#embed "../../../web/recordings/recording-panel.js"
 };
 static const unsigned char file71[] = {
-#embed "../../../web/ui/quality-menu.js"
+#embed "../../../web/recordings/recording-player.js"
 };
 static const unsigned char file72[] = {
-#embed "../../../web/ui/seek-bar.js"
+#embed "../../../web/recordings/remarks-editor.js"
 };
 static const unsigned char file73[] = {
-#embed "../../../web/ui/style.css"
+#embed "../../../web/recordings/running-recordings.js"
 };
 static const unsigned char file74[] = {
+#embed "../../../web/recordings/seek-pictures.js"
+};
+static const unsigned char file75[] = {
+#embed "../../../web/recordings/selection.js"
+};
+static const unsigned char file76[] = {
+#embed "../../../web/recordings/share-recording.js"
+};
+static const unsigned char file77[] = {
+#embed "../../../web/strings/de.json"
+};
+static const unsigned char file78[] = {
+#embed "../../../web/strings/en.json"
+};
+static const unsigned char file79[] = {
+#embed "../../../web/strings/strings.js"
+};
+static const unsigned char file80[] = {
+#embed "../../../web/ui/audio-menu.js"
+};
+static const unsigned char file81[] = {
+#embed "../../../web/ui/captions-menu.js"
+};
+static const unsigned char file82[] = {
+#embed "../../../web/ui/confirm-button.js"
+};
+static const unsigned char file83[] = {
+#embed "../../../web/ui/controls.js"
+};
+static const unsigned char file84[] = {
+#embed "../../../web/ui/details-panel.js"
+};
+static const unsigned char file85[] = {
+#embed "../../../web/ui/dom.js"
+};
+static const unsigned char file86[] = {
+#embed "../../../web/ui/favicon.svg"
+};
+static const unsigned char file87[] = {
+#embed "../../../web/ui/format.js"
+};
+static const unsigned char file88[] = {
+#embed "../../../web/ui/icons.svg"
+};
+static const unsigned char file89[] = {
+#embed "../../../web/ui/keys.js"
+};
+static const unsigned char file90[] = {
+#embed "../../../web/ui/links.js"
+};
+static const unsigned char file91[] = {
+#embed "../../../web/ui/page-strings.js"
+};
+static const unsigned char file92[] = {
+#embed "../../../web/ui/player.css"
+};
+static const unsigned char file93[] = {
+#embed "../../../web/ui/qr-image.js"
+};
+static const unsigned char file94[] = {
+#embed "../../../web/ui/quality-menu.js"
+};
+static const unsigned char file95[] = {
+#embed "../../../web/ui/seek-bar.js"
+};
+static const unsigned char file96[] = {
+#embed "../../../web/ui/stage.css"
+};
+static const unsigned char file97[] = {
+#embed "../../../web/ui/stage.js"
+};
+static const unsigned char file98[] = {
+#embed "../../../web/ui/style.css"
+};
+static const unsigned char file99[] = {
 #embed "../../../web/ui/wake-lock.js"
+};
+static const unsigned char file100[] = {
+#embed "../../../web/weir-player.js"
 };
 
 const weir_web_file weir_web_files[] = {
@@ -231,74 +309,100 @@ const weir_web_file weir_web_files[] = {
     {"admin/source-list.js", file4, sizeof file4},
     {"admin/source-names.js", file5, sizeof file5},
     {"admin/source-panel.js", file6, sizeof file6},
-    {"api/admin.js", file7, sizeof file7},
-    {"api/api.js", file8, sizeof file8},
-    {"engine/audio-choice.js", file9, sizeof file9},
-    {"engine/caption-track.js", file10, sizeof file10},
-    {"engine/engine.js", file11, sizeof file11},
-    {"engine/growing-recording.js", file12, sizeof file12},
-    {"engine/live-edge.js", file13, sizeof file13},
-    {"engine/mse-engine.js", file14, sizeof file14},
-    {"engine/native-engine.js", file15, sizeof file15},
-    {"engine/progressive-source.js", file16, sizeof file16},
-    {"engine/recording-playback.js", file17, sizeof file17},
-    {"engine/segment-loader.js", file18, sizeof file18},
-    {"engine/session.js", file19, sizeof file19},
-    {"engine/source-buffers.js", file20, sizeof file20},
-    {"media/adaptation.js", file21, sizeof file21},
-    {"media/boxes.js", file22, sizeof file22},
-    {"media/caption-data.js", file23, sizeof file23},
-    {"media/caption-decoder.js", file24, sizeof file24},
-    {"media/codecs.js", file25, sizeof file25},
-    {"media/early-requests.js", file26, sizeof file26},
-    {"media/fetching.js", file27, sizeof file27},
-    {"media/live-window.js", file28, sizeof file28},
-    {"media/playback-result.js", file29, sizeof file29},
-    {"media/playlist.js", file30, sizeof file30},
-    {"media/rendition.js", file31, sizeof file31},
-    {"media/throughput.js", file32, sizeof file32},
-    {"media/timeline.js", file33, sizeof file33},
-    {"pages/index.css", file34, sizeof file34},
-    {"pages/index.html", file35, sizeof file35},
-    {"pages/index.js", file36, sizeof file36},
-    {"pages/not-found.html", file37, sizeof file37},
-    {"pages/not-found.js", file38, sizeof file38},
-    {"pages/recordings.css", file39, sizeof file39},
-    {"pages/recordings.html", file40, sizeof file40},
-    {"pages/recordings.js", file41, sizeof file41},
-    {"pages/stream-card.js", file42, sizeof file42},
-    {"pages/watch-panels.js", file43, sizeof file43},
-    {"pages/watch.css", file44, sizeof file44},
-    {"pages/watch.html", file45, sizeof file45},
-    {"pages/watch.js", file46, sizeof file46},
-    {"recordings/clip-editor.js", file47, sizeof file47},
-    {"recordings/gallery-card.js", file48, sizeof file48},
-    {"recordings/gaps.js", file49, sizeof file49},
-    {"recordings/last-recording.js", file50, sizeof file50},
-    {"recordings/play-recording.js", file51, sizeof file51},
-    {"recordings/recording-buttons.js", file52, sizeof file52},
-    {"recordings/recording-card.js", file53, sizeof file53},
-    {"recordings/recording-dialog.css", file54, sizeof file54},
-    {"recordings/recording-dialog.js", file55, sizeof file55},
-    {"recordings/recording-panel.js", file56, sizeof file56},
-    {"recordings/recording-player.js", file57, sizeof file57},
-    {"recordings/running-recordings.js", file58, sizeof file58},
-    {"ui/audio-menu.js", file59, sizeof file59},
-    {"ui/captions-menu.js", file60, sizeof file60},
-    {"ui/confirm-button.js", file61, sizeof file61},
-    {"ui/controls.js", file62, sizeof file62},
-    {"ui/details-panel.js", file63, sizeof file63},
-    {"ui/dom.js", file64, sizeof file64},
-    {"ui/favicon.svg", file65, sizeof file65},
-    {"ui/format.js", file66, sizeof file66},
-    {"ui/icons.svg", file67, sizeof file67},
-    {"ui/keys.js", file68, sizeof file68},
-    {"ui/links.js", file69, sizeof file69},
-    {"ui/player.css", file70, sizeof file70},
-    {"ui/quality-menu.js", file71, sizeof file71},
-    {"ui/seek-bar.js", file72, sizeof file72},
-    {"ui/style.css", file73, sizeof file73},
-    {"ui/wake-lock.js", file74, sizeof file74},
+    {"admin/tools.js", file7, sizeof file7},
+    {"api/admin.js", file8, sizeof file8},
+    {"api/api.js", file9, sizeof file9},
+    {"engine/audio-choice.js", file10, sizeof file10},
+    {"engine/caption-track.js", file11, sizeof file11},
+    {"engine/engine.js", file12, sizeof file12},
+    {"engine/growing-recording.js", file13, sizeof file13},
+    {"engine/live-edge.js", file14, sizeof file14},
+    {"engine/mse-engine.js", file15, sizeof file15},
+    {"engine/native-engine.js", file16, sizeof file16},
+    {"engine/progressive-source.js", file17, sizeof file17},
+    {"engine/recording-playback.js", file18, sizeof file18},
+    {"engine/segment-loader.js", file19, sizeof file19},
+    {"engine/session.js", file20, sizeof file20},
+    {"engine/source-buffers.js", file21, sizeof file21},
+    {"media/adaptation.js", file22, sizeof file22},
+    {"media/boxes.js", file23, sizeof file23},
+    {"media/caption-data.js", file24, sizeof file24},
+    {"media/caption-decoder.js", file25, sizeof file25},
+    {"media/codecs.js", file26, sizeof file26},
+    {"media/early-requests.js", file27, sizeof file27},
+    {"media/fetching.js", file28, sizeof file28},
+    {"media/live-window.js", file29, sizeof file29},
+    {"media/playback-result.js", file30, sizeof file30},
+    {"media/playlist.js", file31, sizeof file31},
+    {"media/qr-code.js", file32, sizeof file32},
+    {"media/rendition.js", file33, sizeof file33},
+    {"media/throughput.js", file34, sizeof file34},
+    {"media/timeline.js", file35, sizeof file35},
+    {"pages/embed.css", file36, sizeof file36},
+    {"pages/embed.html", file37, sizeof file37},
+    {"pages/embed.js", file38, sizeof file38},
+    {"pages/index.css", file39, sizeof file39},
+    {"pages/index.html", file40, sizeof file40},
+    {"pages/index.js", file41, sizeof file41},
+    {"pages/live-pictures.js", file42, sizeof file42},
+    {"pages/not-found.html", file43, sizeof file43},
+    {"pages/not-found.js", file44, sizeof file44},
+    {"pages/recordings.css", file45, sizeof file45},
+    {"pages/recordings.html", file46, sizeof file46},
+    {"pages/recordings.js", file47, sizeof file47},
+    {"pages/stream-card.js", file48, sizeof file48},
+    {"pages/stream-list.js", file49, sizeof file49},
+    {"pages/watch-panels.js", file50, sizeof file50},
+    {"pages/watch.css", file51, sizeof file51},
+    {"pages/watch.html", file52, sizeof file52},
+    {"pages/watch.js", file53, sizeof file53},
+    {"player/address.js", file54, sizeof file54},
+    {"player/assets.js", file55, sizeof file55},
+    {"player/markup.js", file56, sizeof file56},
+    {"player/weir-player.css", file57, sizeof file57},
+    {"player/weir-player.js", file58, sizeof file58},
+    {"recordings/clip-editor.js", file59, sizeof file59},
+    {"recordings/gallery-card.js", file60, sizeof file60},
+    {"recordings/gaps.js", file61, sizeof file61},
+    {"recordings/last-recording.js", file62, sizeof file62},
+    {"recordings/live-clip.js", file63, sizeof file63},
+    {"recordings/play-recording.js", file64, sizeof file64},
+    {"recordings/recording-buttons.js", file65, sizeof file65},
+    {"recordings/recording-card.js", file66, sizeof file66},
+    {"recordings/recording-dialog.css", file67, sizeof file67},
+    {"recordings/recording-dialog.js", file68, sizeof file68},
+    {"recordings/recording-link.js", file69, sizeof file69},
+    {"recordings/recording-panel.js", file70, sizeof file70},
+    {"recordings/recording-player.js", file71, sizeof file71},
+    {"recordings/remarks-editor.js", file72, sizeof file72},
+    {"recordings/running-recordings.js", file73, sizeof file73},
+    {"recordings/seek-pictures.js", file74, sizeof file74},
+    {"recordings/selection.js", file75, sizeof file75},
+    {"recordings/share-recording.js", file76, sizeof file76},
+    {"strings/de.json", file77, sizeof file77},
+    {"strings/en.json", file78, sizeof file78},
+    {"strings/strings.js", file79, sizeof file79},
+    {"ui/audio-menu.js", file80, sizeof file80},
+    {"ui/captions-menu.js", file81, sizeof file81},
+    {"ui/confirm-button.js", file82, sizeof file82},
+    {"ui/controls.js", file83, sizeof file83},
+    {"ui/details-panel.js", file84, sizeof file84},
+    {"ui/dom.js", file85, sizeof file85},
+    {"ui/favicon.svg", file86, sizeof file86},
+    {"ui/format.js", file87, sizeof file87},
+    {"ui/icons.svg", file88, sizeof file88},
+    {"ui/keys.js", file89, sizeof file89},
+    {"ui/links.js", file90, sizeof file90},
+    {"ui/page-strings.js", file91, sizeof file91},
+    {"ui/player.css", file92, sizeof file92},
+    {"ui/qr-image.js", file93, sizeof file93},
+    {"ui/quality-menu.js", file94, sizeof file94},
+    {"ui/seek-bar.js", file95, sizeof file95},
+    {"ui/stage.css", file96, sizeof file96},
+    {"ui/stage.js", file97, sizeof file97},
+    {"ui/style.css", file98, sizeof file98},
+    {"ui/wake-lock.js", file99, sizeof file99},
+    {"weir-player.js", file100, sizeof file100},
 };
 
 const size_t weir_web_file_count = sizeof weir_web_files / sizeof weir_web_files[0];

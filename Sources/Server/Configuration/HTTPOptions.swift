@@ -19,8 +19,14 @@ struct HTTPOptions: TitledSettings {
     "max-connections-per-address", at: "limits.connectionsPerAddress", .count(1...1_000_000),
     "Connections of one address, of HTTP and of RTMP each; more are closed.")
   let cors = Setting(
-    each: "cors", at: "http.cors", SettingText("origin|*", CrossOrigin.parse),
+    each: "cors", at: "http.cors", SettingText("origin|*", WebOrigin.parse),
     "Origins whose pages may read recordings and the API; streams any may read.")
+  let embedFrom = Setting(
+    each: "embed-from", at: "embed.from", SettingText("origin|*", WebOrigin.parse),
+    "Origins whose pages may embed the player.")
+  let playerDefault = Setting<PlayerChoice>(
+    "player-default", at: "player.default", .word, default: "mse",
+    "How pages play: by stream.mp4, or by HLS, which caches can deliver.")
   let adminToken = Setting(
     "admin-token", at: "admin.token", SettingText("token", Secret.parseToken), isSecret: true,
     "Token for requests that change something; without it, all of them are refused.")
@@ -28,6 +34,15 @@ struct HTTPOptions: TitledSettings {
     "viewers-recheck", at: "viewers.recheck", .duration(.seconds(1) ... .seconds(3600)), default: "10s",
     "How long a cache may go by what /api/v1/authorize said of a token.")
   let web = Setting("web", at: "http.web", .folder, "Serve the pages from a folder, to work on them.")
+
+  /// The origins of `--cors` and `--embed-from`.
+  func crossOrigin(_ given: SettingSources) throws(ConfigurationError) -> CrossOrigin {
+    let (origins, embedders) = try (given[cors], given[embedFrom])
+    for (setting, list) in [(cors, origins), (embedFrom, embedders)] where list.count > WebOrigin.most {
+      throw given.error(setting, "\(list.count) origins are too many", "list at most \(WebOrigin.most), or write *")
+    }
+    return CrossOrigin(origins: origins, embedders: embedders)
+  }
 
   func limits(_ given: SettingSources) throws(ConfigurationError) -> HTTPLimits {
     var limits = HTTPLimits()
@@ -56,17 +71,5 @@ extension Secret {
         "the token is empty", advice: "give a token, or leave the setting out to allow no changes over HTTP")
     }
     return Secret(text)
-  }
-}
-
-extension CrossOrigin {
-  /// `*`, or scheme, host and, where it is not the usual one, port (RFC 6454 §6.2).
-  fileprivate static func parse(_ text: String) throws(ValueError) -> String {
-    if text == "*" { return text }
-    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 3, ["http:", "https:"].contains(parts[0]), parts[1].isEmpty, !parts[2].isEmpty,
-      !parts[2].contains(where: { "@?#, ".contains($0) })
-    else { throw ValueError("that is not an origin", advice: "write https://player.example, without a path, or *") }
-    return text.lowercased()
   }
 }

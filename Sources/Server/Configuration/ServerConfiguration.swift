@@ -63,6 +63,10 @@ struct ServerConfiguration: Sendable {
   var httpLimits: HTTPLimits
   /// The origins whose pages may read recordings and the API. Streams may be read by any page.
   var crossOrigin: CrossOrigin
+  /// The origins whose pages may embed the player; `*` stands for all.
+  var embedFrom: [String]
+  /// How pages play.
+  var playerDefault: PlayerChoice
   /// Proxies that are trusted to name the clients of their requests and publications.
   var trustedProxies: TrustedProxies
   /// The token for changes over HTTP; nil allows none.
@@ -121,7 +125,9 @@ extension ServerConfiguration {
     stateFolder = try given[options.streams.state]
     maxViewers = try given[options.http.maxViewers]
     httpLimits = try options.http.limits(given)
-    crossOrigin = CrossOrigin(origins: try given[options.http.cors])
+    crossOrigin = try options.http.crossOrigin(given)
+    embedFrom = try given[options.http.embedFrom]
+    playerDefault = try given[options.http.playerDefault]
     trustedProxies = TrustedProxies(try given[options.http.trustedProxy])
     adminToken = try given[options.http.adminToken]
     jwt = try options.jwt.settings(given)

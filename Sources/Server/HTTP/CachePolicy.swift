@@ -8,6 +8,9 @@ package enum CachePolicy: Sendable {
   /// The response to a blocking reload (`_HLS_msn`). It stays valid for the same request for six target durations
   /// (RFC 8216bis Appendix B.2).
   case awaitedPlaylist(seconds: Int)
+  /// The state of a stream, which each open player asks for again. A cache may give the last one while it asks for the next
+  /// (RFC 5861 §3).
+  case state
   /// Playlists of an ended stream, while they stay available.
   case endedPlaylist
   /// Items that do not exist (yet): the 404 of a future segment must be cached for a second at most.
@@ -26,6 +29,7 @@ package enum CachePolicy: Sendable {
     switch self {
     case .immutable: "public, max-age=31536000, immutable"
     case .livePlaylist: "public, max-age=1"
+    case .state: "public, max-age=1, stale-while-revalidate=2"
     case .awaitedPlaylist(let seconds): "public, max-age=\(seconds)"
     case .endedPlaylist: "public, max-age=10"
     case .missing: "public, max-age=1"

@@ -5,9 +5,12 @@ internal import Storage
 package struct CrossOrigin: Sendable, Hashable {
   /// As browsers send them: `https://player.example`. `*` stands for all.
   package let origins: [String]
+  /// Those whose pages may embed the player: they may read its files, the state of a stream and recordings' media.
+  private let embedders: [String]
 
-  package init(origins: [String]) {
+  package init(origins: [String], embedders: [String] = []) {
     self.origins = origins
+    self.embedders = origins + embedders
   }
 
   static let playersOnly = CrossOrigin(origins: [])
@@ -42,10 +45,27 @@ package struct CrossOrigin: Sendable, Hashable {
 
   private func fields(for request: HTTPRequest) -> [HeaderField] {
     if let first = request.path.first, Self.open.contains(first) { return Self.anyOrigin }
-    guard !origins.isEmpty else { return [] }
-    guard !origins.contains("*") else { return Self.anyOrigin }
+    let allowed = Self.isForEmbedders(request.path) ? embedders : origins
+    guard !allowed.isEmpty else { return [] }
+    guard !allowed.contains("*") else { return Self.anyOrigin + Self.timing("*", request) }
     let other = HeaderField("Vary", "Origin")
-    guard let origin = request.header("Origin"), origins.contains(origin) else { return [other] }
-    return [HeaderField(Self.field, origin), Self.exposed, other]
+    guard let origin = request.header("Origin"), allowed.contains(origin) else { return [other] }
+    return [HeaderField(Self.field, origin), Self.exposed, other] + Self.timing(origin, request)
+  }
+
+  /// The player's files, the state of one stream, one recording, and what an address shows (oEmbed).
+  private static func isForEmbedders(_ path: [String]) -> Bool {
+    switch path.first {
+    case "web": true
+    case "recordings": path.count > 2
+    case "api": path.count == 4 && path[2] == "streams" || path.count == 3 && path[2] == "oembed"
+    default: false
+    }
+  }
+
+  /// The player's files tell which version of HTTP brought them (Resource Timing §4.5): over HTTP/1.1 a browser has six
+  /// connections to a host, of which an endless response takes one.
+  private static func timing(_ origin: String, _ request: HTTPRequest) -> [HeaderField] {
+    request.path.first == "web" ? [HeaderField("Timing-Allow-Origin", origin)] : []
   }
 }

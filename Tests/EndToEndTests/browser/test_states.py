@@ -136,7 +136,7 @@ def test_words_stay_whole_on_narrow_screens(page, path, width, managed):
         page.wait("document.querySelector('.top #manage').textContent === 'Sign out'")
         check()
     with page.answering(f"{managed.web}/api/v1/*", lambda _: (503, "{}")):
-        for word in ("Sign out", "Manage"):
+        for word in ("Sign out", "Sign in"):
             page.evaluate(f"document.querySelector('.top #manage').textContent = '{word}'")
             page.wait("document.querySelector('#connection').checkVisibility()")
             check()

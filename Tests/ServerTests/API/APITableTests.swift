@@ -12,7 +12,7 @@ import Testing
   @Test(arguments: [
     ("/api/v1/streams", "GET, HEAD, OPTIONS"), ("/api/v1/streams/", "GET, HEAD, OPTIONS"),
     ("/api/v1/streams/cam/recording/start", "POST, OPTIONS"), ("/api/v1/streams/cam/capture/keyframe", "POST, OPTIONS"),
-    ("/api/v1/recordings/cam/20261121T072410Z.mp4", "GET, HEAD, DELETE, OPTIONS"),
+    ("/api/v1/recordings/cam/20261121T072410Z.mp4", "GET, HEAD, PUT, DELETE, OPTIONS"),
     ("/api/v1/recordings/cam/20261121T072410Z.mp4/clip", "GET, HEAD, OPTIONS"),
     ("/api/v1/recordings/cam/20261121T072410Z.mp4/protect", "POST, OPTIONS"),
     ("/api/v1/sources/cam/preview.jpg", "GET, HEAD, OPTIONS"), ("/api/v1/sources/cam/preview", "POST, OPTIONS"),

@@ -36,7 +36,7 @@ import Testing
       route: { request, loop in files.answer(request.path, to: request, on: loop) },
       { address, _ in
         let client = try await HTTPRawClient.connect(to: address)
-        for page in ["index", "watch", "recordings", "not-found"] {
+        for page in ["index", "watch", "embed", "recordings", "not-found"] {
           let text = try await client.get("/pages/\(page).html").text
           let addresses = text.split(separator: "\"").filter { $0.hasPrefix("/web/") }.map { $0.dropFirst(4) }
           #expect(addresses.count > 3)
@@ -53,6 +53,41 @@ import Testing
           }
         }
         #expect(try await client.get("/build-0/pages/none.js").status == 404)
+        await client.close()
+      })
+  }
+
+  @Test func theEntryForOtherSitesStaysAndNamesTheBuild() async throws {
+    let files = WebFiles()
+    try await HTTPTestServer.run(
+      route: { request, loop in files.answer(request.path, to: request, on: loop) },
+      { address, _ in
+        let client = try await HTTPRawClient.connect(to: address)
+        let entry = try await client.get("/weir-player.js")
+        #expect(entry["Cache-Control"] == "no-cache")
+        let imports = entry.text.split(separator: "\"").filter { $0.hasPrefix("./") }.map { $0.dropFirst() }
+        #expect(imports.count > 20)
+        for address in imports {
+          #expect(address.hasPrefix("/build-"))
+          let script = try await client.get(String(address))
+          #expect(script["Cache-Control"] == "public, max-age=31536000, immutable", "\(address)")
+        }
+        await client.close()
+      })
+  }
+
+  @Test func aPageGetsTheHeadOfItsRequest() async throws {
+    let files = WebFiles()
+    let head = PageHead(tags: "<title>Mine</title>", frameAncestors: "https://a.example")
+    try await HTTPTestServer.run(
+      route: { request, loop in files.answer(request.path, to: request, on: loop, with: head) },
+      { address, _ in
+        let client = try await HTTPRawClient.connect(to: address)
+        let page = try await client.get("/pages/embed.html")
+        #expect(page.text.contains("<title>Mine</title>") && !page.text.contains(PageSharing.mark))
+        #expect(try #require(page["Content-Security-Policy"]).hasSuffix("frame-ancestors https://a.example"))
+        #expect(try await client.get("/pages/embed.html", "If-None-Match: \(try #require(page["ETag"]))").status == 304)
+        #expect(try await client.get("/pages/not-found.html").status == 404)
         await client.close()
       })
   }

@@ -106,6 +106,63 @@ import Testing
     #expect(after == before)
   }
 
+  @Test func whatAClientSaidOfARecordingOutlivesACatalogueOfAnotherVersion() async throws {
+    let folder = try await folder()
+    let harness = try await restart(folder)
+    let entry = try #require(try await page(harness).entries.first)
+    let remarks = RecordingRemarks(title: "Interview", note: "second take\nbetter light")
+    let said = try await harness.library.catalogue.setRemarks(remarks, entry.key, on: loop).get().get()
+    #expect(said.remarks == remarks && said.shownTitle == "Interview" && said.title == entry.title)
+    await harness.library.shutDown()
+    let file = Glibc.open("\(folder.path)/\(CatalogueDatabase.fileName)", O_RDWR)
+    // user_version is at 60 (sqlite.org/fileformat2.html §1.3).
+    let version: [UInt8] = [0, 0, 0, 99]
+    #expect(pwrite(file, version, 4, 60) == 4)
+    close(file)
+    let again = try await restart(folder)
+    #expect(try await page(again).entries == [said])
+    // What is empty removes it, and a recording that does not exist gets none.
+    let cleared = try await again.library.catalogue.setRemarks(RecordingRemarks(), entry.key, on: loop).get().get()
+    #expect(cleared == entry)
+    let other = RecordingKey(stream: try #require(StreamName("other")), name: entry.name)
+    #expect(try await again.library.catalogue.setRemarks(remarks, other, on: loop).get() == .failure(.notFound))
+  }
+
+  @Test(arguments: CatalogueQuery.Order.allCases)
+  func pagesOfEachOrderHoldEachRecordingOnce(_ order: CatalogueQuery.Order) async throws {
+    let folder = try await folder()
+    try fill(folder, count: 25, streams: 3)
+    let harness = try await restart(folder)
+    // Of the same length, and some longer.
+    try await harness.library.catalogue.change(on: loop) { database in
+      try database.write { database in
+        for (number, entry) in try database.entries(of: try #require(StreamName("s1"))).enumerated() {
+          var longer = entry
+          (longer.seconds, longer.bytes) = (entry.seconds + Double(number / 2) + 0.5, entry.bytes + number / 2)
+          try database.put(longer)
+        }
+      }
+    }.get()
+    var query = CatalogueQuery()
+    (query.limit, query.order) = (4, order)
+    var seen: [RecordingEntry] = []
+    repeat {
+      let page = try await page(harness, query)
+      seen += page.entries
+      query.after = page.next.flatMap { CatalogueCursor($0.description) }
+    } while query.after != nil && seen.count < 100
+    #expect(seen.count == 26 && Set(seen.map(\.key)).count == 26)
+    let isInOrder = zip(seen, seen.dropFirst()).allSatisfy { one, next in
+      switch order {
+      case .newest: one.startedAt >= next.startedAt
+      case .oldest: one.startedAt <= next.startedAt
+      case .longest: one.seconds >= next.seconds
+      case .largest: one.bytes >= next.bytes
+      }
+    }
+    #expect(isInOrder)
+  }
+
   /// No process is at work in the folder, and its catalogue is lost.
   private func lose(_ folder: TemporaryFolder, _ harness: RecordingHarness) async {
     await harness.library.shutDown()

@@ -61,10 +61,10 @@ extension HTTPResponse {
   /// A response of the API.
   static func json(_ answer: some Encodable) -> HTTPResponse { json(text: JSONText.encode(answer)) }
 
-  static func json(text: ByteBuffer) -> HTTPResponse {
+  static func json(text: ByteBuffer, cache: CachePolicy = .never) -> HTTPResponse {
     HTTPResponse(
       headers: [
-        HeaderField("Content-Type", ContentType.json.rawValue), HeaderField("Cache-Control", CachePolicy.never.value),
+        HeaderField("Content-Type", ContentType.json.rawValue), HeaderField("Cache-Control", cache.value),
       ],
       compression: .gzip, body: .pieces([.bytes(text)]))
   }

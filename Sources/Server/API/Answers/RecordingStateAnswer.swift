@@ -68,6 +68,7 @@ struct EntryAnswer: APIObject {
   let file: String
   /// The name that a client gave to it, or null.
   let name: String?
+  let note: String?
   let state: String
   /// These two are null if the recording cannot be played: it is being written, or its file was not finished.
   let url: String?
@@ -85,6 +86,8 @@ struct EntryAnswer: APIObject {
   let restorableUntil: String?
 
   static let notes: [String: FieldNote] = [
+    "name": "As a client named it.",
+    "note": "What a client noted about it.",
     "state": .words(RecordingEntry.State.allCases.map(\.rawValue), "Of its file."),
     "url": "Null while it cannot be played: it is written, or its file was not finished.",
     "thumbnail": "Null like url.",
@@ -102,7 +105,8 @@ struct EntryAnswer: APIObject {
   init(_ entry: RecordingEntry, undoSeconds: Int64? = nil, base: String = "") {
     let base = "\(base)/recordings/\(entry.stream)/"
     let isServed = entry.isPlayable && entry.deletedAt == nil
-    (stream, file, name, state) = (entry.stream.description, entry.file, entry.title, entry.state.rawValue)
+    (stream, file, name, state) = (entry.stream.description, entry.file, entry.shownTitle, entry.state.rawValue)
+    note = entry.remarks.note
     (url, thumbnail) = isServed ? (base + entry.file, "\(base)\(entry.name.stem).jpg") : (nil, nil)
     (bytes, seconds) = (entry.bytes, (entry.seconds * 1000).rounded() / 1000)
     (startedAt, deletedAt) = (JSONText.time(entry.startedAt), entry.deletedAt.map(JSONText.time))

@@ -11,16 +11,20 @@ struct ServerAnswer: APIObject {
   let writable: Bool
   let records: Bool
   let rtmpPort: Int?
+  let rtmpsPort: Int?
   let capacity: [String: Int]
   let publicURL: String?
+  let embedFrom: [String]
 
   static let notes: [String: FieldNote] = [
     "publishKeyRequired": "Whether publishers need a key.",
     "writable": "Whether an admin token is configured, which changes need.",
     "records": "Whether streams can be recorded.",
     "rtmpPort": "For publishers; null without RTMP.",
+    "rtmpsPort": "The same over TLS; null without RTMPS.",
     "capacity": "What this machine allows: numbers of streams, connections and descriptors, and bytes of media.",
     "publicURL": "--public-url",
+    "embedFrom": "Origins whose pages may embed the player.",
   ]
 }
 
@@ -57,6 +61,8 @@ struct StreamAnswer: APIObject {
   /// What the publisher's transport stream has; null without one.
   let transportStream: TransportAnswer?
   let anchor: Anchor?
+  /// As configured for all streams.
+  let player: String
   let urls: [String: String]
 
   static let notes: [String: FieldNote] = [
@@ -83,6 +89,7 @@ struct StreamAnswer: APIObject {
     "cues": "Cues of SCTE 35 since the stream was created; null before the first.",
     "transportStream": "What the publisher's MPEG transport stream has, told about each second; null without one.",
     "anchor": "A time of the media, and its time of day.",
+    "player": .words(PlayerChoice.allCases.map(\.rawValue), "--player-default"),
     "urls": "Addresses of this server.",
   ]
 
@@ -149,8 +156,9 @@ struct StreamAnswer: APIObject {
   /// `base`: what absolute paths begin with.
   init(
     _ status: StreamStatus, _ settings: StreamSettings, viewers: Int, recording: RecordingStateAnswer?,
-    capture: CaptureAnswer?, now: WallTime, base: String
+    capture: CaptureAnswer?, player: PlayerChoice, now: WallTime, base: String
   ) {
+    self.player = player.rawValue
     (title, description) = (settings.title, settings.description)
     (name, state, `protocol`) = (status.name.description, status.phase.rawValue, status.protocolName)
     startedAt = JSONText.time(status.startedAt)

@@ -5,7 +5,8 @@ internal import Storage
 
 /// Reads and writes recordings as rows of the catalogue.
 extension Database {
-  private static let chosen = "SELECT \(RecordingEntry.columns) FROM recording WHERE "
+  private static let chosen =
+    "SELECT \(RecordingEntry.columns), givenTitle, note FROM recording LEFT JOIN remark USING (stream, name) WHERE "
 
   /// Statements are prepared once: preparing takes longer than finding a row.
   private func rows(_ condition: String, _ arguments: StatementArguments) throws -> [RecordingEntry] {
@@ -75,11 +76,17 @@ extension Database {
       "SELECT COUNT(*) FROM (SELECT 1 FROM recording WHERE \(conditions.joined(separator: " AND "))"
       + " LIMIT \(CatalogueQuery.countLimit))"
     let total = try Int.fetchOne(try cachedStatement(sql: counted), arguments: arguments) ?? 0
+    let columns = query.order.columns + ["start", "name", "stream"]
+    let (direction, comparison) = query.order == .oldest ? ("ASC", ">") : ("DESC", "<")
     if let after = query.after {
-      add("(start, name, stream) < (?, ?, ?)", after.startedAt, after.key.name.stem, after.key.stream.description)
+      let places = columns.map { _ in "?" }.joined(separator: ", ")
+      conditions.append("(\(columns.joined(separator: ", "))) \(comparison) (\(places))")
+      if !query.order.columns.isEmpty { arguments += [after.measure ?? 0] }
+      arguments += [after.startedAt, after.key.name.stem, after.key.stream.description]
     }
     arguments += [query.limit]
-    let chosen = conditions.joined(separator: " AND ") + " ORDER BY start DESC, name DESC, stream DESC LIMIT ?"
+    let order = columns.map { "\($0) \(direction)" }.joined(separator: ", ")
+    let chosen = conditions.joined(separator: " AND ") + " ORDER BY \(order) LIMIT ?"
     return (try rows(chosen, arguments), total)
   }
 
@@ -105,6 +112,17 @@ extension Database {
         """)
     return rows.reduce(into: [:]) { sums, row in
       if let stream = row.value(0).flatMap({ StreamName($0 as String) }) { sums[stream] = row.value(1) }
+    }
+  }
+}
+
+extension CatalogueQuery.Order {
+  /// What is compared before the start.
+  fileprivate var columns: [String] {
+    switch self {
+    case .newest, .oldest: []
+    case .longest: ["seconds"]
+    case .largest: ["bytes"]
     }
   }
 }
@@ -135,6 +153,7 @@ extension RecordingEntry {
       title: row.value(14), isSalvaged: isSalvaged, isProtected: isProtected, deletedAt: row.value(11),
       isPlayable: isPlayable,
       modifiedAt: modifiedAt)
+    remarks = RecordingRemarks(title: row.value(15), note: row.value(16))
   }
 }
 

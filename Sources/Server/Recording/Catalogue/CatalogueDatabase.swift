@@ -3,15 +3,15 @@ internal import Glibc
 internal import Ingest
 internal import Storage
 
-/// The table of the catalogue. All its contents can be read from the files again, so a damaged database or one of another version
-/// is discarded. Calls wait for the disk.
+/// The tables of the catalogue. All but remarks can be read from the files again, so a damaged database or one of another version
+/// is discarded, and its remarks are taken over. Calls wait for the disk.
 struct CatalogueDatabase: Sendable {
   private let writer: any DatabaseWriter
 
   /// Name of the file in the recordings folder. It begins with a dot, because names without one are streams.
   static let fileName = ".catalogue.sqlite"
   /// Increases when the table changes.
-  private static let version = 3
+  private static let version = 4
 
   enum Opening: Sendable {
     /// From an earlier run.
@@ -60,10 +60,13 @@ struct CatalogueDatabase: Sendable {
     return CatalogueDatabase(writer: copy)
   }
 
-  private static func remake(_ path: String) throws -> CatalogueDatabase {
+  /// Makes the database anew, with the remarks of the old one.
+  static func remake(_ path: String) throws -> CatalogueDatabase {
+    let remarks = remarks(in: path)
     for ending in ["", "-wal", "-shm", "-journal"] { unlink(path + ending) }
     let database = CatalogueDatabase(writer: try DatabasePool(path: path, configuration: configuration))
     try database.makeTable()
+    try database.take(remarks)
     return database
   }
 
@@ -109,6 +112,9 @@ struct CatalogueDatabase: Sendable {
           CREATE INDEX byStream ON recording (stream, start, name, bytes, deletedAt) WHERE deletedAt IS NULL;
           CREATE INDEX byState ON recording (state, start, name, stream, deletedAt) WHERE deletedAt IS NULL;
           CREATE INDEX deleted ON recording (deletedAt) WHERE deletedAt IS NOT NULL;
+          CREATE TABLE remark (
+            stream TEXT NOT NULL, name TEXT NOT NULL, givenTitle TEXT, note TEXT, PRIMARY KEY (stream, name)
+          ) WITHOUT ROWID;
           PRAGMA user_version = \(Self.version);
           """)
     }

@@ -2,7 +2,7 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// A query of the catalogue: newest first, one page at a time.
+/// A query of the catalogue, one page at a time.
 struct CatalogueQuery: Sendable, Hashable {
   enum Selection: Sendable, Hashable {
     /// All that are not deleted.
@@ -12,7 +12,12 @@ struct CatalogueQuery: Sendable, Hashable {
     case deleted
   }
 
+  enum Order: String, Sendable, Hashable, CaseIterable {
+    case newest, oldest, longest, largest
+  }
+
   var stream: StreamName?
+  var order = Order.newest
   /// Recordings that began then or later.
   var from: WallTime?
   /// Recordings that began before.
@@ -33,24 +38,39 @@ struct CatalogueQuery: Sendable, Hashable {
 struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
   var startedAt: WallTime
   var key: RecordingKey
+  /// Its seconds or bytes, where the list is ordered by them.
+  var measure: Double?
 
-  init(_ entry: RecordingEntry) {
+  init(_ entry: RecordingEntry, by order: CatalogueQuery.Order) {
     startedAt = entry.startedAt
     key = entry.key
+    measure =
+      switch order {
+      case .newest, .oldest: nil
+      case .longest: entry.seconds
+      case .largest: Double(entry.bytes)
+      }
   }
 
   /// Reads what `description` wrote; nil for any other text.
   init?(_ text: String) {
     let parts = text.split(separator: "~", omittingEmptySubsequences: false)
-    guard parts.count == 3, let startedAt = Int64(parts[0]), let name = RecordingName(finished: parts[1] + ".mp4"),
+    guard parts.count == 3 || parts.count == 4, let startedAt = Int64(parts[0]),
+      let name = RecordingName(finished: parts[1] + ".mp4"),
       let stream = StreamName(String(parts[2]))
     else { return nil }
     self.startedAt = WallTime(nanoseconds: startedAt)
     key = RecordingKey(stream: stream, name: name)
+    if parts.count == 4 {
+      guard let measure = Double(parts[3]), measure.isFinite else { return nil }
+      self.measure = measure
+    }
   }
 
   /// Contains only characters that need no escaping in a query (RFC 3986 §2.3).
-  var description: String { "\(startedAt.nanoseconds)~\(key.name.stem)~\(key.stream)" }
+  var description: String {
+    "\(startedAt.nanoseconds)~\(key.name.stem)~\(key.stream)" + (measure.map { "~\($0)" } ?? "")
+  }
 }
 
 /// A page of the catalogue.

@@ -16,7 +16,9 @@ struct CatalogueUpdate {
 
   func apply(to database: Database) throws {
     switch event.kind {
-    case .cancelled, .deleted: try database.remove(key)
+    case .cancelled, .deleted:
+      try database.remove(key)
+      try database.removeRemarks(of: key)
     case .started, .progressed, .stopped:
       if facts.disclosure == .whileWritten { try database.put(try entry(.running, in: database)) }
     // A recording that ended early is failed, even if a movie is made of it later.

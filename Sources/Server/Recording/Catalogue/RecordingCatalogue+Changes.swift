@@ -59,6 +59,24 @@ extension RecordingCatalogue {
     }
   }
 
+  /// Replaces what is said about a recording, which may also be running or deleted.
+  func setRemarks(
+    _ remarks: RecordingRemarks, _ key: RecordingKey, on eventLoop: any EventLoop
+  ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
+    change(on: eventLoop) { database in
+      do {
+        let entry = try database.write { database -> RecordingEntry? in
+          guard try database.entry(key) != nil else { return nil }
+          try database.put(remarks, of: key)
+          return try database.entry(key)
+        }
+        return entry.map { .success($0) } ?? .failure(.notFound)
+      } catch {
+        return .failure(.disk("the catalogue cannot keep it: \(error)"))
+      }
+    }
+  }
+
   private func change(
     _ key: RecordingKey, on eventLoop: any EventLoop,
     _ change: @escaping @Sendable (inout RecordingEntry) throws(CatalogueRefusal) -> Void

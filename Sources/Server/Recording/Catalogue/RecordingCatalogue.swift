@@ -1,6 +1,5 @@
 internal import Basics
 internal import GRDB
-internal import Glibc
 internal import Ingest
 internal import Logging
 internal import NIOCore
@@ -176,7 +175,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
       let isMore = entries.count > query.limit
       if isMore { entries.removeLast() }
       return CataloguePage(
-        entries: entries, next: isMore ? entries.last.map(CatalogueCursor.init) : nil, total: total,
+        entries: entries, next: isMore ? entries.last.map { CatalogueCursor($0, by: query.order) } : nil, total: total,
         isComplete: isComplete)
     }
   }
@@ -207,8 +206,8 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
       state.database?.close()
       state.database = nil
     }
-    unlink("\(folder)/\(CatalogueDatabase.fileName)")
-    openDatabase()
+    let remade = try? CatalogueDatabase.remake("\(folder)/\(CatalogueDatabase.fileName)")
+    if let remade { state.withLock { $0.database = remade } } else { openDatabase() }
   }
 
   /// The server is stopping: remaining work is done at the next start.

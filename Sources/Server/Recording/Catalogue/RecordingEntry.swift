@@ -28,8 +28,9 @@ struct RecordingEntry: Sendable, Hashable {
   var gaps: [RecordingGap] = []
   /// Why it failed.
   var reason: String?
-  /// The name that a client gave to it.
+  /// The name that a client gave to it when it began: its file has it.
   var title: String?
+  var remarks = RecordingRemarks()
   /// A killed run left it unfinished, and a later run finished it.
   var isSalvaged = false
   /// Neither requests nor retention delete it.
@@ -61,6 +62,9 @@ struct RecordingEntry: Sendable, Hashable {
       codecs: codecs,
       gaps: gaps)
   }
+
+  /// The name that people see.
+  var shownTitle: String? { remarks.title ?? title }
 
   var file: String { name.finished }
 

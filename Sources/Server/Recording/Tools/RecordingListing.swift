@@ -23,7 +23,7 @@ struct RecordingListing {
       let (page, _) = try database.read { try $0.page(query) }
       entries += page
       guard page.count == query.limit, let last = page.last else { return entries }
-      query.after = CatalogueCursor(last)
+      query.after = CatalogueCursor(last, by: query.order)
     }
   }
 

@@ -1,0 +1,127 @@
+"""Accessibility by script: axe-core finds nothing, on each page and in each state, in both schemes and at each width."""
+
+import json
+import time
+
+import pytest
+
+import axe
+import watching
+from test_gallery import TOKEN, archive, button, enter_token, open_gallery, page  # noqa: F401  (fixtures)
+from test_home import overview, stream
+from test_pages import BOTH, OVERFLOW, open_home
+
+SCHEMES = ["dark", "light"]
+WIDTHS = [320, 390, 768, 1280, 2560]
+
+
+def check(page, what: str, widths=WIDTHS, schemes=SCHEMES) -> None:
+    """At the smallest width in each scheme, and at each width in the last one."""
+    for scheme, width in [(s, widths[0]) for s in schemes] + [(schemes[-1], w) for w in widths[1:]]:
+        page.prefer(color_scheme=scheme)
+        page.viewport(width, 900)
+        time.sleep(0.05)
+        assert axe.findings(page) == [], (what, scheme, width)
+        assert page.evaluate(OVERFLOW) <= 0, (what, scheme, width)
+
+
+def test_the_home_page_in_each_state(page, archive):  # noqa: F811
+    open_home(page, archive)
+    page.wait("document.querySelectorAll('#streams > li').length >= 1 && document.querySelectorAll('#recordings-list > li').length >= 3")
+    check(page, "as a viewer")
+    page.click("document.querySelector('#manage')")
+    check(page, "the dialog of signing in", [320, 1280])
+    page.evaluate(f"document.querySelector('#admin-token').value = '{TOKEN}'")
+    page.click("document.querySelector('#admin-form [type=submit]')")
+    page.wait("document.querySelector('#publish').checkVisibility()")
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    check(page, "as an operator")
+
+
+def test_the_home_page_with_many_streams_none_and_a_broken_server(page, archive):  # noqa: F811
+    states = ["live", "starting", "reconnecting", "ended"]
+    many = [stream(f"cam-{n}", state=states[n % 4], title=f"Stage {n}" if n % 3 else None, description="What there is to see.",
+                   warnings=["Key frames are 10 s apart: set 2 s."] if n % 5 == 0 else []) for n in range(50)]
+    for what, streams in (("fifty", many), ("empty", [])):
+        with page.answering(f"{archive.web}/api/v1/streams", lambda _: overview(streams)):
+            open_home(page, archive)
+            page.wait(f"document.querySelectorAll('#streams > li').length >= {min(len(streams), 40)}")
+            check(page, what, [320, 1280, 2560])
+    with page.answering(f"{archive.web}/api/v1/*", lambda _: (503, "{}")):
+        page.open(f"{archive.web}/")
+        page.wait("document.querySelector('#connection').checkVisibility()")
+        check(page, "broken", [320, 1280])
+
+
+def test_the_gallery_in_each_state(page, archive):  # noqa: F811
+    open_gallery(page, archive)
+    check(page, "as a viewer")
+    enter_token(page, TOKEN)
+    page.wait(f"{button('cam', 'Delete')} !== undefined")
+    page.click("document.querySelector('#select-all')")
+    page.wait("document.querySelector('#selection').checkVisibility()")
+    check(page, "with a selection")
+    page.evaluate(f"{button('cam', 'Play')}.click()")
+    page.wait("document.querySelector('#recording-video')?.currentTime > 0.3")
+    page.evaluate("(document.querySelector('#clip-open').click(), document.querySelector('#remarks').open = true)")
+    check(page, "the player of recordings, with the editor of clips", [320, 768, 1280])
+    page.viewport(320, 700)
+    assert page.evaluate("(() => { const d = document.querySelector('#recording-dialog'); return d.scrollWidth - d.clientWidth; })()") <= 0
+    page.press("Escape", "Escape")
+    with page.answering(f"{archive.web}/api/v1/recordings*", lambda _: json.dumps({"recordings": [], "next": None, "total": 0})):
+        page.open(f"{archive.web}/recordings")
+        page.wait("document.querySelector('#nothing').checkVisibility()")
+        check(page, "empty", [320, 1280])
+
+
+def test_the_watch_page_in_each_state(page, archive):  # noqa: F811
+    watching.watch(page, archive, "stage", "?player=mse")
+    page.wait("document.querySelector('#clip-open')?.checkVisibility()")
+    page.evaluate("(document.querySelector('#clip-open').click(), document.querySelector('#info').click())")
+    check(page, "playing, as a viewer")
+    page.evaluate("document.querySelector('#help-open').click()")
+    check(page, "the keys", [320, 1280])
+    page.evaluate("document.querySelector('#help').close()")
+    enter_token(page, TOKEN)
+    page.wait("document.querySelector('#recording').checkVisibility()")
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    check(page, "playing, as an operator")
+    page.evaluate("sessionStorage.clear()")
+    page.open(f"{archive.web}/watch/nobody")
+    watching.wait_phase(page, "notStarted")
+    check(page, "not started", [320, 1280])
+    page.open(f"{archive.web}/nothing/here")
+    page.wait("document.querySelector('#address').textContent !== ''")
+    check(page, "no such page", [320, 1280])
+
+
+@BOTH
+def test_axe_finds_nothing_in_either_browser(browser, archive):  # noqa: F811
+    for path, there in (("/", "document.querySelectorAll('#streams > li').length"), ("/recordings", "document.querySelectorAll('#gallery > li').length >= 3"),
+                        ("/watch/stage?player=mse", "document.querySelector('#stage').dataset.phase === 'playing'")):
+        browser.open(archive.web + path)
+        browser.wait(there)
+        assert axe.findings(browser) == [], path
+    watching.leave(browser)
+
+
+@pytest.mark.parametrize("path", ["/", "/recordings", "/watch/stage?player=mse"])
+def test_forced_colours_and_reduced_motion_leave_everything_visible(page, archive, path):  # noqa: F811
+    page.call("Emulation.setEmulatedMedia", features=[
+        {"name": "forced-colors", "value": "active"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
+    page.open(archive.web + path)
+    time.sleep(1.5)
+    assert page.evaluate("matchMedia('(forced-colors: active)').matches && matchMedia('(prefers-reduced-motion: reduce)').matches")
+    # Where colours are taken away, borders tell what can be pressed.
+    bare = """[...document.querySelectorAll('.button, .badge, .panel')].filter((e) => e.checkVisibility()).filter((e) => {
+      const style = getComputedStyle(e);
+      return style.borderTopStyle === 'none' || parseFloat(style.borderTopWidth) === 0;
+    }).map((e) => e.className)"""
+    assert page.evaluate(bare) == []
+    assert page.evaluate("document.getAnimations().filter((a) => a.playState === 'running').length") == 0
+    # The marks of the seek bar and the meter of the disk keep their colours.
+    for mark in (".disk-recorded", ".clip-span"):
+        kept = f"(() => {{ const e = document.querySelector('{mark}'); return !e || getComputedStyle(e).forcedColorAdjust === 'none'; }})()"
+        assert page.evaluate(kept), mark
+    assert axe.findings(page) == []
+    page.call("Emulation.setEmulatedMedia", features=[])

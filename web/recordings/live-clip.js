@@ -1,0 +1,122 @@
+/** Cuts a clip out of a live stream that is being recorded: its last seconds, or what lies between two moments. */
+
+import { base } from "../media/early-requests.js";
+import { t } from "../strings/strings.js";
+import { icon, make, setText } from "../ui/dom.js";
+import * as format from "../ui/format.js";
+
+/** Lengths of the buttons, in seconds. */
+const LENGTHS = [15, 30, 60];
+const USUAL_LENGTH = 30;
+const SHORTEST = 0.2;
+/** Longest clip that the server makes, in seconds. */
+const LONGEST = 4 * 3600;
+/** Media that may not be on the disk yet, in seconds. */
+const UNWRITTEN = 1;
+
+export class LiveClip {
+  #video;
+  #session;
+  #name;
+  #opener = /** @type {HTMLButtonElement} */ (make("button", "button quiet", icon("clip"), make("span", "", t("clip.title"))));
+  #panel;
+  #times = make("p", "clip-times");
+  #download = /** @type {HTMLAnchorElement} */ (make("a", "button", icon("download"), make("span", "", t("clip.download"))));
+  /** Milliseconds since 1970, by the wall clock of the stream. */
+  #from = 0;
+  #to = 0;
+
+  /**
+   * @param {string} name Name of the stream.
+   * @param {HTMLVideoElement} video
+   * @param {import("../engine/session.js").WatchSession} session
+   * @param {Element} place Gets the button; the panel comes behind it.
+   */
+  constructor(name, video, session, place) {
+    this.#name = name;
+    this.#video = video;
+    this.#session = session;
+    this.#opener.id = "clip-open";
+    this.#opener.type = "button";
+    this.#opener.setAttribute("aria-controls", "live-clip");
+    this.#opener.setAttribute("aria-expanded", "false");
+    this.#opener.hidden = true;
+    this.#opener.addEventListener("click", () => this.#toggle());
+    this.#download.id = "clip-download";
+    this.#times.setAttribute("role", "status");
+    const last = LENGTHS.map((length) => press(t("clip.last", { length: format.seconds(length, 0) }), () => this.#take(length)));
+    this.#panel = make("section", "panel clip", this.#times, make("div", "clip-actions", ...last,
+      press(t("clip.startHere"), () => this.#set("from")), press(t("clip.endHere"), () => this.#set("to")), this.#download));
+    this.#panel.id = "live-clip";
+    this.#panel.hidden = true;
+    this.#panel.setAttribute("aria-label", t("clip.title"));
+    place.append(this.#opener);
+    place.after(this.#panel);
+  }
+
+  /** Updates the button. */
+  refresh() {
+    const isThere = this.#session.stream?.recording?.state === "running" && this.#file !== null && this.#now !== null;
+    this.#opener.hidden = !isThere;
+    if (!isThere) this.#show(false);
+  }
+
+  /** The file of the running recording under the name that it will have. */
+  get #file() {
+    const file = this.#session.stream?.recording?.file?.split("/").at(-1) ?? null;
+    return file === null ? null : file.replace(/(\.part)?\.mp4$/, ".mp4");
+  }
+
+  /** The wall clock at the playhead. */
+  get #now() { return this.#session.engine.dateAt(this.#video.currentTime); }
+
+  #toggle() {
+    const isOpen = this.#panel.hidden;
+    this.#show(isOpen);
+    if (isOpen) this.#take(USUAL_LENGTH);
+  }
+
+  /** @param {boolean} isOpen */
+  #show(isOpen) {
+    this.#panel.hidden = !isOpen;
+    this.#opener.setAttribute("aria-expanded", String(isOpen));
+  }
+
+  /** @param {number} length Seconds before the playhead. */
+  #take(length) {
+    const now = this.#now;
+    if (now === null) return;
+    const written = this.#session.atLiveEdge ? now - UNWRITTEN * 1000 : now;
+    const recorded = (this.#session.stream?.recording?.seconds ?? length) * 1000;
+    [this.#from, this.#to] = [written - Math.min(length * 1000, Math.max(recorded - UNWRITTEN * 1000, SHORTEST * 1000)), written];
+    this.#tell();
+  }
+
+  /** @param {"from" | "to"} edge */
+  #set(edge) {
+    const now = this.#now;
+    if (now === null) return;
+    if (edge === "from") [this.#from, this.#to] = [now, Math.max(this.#to, now + SHORTEST * 1000)];
+    else [this.#from, this.#to] = [Math.min(this.#from, now - SHORTEST * 1000), now];
+    this.#tell();
+  }
+
+  #tell() {
+    const seconds = (this.#to - this.#from) / 1000;
+    const isTooLong = seconds > LONGEST;
+    setText(this.#times, isTooLong ? t("clip.tooLong", { hours: LONGEST / 3600 }) : t("clip.times", {
+      from: format.timeOfDay(this.#from), to: format.timeOfDay(this.#to), length: format.seconds(seconds) }));
+    const file = this.#file;
+    if (file === null || isTooLong) return this.#download.removeAttribute("href");
+    const query = new URLSearchParams({ from: new Date(this.#from).toISOString(), to: new Date(this.#to).toISOString() });
+    this.#download.href = `${base}/api/v1/recordings/${encodeURIComponent(this.#name)}/${encodeURIComponent(file)}/clip?${query}`;
+  }
+}
+
+/** @param {string} word @param {() => void} act */
+function press(word, act) {
+  const button = /** @type {HTMLButtonElement} */ (make("button", "button quiet", word));
+  button.type = "button";
+  button.addEventListener("click", act);
+  return button;
+}
