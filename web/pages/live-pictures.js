@@ -81,7 +81,8 @@ async function load(picture) {
     const response = await fetch(
       `${base}/live/${encodeURIComponent(picture.name)}/thumbnail.jpg`, { signal: timeout(TIMEOUT_MILLISECONDS) });
     const tag = response.headers.get("ETag");
-    if (!response.ok) picture.at += REST_MILLISECONDS;
+    // 503: the server makes other pictures just now.
+    if (!response.ok && response.status !== 503) picture.at += REST_MILLISECONDS;
     if (!response.ok || (tag !== null && tag === picture.tag)) return;
     const image = await createImageBitmap(await response.blob());
     const { canvas } = picture;
