@@ -1,6 +1,3 @@
-internal import FMP4
-internal import Ingest
-
 /// What a request for one recording asks for, beside the settings of its stream.
 struct RecordingOrder: Sendable, Hashable {
   /// Its name; nil for one that consists of stream and time.
@@ -10,32 +7,6 @@ struct RecordingOrder: Sendable, Hashable {
   var maximumDuration: Int64?
   /// Bytes of its files after which it is complete. A lower limit of the settings holds as well.
   var maximumBytes: UInt64?
-}
-
-/// Which tracks of a stream are recorded.
-enum TrackChoice: Sendable, Hashable {
-  case all
-  case kind(MediaKind)
-  /// By their numbers in the stream.
-  case numbers(Set<TrackID>)
-
-  /// The chosen ones, in their order.
-  func choose(from tracks: [TrackDescription]) -> [TrackDescription] {
-    switch self {
-    case .all: tracks
-    case .kind(let kind): tracks.filter { $0.kind == kind }
-    case .numbers(let numbers): tracks.filter { numbers.contains($0.id) }
-    }
-  }
-
-  /// Whether the tracks have all that is chosen.
-  func isThere(in tracks: [TrackDescription]) -> Bool {
-    switch self {
-    case .all: true
-    case .kind: !choose(from: tracks).isEmpty
-    case .numbers(let numbers): choose(from: tracks).count == numbers.count
-    }
-  }
 }
 
 extension RecordingSettings {

@@ -111,7 +111,9 @@ final class TimeShiftWriter: RecorderWriter {
   }
 
   private func warn(_ reason: String) {
-    if !hasWarned { settings.logger.of(stream).warning("viewers cannot rewind further than the live window: \(reason)") }
+    if !hasWarned {
+      settings.logger.of(stream).warning("viewers cannot rewind further than the live window: \(reason)")
+    }
     hasWarned = true
   }
 
