@@ -61,7 +61,8 @@ def ready(debian: pathlib.Path, deb: pathlib.Path) -> pathlib.Path:
         stamp.unlink()
         # Nothing of it has to outlive a power cut.
         (folder / "etc/dpkg/dpkg.cfg.d/quick").write_text("force-unsafe-io\n")
-        _change(folder, deb, f"{INSTALL} {PLACE} && apt-get purge -y weir")
+        # xz is for the tarball.
+        _change(folder, deb, f"{INSTALL} {PLACE} xz-utils && apt-get purge -y weir")
         stamp.write_text(needs)
     return folder
 

@@ -139,8 +139,8 @@ def test_idle_it_takes_little_and_without_recordings_nothing_stays(machine, deb)
     machine.until(lambda: machine.get("/healthz"), 20, "an answer")
     time.sleep(3)
     process = machine.run("systemctl", "show", "-P", "MainPID", "weir").stdout.strip()
-    # Its own memory. Pages of the program and of libraries, which the kernel can drop and read again, are Private_Clean or shared.
-    private = kilobytes(machine, process, "Private_Dirty")
+    # Its own memory. Pages of the program and of libraries belong to their files: the kernel can drop and read them again.
+    private = kilobytes(machine, process, "Anonymous")
     beside = subprocess.Popen([tools.FFMPEG, "-version"], stdout=subprocess.DEVNULL)
     usage = os.wait4(beside.pid, 0)[2]
     print(f"idle: {private / 1024:.1f} MB private, {kilobytes(machine, process, 'Rss') / 1024:.1f} MB resident; ffmpeg -version"
