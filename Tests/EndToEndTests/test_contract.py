@@ -20,10 +20,15 @@ SHORT_SECONDS = 25
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance," \
          "allow_header_conformance"
 
-#: A 503 is no fault where the description declares it with its code, which the schema of the response checks.
+#: A 503 is no fault where the description declares it with its code, which the schema of the response checks. oEmbed 1.0 §2.3.4
+#: demands a 501 for a format that is not given.
 CONFIGURATION = """
 [checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
+
+[[operations]]
+include-path = "/api/v1/oembed"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501, 503]
 """
 
 #: Names that exist stand beside those that are made up: otherwise nearly all answers are 404.

@@ -54,7 +54,8 @@ def films(start_shared, tmp_path_factory):
         "rtmp": ("-f", "flv", f"{weir.rtmp}/live/NAME"),
         "http": ("-f", "mpegts", "-method", "POST", f"{weir.web}/live/NAME/ingest"),
         "udp": ("-f", "mpegts", f"udp://127.0.0.1:{port}?pkt_size=1316"),
-        "srt": ("-f", "mpegts", f"{weir.srt}?streamid=NAME"),
+        # Without a linger ffmpeg's libsrt closes at once and drops what it has not sent yet: some frames and a packet of audio.
+        "srt": ("-f", "mpegts", f"{weir.srt}?streamid=NAME&linger=5"),
     }
     running = {
         name: publishers.Publisher([

@@ -427,7 +427,7 @@ def test_hostile_tokens_are_refused_and_stop_nobody(start):
 
 def test_the_files_of_the_document_are_read(tmp_path):
     blocks = re.findall(r"^```yaml\n(.*?)^```", (tools.ROOT / "docs" / "access.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         (tmp_path / "weir.yaml").write_text(block)
         done = subprocess.run([tools.weir_binary(), "config", "check", tmp_path / "weir.yaml"], capture_output=True, check=False)

@@ -341,6 +341,13 @@ class Firefox(Browser):
             raise BrowserFailure(str(result["exceptionDetails"].get("text")))
         return json.loads(result["result"]["value"])
 
+    def click(self, element):
+        """Clicks with the mouse on the element of a JavaScript expression. Autoplay rules count it as a user action."""
+        x, y = self.evaluate(MIDDLE_AT_REST % element)
+        self.call("input.performActions", context=self._context, actions=[{"type": "pointer", "id": "mouse", "actions": [
+            {"type": "pointerMove", "x": round(x), "y": round(y)}, {"type": "pointerDown", "button": 0},
+            {"type": "pointerUp", "button": 0}]}])
+
     def viewport(self, width, height, scale=1):
         self.call("browsingContext.setViewport", context=self._context, viewport={"width": width, "height": height}, devicePixelRatio=scale)
 

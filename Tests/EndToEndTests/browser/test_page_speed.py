@@ -12,8 +12,8 @@ ROUND_TRIP_SECONDS = 0.1
 #: For a visit with a new connection, a fifth of a second passes before the first byte of the page arrives.
 FIRST_VISIT_SECONDS = 0.6
 RETURN_SECONDS = 0.3
-#: Other work of the machine delays some visits. The best visit shows the delay of the page itself.
-VISITS = 5
+#: Other work of the machine delays some visits. The best visit shows the delay of the page itself; no more are made than it takes.
+VISITS = 10
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def visit(browser, far):
     began = time.monotonic()
     browser.open(f"http://127.0.0.1:{far.port}/watch/demo")
     watching.wait_phase(browser, "playing")
-    # The panels below the player are loaded last.
-    browser.wait("document.querySelector('#watch-rows').children.length > 0")
+    # The panels below the player are loaded last, and of them the scripts of the QR codes.
+    browser.wait("document.querySelectorAll('.qr-code svg').length === 2")
     pages = [at for at, line in far.asked if " /watch/demo " in line]
     playlists = [at for at, line in far.asked if line.startswith("GET /live/demo/index.m3u8") and at > pages[0]]
     assert pages and playlists, far.asked
@@ -45,6 +45,8 @@ def test_the_first_playlist_is_asked_for_while_scripts_are_on_their_way(page, fa
         page.call("Network.clearBrowserCache")
         first.append(visit(page, far))
         again.append(visit(page, far))
+        if min(first) <= FIRST_VISIT_SECONDS and min(again) <= RETURN_SECONDS:
+            break
     print(f"first playlist asked for after {sorted(first)} s, on return after {sorted(again)} s")
     assert min(first) <= FIRST_VISIT_SECONDS
     assert min(again) <= RETURN_SECONDS

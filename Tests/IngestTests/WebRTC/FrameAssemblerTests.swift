@@ -69,6 +69,15 @@ import Testing
     #expect(driver.frames.suffix(3) == [nil, nil, nil])
   }
 
+  @Test func `Whole frames that are missing are told once`() throws {
+    var driver = Driver(assembler: H264Assembler())
+    try driver.feed(Self.key, marker: true)
+    try driver.feed(Self.frame, at: 9000, marker: true, afterGap: true)
+    try driver.feed(Self.frame, at: 12_000, marker: true)
+    let frame = [0, 0, 0, 3] + Self.frame
+    #expect(driver.frames == [[0, 0, 0, 4] + Self.key, nil, frame, frame])
+  }
+
   @Test func `Fragments that never end are bounded`() throws {
     var driver = Driver(assembler: H264Assembler())
     try driver.feed([0x7C, 0x85] + [UInt8](repeating: 1, count: 1400))
@@ -105,7 +114,10 @@ import Testing
     try driver.feed([0x50, 0x30, 1], at: 6000, marker: true)
     try driver.feed([0x00, 9, 0x30], at: 9000, marker: true)
     #expect(driver.frames == [nil, nil, nil, nil])
+    // Behind a gap only the first packet of a sequence is known to be the first one of its unit.
     try driver.feed([0x10, 0x30, 1], at: 12_000, marker: true, afterGap: true)
-    #expect(driver.frames.last == [0x32, 1, 1])
+    #expect(driver.frames == [nil, nil, nil, nil, nil])
+    try driver.feed([0x18, 0x30, 1], at: 15_000, marker: true, afterGap: true)
+    #expect(driver.frames.suffix(2) == [nil, [0x32, 1, 1]])
   }
 }

@@ -112,6 +112,23 @@ import Testing
     }
   }
 
+  @Test func `Of feedback only what weir may send is kept`() throws {
+    let flood = (0..<1000).map { "a=rtcp-fb:* x\($0)\r\n" }.joined()
+    let common = Self.offer(Self.audio, Self.video).replacing("a=group", with: flood + "a=rtcp-fb:* nack\r\na=group")
+    let sections = try SessionOffer(common).sections
+    #expect(sections[0].formats.map(\.feedback) == [["transport-cc"], []])
+    #expect(sections[1].formats.map(\.feedback) == [[], [], ["nack", "nack pli"]])
+    let own = try SessionOffer(Self.offer(Self.audio + flood + "a=rtcp-fb:* goog-remb\r\n", bundle: "0")).sections
+    #expect(own[0].formats.map(\.feedback) == [["transport-cc", "goog-remb"], ["goog-remb"]])
+  }
+
+  @Test func `What the session says of its transport counts for its sections`() throws {
+    let line = "a=setup:actpass\r\n"
+    let sections = Self.offer(Self.audio.replacing(line, with: ""), bundle: "0")
+    let text = sections.replacing("a=group", with: line + "a=group")
+    #expect(try Negotiation(try SessionOffer(text)).role == .server)
+  }
+
   @Test func `An offer cut anywhere is refused or answered, never a trap`() {
     let whole = Array(Self.offer(Self.audio, Self.video).utf8)
     for count in whole.indices {

@@ -175,6 +175,15 @@ import Testing
     }
   }
 
+  @Test func `A sender that begins again begins when it comes`() {
+    var clocks = SenderClocks()
+    _ = clocks.time(.audio, .audio, 48_000, hertz: 48_000, now: .zero)
+    clocks.forget(.audio)
+    let later = MonotonicTime(nanoseconds: 1_000_000_000)
+    #expect(clocks.time(.audio, .audio, 7, hertz: 48_000, now: later) == 1_000_000_000)
+    #expect(clocks.time(.audio, .audio, 967, hertz: 48_000, now: later) == 1_020_000_000)
+  }
+
   @Test func `A report of another time is no clock`() {
     var clocks = SenderClocks()
     _ = clocks.time(.video, .video, 0, hertz: 90_000, now: .zero)

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import Ingest
@@ -33,6 +34,13 @@ import Testing
 
   private func outcome(_ bytes: [UInt8], _ agent: ICEAgent) throws -> ICEAgent.Outcome {
     agent.receive(try #require(STUNMessage(ByteBuffer(bytes: bytes))), from: Self.place, size: bytes.count)
+  }
+
+  @Test func `A port of TCP is another place than the same one of UDP`() throws {
+    let address = try SocketAddress(ipAddress: "192.0.2.1", port: 32853)
+    let datagrams = try #require(WebRTCPath(address, isDatagram: true, EmbeddedChannel()))
+    let stream = try #require(WebRTCPath(address, isDatagram: false, EmbeddedChannel()))
+    #expect(datagrams.place == Self.place && stream.place != Self.place)
   }
 
   @Test func `The request of RFC 5769 is read and intact`() throws {

@@ -75,6 +75,7 @@ import Testing
 
   @Test(arguments: [(SRTPSession.sha1, 30), (SRTPSession.gcm, 28)])
   func `What one end encrypts the other opens, once`(profile: UInt, count: Int) throws {
+    try #require(SRTPSession.isAvailable)
     let (a, b) = ([UInt8](repeating: 1, count: count), [UInt8](repeating: 2, count: count))
     let one = try #require(SRTPSession(profile: profile, inbound: a, outbound: b))
     let other = try #require(SRTPSession(profile: profile, inbound: b, outbound: a))
@@ -87,5 +88,20 @@ import Testing
     #expect(other.open(rtcp: changed) == nil)
     #expect(other.open(rtp: RTPPackets.bytes(1)) == nil)
     for size in 0..<12 { #expect(other.open(rtp: ByteBuffer(repeating: 0x80, count: size)) == nil) }
+  }
+
+  @Test func `Keys are kept of a bounded number of senders`() throws {
+    try #require(SRTPSession.isAvailable)
+    let (a, b) = ([UInt8](repeating: 1, count: 28), [UInt8](repeating: 2, count: 28))
+    let one = try #require(SRTPSession(profile: SRTPSession.gcm, inbound: a, outbound: b))
+    let other = try #require(SRTPSession(profile: SRTPSession.gcm, inbound: b, outbound: a))
+    func opens(_ source: Int) throws -> Bool {
+      // An empty report.
+      let report = ByteBuffer(bytes: [0x80, 201, 0, 1, 0, 0, 0, UInt8(source)])
+      return other.open(rtcp: try #require(one.close(rtcp: report))) == report
+    }
+    for source in 1...WebRTCLimits.securedSources { #expect(try opens(source), "\(source)") }
+    #expect(try !opens(WebRTCLimits.securedSources + 1))
+    #expect(try opens(1))
   }
 }

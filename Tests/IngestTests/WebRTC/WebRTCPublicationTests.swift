@@ -30,7 +30,26 @@ import Testing
       }
     }
 
+    /// Packets that were made up.
+    var filled: Int { samples.count { $0.size == 1 } }
+
     mutating func tick() throws -> [ByteBuffer] { try publication.tick(now: now, to: &out) }
+
+    /// Three seconds pass.
+    mutating func wait() throws {
+      for _ in 0..<300 {
+        now = now &+ 10_000_000
+        _ = try tick()
+      }
+    }
+
+    /// Whether a packet of video counts as media.
+    mutating func takes(
+      _ sequence: UInt16, of source: UInt32, type: UInt8 = 98, _ payload: [UInt8] = [1]
+    ) throws -> Bool {
+      let packet = RTPPackets.bytes(sequence, source: source, type: type, payload)
+      return try publication.receive(rtp: packet, now: now, to: &out)
+    }
   }
 
   @Test func `Opus that is missing or silent leaves no hole`() throws {
@@ -39,10 +58,7 @@ import Testing
     for (sequence, timestamp): (UInt16, UInt32) in [(1, 0), (3, 1920), (2, 960), (5, 3840), (6, 4800), (7, 8640)] {
       try driver.audio(sequence, at: timestamp)
     }
-    for _ in 0..<300 {
-      driver.now = driver.now &+ 10_000_000
-      _ = try driver.tick()
-    }
+    try driver.wait()
     let times = driver.samples.map(\.time)
     #expect(times == (0..<10).map { Int64($0) * 960 })
     #expect(driver.samples.map(\.size) == [3, 3, 3, 1, 3, 3, 1, 1, 1, 3])
@@ -72,6 +88,43 @@ import Testing
     let bytes = try driver.tick().flatMap { Array($0.readableBytesView) }
     let expected: [UInt8] = [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 77, 0, 11, 0, 4]
     #expect(bytes.indices.contains { bytes[$0...].starts(with: expected) })
+  }
+
+  @Test func `No more silence is made up than time allows`() throws {
+    var driver = try Driver()
+    // Each packet claims 5/6 of a second, and comes 20 ms behind the one before.
+    for number: UInt16 in 0..<10 { try driver.audio(number, at: UInt32(number) * 40_000) }
+    try driver.wait()
+    #expect(driver.samples.count > 0 && driver.filled == 0)
+    // A fifth each, for a second: half a second ahead at most.
+    driver = try Driver()
+    for number: UInt16 in 0..<50 { try driver.audio(number, at: UInt32(number) * 9600) }
+    try driver.wait()
+    #expect(driver.filled > 0 && driver.filled <= 75)
+  }
+
+  @Test func `A track goes on with its newest sender`() throws {
+    var driver = try Driver()
+    var taken: [Bool] = []
+    for (sequence, source): (UInt16, UInt32) in [(1, 77), (1, 78), (2, 77), (2, 78)] {
+      taken.append(try driver.takes(sequence, of: source))
+    }
+    #expect(taken == [true, true, false, true])
+    // Neither a type that was not taken nor a packet that only pads is media.
+    let others = [try driver.takes(3, of: 78, type: 97), try driver.takes(3, of: 78, [])]
+    #expect(others == [false, false])
+    let bytes = try driver.tick().flatMap { Array($0.readableBytesView) }
+    func asks(_ source: UInt8) -> Bool {
+      let request: [UInt8] = [0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, source]
+      return bytes.indices.contains { bytes[$0...].starts(with: request) }
+    }
+    #expect(asks(78) && !asks(77))
+    // The earlier one says that it ends, then the newest.
+    func bye(_ source: UInt8) -> ByteBuffer { ByteBuffer(bytes: [0x81, 203, 0, 1, 0, 0, 0, source]) }
+    driver.publication.receive(rtcp: bye(77), now: driver.now)
+    #expect(!driver.publication.hasEnded)
+    driver.publication.receive(rtcp: bye(78), now: driver.now)
+    #expect(driver.publication.hasEnded)
   }
 
   @Test func `Senders beyond the limit are not kept`() throws {

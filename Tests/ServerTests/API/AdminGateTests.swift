@@ -42,7 +42,8 @@ import Testing
 
   /// All of the table that need the token, each with an address: words out of several stand for each other.
   static let routes: [(HTTPRequest.Method, [String])] = APITable.routes.filter { $0.access != .open }.map { route in
-    let method: HTTPRequest.Method = route.method == .post ? .post : route.method == .delete ? .delete : .get
+    let method: HTTPRequest.Method =
+      route.method == .post ? .post : route.method == .put ? .put : route.method == .delete ? .delete : .get
     return (method, route.pattern.split(separator: "/").map { $0.split(separator: "|").first.map(String.init) ?? "" })
   }
 
@@ -124,7 +125,7 @@ import Testing
   @Test func otherMethodsAreNotAllowed() {
     let recording = ["api", "v1", "recordings", "cam", "20261121T072410Z.mp4"]
     for (method, path) in [
-      (HTTPRequest.Method.post, ["api", "v1", "recordings"]), (.put, recording), (.get, recording + ["restore"]),
+      (HTTPRequest.Method.post, ["api", "v1", "recordings"]), (.post, recording), (.get, recording + ["restore"]),
       (.delete, recording + ["protect"]), (.options, recording),
     ] {
       #expect(status(request((method, path), .right, .absent), token: Self.token) == 405)
