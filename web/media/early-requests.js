@@ -16,7 +16,9 @@ export const base = /^\/~[^/]*/.exec(globalThis.location?.pathname ?? "")?.[0] ?
 const [, page, name] = globalThis.location?.pathname.slice(base.length).split("/") ?? [];
 // On a page of another server this script is a part of the element <weir-player>.
 const isOurs = globalThis.location?.origin === new URL(import.meta.url).origin;
-if (isOurs && (page === "watch" || page === "embed") && name) {
+// A player that waits for a click has loaded nothing but a picture until then.
+const waits = page === "embed" && new URLSearchParams(globalThis.location?.search).get("autoplay") === "0";
+if (isOurs && !waits && (page === "watch" || page === "embed") && name) {
   // The first request uses the connection that delivered the page.
   for (const path of ["index.m3u8", "status.json"]) {
     const url = whole(`${base}/live/${name}/${path}`);

@@ -103,16 +103,24 @@ export class WeirPlayer extends HTMLElement {
   #playing = null;
   /** Counts attempts to build the player, which end each other. */
   #turn = 0;
+  /** Whether the page has told that the element is on it. An element that a page had before this script gets its attributes first. */
+  #isPlaced = false;
   /** Whether `play` was called before the player was there. */
   #isAsked = false;
 
-  connectedCallback() { this.#build(); }
+  connectedCallback() {
+    this.#isPlaced = true;
+    this.#build();
+  }
 
-  disconnectedCallback() { this.#clear(); }
+  disconnectedCallback() {
+    this.#isPlaced = false;
+    this.#clear();
+  }
 
   /** @param {string} name @param {string | null} before @param {string | null} now */
   attributeChangedCallback(name, before, now) {
-    if (!this.isConnected || before === now) return;
+    if (!this.#isPlaced || before === now) return;
     if (name === "muted") this.muted = now !== null;
     else this.#build();
   }

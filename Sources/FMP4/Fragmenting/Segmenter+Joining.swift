@@ -20,7 +20,7 @@ extension Segmenter {
     initVersion += 1
     output.append(.initialization(InitSegment(version: initVersion, tracks: tracks, continues: true)))
     let changed = tracks.filter { track in !before.contains { $0.track == track } }
-    awaitsSync = Set(changed.filter { $0.kind == .video }.map(\.id))
+    awaitsSync = awaitsSync.intersection(tracks.map(\.id)).union(changed.filter { $0.kind == .video }.map(\.id))
     early = Set(changed.map(\.id)).intersection(before.map(\.track.id))
     for sample in waiting.samples {
       guard let index = queues.firstIndex(where: { $0.track.id == sample.track }), index != leaderIndex else {

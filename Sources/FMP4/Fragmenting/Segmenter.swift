@@ -58,7 +58,7 @@ package struct Segmenter: Sendable {
       breakTimeline(&output)
     case .end(let reason):
       finish(&output)
-      if let waiting = deferred {
+      if let waiting = deferred, !waiting.samples.isEmpty {
         apply(waiting.tracks, &output)
         finish(&output)
       }
@@ -204,7 +204,8 @@ package struct Segmenter: Sendable {
         let next = sample.isSync ? sample.presentationTime : leader.presentationEnd
         let mayOpenGroup = sample.isSync && leader.mayOpenGroup(sample, duration: expected)
         closeFragment(at: decodeTime, endsSegment: true, presentationEnd: next, awaitsGroup: mayOpenGroup)
-        bringTracks()
+        // A recording that goes on in another file begins with a key frame.
+        if sample.isSync || tracks[leaderIndex].kind != .video { bringTracks() }
         leader.openSegment(at: decodeTime, presentationStart: next, isSync: sample.isSync)
         if mayOpenGroup { leader.openGroup(sample) }
         noteCut(before: sample, at: decodeTime, &output)

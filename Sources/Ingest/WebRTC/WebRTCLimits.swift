@@ -16,8 +16,12 @@ enum WebRTCLimits {
   static let mtu = 1200
   /// Addresses of a session's peer that are remembered.
   static let paths = 8
+  /// How long an address stays with a session whose media came from there, in nanoseconds.
+  static let placeHold: Int64 = 2_000_000_000
   /// Senders (SSRC) that a session may show.
   static let sources = 16
+  /// Senders that keys are kept of: those of media, and those of reports alone.
+  static let securedSources = 2 * sources
   /// Packets of a sender that wait for an earlier one, and their bytes.
   static let heldPackets = 1024
   static let heldBytes = 2 << 20
@@ -25,6 +29,8 @@ enum WebRTCLimits {
   static let reorderWait: Int64 = 250_000_000
   /// Bytes of one video frame.
   static let frameBytes = 8 << 20
+  /// Silence that is made up beyond the time that passed, in nanoseconds.
+  static let silenceAhead: Int64 = 500_000_000
   /// Packets that are missing at a time and are asked for again.
   static let missingPackets = 256
   /// Times of arrival that wait for the next feedback.

@@ -86,8 +86,11 @@ struct ViewerGate: Sendable {
     guard viewer.isGuarded(stream) else {
       // A publisher is judged by its key.
       guard request.isRead else { return answer }
+      // What is shared has nobody's tokens: they would admit others once the stream wants one.
+      let open = OpenStreamPass(stream, [], rule: rule, era: self.era, now: era)
+      guard !viewer.tokens.isEmpty else { return answer.admitted(toOpen: open, by: open) }
       return answer.admitted(
-        toOpen: OpenStreamPass(stream, viewer.tokens, rule: rule, era: self.era, now: era))
+        toOpen: open, by: OpenStreamPass(stream, viewer.tokens, rule: rule, era: self.era, now: era))
     }
     guard let index = viewer.tokens.firstIndex(where: { $0.mayWatch(stream) }) else { return answer }
     return answer.admitted(

@@ -101,8 +101,11 @@ final class WebFiles: Sendable {
   ) -> HTTPResponse {
     let body = head.tags.map { replacing(PageSharing.mark, in: page, by: $0) } ?? page
     let policy = securityPolicy(frameAncestors: head.frameAncestors)
+    // A cached page keeps its policy at a 304, so another policy is another page.
+    var tagged = body
+    tagged.writeString(policy.value)
     return HTTPResponse(
-      status: status, headers: fields.map { $0.name == policy.name ? policy : $0 }, entityTag: EntityTag.of(body),
+      status: status, headers: fields.map { $0.name == policy.name ? policy : $0 }, entityTag: EntityTag.of(tagged),
       compression: .gzip, body: .pieces([.bytes(body)]))
   }
 

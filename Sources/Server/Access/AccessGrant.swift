@@ -32,7 +32,7 @@ enum AdminScope: String, Sendable, Hashable, CaseIterable, Comparable {
 }
 
 /// What a credential allows, and until when. A credential is a key, a token, or the answer of a callback.
-struct AccessGrant: Sendable {
+struct AccessGrant: Sendable, Equatable {
   /// The name of the key or the subject of the token, for logs, events and the API. Never a secret.
   var name: String
   /// The streams of each action; an action without streams is not allowed.

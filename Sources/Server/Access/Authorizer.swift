@@ -176,7 +176,8 @@ extension Authorizer: ViewerCredentials {
       }
     }
     return keys.grant(of: secret).map { grant in
-      ViewerCredential(grant: grant) { [keys] in keys.grant(of: secret) != nil }
+      // The same text may stand for other rights after a reload.
+      ViewerCredential(grant: grant) { [keys] in keys.grant(of: secret) == grant }
     }
   }
 }

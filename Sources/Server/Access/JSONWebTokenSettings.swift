@@ -46,17 +46,13 @@ struct JSONWebTokenSettings: Sendable {
     if case .address(let address) = keySet { address } else { nil }
   }
 
-  /// Gets what `tokens` needs to follow these settings: reads the files, which may fail, and fetches the set at a new address, which
-  /// may be out of reach. Returns what makes `tokens` follow them.
-  func following(_ tokens: ViewerTokens, logger: Logger) async throws(ValueError) -> @Sendable () -> Void {
+  /// Gets what `tokens` needs to follow these settings: reads the files, and fetches the set at a new address. Where that fails,
+  /// nothing changes: without the keys everybody with a token would be cut off. Returns what makes `tokens` follow them.
+  func following(_ tokens: ViewerTokens) async throws(ValueError) -> @Sendable () -> Void {
     let (local, address, times, rules) = (try localKeys(), address, times, rules)
     var fetched: [JSONWebKey]?
     if let address, address != tokens.keys.address {
-      do throws(ValueError) {
-        fetched = try await address.fetch()
-      } catch {
-        logger.warning("the key set for tokens cannot be fetched: \(error.reason)")
-      }
+      fetched = try await address.fetch()
     }
     return { [fetched] in
       tokens.keys.follow(local: local, at: address, fetched: fetched, times: times)

@@ -76,6 +76,9 @@ final class KeyRing: Sendable {
     state.withLock { [configured] in $0.configured = configured }
   }
 
+  /// Adds a key that a former process made, also beside one of the file with its name.
+  func restore(_ key: AccessKey) { state.withLock { $0.made.add(key) } }
+
   /// Adds a key that was made. False if the name is taken, or there are too many keys.
   func add(_ key: AccessKey) -> Bool {
     state.withLock { state in

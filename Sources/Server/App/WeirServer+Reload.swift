@@ -12,7 +12,7 @@ extension WeirServer {
     guard let folder = configuration.stateFolder else { return nil }
     do {
       let database = try ControlDatabase(folder: folder)
-      for key in try database.keys() { _ = authorizer.keys.add(key) }
+      for key in try database.keys() { authorizer.keys.restore(key) }
       return database
     } catch {
       throw ConfigurationError(
@@ -115,7 +115,7 @@ extension WeirServer {
   ) async throws(ConfigurationError) -> @Sendable () -> Void {
     let follow: @Sendable () -> Void
     do throws(ValueError) {
-      follow = try await settings.following(tokens, logger: logger)
+      follow = try await settings.following(tokens)
     } catch {
       throw Self.keysUnreadable(error)
     }

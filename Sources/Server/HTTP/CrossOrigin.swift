@@ -44,7 +44,9 @@ package struct CrossOrigin: Sendable, Hashable {
   }
 
   private func fields(for request: HTTPRequest) -> [HeaderField] {
-    if let first = request.path.first, Self.open.contains(first) { return Self.anyOrigin }
+    if let first = request.path.first, Self.open.contains(first), !Self.isForEmbedders(request.path) {
+      return Self.anyOrigin
+    }
     let allowed = Self.isForEmbedders(request.path) ? embedders : origins
     guard !allowed.isEmpty else { return [] }
     guard !allowed.contains("*") else { return Self.anyOrigin + Self.timing("*", request) }
@@ -58,6 +60,8 @@ package struct CrossOrigin: Sendable, Hashable {
     switch path.first {
     case "web": true
     case "recordings": path.count > 2
+    // It tells of devices and recordings, too.
+    case "live": path.count == 3 && path[2] == "status.json"
     case "api": path.count == 4 && path[2] == "streams" || path.count == 3 && path[2] == "oembed"
     default: false
     }

@@ -109,10 +109,10 @@ package struct HTTPAnswer: Sendable {
     return answer
   }
 
-  /// The same answer for every client, as long as what it is of is open to all.
-  package func admitted(toOpen pass: any ViewerPass) -> HTTPAnswer {
+  /// The same answer for every client, as long as what it is of is open to all. `pass` is this client's own.
+  package func admitted(toOpen openness: any ViewerPass, by pass: any ViewerPass) -> HTTPAnswer {
     var answer = self
-    (answer.pass, answer.openness) = (pass, pass)
+    (answer.pass, answer.openness) = (pass, openness)
     return answer
   }
 

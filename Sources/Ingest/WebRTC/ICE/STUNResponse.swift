@@ -6,6 +6,8 @@ enum STUNResponse {
   struct Place: Hashable {
     var address: NetworkAddress
     var port: UInt16
+    /// By UDP: the ports of TCP are others.
+    var isDatagram = true
   }
 
   /// RFC 8489 §14.2: the address, masked so that nothing on the way changes it.

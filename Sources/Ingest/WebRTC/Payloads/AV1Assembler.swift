@@ -21,6 +21,7 @@ struct AV1Assembler: RTPFrameAssembler {
   private var unit: Unit?
 
   mutating func receive(_ packet: RTPPacket, afterGap: Bool, to out: inout [RTPFrameEvent]) {
+    let wasOpen = unit != nil
     if let open = unit, open.timestamp != packet.timestamp {
       if afterGap { unit?.isDamaged = true }
       finish(to: &out)
@@ -32,8 +33,13 @@ struct AV1Assembler: RTPFrameAssembler {
     let continues = head & 0x80 != 0
     if unit == nil {
       unit = Unit(timestamp: packet.timestamp)
-      // Its first packet is missing.
-      if continues { unit?.isDamaged = true }
+      // Its first packet is missing, or may be: only the first one of a sequence (N) says what it is.
+      let isFirst = head & 0x08 != 0
+      if continues || afterGap && !isFirst {
+        unit?.isDamaged = true
+      } else if afterGap, !wasOpen {
+        out.append(.lost)
+      }
     }
     read(payload, continues: continues, goesOn: head & 0x40 != 0, count: Int(head >> 4 & 3))
     if unit.map({ $0.byteCount > WebRTCLimits.frameBytes }) == true {

@@ -20,6 +20,7 @@ struct H264Assembler: RTPFrameAssembler {
   private var frame: Frame?
 
   mutating func receive(_ packet: RTPPacket, afterGap: Bool, to out: inout [RTPFrameEvent]) {
+    let wasOpen = frame != nil
     if let open = frame, open.timestamp != packet.timestamp {
       // Some senders do not mark the last packet of a frame. Behind a gap it may be what is missing.
       if afterGap { frame?.isDamaged = true }
@@ -30,7 +31,10 @@ struct H264Assembler: RTPFrameAssembler {
     guard packet.payload.readableBytes > 0 else { return }
     if frame == nil {
       frame = Frame(timestamp: packet.timestamp)
-      if afterGap, !begins(packet.payload) { frame?.isDamaged = true }
+      if afterGap {
+        // Whole frames are missing if neither this one nor one before has a hole.
+        if !begins(packet.payload) { frame?.isDamaged = true } else if !wasOpen { out.append(.lost) }
+      }
     }
     read(packet.payload)
     if frame.map({ $0.byteCount > WebRTCLimits.frameBytes }) == true {

@@ -16,7 +16,7 @@ struct SenderReport: Hashable {
 
   /// Nanoseconds since 1900.
   var nanoseconds: Int64 {
-    Int64(clock >> 32) * 1_000_000_000 + Int64((clock & 0xFFFF_FFFF) * 1_000_000_000 >> 32)
+    Int64(clock >> 32) * 1_000_000_000 + Int64(((clock & 0xFFFF_FFFF) * 1_000_000_000) >> 32)
   }
 }
 
@@ -25,6 +25,9 @@ enum RTCPReader {
 
   /// Whether a datagram of RTP's range is RTCP (RFC 5761 §4).
   static func isPossible(_ second: UInt8) -> Bool { (192...223).contains(second) }
+
+  /// The sender (SSRC) of a datagram, before it is decrypted. Nil if it is too short.
+  static func source(of datagram: ByteBuffer) -> UInt32? { datagram.getInteger(at: datagram.readerIndex + 4) }
 
   /// Reads until a packet that exceeds the datagram.
   static func read(_ datagram: ByteBuffer) -> [RTCPEvent] {

@@ -59,6 +59,9 @@ struct SenderClocks {
     }
   }
 
+  /// The track's sender has another clock from now on.
+  mutating func forget(_ id: TrackID) { tracks.removeAll { $0.id == id } }
+
   private mutating func move(_ index: Int, _ now: MonotonicTime) {
     guard let reference = tracks.first(where: { $0.kind == .video }) ?? tracks.first, reference.id != tracks[index].id,
       let ours = tracks[index].report, let theirs = reference.report

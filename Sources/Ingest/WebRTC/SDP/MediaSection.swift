@@ -42,6 +42,12 @@ struct MediaSection {
     formats = words[3...].compactMap { UInt8($0) }.filter { $0 < 128 }.map { PayloadFormat($0) }
   }
 
+  /// Attributes of the session that count for its sections.
+  static let inherited: Set<Substring> = [
+    "setup", "fingerprint", "ice-ufrag", "ice-pwd", "rtcp-mux", "extmap", "sendrecv", "sendonly", "recvonly",
+    "inactive",
+  ]
+
   /// Takes an attribute of the section, or of the session for all sections.
   mutating func receive(_ name: Substring, _ value: Substring) {
     switch name {
@@ -57,9 +63,9 @@ struct MediaSection {
     case "rtcp-fb":
       if value.hasPrefix("*") {
         let rest = value.dropFirst().drop { $0 == " " }
-        for index in formats.indices { formats[index].feedback.insert(String(rest)) }
+        for index in formats.indices { formats[index].readFeedback(rest) }
       } else {
-        format(value) { $0.feedback.insert(String($1)) }
+        format(value) { $0.readFeedback($1) }
       }
     case "extmap":
       let words = value.split(separator: " ")

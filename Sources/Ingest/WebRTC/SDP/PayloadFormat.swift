@@ -8,8 +8,8 @@ struct PayloadFormat: Hashable {
   var channels: UInt8 = 1
   /// The text of `fmtp`.
   var parameters = ""
-  /// Texts of `rtcp-fb` behind the payload type: `nack`, `nack pli`.
-  var feedback: Set<String> = []
+  /// Texts of `rtcp-fb` behind the payload type, of those that an answer may have: `nack`, `nack pli`.
+  private(set) var feedback: Set<String> = []
 
   init(_ payloadType: UInt8) {
     self.payloadType = payloadType
@@ -28,6 +28,12 @@ struct PayloadFormat: Hashable {
       if parts.count == 2, parts[0].lowercased() == name { return parts[1].lowercased() }
     }
     return nil
+  }
+
+  /// Reads the value of an `rtcp-fb` behind its payload type. Others than those of answers are not kept: an offer could
+  /// have thousands, for each of its formats.
+  mutating func readFeedback(_ text: Substring) {
+    if let known = SessionAnswer.feedback.first(where: { $0 == text }) { feedback.insert(known) }
   }
 
   /// Reads the value of an `rtpmap` behind its payload type: `opus/48000/2`.

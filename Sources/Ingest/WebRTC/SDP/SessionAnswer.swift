@@ -11,7 +11,8 @@ struct SessionAnswer {
   /// A number for the `o=` line.
   let session: UInt64
 
-  private static let feedback = ["nack", "nack pli", "ccm fir", "transport-cc", "goog-remb"]
+  /// What weir sends to senders that understand it.
+  static let feedback = ["nack", "nack pli", "ccm fir", "transport-cc", "goog-remb"]
 
   var text: String {
     var lines = [

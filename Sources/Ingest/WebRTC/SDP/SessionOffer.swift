@@ -35,7 +35,8 @@ struct SessionOffer {
         let parts = line.dropFirst(2).split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let (name, value) = (parts.first ?? "", parts.count > 1 ? parts[1] : "")
         if sections.isEmpty {
-          if name == "group" { readGroup(value) } else { common.append((name, value)) }
+          if name == "group" { readGroup(value) }
+          if MediaSection.inherited.contains(name) { common.append((name, value)) }
         } else {
           sections[sections.count - 1].receive(name, value)
         }

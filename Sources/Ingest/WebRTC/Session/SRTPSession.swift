@@ -12,6 +12,8 @@ final class SRTPSession {
 
   private var inbound: srtp_t?
   private var outbound: srtp_t?
+  /// Senders (SSRC) that came. libsrtp keeps a state of each, without a bound of its own.
+  private var sources: Set<UInt32> = []
 
   /// Loads libsrtp and what it loads itself. False if its cryptography cannot be used.
   static let isAvailable: Bool = {
@@ -59,11 +61,24 @@ final class SRTPSession {
     return status == srtp_err_status_ok ? session : nil
   }
 
-  /// The packet in clear. Nil if it was not made with the key, or came before.
-  func open(rtp datagram: ByteBuffer) -> ByteBuffer? { change(datagram, room: 0) { srtp_unprotect(inbound, $0, $1) } }
+  /// The packet in clear. Nil if it was not made with the key, came before, or is of one sender too many.
+  func open(rtp datagram: ByteBuffer) -> ByteBuffer? {
+    open(datagram, of: RTPPacket.source(of: datagram)) { srtp_unprotect(inbound, $0, $1) }
+  }
 
   func open(rtcp datagram: ByteBuffer) -> ByteBuffer? {
-    change(datagram, room: 0) { srtp_unprotect_rtcp(inbound, $0, $1) }
+    open(datagram, of: RTCPReader.source(of: datagram)) { srtp_unprotect_rtcp(inbound, $0, $1) }
+  }
+
+  private func open(
+    _ datagram: ByteBuffer, of source: UInt32?,
+    _ body: (UnsafeMutableRawPointer, UnsafeMutablePointer<CInt>) -> srtp_err_status_t
+  ) -> ByteBuffer? {
+    guard let source, sources.contains(source) || sources.count < WebRTCLimits.securedSources,
+      let clear = change(datagram, room: 0, body)
+    else { return nil }
+    sources.insert(source)
+    return clear
   }
 
   func close(rtcp datagram: ByteBuffer) -> ByteBuffer? {

@@ -36,18 +36,20 @@ final class WebRTCHub {
     _ offer: String, for stream: StreamName, key: Secret?, of client: WebRTCClient,
     reply: EventLoopPromise<WebRTCReply>
   ) {
+    let proxies = shared.configuration.proxies
+    let isProxied = proxies.contains(NetworkAddress(client.address))
+    let host = (isProxied ? client.client : NetworkAddress(client.address))?.hostText
+    let peer = host ?? PeerText.unknown
+    guard unconnected[peer, default: []].count < WebRTCLimits.unconnectedPerAddress,
+      unconnectedCount < WebRTCLimits.unconnected
+    else { return reply.succeed(.tooManyWaiting) }
     let negotiation: Negotiation
     do throws(OfferError) {
       negotiation = try Negotiation(try SessionOffer(offer))
     } catch {
       return reply.succeed(.notTaken(error))
     }
-    let proxies = shared.configuration.proxies
-    let isProxied = proxies.contains(NetworkAddress(client.address))
-    let host = (isProxied ? client.client : NetworkAddress(client.address))?.hostText
-    let peer = host ?? PeerText.unknown
-    guard unconnected[peer, default: []].count < WebRTCLimits.unconnectedPerAddress,
-      unconnectedCount < WebRTCLimits.unconnected,
+    guard
       shared.connections.arrive(peer, isProxy: isProxied && host == nil, now: shared.clock.monotonic()) == nil
     else { return reply.succeed(.tooManyWaiting) }
     let publisher = Publisher(
@@ -103,7 +105,12 @@ final class WebRTCHub {
     byFragment[session.agent.fragment] = session
   }
 
-  func add(_ session: WebRTCSession, at place: STUNResponse.Place) { byPlace[place] = session }
+  /// Leads the datagrams of a place to a session. The place of another session's media stays where it is: one request
+  /// with a forged address takes nothing over.
+  func add(_ session: WebRTCSession, at place: STUNResponse.Place) {
+    if let other = byPlace[place], other !== session, other.hears(place) { return }
+    byPlace[place] = session
+  }
 
   func remove(_ session: WebRTCSession, at place: STUNResponse.Place) {
     if byPlace[place] === session { byPlace[place] = nil }

@@ -11,10 +11,12 @@ struct WebRTCPath {
   init?(_ address: SocketAddress?, isDatagram: Bool, _ channel: any Channel) {
     guard let address, let host = NetworkAddress(address), let port = address.port.flatMap({ UInt16(exactly: $0) })
     else { return nil }
-    place = STUNResponse.Place(address: host, port: port)
+    place = STUNResponse.Place(address: host, port: port, isDatagram: isDatagram)
     self.address = isDatagram ? address : nil
     self.channel = channel
   }
+
+  func isSame(as other: WebRTCPath?) -> Bool { other.map { $0.place == place && $0.channel === channel } ?? false }
 
   /// Sends a datagram. A connection that does not take it is closed.
   func send(_ datagram: ByteBuffer) {

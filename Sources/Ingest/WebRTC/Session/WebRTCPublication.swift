@@ -11,7 +11,6 @@ struct WebRTCPublication {
     var keyFrame: MonotonicTime?
     /// Frames were lost behind the newest key frame.
     var isBroken = false
-    var isWanted = false
     var asked: MonotonicTime?
     var refusal: String?
   }
@@ -21,6 +20,9 @@ struct WebRTCPublication {
     var isConfigured = false
     var next: UInt32?
     var head: UInt8 = 0
+    /// When the newest packet came, and how much silence may be made up, in nanoseconds.
+    var arrived: MonotonicTime?
+    var credit = WebRTCLimits.silenceAhead
   }
 
   /// Nanoseconds between two requests for a key frame.
@@ -35,6 +37,8 @@ struct WebRTCPublication {
   private var publication: Publication
   private var clocks = SenderClocks()
   private var receivers: [UInt32: RTPReceiver] = [:]
+  /// The newest sender of each track. Earlier ones are over: a sender may take another number (RFC 3550 §8.2).
+  private var current: [TrackID: UInt32] = [:]
   private var videos: [TrackID: Video] = [:]
   private var audios: [TrackID: Audio] = [:]
   private var arrivals: ArrivalLog
@@ -67,31 +71,43 @@ struct WebRTCPublication {
     }
   }
 
-  /// A key frame is wanted soon.
-  mutating func wantKeyFrame() {
-    for id in videos.keys { videos[id]?.isWanted = true }
-  }
-
   /// Whether a packet of this sender is looked at: senders are counted before anything is kept of them.
   func takes(source: UInt32) -> Bool { receivers[source] != nil || receivers.count < WebRTCLimits.sources }
 
   // MARK: packets
 
+  /// Takes a packet. False if it has no media of a track.
+  @discardableResult
   mutating func receive(
     rtp datagram: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]
-  ) throws(WireError) {
-    guard let packet = RTPPacket(datagram) else { return }
+  ) throws(WireError) -> Bool {
+    guard let packet = RTPPacket(datagram) else { return false }
     if var value = packet.value(of: negotiation.feedbackNumber), let number: UInt16 = value.readInteger() {
       arrivals.saw(number, now: now)
     }
     estimate.saw(datagram.readableBytes)
     if receivers[packet.source] == nil {
-      guard takes(source: packet.source), let track = track(of: packet) else { return }
+      // A new sender begins with media: one that only pads is none of a track.
+      guard packet.payload.readableBytes > 0, takes(source: packet.source), let track = track(of: packet) else {
+        return false
+      }
       receivers[packet.source] = RTPReceiver(track, source: packet.source)
+      if current.updateValue(packet.source, forKey: track.id) != nil { beginAgain(track.id) }
     }
-    guard let track = receivers[packet.source]?.track, track.format.payloadType == packet.payloadType else { return }
+    guard let track = receivers[packet.source]?.track, track.format.payloadType == packet.payloadType,
+      current[track.id] == packet.source
+    else { return false }
     receivers[packet.source]?.receive(packet, now: now, to: &events)
     try passOn(track, now, to: &out)
+    return packet.payload.readableBytes > 0
+  }
+
+  /// Another sender's timestamps begin at a random value, and its frames with a key frame.
+  private mutating func beginAgain(_ id: TrackID) {
+    videos[id]?.lastTimestamp = nil
+    videos[id]?.isBroken = true
+    audios[id]?.next = nil
+    clocks.forget(id)
   }
 
   /// The track that a new sender belongs to: by its name (mid), by the offer, by its payload type (RFC 9143 §9.2).
@@ -108,10 +124,12 @@ struct WebRTCPublication {
     for event in RTCPReader.read(datagram) {
       switch event {
       case .report(let report):
-        guard let track = receivers[report.source]?.track else { continue }
+        guard let track = receivers[report.source]?.track, current[track.id] == report.source else { continue }
         receivers[report.source]?.receive(report, now: now)
         clocks.receive(track.id, wall: report.nanoseconds, timestamp: report.timestamp)
-      case .bye(let source): hasEnded = hasEnded || receivers[source]?.track.kind == .video
+      case .bye(let source):
+        guard let track = receivers[source]?.track, current[track.id] == source else { continue }
+        hasEnded = hasEnded || track.kind == .video
       }
     }
   }
@@ -151,7 +169,7 @@ struct WebRTCPublication {
       return out.append(.lost(.video))
     }
     video.lastTimestamp = frame.timestamp
-    if frame.isKey { (video.keyFrame, video.isBroken, video.isWanted) = (now, false, false) }
+    if frame.isKey { (video.keyFrame, video.isBroken) = (now, false) }
     let time = clocks.time(track.id, .video, frame.timestamp, hertz: track.format.clock, now: now)
     publication.receive(
       WireUnit(track: track.id, coding: track.coding, time: time, payload: frame.payload), now: now, to: &out)
@@ -194,7 +212,7 @@ struct WebRTCPublication {
       _ = try publication.configure(track.id, track.coding, record: ByteBuffer(bytes: record), now: now, to: &out)
     }
     if track.coding == .opus, let duration = Opus.packetDuration(packet.payload) {
-      fillSilence(before: packet, audio, track, now, to: &out)
+      fillSilence(before: packet, &audio, track, now, to: &out)
       audio.next = packet.timestamp &+ duration
       audio.head = packet.payload.getInteger(at: packet.payload.readerIndex) ?? 0
     }
@@ -202,16 +220,21 @@ struct WebRTCPublication {
   }
 
   /// Packets that did not come, or that a sender leaves out in silence (DTX), become packets without content, as RFC 6716
-  /// §4.4 has them: decoders conceal them. So the samples have no hole.
+  /// §4.4 has them: decoders conceal them. So the samples have no hole. They are no more than time allows, whatever a
+  /// packet claims.
   private mutating func fillSilence(
-    before packet: RTPPacket, _ audio: Audio, _ track: Negotiation.Track, _ now: MonotonicTime,
+    before packet: RTPPacket, _ audio: inout Audio, _ track: Negotiation.Track, _ now: MonotonicTime,
     to out: inout [PublicationAction]
   ) {
+    audio.credit = min(audio.credit, WebRTCLimits.silenceAhead) &+ (audio.arrived.map { now &- $0 } ?? 0)
+    audio.arrived = now
     // One frame, coded as those before.
     let empty = ByteBuffer(integer: audio.head & 0xFC)
     guard var next = audio.next, let length = Opus.packetDuration(empty) else { return }
     let missing = packet.timestamp &- next
-    guard missing <= Self.longestSilence else { return }
+    let time = Int64(missing) * 1_000_000_000 / Int64(Self.longestSilence)
+    guard missing <= Self.longestSilence, time <= audio.credit else { return }
+    audio.credit &-= time
     for _ in 0..<(missing / length) {
       give(next, empty, track, now, to: &out)
       next = next &+ length
@@ -237,7 +260,7 @@ struct WebRTCPublication {
     var feedback = RTCPWriter(now &- reported >= Self.reportPause ? reports(now) : [])
     let isEmpty = feedback.bytes.readableBytes
     for source in receivers.keys.sorted() {
-      guard let track = receivers[source]?.track else { continue }
+      guard let track = receivers[source]?.track, current[track.id] == source else { continue }
       let missing = receivers[source]?.tick(now: now, to: &events) ?? []
       try passOn(track, now, to: &out)
       feedback.again(missing, of: source)
@@ -257,9 +280,7 @@ struct WebRTCPublication {
       transport.arrivals(body, of: source)
       datagrams.append(transport.bytes)
     }
-    if let deadline = publication.deadline(after: now), deadline <= now &+ 20_000_000 {
-      try publication.tick(now: now, to: &out)
-    }
+    try publication.tick(now: now, to: &out)
     return datagrams
   }
 
@@ -267,13 +288,11 @@ struct WebRTCPublication {
     receivers.keys.sorted().compactMap { receivers[$0]?.reception(now: now) }
   }
 
-  /// Whether to ask for a key frame now: there is none, one is wanted, frames were lost, or a segment would become too long.
+  /// Whether to ask for a key frame now: there is none, frames were lost, or a segment would become too long.
   private mutating func wantsKeyFrame(_ id: TrackID, _ now: MonotonicTime) -> Bool {
     var video = videos[id] ?? Video()
     let isDue = video.keyFrame.map { now &- $0 >= Self.keyFrameDistance } ?? true
-    guard isDue || video.isBroken || video.isWanted, video.asked.map({ now &- $0 >= Self.pause }) ?? true else {
-      return false
-    }
+    guard isDue || video.isBroken, video.asked.map({ now &- $0 >= Self.pause }) ?? true else { return false }
     video.asked = now
     videos[id] = video
     return true

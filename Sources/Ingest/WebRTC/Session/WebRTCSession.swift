@@ -23,6 +23,10 @@ final class WebRTCSession {
   /// The ways that have proved themselves, oldest first, and the one that is used.
   private(set) var paths: [WebRTCPath] = []
   private var chosen: WebRTCPath?
+  /// The way that the handshake takes.
+  private var handshakePath: WebRTCPath?
+  /// Where the newest packet came from that was made with the keys.
+  private var heard: (place: STUNResponse.Place, at: MonotonicTime)?
   private var isNominated = false
   private var restarts = 0
   private var timer: RepeatedTask?
@@ -58,6 +62,11 @@ final class WebRTCSession {
 
   /// Whether media may come.
   var isConnected: Bool { srtp != nil }
+
+  /// Whether packets made with the keys come from a place.
+  func hears(_ place: STUNResponse.Place) -> Bool {
+    heard.map { $0.place == place && now &- $0.at < WebRTCLimits.placeHold } ?? false
+  }
 
   /// Changes with each restart of ICE (RFC 9725 §4.3.1).
   var entityTag: String { "\"\(id.prefix(8))-\(restarts)\"" }
@@ -100,25 +109,30 @@ final class WebRTCSession {
       if nominates || !isNominated {
         chosen = path
         isNominated = isNominated || nominates
-        if negotiation.role == .client, dtls.state == .connecting, srtp == nil { advance { dtls.start() } }
+        if negotiation.role == .client, dtls.state == .connecting, srtp == nil {
+          advance(answering: path) { dtls.start() }
+        }
       }
     }
   }
 
   private func prove(_ path: WebRTCPath) {
-    guard !paths.contains(where: { $0.place == path.place && $0.channel === path.channel }) else { return }
-    paths.append(path)
+    // Also a known one: another session may have claimed its place.
     hub.add(self, at: path.place)
-    if paths.count > WebRTCLimits.paths {
-      let oldest = paths.removeFirst()
-      hub.remove(self, at: oldest.place)
-    }
+    guard !paths.contains(where: path.isSame) else { return }
+    paths.append(path)
+    guard paths.count > WebRTCLimits.paths, let index = paths.firstIndex(where: { !$0.isSame(as: chosen) })
+    else { return }
+    let oldest = paths.remove(at: index)
+    hub.remove(self, at: oldest.place)
+    if oldest.address == nil { oldest.channel.close(promise: nil) }
   }
 
   /// A way is closed.
   func lose(_ path: WebRTCPath) {
-    paths.removeAll { $0.place == path.place && $0.channel === path.channel }
-    if chosen?.channel === path.channel, chosen?.place == path.place { chosen = paths.last }
+    paths.removeAll(where: path.isSame)
+    if path.isSame(as: chosen) { chosen = paths.last }
+    if path.isSame(as: handshakePath) { handshakePath = nil }
   }
 
   /// Any other datagram from an address that has proved itself.
@@ -127,35 +141,41 @@ final class WebRTCSession {
       let second: UInt8 = datagram.getInteger(at: datagram.readerIndex + 1)
     else { return }
     switch first {
-    case 20...63: advance { dtls.receive(datagram, from: path.place) }
-    case 128...191: receive(media: datagram, isControl: RTCPReader.isPossible(second))
+    case 20...63: advance(answering: path) { dtls.receive(datagram, from: path.place) }
+    case 128...191: receive(media: datagram, isControl: RTCPReader.isPossible(second), from: path.place)
     default: break
     }
   }
 
-  private func receive(media datagram: ByteBuffer, isControl: Bool) {
+  private func receive(media datagram: ByteBuffer, isControl: Bool, from place: STUNResponse.Place) {
     guard let srtp else { return }
     let now = now
     if isControl {
       guard let clear = srtp.open(rtcp: datagram) else { return }
-      life.heard(now: now)
+      heard = (place, now)
       publication.receive(rtcp: clear, now: now)
       if publication.hasEnded { end(.lost("the publisher said that it ends")) }
     } else {
       guard let source = RTPPacket.source(of: datagram), publication.takes(source: source),
         let clear = srtp.open(rtp: datagram)
       else { return }
-      life.heard(now: now)
-      step { publication, out throws(WireError) in try publication.receive(rtp: clear, now: now, to: &out) }
+      heard = (place, now)
+      // Media alone keeps the publisher: reports without it would keep its name for ever.
+      step { publication, out throws(WireError) in
+        if try publication.receive(rtp: clear, now: now, to: &out) { life.heard(now: now) }
+      }
     }
   }
 
   // MARK: the handshake
 
-  private func advance(_ body: () -> Void) {
+  /// What answers a datagram goes where that came from: the cookie proves that address, and no other.
+  private func advance(answering path: WebRTCPath? = nil, _ body: () -> Void) {
     let before = dtls.state
     body()
-    for datagram in dtls.takeOutgoing() { chosen?.send(datagram) }
+    let datagrams = dtls.takeOutgoing()
+    if let path, !datagrams.isEmpty { handshakePath = path }
+    for datagram in datagrams { (handshakePath ?? chosen)?.send(datagram) }
     guard dtls.state != before, !isOver else { return }
     switch dtls.state {
     case .connecting: break
@@ -202,9 +222,6 @@ final class WebRTCSession {
       if let closed = srtp.close(rtcp: datagram) { chosen?.send(closed) }
     }
   }
-
-  /// Asks the publisher for a key frame.
-  func wantKeyFrame() { publication.wantKeyFrame() }
 
   private func step(_ body: (inout WebRTCPublication, inout [PublicationAction]) throws(WireError) -> Void) {
     do throws(WireError) {
@@ -277,7 +294,7 @@ final class WebRTCSession {
     hub.remove(self)
     for path in paths where path.address == nil { path.channel.close(promise: nil) }
     paths = []
-    chosen = nil
+    (chosen, handshakePath) = (nil, nil)
   }
 }
 

@@ -8,6 +8,7 @@ enum PortCheck {
     let listeners: [(SettingName, ListenAddress?)] = [
       ("http", configuration.http), ("https", configuration.https), ("rtmp", configuration.rtmp),
       ("rtmps", configuration.rtmps), ("srt", configuration.srt),
+      ("webrtc", configuration.webRTC),
     ]
     var findings: [Finding] = []
     for (setting, address) in listeners {

@@ -42,11 +42,11 @@ enum ConfigSample {
     # Keys with names, for publishers, viewers and administrators. sha256 is that of the key's text.
     #keys:
     #  - name: laptop
-    #    key: a-long-random-text
+    #    sha256: 1111111111111111111111111111111111111111111111111111111111111111
     #    publish: [cam-*]
     #    expiresAt: 2030-01-31T00:00:00Z
     #  - name: console
-    #    sha256: 5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8
+    #    sha256: 0000000000000000000000000000000000000000000000000000000000000000
     #    scope: operate
     # Where events are told: to a web server (Standard Webhooks), or to a program.
     #hooks:

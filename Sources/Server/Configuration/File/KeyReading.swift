@@ -22,6 +22,7 @@ struct KeyReading {
 
   init(_ node: ConfigNode) throws(ConfigurationError) {
     var names: Set<String> = []
+    var secrets: Set<Secret> = []
     for node in try node.entries(of: Self.key, atMost: Self.limit, example: "name") {
       let found = try node.members(
         of: Self.key, "a key", among: Self.members, example: "name: …, key: … and what it allows")
@@ -29,7 +30,11 @@ struct KeyReading {
       guard names.insert(name).inserted else {
         throw (found["name"] ?? node).place.error("\(Self.key).name", "two keys have the same name", "rename one")
       }
-      keys.append(AccessKey(grant: try Self.grant(name, found, node), secret: try secret(found, node), madeAt: nil))
+      let secret = try secret(found, node)
+      guard secrets.insert(secret).inserted else {
+        throw node.place.error(Self.key, "two keys have the same text", "give each a text of its own")
+      }
+      keys.append(AccessKey(grant: try Self.grant(name, found, node), secret: secret, madeAt: nil))
     }
     definition = Secret(node.canonical).digest
   }

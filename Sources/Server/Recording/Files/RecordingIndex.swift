@@ -12,6 +12,9 @@ struct RecordingIndex: Sendable {
     var tracks: [TrackDescription]
     /// Position of its `moov`, or of the `free` box that contains one.
     var offset: UInt64
+    /// Its first segment and that segment's first span: versions may differ in their number of tracks.
+    var firstSegment = 0
+    var firstSpan = 0
   }
 
   /// Times are in ticks of the leading track of its version. Offsets are bytes of the fragmented file.
@@ -56,7 +59,7 @@ struct RecordingIndex: Sendable {
 
   var versions: [Version] = []
   var segments: [Segment] = []
-  /// One for each track of each segment, in the order of the version's tracks. All versions have the same number of tracks.
+  /// One for each track of each segment, in the order of the version's tracks.
   var spans: [Span] = []
   /// Clocks, each with the first segment for which it is valid.
   var anchors: [(segment: Int, anchor: WallClockAnchor)] = []
@@ -80,10 +83,19 @@ struct RecordingIndex: Sendable {
   // MARK: Growing
 
   /// The following segments have these tracks; the first call begins the recording.
-  mutating func change(to tracks: [TrackDescription], version: Int, at offset: UInt64) {
-    breakTimeline()
+  ///
+  /// - Parameter continues: no discontinuity comes before them.
+  mutating func change(to tracks: [TrackDescription], version: Int, at offset: UInt64, continues: Bool = false) {
+    if continues { isGrowing = false } else { breakTimeline() }
     guard versions.count < Int(UInt16.max) else { return }
-    versions.append(Version(number: version, tracks: tracks, offset: offset))
+    versions.append(
+      Version(
+        number: version, tracks: tracks, offset: offset, firstSegment: segments.count, firstSpan: spans.count))
+  }
+
+  /// Where the spans of a segment begin.
+  private static func firstSpan(of segment: Int, _ version: Version) -> Int {
+    version.firstSpan + (segment - version.firstSegment) * version.tracks.count
   }
 
   /// The next segment does not continue the one before.
@@ -149,7 +161,7 @@ struct RecordingIndex: Sendable {
     for run in fragment.runs {
       guard let index = version.tracks.firstIndex(where: { $0.id == run.track }) else { continue }
       let leads = run.track == fragment.leader
-      add(run, to: newest * version.tracks.count + index, end: leads ? segments[newest] : nil)
+      add(run, to: Self.firstSpan(of: newest, version) + index, end: leads ? segments[newest] : nil)
     }
   }
 
@@ -217,8 +229,9 @@ extension RecordingIndex {
 
   /// The tracks that a segment has media of, each with its span.
   func spans(at index: Int) -> [(track: TrackDescription, span: Span)] {
-    guard segments.indices.contains(index), let tracks = version(of: segments[index])?.tracks else { return [] }
-    return zip(tracks, spans.dropFirst(index * tracks.count)).filter { $1.mediaBytes > 0 }.map { ($0, $1) }
+    guard segments.indices.contains(index), let version = version(of: segments[index]) else { return [] }
+    let first = Self.firstSpan(of: index, version)
+    return zip(version.tracks, spans.dropFirst(max(0, first))).filter { $1.mediaBytes > 0 }.map { ($0, $1) }
   }
 
   /// The track shown by a rendition in a segment, with its span; nil if the segment has nothing of it.

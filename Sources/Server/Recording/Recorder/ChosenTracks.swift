@@ -32,7 +32,8 @@ struct ChosenTracks {
   mutating func change(to initSegment: InitSegment) -> InitSegment? {
     let chosen = choice.choose(from: initSegment.tracks)
     (leader, tracks) = (chosen.leader?.id, chosen.map(\.id))
-    return chosen.isEmpty ? nil : InitSegment(version: initSegment.version, tracks: chosen)
+    return chosen.isEmpty
+      ? nil : InitSegment(version: initSegment.version, tracks: chosen, continues: initSegment.continues)
   }
 
   /// Nil if the fragment has nothing of the chosen tracks.

@@ -107,7 +107,9 @@ final class Recorder: FragmentSink {
     case .end: _ = close(with: .event(event))
     case .initialization, .clock, .redated, .discontinuity: enqueue { $0.add(event, now: $1) }
     }
-    if admission == .beganShedding { logger.of(stream).error("\(Self.sheddingWarning); the live stream goes on") }
+    if admission == .beganShedding, target == .recording {
+      logger.of(stream).error("\(Self.sheddingWarning); the live stream goes on")
+    }
   }
 
   /// Ends the recording and makes a movie of what was written. False if it has ended already.

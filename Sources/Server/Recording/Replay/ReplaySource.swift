@@ -51,7 +51,10 @@ final class ReplaySource: Sendable {
   // MARK: Being written
 
   func change(to initSegment: InitSegment, at offset: UInt64) {
-    state.withLock { $0.index.change(to: initSegment.tracks, version: initSegment.version, at: offset) }
+    state.withLock {
+      $0.index.change(
+        to: initSegment.tracks, version: initSegment.version, at: offset, continues: initSegment.continues)
+    }
   }
 
   /// As `RecordingIndex.redate(by:)`.
