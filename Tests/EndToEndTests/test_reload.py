@@ -404,8 +404,10 @@ def test_hooks_come_change_and_go_and_deliveries_under_way_go_on(configured, tmp
     bad = server.reload({"hooks": [hook(good, on="stream.nothing")]})
     assert bad.status == 422 and "hooks.on" in bad.json["detail"]
     server.write({})
+    told = [line for _, line in list(weir.lines) if "settings read again: changed: hooks" in line]
     weir.send(signal.SIGHUP)
-    weir.wait_log("settings read again: changed: hooks")
+    weir.wait(lambda: len([line for _, line in list(weir.lines) if "settings read again: changed: hooks" in line]) > len(told), 5,
+              "the settings are read again")
     publish("four")
     time.sleep(0.5)
     assert not kinds(good, "four") and "four" not in ran.read_text()
