@@ -11,6 +11,9 @@ struct PayloadFormat: Hashable {
   /// Texts of `rtcp-fb` behind the payload type, of those that an answer may have: `nack`, `nack pli`.
   private(set) var feedback: Set<String> = []
 
+  /// What weir sends to senders that understand it.
+  static let knownFeedback = ["nack", "nack pli", "ccm fir", "transport-cc", "goog-remb"]
+
   init(_ payloadType: UInt8) {
     self.payloadType = payloadType
     // RFC 3551 §6: those that need no rtpmap.
@@ -33,7 +36,7 @@ struct PayloadFormat: Hashable {
   /// Reads the value of an `rtcp-fb` behind its payload type. Others than those of answers are not kept: an offer could
   /// have thousands, for each of its formats.
   mutating func readFeedback(_ text: Substring) {
-    if let known = SessionAnswer.feedback.first(where: { $0 == text }) { feedback.insert(known) }
+    if let known = Self.knownFeedback.first(where: { $0 == text }) { feedback.insert(known) }
   }
 
   /// Reads the value of an `rtpmap` behind its payload type: `opus/48000/2`.

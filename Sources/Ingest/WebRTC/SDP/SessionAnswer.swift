@@ -11,9 +11,6 @@ struct SessionAnswer {
   /// A number for the `o=` line.
   let session: UInt64
 
-  /// What weir sends to senders that understand it.
-  static let feedback = ["nack", "nack pli", "ccm fir", "transport-cc", "goog-remb"]
-
   var text: String {
     var lines = [
       "v=0", "o=- \(session >> 1) 1 IN IP4 0.0.0.0", "s=-", "t=0 0", "a=ice-lite", "a=msid-semantic: WMS",
@@ -42,7 +39,7 @@ struct SessionAnswer {
     let channels = format.channels > 1 ? "/\(format.channels)" : ""
     lines.append("a=rtpmap:\(type) \(name(track))/\(format.clock)\(channels)")
     if let parameters = RTPCodec.parameters(track.coding, format) { lines.append("a=fmtp:\(type) \(parameters)") }
-    lines += Self.feedback.filter { format.feedback.contains($0) }.map { "a=rtcp-fb:\(type) \($0)" }
+    lines += PayloadFormat.knownFeedback.filter { format.feedback.contains($0) }.map { "a=rtcp-fb:\(type) \($0)" }
     for (uri, number) in [
       (Negotiation.transportFeedback, negotiation.feedbackNumber), (Negotiation.midExtension, negotiation.midNumber),
     ] {
