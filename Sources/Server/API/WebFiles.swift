@@ -104,9 +104,14 @@ final class WebFiles: Sendable {
     // A cached page keeps its policy at a 304, so another policy is another page.
     var tagged = body
     tagged.writeString(policy.value)
+    // These are made of the type and the policy below.
+    let own = fields.filter {
+      $0.name != "Content-Type" && $0.name != "Cache-Control" && ($0.name != "Vary" || $0.value != "Accept-Encoding")
+    }
     return HTTPResponse(
-      status: status, headers: fields.map { $0.name == policy.name ? policy : $0 }, entityTag: EntityTag.of(tagged),
-      compression: .gzip, body: .pieces([.bytes(body)]))
+      PreencodedResponse(
+        status: status, type: .html, cache: status == .ok ? .page : .never,
+        headers: own.map { $0.name == policy.name ? policy : $0 }, entityTag: EntityTag.of(tagged), body: body))
   }
 
   private static func securityPolicy(frameAncestors: String) -> HeaderField {

@@ -68,6 +68,8 @@ def test_the_gallery_in_each_state(page, archive):  # noqa: F811
     page.viewport(320, 700)
     assert page.evaluate("(() => { const d = document.querySelector('#recording-dialog'); return d.scrollWidth - d.clientWidth; })()") <= 0
     page.press("Escape", "Escape")
+    # Its end changes the address, which would end the navigation below.
+    page.wait("!document.querySelector('#recording-dialog').open && !new URLSearchParams(location.search).has('play')")
     with page.answering(f"{archive.web}/api/v1/recordings*", lambda _: json.dumps({"recordings": [], "next": None, "total": 0})):
         page.open(f"{archive.web}/recordings")
         page.wait("document.querySelector('#nothing').checkVisibility()")
