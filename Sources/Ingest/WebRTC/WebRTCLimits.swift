@@ -39,14 +39,14 @@ enum WebRTCLimits {
   static let unconnectedPerAddress = 32
   static let unconnected = 1024
   /// Connections by TCP of an address that belong to no session yet, and of all addresses.
-  static let strangersPerAddress = 16
-  static let strangers = 512
+  static let unassignedPerAddress = 16
+  static let unassigned = 512
   /// From the answer to the end of the handshake, in nanoseconds.
   static let connectDeadline: Int64 = 15_000_000_000
   /// Without media, in nanoseconds. Below the 30 s after which consent ends (RFC 7675 §5.1).
   static let idleTimeout: Int64 = 20_000_000_000
   /// From the connection by TCP to a request that names its session, in nanoseconds.
-  static let strangerDeadline: Int64 = 5_000_000_000
+  static let unassignedDeadline: Int64 = 5_000_000_000
   /// Bytes that wait to be sent by TCP; a peer that does not read is closed.
   static let pendingBytes = 256 * 1024
 }

@@ -9,7 +9,7 @@ enum StreamPage: String, Sendable {
 }
 
 /// What differs in the head of a page from stream to stream.
-struct PageHead: Sendable {
+struct PageHead: Sendable, Hashable {
   /// Markup in place of the page's title; nil to leave it.
   let tags: String?
   /// Who may embed the page, as in the directive frame-ancestors.

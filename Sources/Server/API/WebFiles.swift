@@ -5,6 +5,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 internal import Storage
+internal import Synchronization
 
 /// The files of web/: embedded in the binary, or read from a folder during development (`--web`). Pages carry a
 /// Content-Security-Policy and are revalidated, with 304 while they are unchanged. Their scripts and styles have addresses that
@@ -24,8 +25,19 @@ final class WebFiles: Sendable {
     case folder(String, NIOThreadPool)
   }
 
+  /// A page with the head of one stream.
+  private struct OwnPage: Hashable {
+    let name: String
+    let head: PageHead
+  }
+
+  /// Most pages with a head of their own that are kept.
+  private static let ownPages = 64
+
   private let source: Source
   private let securityPolicy: HeaderField
+  /// Made once, because a page is compressed on an event loop.
+  private let made = Mutex<[OwnPage: PreencodedResponse]>([:])
 
   init(folder: String? = nil, pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool) {
     let policy = Self.securityPolicy(frameAncestors: PageSharing.onlyThisServer)
@@ -68,14 +80,14 @@ final class WebFiles: Sendable {
     case .embedded(let build, let lasting, let current):
       let files = path.first == build ? lasting : current
       guard let file = files[name] else { return .now(Self.missing(name)) }
-      return .now(head.map { Self.response(file.status, file.body, $0, like: file.fields) } ?? HTTPResponse(file))
+      return .now(HTTPResponse(head.map { page(name, file, $0) } ?? file))
     case .folder(let folder, let pool):
       let policy = securityPolicy
       return .later(
         pool.runIfActive(eventLoop: eventLoop) {
           guard let body = Self.read(folder + "/" + name) else { return Self.missing(name) }
           let file = Self.response(name: name, body: body, securityPolicy: policy)
-          return head.map { Self.response(file.status, file.body, $0, like: file.fields) } ?? HTTPResponse(file)
+          return HTTPResponse(head.map { Self.page(file, $0) } ?? file)
         })
     }
   }
@@ -95,23 +107,31 @@ final class WebFiles: Sendable {
     return PreencodedResponse(type: type, cache: .page, headers: type == .html ? headers : [], body: body)
   }
 
-  /// A page with a head of its own, made for one request.
-  private static func response(
-    _ status: HTTPResponseStatus, _ page: ByteBuffer, _ head: PageHead, like fields: [HeaderField]
-  ) -> HTTPResponse {
-    let body = head.tags.map { replacing(PageSharing.mark, in: page, by: $0) } ?? page
+  /// A page with a head of its own.
+  private func page(_ name: String, _ file: PreencodedResponse, _ head: PageHead) -> PreencodedResponse {
+    let key = OwnPage(name: name, head: head)
+    if let page = made.withLock({ $0[key] }) { return page }
+    let page = Self.page(file, head)
+    made.withLock { made in
+      if made.count >= Self.ownPages { made.removeAll(keepingCapacity: true) }
+      made[key] = page
+    }
+    return page
+  }
+
+  private static func page(_ file: PreencodedResponse, _ head: PageHead) -> PreencodedResponse {
+    let body = head.tags.map { replacing(PageSharing.mark, in: file.body, by: $0) } ?? file.body
     let policy = securityPolicy(frameAncestors: head.frameAncestors)
     // A cached page keeps its policy at a 304, so another policy is another page.
     var tagged = body
     tagged.writeString(policy.value)
     // These are made of the type and the policy below.
-    let own = fields.filter {
+    let own = file.fields.filter {
       $0.name != "Content-Type" && $0.name != "Cache-Control" && ($0.name != "Vary" || $0.value != "Accept-Encoding")
     }
-    return HTTPResponse(
-      PreencodedResponse(
-        status: status, type: .html, cache: status == .ok ? .page : .never,
-        headers: own.map { $0.name == policy.name ? policy : $0 }, entityTag: EntityTag.of(tagged), body: body))
+    return PreencodedResponse(
+      status: file.status, type: .html, cache: file.status == .ok ? .page : .never,
+      headers: own.map { $0.name == policy.name ? policy : $0 }, entityTag: EntityTag.of(tagged), body: body)
   }
 
   private static func securityPolicy(frameAncestors: String) -> HeaderField {

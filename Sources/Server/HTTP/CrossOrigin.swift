@@ -30,9 +30,9 @@ package struct CrossOrigin: Sendable, Hashable {
     if case .preencoded(let cached) = response.body {
       // Playlists of streams already have the fields.
       guard !fields.isEmpty, !cached.fields.contains(where: { $0.name == Self.field }) else { return response }
+      let (head, body) = cached.parts(acceptsGzip: request.fields.acceptsGzip)
       return HTTPResponse(
-        status: cached.status, headers: cached.fields + fields, entityTag: cached.entityTag, compression: .gzip,
-        body: .pieces([.bytes(cached.body)]))
+        status: head.status, headers: head.fields + fields, entityTag: head.entityTag, body: .pieces([.bytes(body)]))
     }
     var response = response
     if fields.isEmpty {

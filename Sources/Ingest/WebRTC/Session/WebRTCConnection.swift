@@ -21,7 +21,7 @@ final class WebRTCConnection: ChannelInboundHandler {
     peer = PeerText.host(of: channel.remoteAddress)
     guard hub.admitStranger(peer) else { throw Refused() }
     (self.hub, self.path) = (hub, path)
-    deadline = channel.eventLoop.scheduleTask(in: .nanoseconds(WebRTCLimits.strangerDeadline)) {
+    deadline = channel.eventLoop.scheduleTask(in: .nanoseconds(WebRTCLimits.unassignedDeadline)) {
       channel.close(promise: nil)
     }
   }

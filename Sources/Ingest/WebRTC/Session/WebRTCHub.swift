@@ -24,8 +24,8 @@ final class WebRTCHub {
   private var unconnected: [String: Set<String>] = [:]
   private var unconnectedCount = 0
   /// Connections by TCP that belong to no session.
-  private var strangers: [String: Int] = [:]
-  private var strangersCount = 0
+  private var unassigned: [String: Int] = [:]
+  private var unassignedCount = 0
 
   init(_ shared: Shared, on loop: any EventLoop) { (self.shared, self.loop) = (shared, loop) }
 
@@ -152,17 +152,18 @@ final class WebRTCHub {
 
   /// Whether another connection may come that belongs to no session yet.
   func admitStranger(_ peer: String) -> Bool {
-    guard strangersCount < WebRTCLimits.strangers, strangers[peer, default: 0] < WebRTCLimits.strangersPerAddress else {
+    guard unassignedCount < WebRTCLimits.unassigned, unassigned[peer, default: 0] < WebRTCLimits.unassignedPerAddress
+    else {
       return false
     }
-    strangers[peer, default: 0] += 1
-    strangersCount += 1
+    unassigned[peer, default: 0] += 1
+    unassignedCount += 1
     return true
   }
 
   func dropStranger(_ peer: String) {
-    guard let count = strangers[peer] else { return }
-    strangers[peer] = count > 1 ? count - 1 : nil
-    strangersCount -= 1
+    guard let count = unassigned[peer] else { return }
+    unassigned[peer] = count > 1 ? count - 1 : nil
+    unassignedCount -= 1
   }
 }
