@@ -267,7 +267,7 @@ final class LiveStream: Sendable {
     let reason = EndReason.failed("the key that it was published with has been revoked")
     let former = state.withLock { state -> PublisherSlot.Holder? in
       guard let key = state.publisher.holder?.key, !isValid(key) else { return nil }
-      let former = state.publisher.release()
+      let former = state.publisher.dismiss(reason)
       turn(.lost(reason), &state)
       return former
     }

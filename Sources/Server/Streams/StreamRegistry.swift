@@ -150,6 +150,8 @@ final class StreamRegistry: PublishGate {
     // The stream was removed in between.
     guard let (stream, change) = admitted else { return try await admitInTime(request) }
     change.former?.evict(.replaced)
+    // A key that was revoked after it had been accepted, and before the stream could be found by its holder.
+    endRevoked(stream)
     return Publication(stream: stream, token: change.token)
   }
 
@@ -202,7 +204,11 @@ final class StreamRegistry: PublishGate {
 
   /// Ends the publications whose keys have been revoked.
   func endRevoked() {
-    for stream in all { stream.endRevoked { authorizer.stillGives($0, rightTo: stream.name) } }
+    for stream in all { endRevoked(stream) }
+  }
+
+  private func endRevoked(_ stream: LiveStream) {
+    stream.endRevoked { authorizer.stillGives($0, rightTo: stream.name) }
   }
 
   /// Replaces the limits of names and streams.
