@@ -3,26 +3,19 @@
 import contextlib
 import pathlib
 import re
-import signal
 import socket
-import subprocess
 import time
 import urllib.parse
 
 import pytest
 
 from harness import publishers
+from harness.programs import Program, accepts, free_port
 from harness.rawrtmp import RawRTMP, Refused
 
 NAME = "cam"
 ATTACKER, VIEWER = "127.0.0.2", "127.0.0.3"
 HERE = "127.0.0.1/32"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager
@@ -106,28 +99,10 @@ def test_endless_responses_of_one_address_end_for_others(start):
             client.close()
 
 
-class Proxy:
+def proxy_of(folder: pathlib.Path, name: str, text: str, command: list, port: int) -> Program:
     """A third-party program with a configuration of this test."""
-
-    def __init__(self, folder: pathlib.Path, name: str, text: str, command: list[str], port: int):
-        (folder / name).write_text(text)
-        self.log = (folder / f"{name}.log").open("wb")
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        end = time.monotonic() + 10
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                return
-            assert self.process.poll() is None and time.monotonic() < end, (folder / f"{name}.log").read_text()
-            time.sleep(0.05)
-
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
+    (folder / name).write_text(text)
+    return Program(command, folder / f"{name}.log", lambda: accepts(port), seconds=10)
 
 
 @pytest.fixture
@@ -152,7 +127,7 @@ def nginx(tmp_path):
                 }}
               }}
             }}"""
-        proxies.append(Proxy(tmp_path, "nginx.conf", text, ["nginx", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], port))
+        proxies.append(proxy_of(tmp_path, "nginx.conf", text, ["nginx", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], port))
         return f"http://127.0.0.1:{port}"
 
     yield start_nginx
@@ -197,7 +172,7 @@ listen rtmp
   bind 127.0.0.1:{port}
   server weir {origin} check inter 200ms {version}
 """
-    proxy = Proxy(tmp_path, "haproxy.cfg", text, ["haproxy", "-db", "-f", tmp_path / "haproxy.cfg"], port)
+    proxy = proxy_of(tmp_path, "haproxy.cfg", text, ["haproxy", "-db", "-f", tmp_path / "haproxy.cfg"], port)
     publisher = publishers.ffmpeg("h264-30", f"rtmp://127.0.0.1:{port}/live/{NAME}", loop=-1)
     try:
         weir.wait_state(NAME, "live")

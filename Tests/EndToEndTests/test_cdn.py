@@ -6,8 +6,6 @@ import itertools
 import os
 import pathlib
 import re
-import signal
-import socket
 import subprocess
 import threading
 import time
@@ -16,18 +14,13 @@ import urllib.parse
 import pytest
 
 from harness import dash, hls, http, llhls, publishers
+from harness.programs import Program, free_port
 
 NAME = "cam"
 VIEWERS = 1000
 ROUNDS = 3
 MARKERS = itertools.count()
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "cdn"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Cache:
@@ -38,28 +31,19 @@ class Cache:
         self.port = free_port()
         self.web = f"http://127.0.0.1:{self.port}"
         host, port = urllib.parse.urlsplit(origin).netloc.split(":")
-        self.process = subprocess.Popen(self.command(host, port), stdin=subprocess.DEVNULL,
-                                        stdout=(folder / "out").open("wb"), stderr=subprocess.STDOUT)
-        end = time.monotonic() + 20
-        while True:
-            try:
-                if http.fetch(f"{self.web}/healthz", timeout=2).status == 200:
-                    return
-            except OSError:
-                pass
-            assert self.process.poll() is None and time.monotonic() < end, (folder / "out").read_text()
-            time.sleep(0.1)
+        self.program = Program(self.command(host, port), folder / "out", self._is_ready)
+
+    def _is_ready(self) -> bool:
+        try:
+            return http.fetch(f"{self.web}/healthz", timeout=2).status == 200
+        except OSError:
+            return False
 
     def command(self, host: str, port: str) -> list[str]:
         raise NotImplementedError
 
     def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.program.stop()
 
 
 def changed(text: str, *changes: tuple[str, str]) -> str:

@@ -1,7 +1,6 @@
 """The API under calls that schemathesis makes up from its own description: no 500, no answer that the description does not
 declare. A minute of `make test`; WEIR_CONTRACT=20000 asks for as many calls (`make contract`)."""
 
-import json
 import os
 import pathlib
 import re
@@ -11,7 +10,7 @@ import time
 
 import pytest
 
-from harness import http, tools
+from harness import tools
 
 TOKEN = "a-token-of-the-contract"
 #: Calls in all; a short run is bounded by time.

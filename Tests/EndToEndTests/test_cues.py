@@ -9,7 +9,7 @@ import pytest
 import threefive
 from threefive import encode
 
-from harness import http, inband, packets, tools, transport
+from harness import inband, packets, tools, transport
 
 TOKEN = "sesame-0815-4711"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}

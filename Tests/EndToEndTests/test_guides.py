@@ -3,10 +3,7 @@
 import json
 import os
 import pathlib
-import re
 import shutil
-import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -14,14 +11,10 @@ import urllib.request
 
 import pytest
 
-from harness import http, llhls, publishers, tools
+from harness import llhls, publishers, tools
+from harness.programs import Program, free_port
 
 DOCS = tools.ROOT / "docs"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def changed(text: str, *changes: tuple[str, str]) -> str:
@@ -39,13 +32,8 @@ class Proxy:
         self.trust = ssl.create_default_context()
         self.trust.check_hostname = False
         self.trust.verify_mode = ssl.CERT_NONE
-        self.log = (folder / "log").open("wb")
-        self.process = subprocess.Popen(self.command(origin), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-                                        env={**os.environ, "HOME": str(folder)})
-        end = time.monotonic() + 20
-        while self.get("/healthz") is None:
-            assert self.process.poll() is None and time.monotonic() < end, (folder / "log").read_text()
-            time.sleep(0.1)
+        self.program = Program(self.command(origin), folder / "log", lambda: self.get("/healthz") is not None,
+                               environment={**os.environ, "HOME": str(folder)})
 
     def command(self, origin: str) -> list[str]:
         raise NotImplementedError
@@ -58,13 +46,7 @@ class Proxy:
             return None
 
     def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
+        self.program.stop()
 
 
 class Nginx(Proxy):

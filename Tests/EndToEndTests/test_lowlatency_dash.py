@@ -8,7 +8,6 @@ import statistics
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
-from fractions import Fraction
 
 import pytest
 

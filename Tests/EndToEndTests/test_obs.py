@@ -13,7 +13,7 @@ import pytest
 from websockets.sync.client import connect
 
 from harness import tools
-from test_reload import free_port
+from harness.programs import free_port
 
 KEY = "key-of-the-studio-0815"
 

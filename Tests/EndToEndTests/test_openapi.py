@@ -7,7 +7,7 @@ import jsonschema
 import openapi_spec_validator
 import pytest
 
-from harness import http, publishers, tools
+from harness import publishers, tools
 from harness.openapi import Description
 from test_command import command
 

@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 
-from harness import boxes, http, publishers, tools
+from harness import boxes, http, tools
 from harness.disks import Disk, Faults, needs
 from harness.fragments import Standing, check_movie, sample_counts, total, whole_fragments
 from harness.weir import Weir

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import test_callback
 import test_events
 from harness import http, publishers, sources, srt, tools
+from harness.programs import free_port
 from harness.rawrtmp import RawRTMP, Refused
 from harness.weir import clean_environment
 
@@ -29,12 +30,6 @@ TOKEN = "sesame-0815-4711"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 RELOAD = "/api/v1/settings/reload"
 LONG = os.environ.get("WEIR_FAULTS") == "long"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Configured:

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from harness import hls, http, llhls, publishers, sources, tools
-from test_encoding import Copy, SECONDS
+from test_encoding import Copy
 
 #: Of the demo stream, by the numbers of its variants in the playlist: video and audio.
 OUTPUTS = {"360p, AAC": 1, "180p, AAC": 2, "720p, Opus": 3, "180p, Opus": 5}

@@ -4,7 +4,6 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -14,8 +13,8 @@ import pytest
 from harness import dash, hls, publishers, tools
 from harness.followers import Crowd
 from harness.http import fetch
+from harness.programs import free_port
 from harness.publishers import Returning
-
 from harness.supervisor import Supervisor
 from harness.weir import clean_environment
 
@@ -206,11 +205,6 @@ mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system /run/manager
 export XDG_RUNTIME_DIR=/run/manager XDG_CONFIG_HOME={folder}/config SYSTEMD_LOG_TARGET=console
 exec /lib/systemd/systemd --user --unit=weir.service
 """
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def test_systemd_brings_it_back_by_the_units_that_are_shipped(tmp_path, trap):

@@ -3,7 +3,6 @@
 import re
 import subprocess
 
-import conftest
 
 from harness import tools
 

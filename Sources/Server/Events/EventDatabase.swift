@@ -38,33 +38,21 @@ struct EventDatabase: Sendable {
   }
 
   private init(path: String) throws {
-    var configuration = Configuration()
-    configuration.busyMode = .timeout(1)
-    configuration.journalMode = .wal
-    configuration.prepareDatabase { database in
-      // A batch is synced: what viewers and files show after it may survive a power failure, too.
-      try database.execute(sql: "PRAGMA synchronous = FULL")
-      try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
-    }
-    queue = try DatabaseQueue(path: path, configuration: configuration)
-    try queue.write { database in
-      let found = try Int.fetchOne(database, sql: "PRAGMA user_version")
-      guard found != Self.version else { return }
-      try database.execute(
-        sql: """
-          DROP TABLE IF EXISTS event;
-          DROP TABLE IF EXISTS open;
-          DROP TABLE IF EXISTS hook;
-          CREATE TABLE event (
-            id INTEGER PRIMARY KEY, kind TEXT NOT NULL, stream TEXT, who TEXT, at INTEGER NOT NULL, data TEXT NOT NULL,
-            key TEXT, epoch TEXT, subject TEXT
-          );
-          CREATE INDEX eventByKey ON event (key) WHERE key IS NOT NULL;
-          CREATE TABLE open (stream TEXT NOT NULL PRIMARY KEY, epoch TEXT NOT NULL, kind TEXT NOT NULL) WITHOUT ROWID;
-          CREATE TABLE hook (name TEXT NOT NULL PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
-          PRAGMA user_version = \(Self.version);
-          """)
-    }
+    // What viewers and files show after an event may survive a power failure, too.
+    queue = try .owned(
+      path: path, durability: .powerFailure, version: Self.version,
+      schema: """
+        DROP TABLE IF EXISTS event;
+        DROP TABLE IF EXISTS open;
+        DROP TABLE IF EXISTS hook;
+        CREATE TABLE event (
+          id INTEGER PRIMARY KEY, kind TEXT NOT NULL, stream TEXT, who TEXT, at INTEGER NOT NULL, data TEXT NOT NULL,
+          key TEXT, epoch TEXT, subject TEXT
+        );
+        CREATE INDEX eventByKey ON event (key) WHERE key IS NOT NULL;
+        CREATE TABLE open (stream TEXT NOT NULL PRIMARY KEY, epoch TEXT NOT NULL, kind TEXT NOT NULL) WITHOUT ROWID;
+        CREATE TABLE hook (name TEXT NOT NULL PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+        """)
   }
 
   /// The newest events, oldest first, and the rest. Rows that this program cannot have written are skipped.

@@ -18,33 +18,20 @@ struct StreamStateDatabase: Sendable {
   }
 
   private init(path: String) throws {
-    var configuration = Configuration()
-    configuration.busyMode = .timeout(1)
-    configuration.journalMode = .wal
-    // The page cache survives the end of the process. After a power failure the streams need not be resumed.
-    configuration.prepareDatabase { database in
-      try database.execute(sql: "PRAGMA synchronous = OFF")
-      // Two servers with one database would each resume the other's streams.
-      try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
-    }
-    queue = try DatabaseQueue(path: path, configuration: configuration)
-    try queue.write { database in
-      let found = try Int.fetchOne(database, sql: "PRAGMA user_version")
-      guard found != Self.version else { return }
-      try database.execute(
-        sql: """
-          DROP TABLE IF EXISTS stream;
-          CREATE TABLE stream (
-            name TEXT NOT NULL PRIMARY KEY, promise TEXT NOT NULL, writtenAt INTEGER NOT NULL, epoch TEXT NOT NULL,
-            startedAt INTEGER NOT NULL, availabilityStart INTEGER NOT NULL, targetDuration INTEGER NOT NULL,
-            partTicks INTEGER, partTimescale INTEGER, groupTicks INTEGER, groupTimescale INTEGER,
-            promisesIndependence INTEGER NOT NULL, nextSequenceNumber INTEGER NOT NULL, nextPeriod INTEGER NOT NULL,
-            initVersion INTEGER NOT NULL, breaks INTEGER NOT NULL, mediaEnd INTEGER NOT NULL, knownEnd INTEGER NOT NULL,
-            clockOffset INTEGER NOT NULL, listedFrom INTEGER NOT NULL, periods TEXT NOT NULL
-          ) WITHOUT ROWID;
-          PRAGMA user_version = \(Self.version);
-          """)
-    }
+    // After a power failure the streams need not be resumed. Two servers with one database would each resume the other's.
+    queue = try .owned(
+      path: path, durability: .processEnd, version: Self.version,
+      schema: """
+        DROP TABLE IF EXISTS stream;
+        CREATE TABLE stream (
+          name TEXT NOT NULL PRIMARY KEY, promise TEXT NOT NULL, writtenAt INTEGER NOT NULL, epoch TEXT NOT NULL,
+          startedAt INTEGER NOT NULL, availabilityStart INTEGER NOT NULL, targetDuration INTEGER NOT NULL,
+          partTicks INTEGER, partTimescale INTEGER, groupTicks INTEGER, groupTimescale INTEGER,
+          promisesIndependence INTEGER NOT NULL, nextSequenceNumber INTEGER NOT NULL, nextPeriod INTEGER NOT NULL,
+          initVersion INTEGER NOT NULL, breaks INTEGER NOT NULL, mediaEnd INTEGER NOT NULL, knownEnd INTEGER NOT NULL,
+          clockOffset INTEGER NOT NULL, listedFrom INTEGER NOT NULL, periods TEXT NOT NULL
+        ) WITHOUT ROWID;
+        """)
   }
 
   /// All streams. Rows that this program cannot have written are skipped.

@@ -3,7 +3,6 @@
 import json
 import time
 
-import pytest
 
 import watching
 from harness import publishers

@@ -4,7 +4,6 @@ import dataclasses
 import datetime
 import re
 import threading
-import time
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction

@@ -1,0 +1,34 @@
+package import GRDB
+
+extension DatabaseQueue {
+  /// What a write survives when it returns.
+  package enum Durability: String {
+    /// The end of the process. What waits in the page cache is lost with the power.
+    case processEnd = "OFF"
+    /// A power failure, too.
+    case powerFailure = "FULL"
+  }
+
+  /// Opens or creates a database that one process uses at a time. Calls block on the disk.
+  ///
+  /// - Parameters:
+  ///   - version: the number of the schema. The tables of another version are thrown away.
+  ///   - schema: SQL that drops the tables of other versions, and creates those of this one.
+  package static func owned(
+    path: String, durability: Durability, version: Int, schema: String
+  ) throws -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(1)
+    configuration.journalMode = .wal
+    configuration.prepareDatabase { database in
+      try database.execute(sql: "PRAGMA synchronous = \(durability.rawValue)")
+      try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+    }
+    let queue = try DatabaseQueue(path: path, configuration: configuration)
+    try queue.write { database in
+      guard try Int.fetchOne(database, sql: "PRAGMA user_version") != version else { return }
+      try database.execute(sql: schema + "\nPRAGMA user_version = \(version);")
+    }
+    return queue
+  }
+}

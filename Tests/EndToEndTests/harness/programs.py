@@ -1,0 +1,45 @@
+"""Programs of others that run beside weir during a test: caches, proxies, web servers."""
+
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that is free now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+class Program:
+    """Starts a program, and waits until it is ready. Its output is in `log`."""
+
+    def __init__(self, command: list, log: pathlib.Path, is_ready, seconds: float = 20, environment: dict | None = None):
+        self._log = log.open("wb")
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=environment)
+        end = time.monotonic() + seconds
+        while not is_ready():
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.stop()
+                raise AssertionError(f"{command[0]} is not ready: {log.read_text()}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._log.close()
+
+
+def accepts(port: int) -> bool:
+    """Whether something listens at a TCP port of 127.0.0.1."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
