@@ -474,6 +474,13 @@ def test_what_the_limit_of_descriptors_allows_is_told_three_times(start):
     assert told[0] < told[1]
 
 
+def test_a_limit_of_open_files_that_is_too_small_is_an_error():
+    few = subprocess.run(["prlimit", "--nofile=32:32", tools.weir_binary(), "serve", "--no-record", "--http", "127.0.0.1:0"],
+                         capture_output=True, text=True, timeout=20, check=False)
+    assert few.returncode == 78
+    assert re.fullmatch(r"weir: error: the limit of open files is 32, and weir needs \d+ at least; raise it: .*LimitNOFILE=65536.*\n", few.stderr)
+
+
 def test_a_segments_folder_plays_from_disk_and_is_never_half_written(start, tmp_path):
     folder = tmp_path / "segments"
     weir = start("--segments", folder, "--target-duration", "2", "--no-record")

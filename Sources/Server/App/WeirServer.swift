@@ -47,7 +47,6 @@ struct WeirServer {
     protocols: @escaping @Sendable (WeirServer) -> [PublisherProtocol] = PublisherProtocol.all
   ) {
     self.protocols = protocols
-    DescriptorLimit.raise()
     descriptors = DescriptorBudget()
     media = WindowBudget(perStream: configuration.streamMemory, inAll: configuration.mediaMemory)
     self.inherited = inherited

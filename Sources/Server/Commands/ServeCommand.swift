@@ -66,6 +66,7 @@ struct ServeCommand: AsyncParsableCommand {
       let name = LogText.escaped(file.name)
       logger.warning("\(name) has keys, and every user of this machine may read it: chmod 640 \(name)")
     }
+    try DescriptorLimit.raiseForServer()
     try configuration.prepareFolders()
     let inherited = try InheritedSockets(environment: Arguments.environment())
     try await WeirServer(
