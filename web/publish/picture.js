@@ -87,7 +87,13 @@ export class Picture extends EventTarget {
    */
   async flip(cameras) {
     const choices = otherCameras(cameras, this.cameraSettings);
-    this.useCamera(await this.#open(() => openCamera(this.#settings(), choices)));
+    try {
+      this.useCamera(await this.#open(() => openCamera(this.#settings(), choices)));
+    } catch (error) {
+      // The one that was there is better than a slate.
+      if (this.#camera === null) await this.openCamera().catch(() => {});
+      throw error;
+    }
   }
 
   /**
