@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 const WEB = fileURLToPath(new URL("../../web", import.meta.url));
 /** Folders from the highest layer to the lowest. Each may import those after it. Types may come from anywhere. */
-const ROOMS = ["pages", "recordings", "admin", "player", "ui", "engine", "api", "media", "strings"];
+const ROOMS = ["pages", "publish", "recordings", "admin", "player", "ui", "engine", "api", "media", "strings"];
 /** Folders whose scripts need no document, so that they can be tested without a browser. */
 const WITHOUT_DOCUMENT = ["media"];
 
@@ -56,7 +56,7 @@ test("no two scripts need each other", () => {
 });
 
 test("a page loads what it needs at once side by side, and nothing else in advance", () => {
-  for (const page of ["index", "watch", "embed", "recordings", "not-found"]) {
+  for (const page of ["index", "watch", "publish", "embed", "recordings", "not-found"]) {
     const text = readFileSync(join(WEB, "pages", `${page}.html`), "utf8");
     const scripts = [...text.matchAll(/<script [^>]*src="\/web\/([^"]+)"/g)].map((m) => m[1]);
     const preloaded = [...text.matchAll(/<link rel="modulepreload" (?:fetchpriority="low" )?href="\/web\/([^"]+)"/g)].map((m) => m[1]);

@@ -38,6 +38,7 @@ import { timeout } from "../media/fetching.js";
  * @property {{codecString: string | null} | null} [audio] The audio in another codec.
  * @property {Capture | null} [capture] State of the server's own camera, microphone and encoder.
  * @property {Link | null} [link] The publisher's connection, where its protocol counts packets.
+ * @property {Received} [received] What came by its present protocol since the stream was created.
  * @property {{mediaSeconds: number, wall: string} | null} [anchor] The wall clock at one media time.
  * @property {"mse" | "hls"} [player] The engine that the server prefers.
  * @property {{watch: string, hls: string, dash: string, mp4: string}} urls
@@ -85,6 +86,15 @@ import { timeout } from "../media/fetching.js";
  */
 
 /**
+ * @typedef {object} Received Counters that never decrease.
+ * @property {number} videoFrames
+ * @property {number} keyFrames
+ * @property {number} audioFrames
+ * @property {number} lostVideoFrames They came, but could not be used.
+ * @property {number} lostAudioFrames
+ */
+
+/**
  * @typedef {object} Capture
  * @property {{device: string, name: string, mode: string, state: string, problem: string | null, captured: number,
  *   lost: number, corrupt: number, dropped: number, encoded: number, encoder: string | null,
@@ -99,6 +109,7 @@ import { timeout } from "../media/fetching.js";
  * @property {Stream[]} streams
  * @property {number | null} rtmpPort
  * @property {number | null} [rtmpsPort]
+ * @property {number | null} [webRTCPort] Null if the server takes no WebRTC.
  * @property {string[]} [embedFrom] Origins whose pages may embed the player.
  * @property {boolean} publishKeyRequired
  * @property {string | null} [publicURL] The configured public URL of the server: "https://live.example.com".
@@ -221,6 +232,20 @@ export async function fetchStream(name, root = base) {
   const response = await fetchOnce(address, timeout(TIMEOUT_MILLISECONDS));
   if (response.status === 404) return null;
   if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
+  return response.json();
+}
+
+/**
+ * The state of a stream at this moment, past all caches.
+ * @param {string} name
+ * @returns {Promise<Stream | "hidden" | null>} Null if there is none; "hidden" if its state is for viewers with a token.
+ */
+export async function fetchStreamNow(name) {
+  const path = `${base}/api/v1/streams/${encodeURIComponent(name)}`;
+  const response = await fetch(path, { cache: "no-store", signal: timeout(TIMEOUT_MILLISECONDS) });
+  if (response.status === 404) return null;
+  if (response.status === 401 || response.status === 403) return "hidden";
+  if (!response.ok) throw new Error(`${path} responded with status ${response.status}`);
   return response.json();
 }
 

@@ -21,7 +21,7 @@ export const isStreamName = (name) => NAME.test(name);
 export const isOwnFile = (url) => url !== null && /^(\/~[^/]*)?\/recordings\//.test(url);
 
 /**
- * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,
+ * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, webRTCPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,
  *   embedFrom?: string[]}} Server
  */
 
@@ -31,6 +31,13 @@ const addressOf = (server) => new URL(server.publicURL ?? location.origin);
 /** @param {"rtmp" | "rtmps"} scheme @param {number} port @param {number} usual @param {Server} server */
 const publishAddress = (scheme, port, usual, server) =>
   `${scheme}://${addressOf(server).hostname}${port === usual ? "" : `:${port}`}/live`;
+
+/**
+ * The page that publishes. It has no key: that is typed there.
+ * @param {string} name
+ * @param {Server} server
+ */
+const publishLink = (name, server) => `${addressOf(server).origin}/publish/${name}`;
 
 /** @param {string} name @param {Server} server */
 const watchLink = (name, server) => `${addressOf(server).origin}/watch/${name}`;
@@ -68,6 +75,17 @@ export function shareRows(name, title, server) {
   return [...rows, qrPlace(t("share.watch"), link)];
 }
 
+/**
+ * The link for viewers, to copy and to scan.
+ * @param {string} name
+ * @param {Server} server
+ * @returns {HTMLElement[]}
+ */
+export function viewerRows(name, server) {
+  const link = watchLink(name, server);
+  return [copyRow(t("share.link"), link), qrPlace(t("share.watch"), link)];
+}
+
 /** @param {string} name @param {Server} server @returns {HTMLElement[]} */
 export function watchRows(name, server) {
   const base = `${addressOf(server).origin}/live/${name}`;
@@ -87,19 +105,28 @@ function qrPlace(label, text) {
   return place;
 }
 
+/** @param {string} name @returns {HTMLElement} */
+function publishHere(name) {
+  const link = /** @type {HTMLAnchorElement} */ (make("a", "button", t("links.publishHere")));
+  link.href = `/publish/${encodeURIComponent(name)}`;
+  return make("p", "publish-here", link);
+}
+
 /**
  * @param {string} name
  * @param {Server} server
  * @returns {HTMLElement[]}
  */
 export function publishRows(name, server) {
-  const { rtmpPort, rtmpsPort } = server;
+  const { rtmpPort, rtmpsPort, webRTCPort } = server;
+  const here = webRTCPort ? [publishHere(name), copyRow(t("links.browser"), publishLink(name, server))] : [];
   const secure = rtmpsPort ? publishAddress("rtmps", rtmpsPort, RTMPS_DEFAULT_PORT, server) : null;
   const plain = rtmpPort ? publishAddress("rtmp", rtmpPort, RTMP_DEFAULT_PORT, server) : null;
   const rtmp = plain ?? secure;
-  if (rtmp === null) return [make("p", "hint", t("links.noRTMP"))];
+  if (rtmp === null) return [...here, make("p", "hint", t("links.noRTMP"))];
   const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const rows = [
+    ...here,
     copyRow(t("links.obsServer"), rtmp),
     ...(plain !== null && secure !== null ? [copyRow(t("links.obsSecure"), secure)] : []),
     copyRow(t("links.obsKey"), key),

@@ -1,6 +1,6 @@
-/** Keeps the screen on while a video plays. Browsers allow it on secure pages that are visible. */
+/** Keeps the screen on while a video plays, or something else needs it. Browsers allow it on secure pages that are visible. */
 
-/** @type {Set<HTMLVideoElement>} */
+/** @type {Set<object>} What needs it: videos, and others. */
 const playing = new Set();
 /** @type {Promise<WakeLockSentinel | null> | null} The lock, or the request for it; null without one. */
 let lock = null;
@@ -13,6 +13,13 @@ function update() {
     lock?.then((held) => held?.release());
     lock = null;
   }
+}
+
+/** @param {object} who @param {boolean} isNeeded Whether it needs the screen now. */
+export function stayAwake(who, isNeeded) {
+  if (isNeeded) playing.add(who);
+  else playing.delete(who);
+  update();
 }
 
 /** @param {HTMLVideoElement} video */

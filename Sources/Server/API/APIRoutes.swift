@@ -20,6 +20,7 @@ struct APIRoutes {
   /// For the publishing instructions on the pages.
   let rtmpPort: Int?
   let rtmpsPort: Int?
+  let webRTCPort: Int?
   var publishKeyRequired: Bool { gate.authorizer.isClosed }
   /// For the pages' links; nil if none is configured.
   let publicURL: PublicURL?
@@ -89,7 +90,7 @@ struct APIRoutes {
       streams: streams.all.filter { viewer.maySee($0.name) }.map { describe($0, base: base) },
       publishKeyRequired: publishKeyRequired,
       writable: gate.isOpen,
-      records: recordings != nil, rtmpPort: rtmpPort, rtmpsPort: rtmpsPort,
+      records: recordings != nil, rtmpPort: rtmpPort, rtmpsPort: rtmpsPort, webRTCPort: webRTCPort,
       capacity: [
         "streams": capacity.streams, "connections": capacity.connections, "descriptors": capacity.descriptors,
         "mediaMemoryBytes": capacity.mediaBytes, "mediaMemoryBytesPerStream": capacity.mediaBytesPerStream,

@@ -13,19 +13,26 @@ struct PageRoutes {
     switch (path.first, path.count) {
     case (nil, _): return files.answer(["pages", "index.html"], to: request, on: eventLoop)
     case ("recordings", 1): return files.answer(["pages", "recordings.html"], to: request, on: eventLoop)
+    case ("publish", 1): return files.answer(WebFiles.publishPage, to: request, on: eventLoop)
+    case ("publish", 2):
+      guard StreamName(path[1]) != nil else { return .now(Self.noName.response) }
+      return files.answer(WebFiles.publishPage, to: request, on: eventLoop)
     case ("favicon.ico", 1): return files.answer(["ui", "favicon.svg"], to: request, on: eventLoop)
     case ("watch", 2), ("embed", 2):
       if let name = StreamName(path[1]), let page = StreamPage(rawValue: path[0]) {
         let head = sharing.head(of: page, of: name, isGuarded: viewer.isGuarded(name))
         return files.answer(["pages", "\(page.rawValue).html"], to: request, on: eventLoop, with: head)
       }
-      let detail = "No stream can have that name: a name is \(StreamName.grammar)."
-      return .now(Problem(.invalidStreamName, detail, help: "The streams are listed at /.").response)
+      return .now(Self.noName.response)
     case ("web", 2...): return files.answer(Array(path.dropFirst()), to: request, on: eventLoop)
     default:
       return .now(Problem.notFound("There is nothing at this address.", help: "The streams are listed at /.").response)
     }
   }
+
+  private static let noName = Problem(
+    .invalidStreamName, "No stream can have that name: a name is \(StreamName.grammar).",
+    help: "The streams are listed at /.")
 
   /// Replaces a 404 for programs by a page if a browser requests it. Media addresses keep their 404, since caches store one
   /// response for all clients.

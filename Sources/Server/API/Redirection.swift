@@ -12,6 +12,9 @@ struct Redirection {
     let hasSlash = request.target.endsWithSlash
     switch path.first {
     case "recordings" where path.count == 1 && hasSlash: return same("/recordings", request)
+    case "publish" where path.count == 1 && hasSlash: return same("/publish", request)
+    case "publish" where path.count == 2 && hasSlash:
+      return StreamName(path[1]).flatMap { same("/publish/\($0)", request) }
     case "watch" where path.count == 1: return Redirection(address: "/", kind: .temporary)
     case "watch" where path.count == 2 && hasSlash: return StreamName(path[1]).flatMap { same("/watch/\($0)", request) }
     case "embed" where path.count == 2 && hasSlash: return StreamName(path[1]).flatMap { same("/embed/\($0)", request) }

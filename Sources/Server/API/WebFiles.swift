@@ -8,14 +8,16 @@ internal import Storage
 internal import Synchronization
 
 /// The files of web/: embedded in the binary, or read from a folder during development (`--web`). Pages carry a
-/// Content-Security-Policy and are revalidated, with 304 while they are unchanged. Their scripts and styles have addresses that
-/// contain the name of the build, and are cached for good. A script directly in web/ (`/web/weir-player.js`) has a lasting address
-/// for other sites: it is revalidated, and its imports name the build.
+/// Content-Security-Policy and a Permissions-Policy and are revalidated, with 304 while they are unchanged. Their scripts and
+/// styles have addresses that contain the name of the build, and are cached for good. A script directly in web/
+/// (`/web/weir-player.js`) has a lasting address for other sites: it is revalidated, and its imports name the build.
 final class WebFiles: Sendable {
   /// The largest file that is read from a folder, in bytes.
   static let largestFile = 8 << 20
   /// The page for addresses that do not exist.
   static let notFoundPage = "pages/not-found.html"
+  /// The page that publishes: the only one that may use the visitor's camera, microphone and screen.
+  static let publishPage = ["pages", "publish.html"]
   /// Prefix of a build's name: the first part of an address below /web, `/web/build-0123456789abcdef/…`.
   private static let buildPrefix = "build-"
 
@@ -98,7 +100,11 @@ final class WebFiles: Sendable {
 
   private static func response(name: String, body: ByteBuffer, securityPolicy: HeaderField) -> PreencodedResponse {
     let type = ContentType(fileName: name)
-    let headers = [securityPolicy, HeaderField("Referrer-Policy", "no-referrer")]
+    let devices = name == publishPage.joined(separator: "/") ? "(self)" : "()"
+    let permissions = ["camera", "microphone", "display-capture"].map { "\($0)=\(devices)" }.joined(separator: ", ")
+    let headers = [
+      securityPolicy, HeaderField("Permissions-Policy", permissions), HeaderField("Referrer-Policy", "no-referrer"),
+    ]
     if name == notFoundPage {
       // Other clients get JSON at the same address.
       let headers = headers + [HeaderField("Vary", "Accept")]

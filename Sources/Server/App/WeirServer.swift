@@ -149,13 +149,14 @@ struct WeirServer {
     }
     let rtmp = endpoints.first { $0.setting == "rtmp" }
     let rtmps = endpoints.first { $0.setting == "rtmps" }
+    let webRTC = endpoints.first { $0.setting == "webrtc" }
     let settings = SettingsHolder()
     let ingest = transportIngest
     let publishers: [any PublisherEntrance] = protocols.map { $0.listener } + [ingest]
     let http = makeHTTPListener(
       publishers, ingest, protocols.lazy.compactMap { $0.listener as? WebRTCListener }.first,
-      ports: (rtmp?.address.port, rtmps?.address.port), memory: memory, sources: sources, settings: settings,
-      control: control, tokens: tokens)
+      ports: (rtmp?.address.port, rtmps?.address.port, webRTC?.address.port), memory: memory, sources: sources,
+      settings: settings, control: control, tokens: tokens)
     var pages: [SettingName: SocketAddress] = [:]
     for place in pagePlaces(configuration, http, certificate) {
       let bound = try await place.start()
@@ -280,7 +281,7 @@ struct WeirServer {
 
   private func makeHTTPListener(
     _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, _ webRTC: WebRTCListener?,
-    ports: (rtmp: Int?, rtmps: Int?),
+    ports: (rtmp: Int?, rtmps: Int?, webRTC: Int?),
     memory: MemoryBudget,
     sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens
   ) -> HTTPListener {
@@ -309,7 +310,8 @@ struct WeirServer {
         film: { [profiles, logger] in SourceFilm(name: $0, settings: profiles.now[$0].settings, logger: logger) }),
       replay: replay, events: EventsAPI(log: events, hooks: hooks),
       authorize: AuthorizeAPI(gate: viewerGate, recheck: { [recheck] in recheck.now }),
-      gate: gate, clock: clock, rtmpPort: ports.rtmp, rtmpsPort: ports.rtmps, publicURL: publicURL,
+      gate: gate, clock: clock, rtmpPort: ports.rtmp, rtmpsPort: ports.rtmps, webRTCPort: ports.webRTC,
+      publicURL: publicURL,
       player: configuration.playerDefault, oEmbed: OEmbedAPI(publicURL: publicURL, settings: settingsOf),
       embedFrom: embedFrom, capacity: { [capacity] in capacity.now },
       control: ControlAPI(

@@ -30,13 +30,29 @@ import Testing
       })
   }
 
+  @Test func cameraMicrophoneAndScreenAreForThePublishPageAlone() async throws {
+    let files = WebFiles()
+    try await HTTPTestServer.run(
+      route: { request, loop in files.answer(request.path, to: request, on: loop) },
+      { address, _ in
+        let client = try await HTTPRawClient.connect(to: address)
+        for page in ["index", "watch", "embed", "recordings", "not-found", "publish"] {
+          let allowed = page == "publish" ? "(self)" : "()"
+          #expect(
+            try await client.get("/pages/\(page).html")["Permissions-Policy"]
+              == "camera=\(allowed), microphone=\(allowed), display-capture=\(allowed)", "\(page)")
+        }
+        await client.close()
+      })
+  }
+
   @Test func scriptsHaveAnAddressOfTheirBuildAndAreKept() async throws {
     let files = WebFiles()
     try await HTTPTestServer.run(
       route: { request, loop in files.answer(request.path, to: request, on: loop) },
       { address, _ in
         let client = try await HTTPRawClient.connect(to: address)
-        for page in ["index", "watch", "embed", "recordings", "not-found"] {
+        for page in ["index", "watch", "publish", "embed", "recordings", "not-found"] {
           let text = try await client.get("/pages/\(page).html").text
           let addresses = text.split(separator: "\"").filter { $0.hasPrefix("/web/") }.map { $0.dropFirst(4) }
           #expect(addresses.count > 3)

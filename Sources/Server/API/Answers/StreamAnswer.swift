@@ -12,6 +12,7 @@ struct ServerAnswer: APIObject {
   let records: Bool
   let rtmpPort: Int?
   let rtmpsPort: Int?
+  let webRTCPort: Int?
   let capacity: [String: Int]
   let publicURL: String?
   let embedFrom: [String]
@@ -22,6 +23,7 @@ struct ServerAnswer: APIObject {
     "records": "Whether streams can be recorded.",
     "rtmpPort": "For publishers; null without RTMP.",
     "rtmpsPort": "The same over TLS; null without RTMPS.",
+    "webRTCPort": "For the media of publishers by WebRTC (WHIP); null without WebRTC.",
     "capacity": "What this machine allows: numbers of streams, connections and descriptors, and bytes of media.",
     "publicURL": "--public-url",
     "embedFrom": "Origins whose pages may embed the player.",
@@ -54,6 +56,7 @@ struct StreamAnswer: APIObject {
   let capture: CaptureAnswer?
   /// The publisher's connection, where its protocol counts packets (SRT).
   let link: Link?
+  let received: Received
   /// Closed captions that playlists declare.
   let captions: [CaptionAnswer]
   /// Cues of SCTE 35; null before the first.
@@ -85,6 +88,7 @@ struct StreamAnswer: APIObject {
     "recording": "Its newest recording; null before the first.",
     "capture": "Camera and microphone, of one of the server's own sources.",
     "link": "The publisher's connection, where its protocol counts packets.",
+    "received": "What came by its present protocol since the stream was created.",
     "captions": "Closed captions within the first video, as playlists declare them.",
     "cues": "Cues of SCTE 35 since the stream was created; null before the first.",
     "transportStream": "What the publisher's MPEG transport stream has, told about each second; null without one.",
@@ -147,6 +151,24 @@ struct StreamAnswer: APIObject {
     }
   }
 
+  /// What came from publishers by the present protocol since the stream was created. It never decreases.
+  struct Received: APIObject {
+    /// Of coded media.
+    let bytes: Int
+    let videoFrames: Int
+    let keyFrames: Int
+    let audioFrames: Int
+    /// They came, but could not be used.
+    let lostVideoFrames: Int
+    let lostAudioFrames: Int
+
+    fileprivate init(_ intake: StreamCounters.Intake) {
+      (bytes, videoFrames, keyFrames) = (intake.bytes, intake.frames, intake.keyFrames)
+      audioFrames = intake.audioFrames
+      (lostVideoFrames, lostAudioFrames) = (intake.lostFrames, intake.lostAudioFrames)
+    }
+  }
+
   /// A media time and its wall-clock time.
   struct Anchor: APIObject {
     let mediaSeconds: Double
@@ -171,6 +193,7 @@ struct StreamAnswer: APIObject {
     audio = status.audioTranscoding.map { Audio($0, status.audio) }
     (self.recording, self.capture) = (recording, capture)
     link = status.link.map(Link.init)
+    received = Received(status.counters.intake)
     captions = status.captions.map(CaptionAnswer.init)
     cues = CuesAnswer(status.cues, status.content)
     transportStream = status.content.map(TransportAnswer.init)

@@ -1,0 +1,315 @@
+"""The page that publishes, with the fake cameras and microphone of real browsers: what it sends is live and recorded."""
+
+import contextlib
+import json
+import socket
+import subprocess
+import time
+
+import pytest
+
+import axe
+import browsers
+from harness import packets, relay, tools
+from test_keyboard_jobs import walk
+from test_pages import OVERFLOW
+
+#: The second of Chromium's fake cameras gives pictures that its own WebRTC does not send; the first and the third do.
+CAMERAS = "--use-fake-device-for-media-stream=device-count=3,fps=30"
+SMALL = {"preset": "360p30"}
+BADGE = "document.querySelector('#badge').textContent"
+PROBLEM = "document.querySelector('#problem').checkVisibility() && document.querySelector('#problem-text').textContent"
+#: Of the camera in the preview.
+LABEL = "document.querySelector('#preview').srcObject.getVideoTracks()[0].label"
+#: The slate's colour, and that of the fake camera, in RGB.
+SLATE, CAMERA = (15, 42, 53), (0, 128, 0)
+
+
+def free_port() -> int:
+    """A port that nobody has, neither by UDP nor by TCP."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket() as streams:
+            datagrams.bind(("127.0.0.1", 0))
+            with contextlib.suppress(OSError):
+                streams.bind(datagrams.getsockname())
+                return datagrams.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def weir(start_shared, canary):
+    """Its media go through a relay, which may be cut."""
+    port = free_port()
+    network = relay.Relay(port)
+    weir = start_shared(
+        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}",
+        "--publish-key", f"{canary}-all", "--admin-token", f"{canary}-admin", listeners=("http", "rtmp", "webrtc"))
+    weir.secrets += [canary]
+    weir.key, weir.admin, weir.network = f"{canary}-all", f"{canary}-admin", network
+    yield weir
+    network.stop()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browsers.chromium(CAMERAS, "--use-fake-ui-for-media-stream", "--host-resolver-rules=MAP studio.example 127.0.0.1") as one:
+        yield one
+
+
+@pytest.fixture
+def page(chromium):
+    chromium.viewport(1280, 900)
+    chromium.prefer(color_scheme="dark")
+    yield chromium
+    # Nobody is there to answer whether a live page may be left.
+    chromium.evaluate("document.querySelector('#stop')?.checkVisibility() && (document.querySelector('#stop').click(), new Promise((done) => setTimeout(done, 700)).then(() => document.querySelector('#stop').click()))")
+    chromium.open("about:blank")
+
+
+def open_page(browser, weir, name: str, key: str = "", **settings) -> None:
+    """The page with these settings, once camera and microphone are open."""
+    browser.open(f"{weir.web}/web/ui/favicon.svg")
+    browser.evaluate(f"localStorage.setItem('weir.publish', {json.dumps(json.dumps({**SMALL, **settings}))})")
+    browser.open(f"{weir.web}/publish/{name}")
+    browser.wait("!document.querySelector('#start').disabled && document.querySelector('#preview').videoWidth > 0")
+    if key:
+        browser.wait("document.querySelector('#key').checkVisibility()")
+        browser.evaluate(f"document.querySelector('#key').value = {key!r}")
+
+
+def press(browser, button: str) -> None:
+    browser.click(f"document.querySelector('#{button}')")
+
+
+def start(browser) -> None:
+    press(browser, "start")
+    browser.wait(f"{BADGE} === 'Live'", 20)
+
+
+def stop(browser) -> None:
+    press(browser, "stop")
+    time.sleep(0.7)
+    press(browser, "stop")
+    browser.wait(f"{BADGE} === 'Not live'", 10)
+
+
+def playlists(weir, name: str) -> list[str]:
+    """The addresses of a stream's media playlists, which name its epoch."""
+    return [line for line in weir.get(f"/live/{name}/index.m3u8").text.splitlines() if line and not line.startswith("#")]
+
+
+def recording(weir, name: str):
+    """The only recording of a stream that has ended."""
+    def there():
+        found = weir.recordings_of(name)
+        return found if found and all(r["state"] == "completed" for r in found) else None
+
+    assert len(weir.wait(there, 15, f"the recording of {name}")) == 1
+    return next((weir.recordings / name).glob("*.mp4"))
+
+
+def colours(movie) -> list[tuple[int, int, int]]:
+    """The mean colour of the picture, four times a second."""
+    done = subprocess.run(
+        [tools.FFMPEG, "-v", "error", "-i", str(movie), "-vf", "fps=4,scale=1:1", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"],
+        capture_output=True, timeout=60, check=True)
+    return [tuple(done.stdout[n:n + 3]) for n in range(0, len(done.stdout), 3)]
+
+
+def loudness(movie) -> list[int]:
+    """The loudest sample of each quarter of a second."""
+    done = subprocess.run(
+        [tools.FFMPEG, "-v", "error", "-i", str(movie), "-vn", "-ac", "1", "-ar", "8000", "-f", "s16le", "-"],
+        capture_output=True, timeout=60, check=True)
+    samples = memoryview(done.stdout).cast("h")
+    return [max(abs(sample) for sample in samples[n:n + 2000]) for n in range(0, len(samples) - 2000, 2000)]
+
+
+def near(colour, wanted, by: int = 40) -> bool:
+    return all(abs(a - b) <= by for a, b in zip(colour, wanted))
+
+
+def longest(marks: list[bool]) -> int:
+    """The length of the longest run of marks."""
+    best = run = 0
+    for mark in marks:
+        run = run + 1 if mark else 0
+        best = max(best, run)
+    return best
+
+
+def test_a_stream_from_start_to_stop(page, weir):
+    """Start, mute and cover, flip, stop: live by HLS meanwhile, and each frame that came is recorded."""
+    open_page(page, weir, "show", weir.key)
+    page.evaluate("(() => { const m = document.querySelector('#camera'); m.selectedIndex = 2; m.dispatchEvent(new Event('change')); })()")
+    page.wait(f"{LABEL} === 'fake_device_2'")
+    start(page)
+    weir.wait_state("show", "live")
+    epoch = playlists(weir, "show")
+    live = packets.probe(f"{weir.web}/live/show/index.m3u8", "-read_intervals", "%+1")
+    assert {"video", "audio"} <= set(live), live.keys()
+    page.wait("/fps, key frame every .* s, 0 lost/.test(document.querySelector('#figures').textContent)", 15)
+    seen = page.evaluate("document.querySelector('#figures').innerText")
+    assert "640×360" in seen and "bit/s" in seen and " ms" in seen, seen
+    heard = int(page.evaluate("document.querySelector('#level').ariaValueNow"))
+    assert -60 < heard <= 0, heard
+    press(page, "mute")
+    press(page, "cover")
+    assert page.evaluate("['mute', 'cover'].map((b) => document.querySelector('#' + b).ariaPressed)") == ["true", "true"]
+    time.sleep(3)
+    press(page, "mute")
+    press(page, "cover")
+    press(page, "flip")
+    page.wait(f"{LABEL} === 'fake_device_0'")
+    time.sleep(2)
+    press(page, "screen")
+    page.wait(f"{LABEL}.startsWith('screen')")
+    time.sleep(1.5)
+    press(page, "screen")
+    page.wait(f"{LABEL} === 'fake_device_0'")
+    time.sleep(1)
+    left = "(() => { const e = new Event('beforeunload', { cancelable: true }); dispatchEvent(e); return e.defaultPrevented; })()"
+    assert page.evaluate(left), "a live page is left without a question"
+    assert playlists(weir, "show") == epoch
+    stop(page)
+    assert not page.evaluate(left)
+    assert page.errors == []
+    movie = recording(weir, "show")
+    errors, _ = packets.decode(movie)
+    assert not errors, errors
+    video = packets.probe(movie)["video"]
+    assert len(video) == weir.stream("show")["received"]["videoFrames"]
+    steps = [float(b.dts - a.dts) for a, b in zip(video, video[1:])]
+    assert min(steps) > 0 and max(steps) < 0.5, max(steps)
+    assert 2 * 4 <= longest([near(colour, SLATE) for colour in colours(movie)]) <= 5 * 4
+    levels = loudness(movie)
+    assert 2 * 4 <= longest([level < 50 for level in levels]) <= 5 * 4 and max(levels) > 3000, levels
+
+
+def test_a_network_that_is_cut_for_some_seconds_is_survived(page, weir, tmp_path):
+    """The same epoch goes on, and a copy of what was sent meanwhile is offered."""
+    open_page(page, weir, "far", weir.key)
+    start(page)
+    before = weir.wait_state("far", "live")
+    epoch = playlists(weir, "far")
+    time.sleep(2)
+    weir.network.hole(8)
+    page.wait(f"{BADGE} === 'Reconnecting'", 12)
+    page.wait(f"{BADGE} === 'Live'", 20)
+    frames = weir.stream("far")["received"]["videoFrames"]
+    weir.wait(lambda: weir.stream("far")["received"]["videoFrames"] > frames + 30, 10, "frames after the cut")
+    assert weir.stream("far")["startedAt"] == before["startedAt"]
+    assert playlists(weir, "far") == epoch
+    stop(page)
+    page.wait("document.querySelector('#copies').checkVisibility()")
+    page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    page.click("document.querySelector('#copies a')")
+    copy = weir.wait(lambda: next(tmp_path.glob("far-*.mp4"), None), 10, "the copy")
+    errors, _ = packets.decode(copy)
+    assert not errors and len(colours(copy)) > 10 * 4, errors
+    movie = recording(weir, "far")
+    errors, _ = packets.decode(movie)
+    assert not errors, errors
+
+
+def test_a_wrong_key_is_told_and_what_a_key_may_is_shown(page, weir, canary):
+    """The key is in no address and no storage but that of its tab, where that was asked for."""
+    open_page(page, weir, "keyed", f"{canary}-wrong")
+    press(page, "start")
+    assert "key is missing or wrong" in page.wait(PROBLEM)
+    assert page.evaluate("document.activeElement.id") == "key" and page.evaluate(BADGE) == "Not live"
+    assert weir.stream("keyed") is None
+    assert canary not in page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href])")
+    press(page, "key-keep")
+    page.evaluate(f"document.querySelector('#key').value = {weir.key!r}")
+    start(page)
+    assert canary not in page.evaluate("JSON.stringify([{ ...localStorage }, location.href])")
+    assert page.evaluate("sessionStorage.getItem('weir.publishKey')") == weir.key
+    # The publish key may not control the recording; an admin token of this tab may.
+    page.wait("document.querySelector('#recording-state').textContent === 'Recording'", 10)
+    page.click("[...document.querySelectorAll('#recording-buttons button')].find((b) => b.checkVisibility())")
+    page.wait("document.querySelector('#recording-reason').textContent.includes('not control the recording')")
+    stop(page)
+    page.evaluate(f"sessionStorage.setItem('weir.adminToken', {weir.admin!r})")
+    start(page)
+    page.wait("document.querySelector('#recording-state').textContent === 'Recording'", 10)
+    page.click("[...document.querySelectorAll('#recording-buttons button')].find((b) => b.checkVisibility() && b.textContent === 'Stop')")
+    weir.wait(lambda: weir.stream("keyed")["recording"]["state"] == "completed", 10, "the end of the recording")
+    assert weir.stream("keyed")["state"] == "live"
+    page.evaluate("sessionStorage.clear()")
+    # What an administrator has ended does not come back by itself.
+    weir.get("/api/v1/streams/keyed", method="DELETE", headers={"Authorization": f"Bearer {weir.admin}"}).good()
+    assert "server has ended the stream" in page.wait(PROBLEM)
+    assert page.evaluate(BADGE) == "Not live" and page.evaluate("document.querySelector('#start').checkVisibility()")
+
+
+def test_the_page_is_used_by_keys_and_read_aloud_at_every_width(page, weir):
+    """axe finds nothing, not live and live; the page fits 320 pixels; it starts by the keyboard."""
+    open_page(page, weir, "keys", weir.key)
+    for state in ("not live", "live"):
+        page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        page.wait("document.querySelectorAll('#viewer-rows svg[role=img]').length === 1")
+        for scheme, width in (("dark", 320), ("light", 320), ("light", 1280)):
+            page.prefer(color_scheme=scheme)
+            page.viewport(width, 640)
+            assert axe.findings(page) == [], (state, scheme, width)
+            assert page.evaluate(OVERFLOW) <= 0, (state, scheme, width)
+        page.viewport(320, 640)
+        page.evaluate("scrollTo(0, 0)")
+        fits = "document.querySelector('#controls').getBoundingClientRect().bottom <= innerHeight"
+        assert page.evaluate(fits), (state, "picture and buttons do not fit a phone")
+        if state == "not live":
+            page.evaluate("document.querySelector('.brand').focus()")
+            walk(page, "#start")
+            page.press("Enter", "Enter")
+            page.wait(f"{BADGE} === 'Live'", 20)
+    # The buttons have changed places under the focus.
+    assert page.evaluate("document.activeElement.id") == "stop"
+    stop(page)
+
+
+def test_what_is_missing_is_said_in_plain_words(page, weir, start_shared):
+    """No WebRTC at the server, no secure page, a name that none can have, and no permission."""
+    off = start_shared("--no-record")
+    page.open(f"{off.web}/publish")
+    assert "--webrtc :8189" in page.wait(PROBLEM)
+    assert page.evaluate("document.querySelector('#start').disabled && document.querySelector('#name').checkVisibility()")
+    assert axe.findings(page) == []
+    page.open(f"http://studio.example:{weir.web.rsplit(':', 1)[1]}/publish/cam")
+    text = page.wait(PROBLEM)
+    assert "https://" in text and "--tls-cert" in text and "localhost" in text, text
+    assert weir.get("/publish/-cam").status == 404
+    policy = weir.get("/publish/cam").headers["permissions-policy"]
+    assert policy == "camera=(self), microphone=(self), display-capture=(self)"
+    assert weir.get("/watch/cam").headers["permissions-policy"] == policy.replace("(self)", "()")
+    with browsers.chromium(CAMERAS, "--deny-permission-prompts") as shy:
+        shy.open(f"{weir.web}/publish/cam")
+        assert "does not let this page use camera" in shy.wait(PROBLEM)
+        assert shy.evaluate("document.querySelector('#again').checkVisibility()")
+
+
+def test_the_home_page_leads_to_it(page, weir):
+    page.open(f"{weir.web}/")
+    page.evaluate(f"sessionStorage.setItem('weir.adminToken', {weir.admin!r})")
+    page.open(f"{weir.web}/")
+    page.wait("document.querySelector('#publish').checkVisibility()")
+    page.evaluate("document.querySelector('#publish').open = true")
+    page.wait("document.querySelector('#publish-rows .publish-here a') !== null")
+    assert page.evaluate("document.querySelector('#publish-rows .publish-here a').pathname") == "/publish/cam"
+    page.evaluate("sessionStorage.clear()")
+
+
+def test_firefox_publishes_av1(start_shared):
+    """Firefox 153 has no H.264 here. It sends AV1. It uses no loopback, so the server listens at all addresses."""
+    weir = start_shared("--webrtc", f"0.0.0.0:{free_port()}", listeners=("http", "rtmp", "webrtc"))
+    preferences = {"media.navigator.streams.fake": True, "media.navigator.permission.disabled": True}
+    with browsers.firefox(**preferences) as firefox:
+        open_page(firefox, weir, "fox")
+        start(firefox)
+        stream = weir.wait_state("fox", "live", seconds=20)
+        assert [t["codec"] for t in stream["tracks"]] == ["AV1", "Opus"], stream["tracks"]
+        firefox.wait("/fps, .*0 lost/.test(document.querySelector('#figures').textContent)", 20)
+        stop(firefox)
+        assert firefox.errors == []
+    movie = recording(weir, "fox")
+    errors, _ = packets.decode(movie)
+    assert not errors, errors

@@ -1,0 +1,280 @@
+/** The page that publishes: see yourself, press one button, and the stream is live. */
+
+import "../ui/page-strings.js";
+import { fetchOverview } from "../api/api.js";
+import { base } from "../media/early-requests.js";
+import { offerCopy, withdrawCopy } from "../publish/copy-offer.js";
+import { mayShareScreen } from "../publish/devices.js";
+import { KeyField } from "../publish/key-field.js";
+import { LevelMeter } from "../publish/level-meter.js";
+import { LiveBar } from "../publish/live-bar.js";
+import { LocalCopy } from "../publish/local-copy.js";
+import { deviceProblem, pageProblem, screenProblem } from "../publish/problems.js";
+import { RecordingSwitch } from "../publish/recording-switch.js";
+import { Sender } from "../publish/sender.js";
+import { SettingsPanel } from "../publish/settings-panel.js";
+import { Studio } from "../publish/studio.js";
+import { t } from "../strings/strings.js";
+import { confirmButton } from "../ui/confirm-button.js";
+import { announce, byId, setIcon, setText } from "../ui/dom.js";
+import { isStreamName, viewerRows } from "../ui/links.js";
+import { stayAwake } from "../ui/wake-lock.js";
+
+const RETRY_MILLISECONDS = 5000;
+
+/** Texts and looks of the badge, by the state of the sender. */
+const BADGES = { idle: "ended", connecting: "starting", live: "live", reconnecting: "reconnecting" };
+
+const [, , given = ""] = location.pathname.slice(base.length).split("/");
+const nameInput = byId("name", HTMLInputElement);
+const stage = byId("stage", HTMLElement);
+const preview = byId("preview", HTMLVideoElement);
+const buttons = {
+  start: byId("start", HTMLButtonElement), stop: byId("stop", HTMLButtonElement), mute: byId("mute", HTMLButtonElement),
+  cover: byId("cover", HTMLButtonElement), flip: byId("flip", HTMLButtonElement), screen: byId("screen", HTMLButtonElement),
+  again: byId("again", HTMLButtonElement),
+};
+
+const panel = new SettingsPanel();
+const key = new KeyField();
+const studio = new Studio(() => streamName(), panel);
+const copy = new LocalCopy();
+/** @type {Sender | null} Null while nothing is published. */
+let sender = null;
+/** @type {LiveBar | null} */
+let bar = null;
+/** @type {RecordingSwitch | null} */
+let recording = null;
+/** @type {import("../api/api.js").Overview | null} */
+let overview = null;
+/** @type {LevelMeter | null} */
+let meter = null;
+/** @type {string | null} Why nothing can be published here; null if it can. */
+let obstacle = pageProblem();
+
+showName();
+connectButtons();
+showState();
+learn();
+openStudio();
+
+/** @returns {string} */
+function streamName() { return given || nameInput.value.trim(); }
+
+function showName() {
+  const name = streamName();
+  byId("name-row", HTMLElement).hidden = given !== "";
+  if (given !== "") setText(byId("title", HTMLElement), name);
+  document.title = t("publish.pageTitle", { name: given || t("publish.title") });
+  const isValid = isStreamName(name);
+  byId("name-hint", HTMLElement).hidden = isValid;
+  nameInput.setAttribute("aria-invalid", String(!isValid));
+  const link = byId("watch-link", HTMLAnchorElement);
+  link.href = `${base}/watch/${encodeURIComponent(name)}`;
+  link.hidden = !isValid;
+  if (overview === null || !isValid) return;
+  byId("viewers", HTMLElement).hidden = false;
+  byId("viewer-rows", HTMLElement).replaceChildren(...viewerRows(name, overview));
+}
+
+/** What the server takes. */
+async function learn() {
+  try {
+    overview = await fetchOverview();
+  } catch {
+    setTimeout(learn, RETRY_MILLISECONDS);
+    return;
+  }
+  key.show(overview.publishKeyRequired);
+  showName();
+  if (!overview.webRTCPort) obstacle = t("publish.webRTCOff");
+  if (obstacle !== null) say(null);
+  showState();
+}
+
+async function openStudio() {
+  say(null);
+  if (pageProblem() !== null) return;
+  try {
+    await studio.open();
+  } catch (error) {
+    say(deviceProblem(error), () => openStudio());
+  }
+  meter ??= new LevelMeter(studio.sound);
+  showState();
+}
+
+/** @param {string | null} problem Null for none any more. @param {(() => void) | null} again */
+function say(problem, again = null) {
+  const text = problem ?? obstacle;
+  byId("problem", HTMLElement).hidden = text === null;
+  setText(byId("problem-text", HTMLElement), text ?? "");
+  buttons.again.hidden = again === null;
+  buttons.again.onclick = again;
+}
+
+/** @param {() => Promise<void>} act @param {(error: unknown) => string} explain */
+async function attempt(act, explain = deviceProblem) {
+  try {
+    await act();
+    say(null);
+  } catch (error) {
+    say(explain(error));
+  }
+  showState();
+}
+
+function connectButtons() {
+  nameInput.addEventListener("input", () => { showName(); showState(); });
+  byId("setup", HTMLFormElement).addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!buttons.start.disabled && sender === null) start();
+  });
+  buttons.start.addEventListener("click", start);
+  // Viewers see the end, so it needs a confirmation.
+  confirmButton(buttons.stop, stop, () => sender?.state === "live");
+  buttons.mute.addEventListener("click", () => {
+    studio.sound.mute(!studio.sound.isMuted);
+    announce(t(studio.sound.isMuted ? "publish.muted" : "publish.unmuted"));
+    showState();
+  });
+  buttons.cover.addEventListener("click", () => {
+    studio.picture.cover(!studio.picture.isCovered);
+    announce(t(studio.picture.isCovered ? "publish.covered" : "publish.uncovered"));
+  });
+  buttons.flip.addEventListener("click", () => attempt(() => studio.flip()));
+  buttons.screen.addEventListener("click", () => attempt(() => studio.toggleScreen(), screenProblem));
+  panel.addEventListener("change", (event) => attempt(() => take(/** @type {CustomEvent} */ (event).detail)));
+  studio.addEventListener("devices", showState);
+  studio.picture.addEventListener("change", showPicture);
+  studio.picture.addEventListener("lost", () => say(t("publish.cameraLost")));
+  studio.sound.addEventListener("change", () => {
+    sender?.replace("audio", studio.sound.track);
+    copy.change();
+  });
+  preview.addEventListener("resize", () => { stage.dataset.upright = String(preview.videoHeight > preview.videoWidth); });
+  addEventListener("beforeunload", (event) => { if (sender !== null) event.preventDefault(); });
+  // Viewers need not wait for a publisher that will not come back.
+  addEventListener("pagehide", () => { sender?.stop(); });
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+}
+
+/**
+ * Takes a setting that was changed.
+ * @param {string} name
+ */
+async function take(name) {
+  if (name === "microphone" || name === "voice") await studio.takeMicrophone();
+  else if (name === "bitrate") await sender?.tune();
+  else if (name === "camera") await studio.takeCamera();
+  else if (["preset", "width", "height", "frameRate"].includes(name)) await studio.resizeCamera();
+}
+
+function showPicture() {
+  const { picture } = studio;
+  const { track } = picture;
+  preview.srcObject = new MediaStream([track]);
+  stage.dataset.mirrored = String(picture.isMirrored);
+  const note = byId("on-slate", HTMLElement);
+  note.hidden = !picture.isCovered;
+  setText(note, t("publish.coverHint"));
+  sender?.replace("video", track);
+  copy.change();
+  showState();
+}
+
+function start() {
+  const name = streamName();
+  if (!isStreamName(name)) return nameInput.focus();
+  key.keep();
+  studio.sound.wake();
+  say(null);
+  withdrawCopy();
+  const made = new Sender(name, key.key, () => panel.settings, () => studio.tracks);
+  sender = made;
+  made.addEventListener("change", () => follow(made, name));
+  made.start().catch((error) => {
+    console.warn(error);
+    say(t("publish.failed"));
+    made.stop();
+  });
+}
+
+/**
+ * A state of the sender.
+ * @param {Sender} made
+ * @param {string} name
+ */
+function follow(made, name) {
+  if (made !== sender) return;
+  if (made.state === "live" && bar === null) begin(made, name);
+  copy.follow(made.state === "reconnecting");
+  announce(t(`publishState.${made.state}`));
+  if (made.state === "idle") finish(made, name);
+  showState();
+}
+
+/**
+ * The first connection.
+ * @param {Sender} made
+ * @param {string} name
+ */
+function begin(made, name) {
+  if (panel.settings.copy) copy.start(() => ({ ...studio.tracks, bitrate: panel.settings.bitrate }));
+  bar = new LiveBar(name, made, panel.settings.frameRate);
+  if (overview !== null) recording = new RecordingSwitch(name, key.key, overview);
+  bar.addEventListener("slow", () => copy.restrict());
+  bar.addEventListener("stream", (event) => recording?.show(/** @type {CustomEvent} */ (event).detail));
+}
+
+/**
+ * The end.
+ * @param {Sender} made
+ * @param {string} name
+ */
+async function finish(made, name) {
+  sender = null;
+  bar?.end();
+  bar = null;
+  recording?.show(null);
+  recording = null;
+  if (made.reason !== null) say(made.reason);
+  if (made.wantsKey) key.ask();
+  await copy.stop();
+  // What the server has needs no copy.
+  if (made.interruptions > 0) offerCopy(name, copy);
+  copy.forget();
+}
+
+async function stop() { await sender?.stop(); }
+
+function showState() {
+  const state = sender?.state ?? "idle";
+  const badge = byId("badge", HTMLElement);
+  badge.dataset.state = BADGES[state];
+  setText(badge, t(`publishState.${state}`));
+  stage.dataset.live = String(state === "live");
+  const isOff = state === "idle";
+  const hadFocus = [buttons.start, buttons.stop].some((button) => button === document.activeElement);
+  buttons.start.hidden = !isOff;
+  buttons.stop.hidden = isOff;
+  // The one takes the place of the other, also for the keyboard.
+  if (hadFocus) (isOff ? buttons.start : buttons.stop).focus();
+  const isReady = meter !== null && studio.isReady;
+  buttons.start.disabled = !isReady || obstacle !== null || !isStreamName(streamName());
+  buttons.mute.disabled = buttons.cover.disabled = !isReady;
+  press(buttons.mute, studio.sound.isMuted, "microphone");
+  press(buttons.cover, studio.picture.isCovered, "camera");
+  buttons.flip.hidden = studio.cameras.length < 2 || !studio.picture.hasCamera;
+  buttons.screen.hidden = pageProblem() !== null || !mayShareScreen();
+  press(buttons.screen, studio.picture.hasScreen, null);
+  nameInput.disabled = !isOff;
+  panel.lock(!isOff);
+  stayAwake(stage, !isOff);
+}
+
+/** @param {HTMLButtonElement} button @param {boolean} isPressed @param {string | null} symbol Its icon while it is not pressed. */
+function press(button, isPressed, symbol) {
+  button.setAttribute("aria-pressed", String(isPressed));
+  if (symbol !== null) setIcon(button, isPressed ? `${symbol}-off` : symbol);
+}
