@@ -87,6 +87,17 @@ import Testing
     #expect(negotiation.tracks.map(\.id) == [.audio, .video, TrackID(.video, 2)])
   }
 
+  @Test func `A section without a port is taken with its bundle, or not at all`() throws {
+    let bundled = "m=video 0 UDP/TLS/RTP/SAVPF 98\r\na=mid:1\r\na=sendonly\r\na=rtpmap:98 H264/90000\r\n"
+    let taken = try Negotiation(try SessionOffer(Self.offer(Self.audio, bundled + "a=bundle-only\r\n")))
+    #expect(taken.tracks.map(\.coding) == [.opus, .h264])
+    let turnedOff = try Negotiation(try SessionOffer(Self.offer(Self.audio, bundled)))
+    #expect(turnedOff.tracks.map(\.coding) == [.opus])
+    #expect(throws: OfferError.self) {
+      try Negotiation(try SessionOffer(Self.offer(Self.audio, bundled + "a=bundle-only\r\n", bundle: "0")))
+    }
+  }
+
   private static let refused: [(String, OfferError.Code)] = [
     ("", .malformed), ("hello", .malformed), ("v=0\r\nm=video\r\n", .malformed), ("v=0\r\n", .unacceptable),
     (offer(audio.replacing("a=sendonly", with: "a=recvonly"), bundle: "0"), .unacceptable),

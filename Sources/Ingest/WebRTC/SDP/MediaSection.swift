@@ -7,8 +7,12 @@ struct MediaSection {
   let kind: String
   /// `UDP/TLS/RTP/SAVPF`.
   let transport: String
+  /// Its port is 0.
+  private let hasNoPort: Bool
+  /// It has no port because it is sent by the transport of its bundle, whose attributes it does not repeat (RFC 9143 §6).
+  private(set) var isBundleOnly = false
   /// The sender has turned it off.
-  let isRejected: Bool
+  var isRejected: Bool { hasNoPort && !isBundleOnly }
   /// The line's own text of formats, to be said again.
   let formatText: String
   var mid: String?
@@ -36,7 +40,7 @@ struct MediaSection {
       throw OfferError(.malformed, "a media section of \(words.count - 3) formats; \(WebRTCLimits.formats) are read")
     }
     kind = String(words[0])
-    isRejected = port == 0
+    hasNoPort = port == 0
     transport = words[2].uppercased()
     formatText = words[3...].joined(separator: " ")
     formats = words[3...].compactMap { UInt8($0) }.filter { $0 < 128 }.map { PayloadFormat($0) }
@@ -52,6 +56,7 @@ struct MediaSection {
   mutating func receive(_ name: Substring, _ value: Substring) {
     switch name {
     case "mid": mid = String(value)
+    case "bundle-only": isBundleOnly = true
     case "rtcp-mux": multiplexesRTCP = true
     case "setup": setup = Setup(rawValue: String(value)) ?? setup
     case "fingerprint": fingerprint = Fingerprint(value) ?? fingerprint

@@ -78,7 +78,7 @@ struct Negotiation {
     guard section.transport.hasSuffix("TLS/RTP/SAVPF") || section.transport.hasSuffix("TLS/RTP/SAVP") else {
       throw OfferError(.unacceptable, "\(section.kind) is not encrypted by DTLS: \(section.transport.prefix(40))")
     }
-    guard section.multiplexesRTCP else {
+    guard section.multiplexesRTCP || section.isBundleOnly else {
       throw OfferError(.unacceptable, "\(section.kind) has no a=rtcp-mux")
     }
     guard section.layers <= 1 else {
