@@ -7,7 +7,7 @@
  * @property {number} height
  * @property {number} frameRate Frames per second.
  * @property {number} bitrate Of the video, in bits per second.
- * @property {"" | "H264" | "AV1"} codec Empty: what the server prefers.
+ * @property {"" | "H264" | "VP9" | "AV1"} codec Empty: what the server prefers.
  * @property {boolean} voice Echo and noise are taken out of the microphone's sound, and its loudness is levelled.
  * @property {boolean} copy A copy is kept in the browser.
  * @property {string} camera Its identifier; empty for any, NONE for none.
@@ -56,7 +56,7 @@ export function settingsFrom(stored) {
     typeof value === "string" && value.length <= LONGEST_IDENTIFIER ? value : "";
   return {
     preset, ...figures,
-    codec: given.codec === "H264" || given.codec === "AV1" ? given.codec : "",
+    codec: given.codec === "H264" || given.codec === "VP9" || given.codec === "AV1" ? given.codec : "",
     voice: given.voice !== false,
     copy: given.copy !== false,
     camera: device(given.camera),

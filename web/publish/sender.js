@@ -303,5 +303,5 @@ function prefer(transceiver, codec) {
 /** @returns {string[]} The codecs that both this browser and the server may use. */
 export function codecsHere() {
   const known = globalThis.RTCRtpSender?.getCapabilities?.("video")?.codecs ?? [];
-  return ["H264", "AV1"].filter((codec) => known.some(({ mimeType }) => mimeType.toUpperCase() === `VIDEO/${codec}`));
+  return ["H264", "VP9", "AV1"].filter((codec) => known.some(({ mimeType }) => mimeType.toUpperCase() === `VIDEO/${codec}`));
 }
