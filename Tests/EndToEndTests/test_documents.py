@@ -47,6 +47,7 @@ NOT_RUN = {
     ("publishing.md", "{\"refusals\""): "an answer, no command",
     ("publishing.md", "ffmpeg -re -i in.mkv"): "test_multitrack.py publishes in that way",
     ("webrtc.md", "weir --webrtc"): "test_whip.py publishes in that way",
+    ("webrtc.md", "webrtc:"): "settings; test_whip.py gives them as flags",
     ("install.md", "sudo apt-get"): "make test-packages installs the package",
     ("install.md", "sudo tar"): "make test-packages unpacks the tarball",
     ("install.md", "buildah"): "make test-packages builds the image",

@@ -1,6 +1,6 @@
-"""Publishers by WebRTC (WHIP, RFC 9725): Chromium with its fake devices, ffmpeg's own muxer, and clients that may not."""
+"""Publishers by WebRTC (WHIP, RFC 9725): Chromium and Firefox with their fake devices, ffmpeg's own muxer, and clients that may
+not."""
 
-import contextlib
 import json
 import os
 import re
@@ -10,15 +10,20 @@ import time
 
 import pytest
 
-from harness import packets, publishers, sources, tools
+from harness import hls, packets, publishers, sources, tools
 
-#: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer.
-PUBLISH = """(async (name, key, only) => {
+#: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer, `types`
+#: names the only codecs that are offered, `rids` the encodings of simulcast.
+PUBLISH = """(async (name, key, { only = '', types = [], rids = [] }) => {
   const media = await navigator.mediaDevices.getUserMedia(
     { video: { width: 1280, height: 720, frameRate: 30 }, audio: true });
   const peer = new RTCPeerConnection();
   for (const track of media.getTracks()) {
-    peer.addTransceiver(track, { direction: 'sendonly', streams: [media] });
+    const sendEncodings = rids.map((rid, place) => ({ rid, scaleResolutionDownBy: 2 ** place }));
+    const line = peer.addTransceiver(track, {
+      direction: 'sendonly', streams: [media], ...(track.kind === 'video' && rids.length ? { sendEncodings } : {}) });
+    const chosen = RTCRtpSender.getCapabilities(track.kind).codecs.filter(({ mimeType }) => types.includes(mimeType));
+    if (chosen.length > 0) line.setCodecPreferences(chosen);
   }
   const sender = peer.getSenders().find((s) => s.track.kind === 'video');
   const parameters = sender.getParameters();
@@ -76,20 +81,11 @@ a=fmtp:96 packetization-mode=1;profile-level-id=42e01f
 """.replace("FINGERPRINT", ":".join(["AB"] * 32)).split("\n"))
 
 
-def free_port() -> int:
-    """A port that nobody has, neither by UDP nor by TCP."""
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket() as streams:
-            datagrams.bind(("127.0.0.1", 0))
-            with contextlib.suppress(OSError):
-                streams.bind(datagrams.getsockname())
-                return datagrams.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def weir(start_shared, canary):
     weir = start_shared(
-        "--webrtc", f"127.0.0.1:{free_port()}", "--publish-key", f"{canary}-all", listeners=("http", "rtmp", "webrtc"))
+        "--webrtc", ":0", "--webrtc-ice-server", "stun:stun.example.net",
+        "--webrtc-ice-server", "turn:ann:p4ss@turn.example.net:3478?transport=udp", "--publish-key", f"{canary}-all", listeners=("http", "rtmp", "webrtc"))
     weir.secrets += [canary]
     weir.key = f"{canary}-all"
     return weir
@@ -139,24 +135,107 @@ def judge(movie, seconds: float) -> dict:
     return found
 
 
-@pytest.mark.parametrize("only", ["", "tcp"])
-def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only):
-    """Its fake camera and microphone in full size, by UDP and by TCP alone: each frame that it sent is recorded."""
-    name = f"chromium{only}"
+def publish(browser, weir, name: str, **choices) -> dict:
+    """Publishes from a page of the server, and returns what its peer was answered once the stream is live."""
     # Pages may not use a camera, but for the one that publishes. This is none.
-    chromium.open(weir.web + "/time")
-    answer = chromium.evaluate(f"{PUBLISH}({json.dumps(name)}, {json.dumps(weir.key)}, {json.dumps(only)})")
+    browser.open(weir.web + "/time")
+    answer = browser.evaluate(f"{PUBLISH}({json.dumps(name)}, {json.dumps(weir.key)}, {json.dumps(choices)})")
     assert answer["status"] == 201, answer
     weir.wait_state(name, "live", seconds=20)
-    time.sleep(6)
-    sent = chromium.evaluate(SENT)
+    return answer
+
+
+def finish(browser) -> dict:
+    """Ends what a page publishes, and returns what it had sent."""
+    sent = browser.evaluate(SENT)
+    browser.evaluate("fetch(window.session, { method: 'DELETE' }).then((r) => r.status)")
+    browser.evaluate("window.peer.close()")
+    return sent
+
+
+def segments(weir, name: str) -> hls.Media:
+    """The first rendition's playlist, when it has four segments."""
+    def there():
+        index = weir.get(f"/live/{name}/index.m3u8")
+        if index.status != 200:
+            return None
+        whole = hls.parse_multivariant(index.text, f"{weir.web}/live/{name}/index.m3u8")
+        url = whole.absolute(whole.variants[0].uri)
+        media = hls.parse_media(weir.get(url).text, url)
+        return media if len(media.present) >= 4 else None
+
+    return weir.wait(there, 20, f"four segments of {name}")
+
+
+@pytest.mark.parametrize("only", ["", "tcp"])
+def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only):
+    """Its fake camera and microphone in full size, by UDP and by TCP alone: each frame that it sent is recorded. Key frames are
+    asked for, so that each segment begins with one and keeps to the target."""
+    name = f"chromium{only}"
+    publish(chromium, weir, name, only=only)
+    media = segments(weir, name)
+    durations = [segment.duration for segment in media.present]
+    assert media.target == 2 and max(durations) <= 2.05, durations
+    assert not any("key frame" in warning for warning in weir.stream(name)["warnings"]), weir.stream(name)["warnings"]
     live = packets.probe(f"{weir.web}/live/{name}/stream.mp4", "-read_intervals", "%+2")
     assert {"video", "audio"} <= set(live), live.keys()
-    chromium.evaluate("fetch(window.session, { method: 'DELETE' }).then((r) => r.status)")
-    chromium.evaluate("window.peer.close()")
+    sent = finish(chromium)
     found = judge(recording(weir, name), 5)
     assert sent["video"]["frameWidth"] == 1280, sent["video"]
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
+
+
+def test_vp9_and_g711_of_chromium_are_served(weir, chromium):
+    """VP9 goes on as it is, G.711 is decoded and coded anew as AAC."""
+    name = "vp9"
+    answer = publish(chromium, weir, name, types=["video/VP9", "audio/PCMU"])
+    assert "VP9/90000" in answer["sdp"] and "PCMU/8000" in answer["sdp"], answer["sdp"]
+    media = segments(weir, name)
+    assert max(segment.duration for segment in media.present) <= 2.05, media
+    index = weir.get(f"/live/{name}/index.m3u8").text
+    assert re.search('CODECS="vp09\\.00\\.40\\.08[^"]*,mp4a\\.40\\.2"', index), index
+    assert 'codecs="vp09.00.40.08' in weir.get(f"/live/{name}/manifest.mpd").text
+    picture = weir.get(f"/live/{name}/thumbnail.jpg")
+    assert picture.status == 200 and picture.body[:2] == b"\xff\xd8", picture.status
+    sent = finish(chromium)
+    found = judge(recording(weir, name), 5)
+    assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
+
+
+def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, chromium):
+    """Firefox has no H.264. Its VP9 is taken, played by the watch page in Chromium, read as DASH, and recorded."""
+    import browser.browsers as browsers  # noqa: PLC0415
+
+    name = "firefox"
+    with browsers.Firefox(**{
+        "media.navigator.streams.fake": True, "media.navigator.permission.disabled": True,
+        "media.getusermedia.insecure.enabled": True, "media.peerconnection.ice.loopback": True,
+    }) as firefox:
+        answer = publish(firefox, weir, name)
+        assert "VP9/90000" in answer["sdp"], answer["sdp"]
+        media = segments(weir, name)
+        assert max(segment.duration for segment in media.present) <= 2.05, media
+        chromium.open(f"{weir.web}/watch/{name}")
+        chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
+        frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
+        before = chromium.evaluate(frames)
+        chromium.wait(f"{frames} > {before + 30}")
+        dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-read_intervals", "%+2")
+        assert len(dash["video"]) > 20, len(dash["video"])
+        chromium.open("about:blank")
+        sent = finish(firefox)
+    found = judge(recording(weir, name), 5)
+    assert len(found["video"]) >= 0.95 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
+
+
+def test_of_simulcast_the_first_encoding_is_sent(weir, chromium):
+    name = "simulcast"
+    answer = publish(chromium, weir, name, rids=["h", "l"])
+    assert "a=simulcast" not in answer["sdp"]
+    time.sleep(4)
+    finish(chromium)
+    judge(recording(weir, name), 3)
+    assert packets.probe(next((weir.recordings / name).glob("*.mp4"))).keys() == {"video", "audio"}
 
 
 @pytest.mark.parametrize("role", ["", "dtls_active"])
@@ -180,6 +259,9 @@ def test_an_offer_is_answered_by_the_rules(weir):
     assert status == 201 and fields["content-type"] == "application/sdp", (status, answer)
     session, tag = fields["location"], fields["etag"]
     assert re.fullmatch(r"/whip/rules/[0-9a-f]{32}", session) and re.fullmatch('"[^"]+"', tag)
+    links = fields["link"]
+    assert '<stun:stun.example.net>; rel="ice-server"' in links
+    assert '<turn:turn.example.net:3478?transport=udp>; rel="ice-server"; username="ann"; credential="p4ss"' in links
     lines = answer.split("\r\n")
     assert [line for line in lines if line.startswith("m=")] == [
         "m=audio 9 UDP/TLS/RTP/SAVPF 111", "m=video 9 UDP/TLS/RTP/SAVPF 96"]
@@ -200,6 +282,11 @@ def test_an_offer_is_answered_by_the_rules(weir):
     assert ask(weir, "GET", "/whip/rules")[0] == 405
     assert ask(weir, "DELETE", session)[0] == 200
     assert ask(weir, "DELETE", session)[0] == 404
+
+
+def test_an_offer_of_vp8_alone_names_what_is_taken(weir):
+    _, _, text = offer(weir, "vp8", OFFER.replace("CODEC", "VP8"))
+    assert "vp8 offered, H.264 (packetization-mode 0 or 1), VP9 and AV1 taken" in text, text
 
 
 @pytest.mark.parametrize(("change", "status", "code"), [

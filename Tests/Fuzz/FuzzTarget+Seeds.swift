@@ -56,8 +56,8 @@ extension FuzzTarget {
       ])
     case .ts: Self.transportStreams
     case .srt: Self.srtMessages
-    case .stun, .rtcp, .rtp, .av1rtp, .h264rtp: Self.webRTCDatagrams
-    case .sdp: Self.words([WebRTCSeeds.offer("H264"), WebRTCSeeds.offer("AV1")])
+    case .stun, .rtcp, .rtp, .av1rtp, .vp9rtp, .h264rtp: Self.webRTCDatagrams
+    case .sdp: Self.words([WebRTCSeeds.offer("H264"), WebRTCSeeds.offer("AV1"), WebRTCSeeds.offer("VP9")])
     case .captions: Self.captionMessages
     case .pes: Self.packetizedStreams
     case .psi: Self.tables
@@ -114,6 +114,7 @@ extension FuzzTarget {
   private static let records: [[UInt8]] = {
     let all = [
       RTMPScript.avc25, RecordFixture.hevcMain10, RTMPScript.av1, RTMPScript.aac48, RTMPScript.opusHead,
+      [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 30, 0x82, 1, 1, 1, 0, 0],
     ]
     return all.enumerated().map { number, record in
       var seed: [UInt8] = [UInt8(number), UInt8(record.count)]

@@ -11,11 +11,15 @@ extension FuzzTarget {
         0x78, 0, 2, 0x67, 0x42, 0, 2, 0x68, 1,
       ]
     let fragment: [UInt8] = [0x80, 0xE0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 1] + [0x7C, 0xC5, 0x80, 1, 2, 3]
+    let picture: [UInt8] =
+      [0x80, 0xE0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 1] + [0x8E, 1, 0x18, 2, 0x80, 1, 0x68, 1, 0x04, 1]
+      + [0x82, 0x49, 0x83, 0x42, 0x40, 0x27, 0xF0, 0x16, 0x76, 0x06]
     let audio: [UInt8] = [0x80, 0x6F, 0, 2, 0, 0, 0, 9, 0, 0, 0, 2, 0xFC, 1, 2]
     let report: [UInt8] = [0x80, 200, 0, 6] + Array(repeating: 1, count: 24) + [0x81, 203, 0, 1, 0, 0, 0, 1]
     return [
       [0, 1, 0, 8, 0x21, 0x12, 0xA4, 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 6, 0, 3, 0x61, 0x3A, 0x62, 0],
       report,
+      [picture, audio].flatMap { [0, UInt8($0.count)] + $0 },
       [packet, fragment, audio].flatMap { [0, UInt8($0.count)] + $0 }, [2, 3, 0x67, 1, 2, 3, 1, 2, 0x65, 0x80, 1, 1],
     ]
   }()
@@ -47,6 +51,7 @@ extension FuzzTarget {
   /// Packets of video and audio of one sender, each behind its length.
   static func rtp(_ bytes: [UInt8]) { publish(bytes, codec: "H264") }
   static func av1rtp(_ bytes: [UInt8]) { publish(bytes, codec: "AV1") }
+  static func vp9rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP9") }
 
   /// Payloads of one sender, each behind its length, a flag for the marker and a step of the timestamp: no header to guess.
   static func h264rtp(_ bytes: [UInt8]) {
@@ -83,7 +88,7 @@ extension FuzzTarget {
       let packet = buffer.readSlice(length: min(Int(size), buffer.readableBytes))
     {
       now = now &+ 10_000_000
-      if size & 0x8000 != 0 { publication.receive(rtcp: packet, now: now) }
+      if size & 0x8000 != 0 { publication.receive(rtcp: packet, now: now, to: &out) }
       do {
         try publication.receive(rtp: packet, now: now, to: &out)
         _ = try publication.tick(now: now, to: &out)

@@ -48,6 +48,8 @@ enum FuzzTarget: String, CaseIterable {
   case rtp
   /// Packets of RTP with AV1.
   case av1rtp
+  /// Packets of RTP with VP9.
+  case vp9rtp
   /// Payloads of H.264 by RTP.
   case h264rtp
   case rtcp
@@ -111,6 +113,7 @@ enum FuzzTarget: String, CaseIterable {
     case .sdp: Self.sdp(bytes)
     case .rtp: Self.rtp(bytes)
     case .av1rtp: Self.av1rtp(bytes)
+    case .vp9rtp: Self.vp9rtp(bytes)
     case .h264rtp: Self.h264rtp(bytes)
     case .rtcp: Self.rtcp(bytes)
     case .captions: Self.closedCaptions(bytes)
@@ -174,7 +177,7 @@ enum FuzzTarget: String, CaseIterable {
     let record = ByteBuffer(bytes: bytes.dropFirst(2).prefix(Int(bytes[1])))
     let unit = ByteBuffer(bytes: bytes.dropFirst(2 + Int(bytes[1])))
     let codec: Codec?
-    switch bytes[0] % 5 {
+    switch bytes[0] % 6 {
     case 0:
       let configuration = try? H264.Configuration(record: record)
       codec = configuration.map { Codec($0) }
@@ -191,9 +194,14 @@ enum FuzzTarget: String, CaseIterable {
       let found = try? AV1.accessUnit(unit)
       _ = configuration?.updated(withParameterSets: found?.parameterSets ?? [])
     case 3: codec = (try? AAC.Configuration(record: record)).map { Codec($0) }
-    default:
+    case 4:
       codec = (try? Opus.Configuration(record: record)).map { Codec($0) }
       _ = Opus.packetDuration(unit)
+    default:
+      let configuration = try? VP9.Configuration(record: record)
+      codec = configuration.map { Codec($0) }
+      let found = try? VP9.accessUnit(unit)
+      _ = configuration?.updated(withParameterSets: found?.parameterSets ?? [])
     }
     guard let codec else { return }
     // Whatever was accepted can be described and written.

@@ -13,10 +13,11 @@ const hex = (value) => value.toString(16).padStart(2, "0");
 export function codecString(entry, boxes) {
   /** @param {string} name */
   const box = (name) => boxes.find((b) => b.name === name);
-  const avcC = box("avcC"), hvcC = box("hvcC"), av1C = box("av1C"), esds = box("esds");
+  const avcC = box("avcC"), hvcC = box("hvcC"), av1C = box("av1C"), vpcC = box("vpcC"), esds = box("esds");
   if (avcC) return `${entry}.${hex(avcC.u8(1))}${hex(avcC.u8(2))}${hex(avcC.u8(3))}`;
   if (hvcC) return hevcString(entry, hvcC);
   if (av1C) return av1String(entry, av1C);
+  if (vpcC) return vp9String(entry, vpcC);
   if (esds) return mpeg4AudioString(entry, esds);
   return entry === "Opus" ? "opus" : entry === "fLaC" ? "flac" : entry;
 }
@@ -48,6 +49,15 @@ function av1String(entry, av1C) {
   const highDepth = av1C.u8(2) & 0x40, twelve = av1C.u8(2) & 0x20;
   const depth = highDepth ? (profile === 2 && twelve ? "12" : "10") : "08";
   return `${entry}.${profile}.${String(level).padStart(2, "0")}${tier}.${depth}`;
+}
+
+/**
+ * VP Codec ISO Media File Format Binding: the box has a version and flags before its fields.
+ * @param {string} entry @param {Region} vpcC
+ */
+function vp9String(entry, vpcC) {
+  return [entry, vpcC.u8(4), vpcC.u8(5), vpcC.u8(6) >> 4]
+    .map((field) => String(field).padStart(2, "0")).join(".");
 }
 
 /**

@@ -61,11 +61,18 @@ extension Codec {
     guard let box = entry.boxes(behind: Self.entryFields(type.kind)).first(where: { $0.type == record }) else {
       throw CodecError(.invalid, "a sample entry \(entry.type) without \(record)")
     }
-    self.init(try type.init(boxed: box.payload))
+    self.init(
+      try type.kind == .video ? type.init(boxed: box.payload, size: Self.size(entry)) : type.init(boxed: box.payload))
   }
 
   /// Bytes of a `VisualSampleEntry` or an `AudioSampleEntry` before its child boxes.
   private static func entryFields(_ kind: MediaKind) -> Int { kind == .video ? 78 : 28 }
+
+  /// Width and height of a `VisualSampleEntry`; 0 if it is too short.
+  private static func size(_ entry: BoxView) -> (width: UInt16, height: UInt16) {
+    let (payload, at) = (entry.payload, entry.payload.readerIndex)
+    return (payload.getInteger(at: at + 24) ?? 0, payload.getInteger(at: at + 26) ?? 0)
+  }
 
   /// Colours of a sample entry that the codec configuration does not state. Nil if there are none.
   func statedColor(sampleEntry entry: BoxView) -> VideoColor? {

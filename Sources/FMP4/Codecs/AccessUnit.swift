@@ -3,14 +3,14 @@ package import NIOCore
 /// The bytes of one frame as stored in a sample, and facts found in them.
 package struct AccessUnit: Sendable {
   /// NAL units with four-byte lengths, without delimiters, parameter sets and filler. For AV1: a temporal unit without
-  /// its delimiter. Empty if the access unit had nothing else. If nothing had to change, it is the incoming buffer.
+  /// its delimiter. For VP9: a frame or superframe. Empty if the access unit had nothing else. If nothing had to change, it is the incoming buffer.
   package var payload: ByteBuffer
   /// Decoding can start here.
   package var isSync: Bool
-  /// No other frame refers to this one. False for AV1, where the frame's first header bits do not state it.
+  /// No other frame refers to this one. False for AV1 and VP9, where the frame's first header bits do not state it.
   package var isDisposable = false
   /// Parameter sets found in the access unit, without start code or length (AV1: sequence headers as OBUs with a size
-  /// field). Input for `Configuration.updated(withParameterSets:)`.
+  /// field; VP9: the beginning of a key frame). Input for `Configuration.updated(withParameterSets:)`.
   package var parameterSets: [[UInt8]]
   /// High dynamic range values from its messages.
   package var masteringDisplay: MasteringDisplay?

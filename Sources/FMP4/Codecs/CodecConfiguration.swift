@@ -14,12 +14,15 @@ package protocol CodecConfiguration: Sendable, Hashable {
   /// Number of samples to decode before a wanted one, as a negative number (§10.1). Nil if none is needed.
   static var rollDistance: Int16? { get }
 
-  /// Reads a decoder configuration record: avcC, hvcC, av1C, an AudioSpecificConfig or an OpusHead.
+  /// Reads a decoder configuration record: avcC, hvcC, av1C, an AudioSpecificConfig, an OpusHead, or one of
+  /// weir's own.
   init(record: ByteBuffer) throws(CodecError)
   /// Reads an encoder's extradata: parameter sets with start codes, or OBUs. A record if the codec has no other form.
   init(stream: ByteBuffer) throws(CodecError)
   /// Reads the payload of its box in a sample entry.
   init(boxed: ByteBuffer) throws(CodecError)
+  /// The same, with the size in samples that the entry of a video has beside the box.
+  init(boxed: ByteBuffer, size: (width: UInt16, height: UInt16)) throws(CodecError)
   func record() -> [UInt8]
   func boxed() -> [UInt8]
 
@@ -56,6 +59,9 @@ extension CodecConfiguration {
   package static func record(inFrame frame: ByteBuffer) -> [UInt8]? { nil }
   package init(stream: ByteBuffer) throws(CodecError) { try self.init(record: stream) }
   package init(boxed: ByteBuffer) throws(CodecError) { try self.init(record: boxed) }
+  package init(boxed: ByteBuffer, size: (width: UInt16, height: UInt16)) throws(CodecError) {
+    try self.init(boxed: boxed)
+  }
   package func boxed() -> [UInt8] { record() }
   package var name: String { Self.name }
 }

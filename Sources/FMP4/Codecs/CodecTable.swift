@@ -5,6 +5,7 @@ extension CodecID {
     case .h264: H264.Configuration.self
     case .hevc: HEVC.Configuration.self
     case .av1: AV1.Configuration.self
+    case .vp9: VP9.Configuration.self
     case .aac: AAC.Configuration.self
     case .opus: Opus.Configuration.self
     case .ac3: AC3.Configuration.self

@@ -9,7 +9,7 @@ package struct Sample: Sendable {
   package var compositionOffset: Int32
   /// Ticks until the next sample, if the codec or a constant rate gives it. Otherwise the next sample's time shows it.
   package var duration: UInt32?
-  /// Decoding can start here: an IDR of H.264, an IRAP of HEVC, a key frame of AV1, every audio sample.
+  /// Decoding can start here: an IDR of H.264, an IRAP of HEVC, a key frame of AV1 or VP9, every audio sample.
   package var isSync: Bool
   /// No other sample depends on it. A player that is too slow may skip it.
   package var isDisposable: Bool

@@ -3,6 +3,8 @@ package import FMP4
 /// Receives the events of an admitted publication. Calls are in order and not concurrent. The first event is `.clock`
 /// or `.tracks`. The last one is `.end`, and no call follows it.
 package protocol MediaSink: AnyObject, Sendable {
+  /// The longest distance of key frames with which segments keep to their target. Nil if there are no segments.
+  var keyFrameDistance: MediaTime? { get }
   /// Takes an event without blocking. `.closed` ends the publication with a reason (replaced, refused while running,
   /// shutdown). The publisher is told and its connection is closed.
   func receive(_ event: MediaEvent) -> SinkVerdict
@@ -20,6 +22,7 @@ package protocol MediaSink: AnyObject, Sendable {
 }
 
 extension MediaSink {
+  package var keyFrameDistance: MediaTime? { nil }
   package func lost(_ kind: MediaKind) {}
   package func measured(_ figures: LinkFigures) {}
   package func carries(_ event: InBandEvent) {}

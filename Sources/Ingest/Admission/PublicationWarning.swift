@@ -48,7 +48,7 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
 
   private static func taken(_ kind: MediaKind) -> String {
     switch kind {
-    case .video: "H.264, HEVC and AV1"
+    case .video: "H.264, HEVC, AV1 and VP9"
     case .audio: "AAC, Opus, AC-3, E-AC-3, MP1, MP2, MP3 and G.711"
     }
   }

@@ -22,8 +22,7 @@ package struct PublishRequest: Sendable {
   package var onKeyFrameWanted: (@Sendable () -> Void)?
   package var recording: RecordingWish
   package var origin: Origin
-  /// Distance of its key frames, if it is certain in advance: for the server's own sources.
-  package var keyFrameInterval: MediaTime?
+  package var keyFrames: KeyFrames
 
   /// Whether the publication's stream is recorded.
   package enum RecordingWish: Sendable {
@@ -33,6 +32,15 @@ package struct PublishRequest: Sendable {
     case whenAsked
     /// Not at all (the demo).
     case never
+  }
+
+  /// What is known in advance of the distance of its key frames.
+  package enum KeyFrames: Sendable, Hashable {
+    case asItsEncoderHasThem
+    /// So far apart: for the server's own sources.
+    case every(MediaTime)
+    /// As they are asked for: it follows `MediaSink.keyFrameDistance`.
+    case asAsked
   }
 
   /// Origin of the publication.
@@ -46,7 +54,7 @@ package struct PublishRequest: Sendable {
   package init(
     stream: StreamName, key: Secret?, protocolName: String, remoteAddress: String, host: String? = nil,
     software: String = "", recording: RecordingWish = .asConfigured, origin: Origin = .peer,
-    keyFrameInterval: MediaTime? = nil,
+    keyFrames: KeyFrames = .asItsEncoderHasThem,
     onKeyFrameWanted: (@Sendable () -> Void)? = nil, onEviction: @escaping @Sendable (EndReason) -> Void
   ) {
     self.stream = stream
@@ -57,7 +65,7 @@ package struct PublishRequest: Sendable {
     self.software = software
     self.recording = recording
     self.origin = origin
-    self.keyFrameInterval = keyFrameInterval
+    self.keyFrames = keyFrames
     self.onKeyFrameWanted = onKeyFrameWanted
     self.onEviction = onEviction
   }

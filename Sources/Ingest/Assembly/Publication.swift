@@ -357,6 +357,15 @@ struct Publication {
     out.append(.event(.clock(anchor)))
   }
 
+  /// Takes the publisher's own clock: its time of day at time 0 of its tracks. It is used if it fits arrival.
+  mutating func receive(timeOfDay start: WallTime, to out: inout [PublicationAction]) {
+    guard case .open = state, let shift = timeline.newest?.shift, let (anchor, lead) = timesOfDay.state(start &- shift)
+    else { return }
+    let milliseconds = lead / 1_000_000
+    out.append(.log(.info, "times of day are the publisher's own: media came \(milliseconds) ms after it was made"))
+    out.append(.event(.clock(anchor)))
+  }
+
   // MARK: the start
 
   private mutating func take(_ unit: MediaUnit, lag: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]) {

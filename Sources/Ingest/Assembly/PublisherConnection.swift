@@ -13,10 +13,13 @@ protocol PublisherConnectionOwner: AnyObject {
   func refuse(_ refusal: PublishRefusal, isFailure: Bool)
   /// Close the connection without a message.
   func closeAtOnce()
+  /// The stream wants a key frame soon. Called where the publisher makes them as it is asked.
+  func keyFrameWanted()
 }
 
 extension PublisherConnectionOwner {
   func refuse(_ refusal: PublishRefusal, isFailure: Bool) { refuse(refusal.description, isFailure: isFailure) }
+  func keyFrameWanted() {}
 }
 
 /// A publisher's connection, for all protocols: the time until it publishes, the decision of the gate, the publication,
@@ -150,13 +153,17 @@ final class PublisherConnection {
   // MARK: admission
 
   /// Asks the gate about a publish request. The owner gets the decision.
-  func ask(_ stream: StreamName, key: Secret?, software: String) {
+  func ask(
+    _ stream: StreamName, key: Secret?, software: String, keyFrames: PublishRequest.KeyFrames = .asItsEncoderHasThem
+  ) {
     guard !isOver else { return }
     attempt += 1
     pending = (stream, software)
     let attempt = attempt
     let request = publisher.request(
-      stream, key: key, software: software, onEviction: onLoopWith { $0.evicted(attempt, $1) })
+      stream, key: key, software: software, keyFrames: keyFrames,
+      onKeyFrameWanted: keyFrames == .asAsked ? onLoop { $0.owner?.keyFrameWanted() } : nil,
+      onEviction: onLoopWith { $0.evicted(attempt, $1) })
     guard let slowing = connections.slowing(peer, now: now) else { return admit(request) }
     if slowing.isNew {
       publisher.logger.warning(

@@ -15,6 +15,10 @@ struct TimesOfDay {
   private var leastDelay = MonotonicTime.max
   /// Time of media time 0 on the timeline, in nanoseconds.
   private var origin: Int64 = 0
+  /// How long before it arrived media was made, by the publisher's own clock, in nanoseconds. Nil if it states none that fits.
+  private var lead: Int64?
+  /// Longest such time. A clock that says more, or that media comes from the future, is wrong.
+  static let longestLead: Int64 = 500_000_000
   /// Set from the start on.
   private var follower: ClockFollower?
 
@@ -52,10 +56,20 @@ struct TimesOfDay {
     return anchor(delay)
   }
 
+  /// Takes the publisher's statement that place 0 on the timeline was at `time`. The first one that fits arrival is used, once
+  /// arrival is known well enough. Returns the time that is then set.
+  mutating func state(_ time: WallTime) -> (anchor: WallClockAnchor, lead: Int64)? {
+    guard lead == nil, let follower, !follower.isBeginning else { return nil }
+    let stated = follower.told &- reading.monotonicTime(at: time)
+    guard (0...Self.longestLead).contains(stated) else { return nil }
+    lead = stated
+    return (anchor(follower.told), stated)
+  }
+
   /// Measures the delay again, because it has proved to be smaller.
   mutating func beginAgain(now: MonotonicTime) { follower?.beginAgain(now: now) }
 
   private func anchor(_ delay: MonotonicTime) -> WallClockAnchor {
-    WallClockAnchor(mediaTime: .zero, wallTime: reading.wallTime(at: delay &+ origin))
+    WallClockAnchor(mediaTime: .zero, wallTime: reading.wallTime(at: delay &- (lead ?? 0) &+ origin))
   }
 }

@@ -101,7 +101,7 @@ final class LocalPublication: Sendable {
     PublishRequest(
       stream: name, key: nil, protocolName: kind.rawValue, remoteAddress: "this server",
       software: "weir \(kind.rawValue) source", recording: kind.recording, origin: .server,
-      keyFrameInterval: keyFrameInterval, onKeyFrameWanted: onKeyFrameWanted
+      keyFrames: keyFrameInterval.map { .every($0) } ?? .asItsEncoderHasThem, onKeyFrameWanted: onKeyFrameWanted
     ) { [weak self] reason in
       self?.end(.silent(reason))
     }

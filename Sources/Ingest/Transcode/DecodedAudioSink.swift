@@ -51,6 +51,7 @@ final class DecodedAudioSink: MediaSink {
     self.logger = logger
   }
 
+  var keyFrameDistance: MediaTime? { inner.keyFrameDistance }
   func lost(_ kind: MediaKind) { inner.lost(kind) }
   func warn(_ warning: PublicationWarning) { inner.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { inner.withdraw(warning) }

@@ -9,6 +9,8 @@ internal import Storage
 struct WHIPRoutes {
   /// Nil where WebRTC is off.
   let listener: WebRTCListener?
+  /// Servers of STUN and TURN that publishers are told, as values of `Link` (RFC 9725 §4.6).
+  let iceServers: [String]
 
   /// What a path names.
   private enum Place {
@@ -151,7 +153,7 @@ struct WHIPRoutes {
   /// Collects the offer of a request.
   func body(of request: HTTPRequest) -> (any ArrivingBody)? {
     guard let listener, case .endpoint(let stream) = Self.place(request.path) else { return nil }
-    return OfferBody(of: request, for: stream, listener)
+    return OfferBody(of: request, for: stream, listener, iceServers)
   }
 }
 
@@ -160,12 +162,13 @@ private final class OfferBody: ArrivingBody {
   private let request: HTTPRequest
   private let stream: StreamName
   private let listener: WebRTCListener
+  private let iceServers: [String]
   private var source: (any ArrivingBodySource)?
   private var loop: (any EventLoop)?
   private var bytes = ByteBuffer()
 
-  init(of request: HTTPRequest, for stream: StreamName, _ listener: WebRTCListener) {
-    (self.request, self.stream, self.listener) = (request, stream, listener)
+  init(of request: HTTPRequest, for stream: StreamName, _ listener: WebRTCListener, _ iceServers: [String]) {
+    (self.request, self.stream, self.listener, self.iceServers) = (request, stream, listener, iceServers)
   }
 
   func begin(_ source: any ArrivingBodySource, on eventLoop: any EventLoop) {
@@ -206,7 +209,7 @@ private final class OfferBody: ArrivingBody {
       if case .answered(let answer) = reply { _ = listener.end(answer.session, of: stream) }
       return
     }
-    respond(reply.response(for: stream, base: request.base))
+    respond(reply.response(for: stream, base: request.base, iceServers))
   }
 
   private func respond(_ response: HTTPResponse) {
@@ -217,7 +220,9 @@ private final class OfferBody: ArrivingBody {
 
 extension WebRTCReply {
   /// The response to an offer.
-  fileprivate func response(for stream: StreamName, base: String) -> HTTPResponse {
+  fileprivate func response(
+    for stream: StreamName, base: String, _ iceServers: [String]
+  ) -> HTTPResponse {
     switch self {
     case .answered(let answer):
       HTTPResponse(
@@ -226,7 +231,8 @@ extension WebRTCReply {
           HeaderField("Content-Type", "application/sdp"),
           HeaderField("Location", "\(base)/whip/\(stream)/\(answer.session)"), HeaderField("ETag", answer.entityTag),
           WHIPRoutes.never,
-        ], body: .pieces([.bytes(ByteBuffer(string: answer.description))]))
+        ] + iceServers.map { HeaderField("Link", $0) },
+        body: .pieces([.bytes(ByteBuffer(string: answer.description))]))
     case .notTaken(let error):
       switch error.code {
       case .malformed: Problem.badRequest("The offer cannot be read: \(error).").response

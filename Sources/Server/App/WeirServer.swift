@@ -321,7 +321,9 @@ struct WeirServer {
       live: LiveRoutes(
         streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: threads.liveThumbnails),
         archive: archive, status: { api.status(of: $0) }),
-      ingest: IngestRoutes(ingest: ingest), whip: WHIPRoutes(listener: webRTC), api: api,
+      ingest: IngestRoutes(ingest: ingest),
+      whip: WHIPRoutes(listener: webRTC, iceServers: configuration.iceServers.map(\.link)),
+      api: api,
       recordings: RecordingRoutes(
         library: recordings,
         thumbnails: recordings.map {

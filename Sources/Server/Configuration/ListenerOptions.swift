@@ -16,6 +16,9 @@ struct ListenerOptions: TitledSettings {
   let webRTCAddress = Setting(
     each: "webrtc-address", at: "webrtc.publicAddresses", SettingText("host[:port]", PublicMediaAddress.parse),
     "Addresses that WebRTC publishers are told, in place of this machine's: behind NAT.")
+  let iceServers = Setting(
+    each: "webrtc-ice-server", at: "webrtc.iceServers", SettingText("url", ICEServerText.parse), isSecret: true,
+    "STUN and TURN servers that WebRTC publishers are told: turn:USER:CREDENTIAL@HOST:3478.")
   let tlsCert = Setting("tls-cert", at: "tls.certificate", .file, "Certificate chain (PEM) for HTTPS and RTMPS.")
   let tlsKey = Setting("tls-key", at: "tls.key", .file, "Its private key (PEM).")
   let tlsMin = Setting<TLSMinimum>(

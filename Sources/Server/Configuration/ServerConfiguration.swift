@@ -18,6 +18,8 @@ struct ServerConfiguration: Sendable {
   var webRTC: ListenAddress?
   /// Addresses that publishers by WebRTC are told; empty for those of the machine.
   var webRTCAddresses: [PublicMediaAddress] = []
+  /// Servers of STUN and TURN that they are told.
+  var iceServers: [ICEServerText] = []
   /// Set whenever `https` or `rtmps` is.
   var tls: TLSFiles?
   /// The oldest TLS version of RTMPS; HTTPS has at least 1.2.
@@ -110,6 +112,7 @@ extension ServerConfiguration {
     srt = try given[options.listeners.srt]
     webRTC = try given[options.listeners.webRTC]
     webRTCAddresses = try given[options.listeners.webRTCAddress]
+    iceServers = try given[options.listeners.iceServers]
     tls = try options.listeners.tls(given)
     minimumTLS = try given[options.listeners.tlsMin]
     publicURL = try given[options.listeners.publicURL]

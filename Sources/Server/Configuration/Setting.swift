@@ -101,9 +101,14 @@ struct Setting<Value: Sendable>: SettingDeclaration {
   }
 
   /// A setting with any number of values; a variable separates them by commas.
-  init<One>(each name: SettingName, at path: SettingPath?, _ text: SettingText<One>, _ summary: String)
+  init<One>(
+    each name: SettingName, at path: SettingPath?, _ text: SettingText<One>, isSecret: Bool = false, _ summary: String
+  )
   where Value == [One] {
-    self.init(name, at: path, text.form, values: text.values, shape: .list, split: { $0.commaSeparated }, summary) {
+    self.init(
+      name, at: path, text.form, values: text.values, isSecret: isSecret, shape: .list, split: { $0.commaSeparated },
+      summary
+    ) {
       given throws(ConfigurationError) in
       var values: [One] = []
       for one in given { values.append(try one.read(text.parse)) }

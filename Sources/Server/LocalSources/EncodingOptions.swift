@@ -28,7 +28,7 @@ struct EncodingOptions {
   mutating func take(_ name: String, _ value: String) throws(ValueError) -> Bool {
     switch name {
     case "codec":
-      encoding.coding = try OptionValues.word(name, value, CodecID.allCases.filter { $0.kind == .video })
+      encoding.coding = try OptionValues.word(name, value, VideoEncoderName.codings)
       // The configured encoder of all sources may be for another codec.
       if !isEncoderNamed, encoding.encoder?.coding != encoding.coding { encoding.encoder = nil }
       isCodingNamed = true

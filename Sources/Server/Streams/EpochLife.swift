@@ -127,16 +127,27 @@ struct EpochLife: Sendable {
 
   // MARK: Key frames
 
+  /// How long before a segment reaches its target a key frame is asked for: a part, a round trip and a frame.
+  private static let keyFrameLead = MediaTime(milliseconds: 300)
+
   /// Whether to ask the encoder for a key frame, because segments end with one. True when a request waits for the end of the
   /// segment and the segment is as long as its target. At most once per segment, however many requests wait.
   ///
   /// - Parameter isAwaited: a request waits for the first segment: players take a playlist without segments for a broken one.
   ///   It counts only when the target duration is decided: a shortened first GOP would promise too short a target.
-  mutating func wantsKeyFrame(after target: MediaTime, isAwaited: Bool) -> Bool {
-    guard let segment = epoch.window.segments.last, !segment.isComplete, segment.duration >= target,
-      segmentOfKeyFrameRequest != segment.sequenceNumber,
-      (awaitsSegment && transcoder?.status.worker == .running)
-        || (isAwaited && epoch.window.targetDuration != nil && !epoch.window.isReleased)
+  /// - Parameter keyFrames: of a publisher that makes them as it is asked each segment wants one, in time for its target.
+  mutating func wantsKeyFrame(
+    after target: MediaTime, isAwaited: Bool, of keyFrames: PublishRequest.KeyFrames?
+  ) -> Bool {
+    guard let segment = epoch.window.segments.last, !segment.isComplete,
+      segmentOfKeyFrameRequest != segment.sequenceNumber
+    else { return false }
+    let isDue = keyFrames == .asAsked && segment.duration + Self.keyFrameLead >= target
+    guard
+      isDue
+        || segment.duration >= target
+          && (awaitsSegment && transcoder?.status.worker == .running
+            || isAwaited && epoch.window.targetDuration != nil && !epoch.window.isReleased)
     else { return false }
     segmentOfKeyFrameRequest = segment.sequenceNumber
     return true

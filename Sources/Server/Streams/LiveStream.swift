@@ -180,7 +180,8 @@ final class LiveStream: Sendable {
         }
         boundMemory(&state)
         if state.life.wantsKeyFrame(
-          after: state.life.epoch.settings.segmentTarget, isAwaited: state.subscribers.waiting.isAwaited(.release))
+          after: state.life.epoch.settings.segmentTarget, isAwaited: state.subscribers.waiting.isAwaited(.release),
+          of: state.publisher.holder?.keyFrames)
         {
           state.publisher.holder?.askForKeyFrame?()
         }

@@ -22,6 +22,7 @@ struct PublisherSlot: Sendable {
     let host: String?
     let evict: @Sendable (EndReason) -> Void
     let askForKeyFrame: (@Sendable () -> Void)?
+    let keyFrames: PublishRequest.KeyFrames
     /// The key that it depends on; nil if it needed none.
     let key: Secret?
     /// The name of the key, if it has one.
@@ -95,7 +96,8 @@ struct PublisherSlot: Sendable {
     holder = Holder(
       token: token, software: request.software, since: now, remoteAddress: request.remoteAddress, host: request.host,
       evict: request.onEviction,
-      askForKeyFrame: request.onKeyFrameWanted, key: proof.key, keyName: proof.name, lastReceived: now)
+      askForKeyFrame: request.onKeyFrameWanted, keyFrames: request.keyFrames, key: proof.key, keyName: proof.name,
+      lastReceived: now)
     return (token, former)
   }
 

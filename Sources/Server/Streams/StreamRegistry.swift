@@ -225,9 +225,16 @@ final class StreamRegistry: PublishGate {
   private func newStream(
     _ request: PublishRequest, _ groups: borrowing KnownGOPDurations, _ store: SegmentStore
   ) -> LiveStream {
-    LiveStream(
-      name: request.stream, settings: settings(request.stream), clock: clock, epochIDs: epochIDs, logger: logger,
-      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, room: room,
+    let settings = settings(request.stream)
+    let known: MediaTime? =
+      switch request.keyFrames {
+      case .every(let interval): interval
+      case .asAsked: settings.segmentTarget
+      case .asItsEncoderHasThem: groups[request.stream]
+      }
+    return LiveStream(
+      name: request.stream, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger,
+      knownGroup: known, workers: workers, room: room,
       stateStore: stateStore, events: events, memory: memory,
       store: store)
   }
@@ -404,6 +411,8 @@ private final class Publication: MediaSink {
     self.stream = stream
     self.token = token
   }
+
+  var keyFrameDistance: MediaTime? { stream.settings.segmentTarget }
 
   func receive(_ event: MediaEvent) -> SinkVerdict {
     stream.receive(event, from: token)

@@ -106,6 +106,9 @@ def _check_config(track: boxes.Track, name: str) -> list[str]:
             problems.append(f"A22 {name}: av1C begins {config[0]:#x}")
         if len(config) < 6 or config[4] >> 3 & 15 != 1:
             problems.append(f"A22 {name}: no sequence header in av1C")
+    elif track.entry == b"vp09" and config:
+        if len(config) != 12 or config[:4] != b"\x01\0\0\0":
+            problems.append(f"A22 {name}: vpcC {config.hex()}")
     elif track.entry == b"Opus" and config:
         if config[0] != 0:
             problems.append(f"A23 {name}: dOps version {config[0]}")

@@ -77,7 +77,7 @@ class Track:
     kind: str  # "video" or "audio"
     timescale: int
     entry: bytes  # sample entry: avc1, hvc1, av01, mp4a, Opus
-    config: bytes  # body of avcC, hvcC, av1C, esds, dOps
+    config: bytes  # body of avcC, hvcC, av1C, vpcC, esds, dOps
     width: int
     height: int
     duration: int
@@ -143,7 +143,7 @@ def _read_track(data: bytes, trak: Box, defaults: dict) -> Track:
         raise BoxError(f"track {track} has no sample entry")
     entry = entries[0]
     inner = read_boxes(data, entry.body + (78 if kind == "video" else 28), entry.end)
-    config = next((box for box in inner if box.type in (b"avcC", b"hvcC", b"av1C", b"esds", b"dOps")), None)
+    config = next((box for box in inner if box.type in (b"avcC", b"hvcC", b"av1C", b"vpcC", b"esds", b"dOps")), None)
     edits = []
     for elst in trak.all(b"edts", b"elst"):
         version, _, at = full(data, elst)

@@ -55,6 +55,8 @@ HEVC = ("-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v"
         "-x265-params", "keyint=60:min-keyint=60:scenecut=0:bframes=3:open-gop=0:log-level=error")
 HEVC_10 = (*HEVC[:5], "yuv420p10le", *HEVC[6:])
 HEVC_PQ = (*HEVC_10[:-1], HEVC_10[-1] + ":colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc")
+VP9 = ("-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-lag-in-frames", "0", "-auto-alt-ref", "0",
+       "-pix_fmt", "yuv420p", "-b:v", "400k")
 AV1 = ("-c:v", "libsvtav1", "-preset", "12", "-pix_fmt", "yuv420p", "-b:v", "400k")
 
 RECIPES = {
@@ -76,6 +78,7 @@ RECIPES = {
         # A shape that is a whole number of macroblocks in no rung.
         Recipe("odd", seconds=4, size="354x190", audio=None),
         Recipe("av1-opus", video=AV1, audio="libopus", encoder="new", publisher="new"),
+        Recipe("vp9-opus", video=VP9, audio="libopus", publisher="new"),
         Recipe("h264-opus", audio="libopus", publisher="new"),
         Recipe("audio-only", rate=None),
         Recipe("video-only", audio=None),

@@ -8,6 +8,7 @@ import Testing
 struct CodecConfigurationTests {
   private static let records: [CodecID: [UInt8]] = [
     .h264: RecordFixture.h264High, .hevc: RecordFixture.hevcMain, .av1: RecordFixture.av1Main, .aac: [0x11, 0x90],
+    .vp9: [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 30, 0x82, 1, 1, 1, 0, 0],
     .opus: Array("OpusHead".utf8) + [1, 2, 0x38, 1, 0x80, 0xBB, 0, 0, 0, 0, 0],
     .ac3: [0x10, 0x3D, 0xC0], .eac3: [0x0C, 0x00, 0x20, 0x0F, 0x00],
     .mpegAudio: [0xE4], .alaw: [0, 0, 0x1F, 0x40, 1], .mulaw: [0, 0, 0x3E, 0x80, 2],
@@ -20,6 +21,7 @@ struct CodecConfigurationTests {
   @Test(
     arguments: [
       (.h264, .video, "avc1", "avcC", nil), (.hevc, .video, "hvc1", "hvcC", nil), (.av1, .video, "av01", "av1C", nil),
+      (.vp9, .video, "vp09", "vpcC", nil),
       // ISO/IEC 14496-3 has one frame of priming, RFC 7845 §4.6 80 ms.
       (.aac, .audio, "mp4a", "esds", -1), (.opus, .audio, "Opus", "dOps", -4),
       (.ac3, .audio, "ac-3", "dac3", -1), (.eac3, .audio, "ec-3", "dec3", -1),
@@ -38,7 +40,9 @@ struct CodecConfigurationTests {
     let configuration = try configuration(id)
     let codec = Codec(configuration)
     #expect(try Codec(id, record: ByteBuffer(bytes: configuration.record())) == codec)
-    #expect(Codec(try id.type.init(boxed: ByteBuffer(bytes: configuration.boxed()))) == codec)
+    // The box of VP9 lacks the size, which the sample entry has.
+    let size = (width: UInt16(codec.codedSize?.width ?? 0), height: UInt16(codec.codedSize?.height ?? 0))
+    #expect(Codec(try id.type.init(boxed: ByteBuffer(bytes: configuration.boxed()), size: size)) == codec)
     #expect(!configuration.name.isEmpty && (configuration.name.hasPrefix(id.type.name) || id == .mpegAudio))
   }
 

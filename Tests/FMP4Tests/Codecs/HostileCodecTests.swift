@@ -96,6 +96,7 @@ import Testing
       _ = try? H264.accessUnit(buffer, lengthSize: 1)
       _ = try? HEVC.accessUnit(buffer, lengthSize: 2)
       _ = try? AV1.accessUnit(buffer)
+      _ = try? VP9.accessUnit(buffer)
       _ = H264.accessUnit(annexB: buffer)
       _ = Opus.packetDuration(buffer)
     }

@@ -109,6 +109,6 @@ struct LocalPublicationTests {
     _ = await publication.run {}
     let ask = try #require(gate.request?.onKeyFrameWanted)
     ask()
-    #expect(wishes.withLock { $0 } == 1 && gate.request?.keyFrameInterval == MediaTime(milliseconds: 2000))
+    #expect(wishes.withLock { $0 } == 1 && gate.request?.keyFrames == .every(MediaTime(milliseconds: 2000)))
   }
 }

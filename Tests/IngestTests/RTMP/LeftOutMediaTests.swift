@@ -134,7 +134,7 @@ struct LeftOutMediaTests {
     #expect(driver.ending == nil)
     driver.tick(2_000_000_000)
     let text =
-      "codec Speex unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law,"
+      "codec Speex unsupported; supported: H.264, HEVC, AV1, VP9, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law,"
       + " G.711 µ-law"
     #expect(driver.ending == .failed(text))
     #expect(try driver.answers().last?.last?["description"] == .string(text))

@@ -128,13 +128,13 @@ struct RTMPListenerTests {
     let gate = RecordingGate()
     try await listening(gate: gate) { _, address in
       let client = try await Client.connect(to: address)
-      try await client.send(S.opening() + S.metadata() + S.video([0x90] + Array("vp09".utf8) + [1], 0))
+      try await client.send(S.opening() + S.metadata() + S.video([0x90] + Array("vp08".utf8) + [1], 0))
       // Unread bytes at the close would reset the connection and take the answer away.
       for _ in 0..<20 { try? await client.send(S.media(milliseconds: 1000)) }
-      #expect(try await eventually(5) { client.text.contains("codec vp09 unsupported") })
+      #expect(try await eventually(5) { client.text.contains("codec vp08 unsupported") })
     }
     let reason =
-      "codec vp09 unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law, G.711 µ-law"
+      "codec vp08 unsupported; supported: H.264, HEVC, AV1, VP9, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law, G.711 µ-law"
     #expect(gate.sinks.first?.ending == .failed(reason))
   }
 

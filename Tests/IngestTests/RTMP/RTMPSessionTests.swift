@@ -424,9 +424,9 @@ struct RTMPMediaTests {
   }
 
   @Test func anUnknownCodecEndsThePublicationByName() throws {
-    let driver = publishing(S.metadata() + S.video([0x90] + Array("vp09".utf8) + [1, 2, 3], 0))
+    let driver = publishing(S.metadata() + S.video([0x90] + Array("vp08".utf8) + [1, 2, 3], 0))
     let text =
-      "codec vp09 unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law, G.711 µ-law"
+      "codec vp08 unsupported; supported: H.264, HEVC, AV1, VP9, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law, G.711 µ-law"
     #expect(driver.ending == .failed(text))
     #expect(try driver.answers().last?.last?["description"] == .string(text))
     #expect(driver.endings == [.failure])

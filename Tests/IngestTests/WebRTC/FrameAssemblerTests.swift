@@ -3,7 +3,7 @@ import Testing
 
 @testable import Ingest
 
-/// Frames of H.264 and AV1 from their packets.
+/// Frames of H.264, AV1 and VP9 from their packets.
 @Suite struct FrameAssemblerTests {
   private struct Driver<Assembler: RTPFrameAssembler> {
     var assembler: Assembler
@@ -119,5 +119,75 @@ import Testing
     #expect(driver.frames == [nil, nil, nil, nil, nil])
     try driver.feed([0x18, 0x30, 1], at: 15_000, marker: true, afterGap: true)
     #expect(driver.frames.suffix(2) == [nil, [0x32, 1, 1]])
+  }
+
+  // MARK: VP9
+
+  /// The beginning of a key frame, and of another frame.
+  private static let (vp9Key, vp9Frame): ([UInt8], [UInt8]) = (
+    [0x82, 0x49, 0x83, 0x42, 0x40, 0x27, 0xF0, 0x16, 0x76, 0x06], [0x86, 0x00, 0x40]
+  )
+
+  @Test func `Frames of VP9 lose their descriptors, in either mode`() throws {
+    var driver = Driver(assembler: VP9Assembler())
+    // Not flexible: number of 15 bits, layers with TL0PICIDX, a structure with a size and groups.
+    let structure: [UInt8] = [0x18, 2, 0x80, 1, 0x68, 2, 0x04, 1, 0x08, 1, 2]
+    try driver.feed([0xAA, 0x80, 5, 0x00, 9] + structure + Self.vp9Key)
+    try driver.feed([0xA4, 0x80, 5, 0x00, 9, 7, 7], marker: true)
+    // Flexible: number of 7 bits, two references.
+    try driver.feed([0xFC, 6, 0x00, 0x03, 0x04] + Self.vp9Frame, at: 3000, marker: true)
+    // No field at all.
+    try driver.feed([0x0C] + Self.vp9Frame, at: 6000, marker: true)
+    #expect(driver.frames == [Self.vp9Key + [7, 7], Self.vp9Frame, Self.vp9Frame])
+    let keys = driver.events.map { if case .frame(let frame) = $0 { frame.isKey } else { false } }
+    #expect(keys == [true, false, false])
+  }
+
+  @Test func `Of spatial layers the base goes on`() throws {
+    var driver = Driver(assembler: VP9Assembler())
+    for (number, picture) in [Self.vp9Key, Self.vp9Frame, Self.vp9Frame].enumerated() {
+      let (time, id) = (UInt32(number) * 3000, UInt8(number))
+      try driver.feed([0xBC, id, 0x00] + picture, at: time)
+      // The higher layer, the second time behind a gap within it: no picture of the base is missing.
+      try driver.feed([0xB8, id, 0x03, 1, 1], at: time)
+      try driver.feed([0xB4, id, 0x03, 2], at: time, marker: true, afterGap: number == 1)
+    }
+    #expect(driver.frames == [Self.vp9Key, Self.vp9Frame, Self.vp9Frame])
+  }
+
+  @Test func `Only whole frames of VP9 go on`() throws {
+    var driver = Driver(assembler: VP9Assembler())
+    // Its end is missing, its middle, its beginning.
+    try driver.feed([0x88, 1] + Self.vp9Key)
+    try driver.feed([0x88, 2] + Self.vp9Frame, at: 3000, afterGap: true)
+    try driver.feed([0x84, 2, 1], at: 3000, marker: true, afterGap: true)
+    try driver.feed([0x84, 3, 1], at: 6000, marker: true, afterGap: true)
+    #expect(driver.frames == [nil, nil, nil])
+    // A whole picture is missing, or none: what was lost only padded.
+    try driver.feed([0x8C, 5] + Self.vp9Frame, at: 12_000, marker: true, afterGap: true)
+    try driver.feed([0x8C, 6] + Self.vp9Frame, at: 15_000, marker: true, afterGap: true)
+    #expect(driver.frames.dropFirst(3) == [nil, Self.vp9Frame, Self.vp9Frame])
+    // Numbers of 7 bits wrap.
+    try driver.feed([0x8C, 0x7F] + Self.vp9Frame, at: 18_000, marker: true)
+    try driver.feed([0x8C, 0] + Self.vp9Frame, at: 21_000, marker: true, afterGap: true)
+    #expect(driver.frames.suffix(2) == [Self.vp9Frame, Self.vp9Frame])
+  }
+
+  @Test func `Descriptors that exceed their packet lose its frame`() throws {
+    var driver = Driver(assembler: VP9Assembler())
+    let whole: [[UInt8]] = [
+      [0x8C], [0x8C, 0x80], [0x2C], [0x2C, 0], [0x5C], [0x5C, 3, 3, 3, 1, 2], [0x0E], [0x0E, 0x10, 1, 2, 3],
+      [0x0E, 0x08], [0x0E, 0x08, 2, 0x0C, 1, 2, 3, 0x04], [0x0C],
+    ]
+    for payload in whole { try driver.feed(payload, at: UInt32(driver.sequence) * 3000, marker: true) }
+    #expect(driver.frames == whole.map { _ in nil })
+  }
+
+  @Test func `Frames of VP9 that never end are bounded`() throws {
+    var driver = Driver(assembler: VP9Assembler())
+    try driver.feed([0x08] + Self.vp9Key)
+    for _ in 0..<(WebRTCLimits.frameBytes / 1400 + 10) { try driver.feed([0x00] + [UInt8](repeating: 1, count: 1400)) }
+    try driver.feed([0x04, 1], marker: true)
+    #expect(driver.frames == [nil])
   }
 }

@@ -62,7 +62,7 @@ import Testing
   /// What is taken of the offers of real senders, and who sends the first message of DTLS.
   private static let senders: [(String, [CodecID], Negotiation.Role, feedback: Bool)] = [
     ("aiortc-1.16", [.h264, .opus], .server, false), ("chromium-156", [.opus, .h264], .server, true),
-    ("ffmpeg-9.0.2", [.opus, .h264], .client, false), ("firefox-153", [.opus, .av1], .server, true),
+    ("ffmpeg-9.0.2", [.opus, .h264], .client, false), ("firefox-153", [.opus, .vp9], .server, true),
   ]
 
   @Test func `Offers of real senders are taken`() throws {
@@ -108,12 +108,38 @@ import Testing
     (offer(audio.replacing("a=ice-pwd:0123456789abcdefghijklmn", with: "a=ice-pwd:short"), bundle: "0"), .unacceptable),
     (offer(audio, video, bundle: "0"), .unacceptable),
     (offer(section("video", "96", "a=rtpmap:96 VP8/90000"), bundle: "0"), .unacceptable),
-    (offer(video + "a=rid:h send\r\na=rid:l send\r\n", bundle: "1"), .unacceptable),
     ("v=0\r\n" + String(repeating: "a=x\r\n", count: WebRTCLimits.offerLines), .malformed),
     ("v=0\r\na=" + String(repeating: "x", count: WebRTCLimits.lineBytes), .malformed),
     ("v=0\r\n" + String(repeating: "m=video 0 RTP 9\r\n", count: WebRTCLimits.mediaSections + 1), .malformed),
     (String(repeating: "v=0\r\n", count: WebRTCLimits.offerBytes / 5 + 1), .malformed),
   ]
+
+  @Test func `An offer of VP8 alone is refused with what is taken`() {
+    #expect {
+      _ = try Negotiation(
+        try SessionOffer(Self.offer(Self.section("video", "96", "a=rtpmap:96 VP8/90000"), bundle: "0")))
+    } throws: {
+      let reason = ($0 as? OfferError)?.reason ?? ""
+      return reason.contains("VP9 and AV1 taken") && reason.contains("VP8 has no place in MP4")
+    }
+  }
+
+  @Test func `Of VP9 the profiles of 4:2:0 are taken, and said again`() throws {
+    for (profile, isTaken) in ["0": true, "1": false, "2": true, "3": false] {
+      let lines = ["a=rtpmap:98 VP9/90000", "a=fmtp:98 profile-id=\(profile)"]
+      let offer = Self.offer(Self.section("video", "98", lines[0], lines[1]), bundle: "0")
+      let answer = try? Self.answer(offer)
+      #expect((answer != nil) == isTaken, "\(profile)")
+      if let answer { #expect(answer.contains { $0.hasPrefix("a=fmtp:98 profile-id=\(profile);") }) }
+    }
+  }
+
+  @Test func `Simulcast is not said again, so that one encoding is sent`() throws {
+    let lines = "a=rid:h send\r\na=rid:l send\r\na=simulcast:send h;l\r\n"
+    let answer = try Self.answer(Self.offer(Self.audio, Self.video + lines))
+    #expect(!answer.contains { $0.hasPrefix("a=rid") || $0.hasPrefix("a=simulcast") })
+    #expect(answer.contains("m=video 9 UDP/TLS/RTP/SAVPF 98"))
+  }
 
   @Test func `Nothing is half accepted`() {
     for (text, code) in Self.refused {

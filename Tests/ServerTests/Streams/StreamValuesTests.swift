@@ -55,7 +55,7 @@ import Testing
   @Test func nothingOfAnEpochLivesOnInTheNext() throws {
     var life = try life()
     life.awaitsSegment = true
-    #expect(life.wantsKeyFrame(after: .zero, isAwaited: false) == false, "no worker runs")
+    #expect(life.wantsKeyFrame(after: .zero, isAwaited: false, of: nil) == false, "no worker runs")
     let seen = life.view()
     life.enter(.ended, now: 5)
     #expect(life.offAirSince == 5)

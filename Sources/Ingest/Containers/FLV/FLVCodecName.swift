@@ -5,7 +5,7 @@ internal import FMP4
 enum FLVCodecName {
   /// Supported codecs by FourCC.
   static let taken: [String: CodecID] = [
-    "avc1": .h264, "hvc1": .hevc, "av01": .av1, "mp4a": .aac, "Opus": .opus, "ac-3": .ac3,
+    "avc1": .h264, "hvc1": .hevc, "av01": .av1, "vp09": .vp9, "mp4a": .aac, "Opus": .opus, "ac-3": .ac3,
     "ec-3": .eac3, ".mp3": .mpegAudio,
   ]
   /// FLV 10.1 E.4.3.1, and HEVC as some encoders send it.

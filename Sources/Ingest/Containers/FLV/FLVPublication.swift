@@ -46,6 +46,9 @@ struct FLVPublication {
       case .configuration(let coding, let record):
         _ = try publication.configure(id, coding, record: record, now: now, to: &out)
       case .frame(let coding, let bytes, let composition):
+        if coding.type.isStatedByFrames, let record = coding.type.record(inFrame: bytes) {
+          _ = try publication.configure(id, coding, record: ByteBuffer(bytes: record), now: now, to: &out)
+        }
         publication.receive(
           WireUnit(
             track: id, coding: coding, time: time,

@@ -66,10 +66,11 @@ struct FLVVideoTag {
   private static func extendedContent(_ coding: CodecID, packetType: UInt8, _ body: ByteBuffer) -> Content? {
     var bytes = body
     switch packetType {
-    case 0: return .configuration(coding, bytes)
+    // The record of VP9 lacks the size, which key frames have.
+    case 0: return coding.type.isStatedByFrames ? nil : .configuration(coding, bytes)
     case 1:
       var composition: Int32 = 0
-      if coding != .av1 {
+      if [.h264, .hevc].contains(coding) {
         guard let value = bytes.readI24() else { return nil }
         composition = value
       }

@@ -21,6 +21,9 @@ package enum VideoEncoderName: String, Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// Codecs that weir can encode.
+  package static let codings = CodecID.allCases.filter { coding in allCases.contains { $0.coding == coding } }
+
   /// Encoders with the same options.
   enum Family: Sendable, Hashable {
     case x264

@@ -3,7 +3,8 @@ internal import NIOCore
 /// A whole frame of video, put together from its packets.
 struct RTPFrame {
   var timestamp: UInt32
-  /// NAL units with their lengths in four bytes, without parameter sets; or open bitstream units with their sizes.
+  /// NAL units with their lengths in four bytes, without parameter sets; or open bitstream units with their sizes;
+  /// or a frame of VP9.
   var payload: ByteBuffer
   /// Of H.264.
   var parameterSets: [[UInt8]] = []

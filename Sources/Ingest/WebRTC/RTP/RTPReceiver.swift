@@ -29,6 +29,7 @@ struct RTPReceiver {
     switch track.coding {
     case .h264: assembler = H264Assembler()
     case .av1: assembler = AV1Assembler()
+    case .vp9: assembler = VP9Assembler()
     default: assembler = nil
     }
   }

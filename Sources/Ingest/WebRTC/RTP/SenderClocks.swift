@@ -62,8 +62,22 @@ struct SenderClocks {
   /// The track's sender has another clock from now on.
   mutating func forget(_ id: TrackID) { tracks.removeAll { $0.id == id } }
 
+  /// By its first video, or else its first track.
+  private var reference: Track? { tracks.first { $0.kind == .video } ?? tracks.first }
+
+  /// The sender's time of day at common time 0, by its reports. Nil before the first one.
+  var timeOfDay: WallTime? {
+    guard let reference, let report = reference.report else { return nil }
+    let sinceUnix = report &- reference.offset &- Self.unixEpoch
+    // Seconds of NTP begin again in 2036 (RFC 5905 §6).
+    return WallTime(nanoseconds: report < Self.unixEpoch ? sinceUnix &+ Self.era : sinceUnix)
+  }
+
+  /// 1970 in nanoseconds since 1900, and nanoseconds of an era of NTP.
+  private static let (unixEpoch, era): (Int64, Int64) = (2_208_988_800_000_000_000, 4_294_967_296_000_000_000)
+
   private mutating func move(_ index: Int, _ now: MonotonicTime) {
-    guard let reference = tracks.first(where: { $0.kind == .video }) ?? tracks.first, reference.id != tracks[index].id,
+    guard let reference, reference.id != tracks[index].id,
       let ours = tracks[index].report, let theirs = reference.report
     else { return }
     let error = reference.offset &- theirs &+ ours &- tracks[index].offset

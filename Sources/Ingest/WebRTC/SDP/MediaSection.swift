@@ -27,8 +27,6 @@ struct MediaSection {
   var extensions: [UInt8: String] = [:]
   /// Senders that the section names (RFC 5576).
   var sources: [UInt32] = []
-  /// Layers of simulcast (RFC 8853).
-  var layers = 0
 
   /// Reads the value of an `m=` line.
   init(line: Substring) throws(OfferError) {
@@ -82,7 +80,6 @@ struct MediaSection {
     case "ssrc":
       guard let id = value.split(separator: " ").first.flatMap({ UInt32($0) }), !sources.contains(id) else { return }
       if sources.count < WebRTCLimits.sources { sources.append(id) }
-    case "rid": layers += 1
     default: break
     }
   }

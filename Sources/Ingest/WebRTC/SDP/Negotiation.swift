@@ -69,6 +69,12 @@ struct Negotiation {
     midNumber = sections.lazy.compactMap { $0.number(of: Self.midExtension) }.first
   }
 
+  /// Whether all video has key frames when they are asked for.
+  var asksForKeyFrames: Bool {
+    let videos = tracks.filter { $0.kind == .video }
+    return !videos.isEmpty && videos.allSatisfy(\.asksForKeyFrames)
+  }
+
   private static func track(
     _ section: MediaSection, _ index: Int, _ others: [Track]
   ) throws(OfferError) -> Track {
@@ -81,10 +87,6 @@ struct Negotiation {
     guard section.multiplexesRTCP || section.isBundleOnly else {
       throw OfferError(.unacceptable, "\(section.kind) has no a=rtcp-mux")
     }
-    guard section.layers <= 1 else {
-      throw OfferError(
-        .unacceptable, "\(section.kind) is offered in \(section.layers) layers (simulcast); send one encoding")
-    }
     let kind: MediaKind = section.kind == "video" ? .video : .audio
     let number = others.count { $0.kind == kind } + 1
     guard others.count < PublicationLimits.tracks else {
@@ -93,8 +95,10 @@ struct Negotiation {
     guard let (coding, format) = RTPCodec.choose(section.formats, kind) else {
       let offered = Set(section.formats.map(\.name)).subtracting(RTPCodec.repairs).sorted().prefix(8)
       let names = offered.map { $0.isEmpty ? "?" : String($0.prefix(20)) }.joined(separator: ", ")
+      let isOld = offered.contains("vp8") ? "; VP8 has no place in MP4 that players take" : ""
       throw OfferError(
-        .unacceptable, "no codec of the \(kind.rawValue) is supported: \(names) offered, \(RTPCodec.names(kind)) taken")
+        .unacceptable,
+        "no codec of the \(kind.rawValue) is supported: \(names) offered, \(RTPCodec.names(kind)) taken\(isOld)")
     }
     return Track(
       id: TrackID(kind, number), section: index, mid: section.mid, coding: coding, format: format,

@@ -3,7 +3,8 @@ internal import FMP4
 /// The codecs that are taken by RTP, by their names in session descriptions. What is wanted most comes first.
 enum RTPCodec {
   private static let taken: [(name: String, coding: CodecID, clock: UInt32)] = [
-    ("h264", .h264, 90_000), ("av1", .av1, 90_000), ("opus", .opus, 48_000), ("pcma", .alaw, 8000),
+    ("h264", .h264, 90_000), ("vp9", .vp9, 90_000), ("av1", .av1, 90_000), ("opus", .opus, 48_000),
+    ("pcma", .alaw, 8000),
     ("pcmu", .mulaw, 8000),
   ]
 
@@ -11,7 +12,7 @@ enum RTPCodec {
   static let repairs: Set<String> = ["rtx", "red", "ulpfec", "flexfec-03", "cn", "telephone-event"]
 
   static func names(_ kind: MediaKind) -> String {
-    kind == .video ? "H.264 (packetization-mode 0 or 1) and AV1" : "Opus and G.711"
+    kind == .video ? "H.264 (packetization-mode 0 or 1), VP9 and AV1" : "Opus and G.711"
   }
 
   static func choose(_ formats: [PayloadFormat], _ kind: MediaKind) -> (CodecID, PayloadFormat)? {
@@ -29,12 +30,15 @@ enum RTPCodec {
     case "h264": ["0", "1"].contains(format.parameter("packetization-mode") ?? "0")
     // The profile that browsers send, 4:2:0.
     case "av1": (format.parameter("profile") ?? "0") == "0"
+    // 4:2:0, in 8 bits or in more.
+    case "vp9": ["0", "2"].contains(format.parameter("profile-id") ?? "0")
     case "pcma", "pcmu": format.channels == 1
     default: true
     }
   }
 
-  /// The parameters of an answer (RFC 6184 §8.2.2, RFC 7587 §7, and the AV1 payload §7.3).
+  /// The parameters of an answer (RFC 6184 §8.2.2, RFC 7587 §7, RFC 9628 §6.1, and the AV1
+  /// payload §7.3).
   static func parameters(_ coding: CodecID, _ format: PayloadFormat) -> String? {
     switch coding {
     case .h264:
@@ -43,6 +47,7 @@ enum RTPCodec {
       let safe = profile.utf8.count == 6 && profile.allSatisfy(\.isHexDigit) ? profile : "42e01f"
       return "level-asymmetry-allowed=1;packetization-mode=\(mode);profile-level-id=\(safe);\(start)"
     case .av1: return start
+    case .vp9: return "profile-id=\(format.parameter("profile-id") == "2" ? 2 : 0);\(start)"
     case .opus: return "minptime=10;stereo=1;sprop-stereo=1"
     default: return nil
     }

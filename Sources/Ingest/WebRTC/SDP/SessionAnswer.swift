@@ -2,6 +2,7 @@ internal import FMP4
 internal import NIOCore
 
 /// The answer to an offer (RFC 9429 §5.3): as many media sections in the same order, each taken with one codec or refused.
+/// It says nothing of simulcast: who offers several encodings then sends the first one (RFC 8853 §5.3).
 struct SessionAnswer {
   let negotiation: Negotiation
   let agent: ICEAgent
@@ -58,6 +59,7 @@ struct SessionAnswer {
     switch track.coding {
     case .h264: "H264"
     case .av1: "AV1"
+    case .vp9: "VP9"
     case .alaw: "PCMA"
     case .mulaw: "PCMU"
     default: "opus"

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Glibc
 package import Logging
 package import NIOCore
 internal import NIOPosix
@@ -51,18 +52,32 @@ package final class WebRTCListener: IngestListener {
     }
     let (loop, hub) = (loop, hub)
     try await loop.submit { hub.value = hub.value ?? WebRTCHub(shared, on: loop) }.get()
-    let datagrams = try await listen(at: place)
-    guard let address = datagrams.localAddress else { throw ChannelError.unknownLocalAddress }
-    do {
-      let streams = try await accept(at: address)
-      running.withLock { $0.append(Running(place: address, channels: [datagrams, streams])) }
-    } catch {
-      try? await datagrams.close()
-      throw error
-    }
+    let address = try await listenTwice(at: place)
     let candidates = Self.candidates(at: address, shared.configuration.publicAddresses)
     try await loop.submit { hub.value?.candidates += candidates }.get()
     return address
+  }
+
+  /// Ports that the system chooses for UDP and that are tried for TCP.
+  private static let chosenPorts = 16
+
+  /// Listens by UDP, and at the same port by TCP. A port that the system chose for the one may be taken for the other: then
+  /// another one is tried.
+  private func listenTwice(at place: ListenEndpoint) async throws -> SocketAddress {
+    var left = if case .address(let address) = place, address.port == 0 { Self.chosenPorts } else { 1 }
+    while true {
+      let datagrams = try await listen(at: place)
+      do {
+        guard let address = datagrams.localAddress else { throw ChannelError.unknownLocalAddress }
+        let streams = try await accept(at: address)
+        running.withLock { $0.append(Running(place: address, channels: [datagrams, streams])) }
+        return address
+      } catch {
+        try? await datagrams.close()
+        left -= 1
+        guard left > 0, (error as? IOError)?.errnoCode == EADDRINUSE else { throw error }
+      }
+    }
   }
 
   private func listen(at place: ListenEndpoint) async throws -> any Channel {

@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// A publication whose media comes by RTP: decrypted packets go in, media events and feedback for the sender come out.
 struct WebRTCPublication {
-  /// A track of H.264 or AV1, and when key frames of it came and were asked for.
+  /// A track of video, and when key frames of it came and were asked for.
   private struct Video {
     var parameters = VideoParameterSets(.h264)
     var isConfigured = false
@@ -12,7 +12,29 @@ struct WebRTCPublication {
     /// Frames were lost behind the newest key frame.
     var isBroken = false
     var asked: MonotonicTime?
+    /// Since when the first one is awaited.
+    var awaitedSince: MonotonicTime?
+    /// The stream wants one, whatever its distance.
+    var isWanted = false
+    /// From a request to its key frame, in nanoseconds: the longest of late.
+    var response = WebRTCPublication.leastLead
     var refusal: String?
+
+    mutating func noteKeyFrame(_ now: MonotonicTime) {
+      if let asked, keyFrame.map({ $0 < asked }) ?? true { response = max(now &- asked, response / 8 &* 7) }
+      (keyFrame, isBroken, isWanted) = (now, false, false)
+    }
+
+    /// Whether the next key frame would come too late if it were asked for later. The first one comes by itself, maybe slowly.
+    mutating func isDue(_ distance: Int64?, _ now: MonotonicTime) -> Bool {
+      guard let keyFrame else {
+        awaitedSince = awaitedSince ?? now
+        return awaitedSince.map { now &- $0 >= WebRTCPublication.pause } ?? false
+      }
+      guard let distance else { return false }
+      let lead = min(max(response &+ WebRTCPublication.leastLead / 2, WebRTCPublication.leastLead), distance / 4)
+      return now &- keyFrame >= distance &- lead
+    }
   }
 
   /// A track of audio, and where its next packet is expected.
@@ -27,12 +49,14 @@ struct WebRTCPublication {
 
   /// Nanoseconds between two requests for a key frame.
   private static let pause: Int64 = 500_000_000
-  /// The distance of key frames that is asked for, in nanoseconds: a bit below the usual segment.
-  private static let keyFrameDistance: Int64 = 1_850_000_000
+  /// How long before a key frame is due it is asked for, at least, in nanoseconds.
+  private static let leastLead: Int64 = 100_000_000
   private static let (feedbackPause, reportPause): (Int64, Int64) = (40_000_000, 1_000_000_000)
   /// Longest silence that is filled, in ticks of Opus: a second.
   private static let longestSilence: UInt32 = 48_000
 
+  /// Longest distance of key frames that the stream's segments want, in nanoseconds. Nil if distances do not matter.
+  var keyFrameDistance: Int64?
   private let negotiation: Negotiation
   private var publication: Publication
   private var clocks = SenderClocks()
@@ -104,8 +128,10 @@ struct WebRTCPublication {
 
   /// Another sender's timestamps begin at a random value, and its frames with a key frame.
   private mutating func beginAgain(_ id: TrackID) {
-    videos[id]?.lastTimestamp = nil
-    videos[id]?.isBroken = true
+    if negotiation.tracks.contains(where: { $0.id == id && $0.kind == .video }) {
+      videos[id, default: Video()].lastTimestamp = nil
+      videos[id, default: Video()].isBroken = true
+    }
     audios[id]?.next = nil
     clocks.forget(id)
   }
@@ -120,13 +146,14 @@ struct WebRTCPublication {
     return fitting.first { $0.sources.contains(packet.source) } ?? (fitting.count == 1 ? fitting.first : nil)
   }
 
-  mutating func receive(rtcp datagram: ByteBuffer, now: MonotonicTime) {
+  mutating func receive(rtcp datagram: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]) {
     for event in RTCPReader.read(datagram) {
       switch event {
       case .report(let report):
         guard let track = receivers[report.source]?.track, current[track.id] == report.source else { continue }
         receivers[report.source]?.receive(report, now: now)
         clocks.receive(track.id, wall: report.nanoseconds, timestamp: report.timestamp)
+        if let time = clocks.timeOfDay { publication.receive(timeOfDay: time, to: &out) }
       case .bye(let source):
         guard let track = receivers[source]?.track, current[track.id] == source else { continue }
         hasEnded = hasEnded || track.kind == .video
@@ -169,7 +196,7 @@ struct WebRTCPublication {
       return out.append(.lost(.video))
     }
     video.lastTimestamp = frame.timestamp
-    if frame.isKey { (video.keyFrame, video.isBroken) = (now, false) }
+    if frame.isKey { video.noteKeyFrame(now) }
     let time = clocks.time(track.id, .video, frame.timestamp, hertz: track.format.clock, now: now)
     publication.receive(
       WireUnit(track: track.id, coding: track.coding, time: time, payload: frame.payload), now: now, to: &out)
@@ -288,13 +315,21 @@ struct WebRTCPublication {
     receivers.keys.sorted().compactMap { receivers[$0]?.reception(now: now) }
   }
 
-  /// Whether to ask for a key frame now: there is none, frames were lost, or a segment would become too long.
+  /// The stream wants a key frame soon. It is asked for within `pause`.
+  mutating func wantKeyFrame() {
+    for track in negotiation.tracks where track.kind == .video { videos[track.id, default: Video()].isWanted = true }
+  }
+
+  /// Whether to ask for a key frame now: there is none, frames were lost, the stream wants one, or a segment would become too
+  /// long.
   private mutating func wantsKeyFrame(_ id: TrackID, _ now: MonotonicTime) -> Bool {
     var video = videos[id] ?? Video()
-    let isDue = video.keyFrame.map { now &- $0 >= Self.keyFrameDistance } ?? true
-    guard isDue || video.isBroken, video.asked.map({ now &- $0 >= Self.pause }) ?? true else { return false }
+    defer { videos[id] = video }
+    let isDue = video.isDue(keyFrameDistance, now)
+    guard video.isBroken || video.isWanted || isDue,
+      video.asked.map({ now &- $0 >= Self.pause }) ?? true
+    else { return false }
     video.asked = now
-    videos[id] = video
     return true
   }
 }

@@ -73,7 +73,8 @@ final class WebRTCSession {
 
   func begin(key: Secret?, software: String) {
     guard life.begin() else { return end(.ended("the server is shutting down")) }
-    life.ask(stream, key: key, software: software)
+    life.ask(
+      stream, key: key, software: software, keyFrames: negotiation.asksForKeyFrames ? .asAsked : .asItsEncoderHasThem)
   }
 
   private var answer: SessionAnswer {
@@ -153,8 +154,9 @@ final class WebRTCSession {
     if isControl {
       guard let clear = srtp.open(rtcp: datagram) else { return }
       heard = (place, now)
-      publication.receive(rtcp: clear, now: now)
-      if publication.hasEnded { end(.lost("the publisher said that it ends")) }
+      publication.receive(rtcp: clear, now: now, to: &actions)
+      performAll()
+      if !isOver, publication.hasEnded { end(.lost("the publisher said that it ends")) }
     } else {
       guard let source = RTPPacket.source(of: datagram), publication.takes(source: source),
         let clear = srtp.open(rtp: datagram)
@@ -300,11 +302,13 @@ final class WebRTCSession {
 
 extension WebRTCSession: PublisherConnectionOwner {
   func admitted() {
+    publication.keyFrameDistance = life.publication?.sink.keyFrameDistance?.nanoseconds
     watchTime()
     reply.take()?.succeed(.answered(WebRTCAnswer(description: answer.text, session: id, entityTag: entityTag)))
   }
 
   func refuse(_ refusal: PublishRefusal, isFailure: Bool) { end(.refused(refusal, isFailure: isFailure)) }
   func refuse(_ reason: String, isFailure: Bool) { end(isFailure ? .broken(reason) : .ended(reason)) }
+  func keyFrameWanted() { publication.wantKeyFrame() }
   func closeAtOnce() { end(.lost("nothing came any more")) }
 }

@@ -198,7 +198,7 @@ extension BoxError {
         + " its samples cannot be located"
     case .missing where path.isEmpty: "it has no moov"
     case .codec(let error) where error.code == .unsupported:
-      "\(LogText.escaped(description)), which weir does not know (it knows H.264, HEVC, AV1, AAC, Opus, AC-3 and E-AC-3)"
+      "\(LogText.escaped(description)), which weir does not know (it knows H.264, HEVC, AV1, VP9, AAC, Opus, AC-3 and E-AC-3)"
     default: LogText.escaped(description)
     }
   }

@@ -103,8 +103,8 @@ struct FLVTagTests {
   }
 
   @Test func theDefaultTrackInAnotherCodecIsLeftOutWhereThereIsAFurtherOne() throws {
-    let tag = try FLVVideoTag(ByteBuffer(bytes: [0x91] + cc("vp09") + [1]), hasFurther: true)
-    #expect(describe(tag) == "nothing" && tag.leftOut == "vp09")
+    let tag = try FLVVideoTag(ByteBuffer(bytes: [0x91] + cc("vp08") + [1]), hasFurther: true)
+    #expect(describe(tag) == "nothing" && tag.leftOut == "vp08")
     #expect(audio([0x95, 0x01] + cc("fLaC") + [4, 9]).leftOut == "FLAC")
   }
 
@@ -148,14 +148,14 @@ struct FLVTagTests {
 
   @Test func codecsThatAreNotCarriedAreNamed() {
     let expected: [([UInt8], String)] = [
-      ([0x90] + cc("vp09") + [1], "vp09"), ([0x12, 1], "Sorenson H.263"), ([0x14, 1], "VP6"),
+      ([0x90] + cc("vp08") + [1], "vp08"), ([0x12, 1], "Sorenson H.263"), ([0x14, 1], "VP6"),
       ([0x91] + [0, 10, 200, 65], "???A"), ([0x1F, 1], "video codec 15"),
     ]
     for (bytes, name) in expected {
       #expect(
         throws: WireError(
           .unsupported,
-          "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law,"
+          "codec \(name) unsupported; supported: H.264, HEVC, AV1, VP9, AAC, Opus, AC-3, E-AC-3, MPEG audio, G.711 A-law,"
             + " G.711 µ-law")
       ) {
         try video(bytes)
@@ -173,9 +173,9 @@ struct FLVTagTests {
     }
     // Of several frames, one that is not carried.
     #expect(throws: Never.self) {
-      let tag = try video([0x96, 0x21] + cc("vp09") + [0, 0, 0, 1, 7] + cc("av01") + [1, 0, 0, 1, 8])
+      let tag = try video([0x96, 0x21] + cc("vp08") + [0, 0, 0, 1, 7] + cc("av01") + [1, 0, 0, 1, 8])
       #expect(describe(tag) == "1: av1 frame 0 [8]")
-      #expect(tag.leftOut == "vp09")
+      #expect(tag.leftOut == "vp08")
     }
   }
 

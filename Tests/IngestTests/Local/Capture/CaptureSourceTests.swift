@@ -68,6 +68,7 @@ struct CaptureSourceTests {
   ) async throws {
     let gate = LimitedGate(refusal: .shuttingDown)
     _ = try await source(CaptureSettings(camera: CameraSettings(device: "/dev/weir-none", format: format)), gate).run()
-    #expect(try #require(gate.request).keyFrameInterval == milliseconds.map { MediaTime(milliseconds: $0) })
+    let promised: PublishRequest.KeyFrames? = milliseconds.map { .every(MediaTime(milliseconds: $0)) }
+    #expect(try #require(gate.request).keyFrames == promised ?? .asItsEncoderHasThem)
   }
 }

@@ -1,0 +1,81 @@
+internal import Basics
+
+/// A server of STUN or TURN that publishers by WebRTC are told (RFC 9725 §4.6): `stun:HOST[:PORT]`, or
+/// `turn:USER:CREDENTIAL@HOST[:PORT][?transport=udp|tcp]`; `stuns:` and `turns:` over TLS.
+struct ICEServerText: Sendable, Hashable {
+  /// By RFC 7064 or RFC 7065, without a user.
+  let address: String
+  let account: Account?
+
+  struct Account: Sendable, Hashable {
+    let user: String
+    let credential: String
+  }
+
+  /// The value of a `Link` field (RFC 8288).
+  var link: String {
+    let address = "<\(address)>; rel=\"ice-server\""
+    guard let account else { return address }
+    return address
+      + "; username=\"\(account.user)\"; credential=\"\(account.credential)\"; credential-type=\"password\""
+  }
+
+  static func parse(_ text: String) throws(ValueError) -> ICEServerText {
+    guard text.utf8.count <= longest, let colon = text.firstIndex(of: ":"),
+      let scheme = Scheme(rawValue: text[..<colon].lowercased())
+    else { throw refusal }
+    let rest = text[text.index(after: colon)...]
+    guard let at = rest.lastIndex(of: "@") else {
+      guard !scheme.needsAccount else {
+        throw ValueError("a TURN server needs a user and a credential", advice: "write turn:USER:CREDENTIAL@HOST")
+      }
+      return ICEServerText(address: try address(scheme, rest), account: nil)
+    }
+    let names = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    guard scheme.needsAccount, names.count == 2, names.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(isQuotable) })
+    else { throw refusal }
+    return ICEServerText(
+      address: try address(scheme, rest[rest.index(after: at)...]),
+      account: Account(user: String(names[0]), credential: String(names[1])))
+  }
+
+  private enum Scheme: String {
+    case stun, stuns, turn, turns
+    var needsAccount: Bool { self == .turn || self == .turns }
+  }
+
+  /// Bytes of a text.
+  private static let longest = 512
+  private static let refusal = ValueError(
+    "that is no server of STUN or TURN",
+    advice: "write stun:HOST:3478 or turn:USER:CREDENTIAL@HOST:3478?transport=udp")
+
+  /// Printable, and without meaning in a quoted string.
+  private static func isQuotable(_ byte: UInt8) -> Bool {
+    (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+  }
+
+  private static func address(_ scheme: Scheme, _ text: Substring) throws(ValueError) -> String {
+    let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let place = parts.first else { throw refusal }
+    if parts.count > 1 {
+      guard scheme.needsAccount, ["transport=udp", "transport=tcp"].contains(parts[1]) else { throw refusal }
+    }
+    var (host, port) = (place, Substring?.none)
+    if place.hasPrefix("[") {
+      guard let end = place.firstIndex(of: "]") else { throw refusal }
+      host = place[place.index(after: place.startIndex)..<end]
+      let rest = place[place.index(after: end)...]
+      guard rest.isEmpty || rest.hasPrefix(":") else { throw refusal }
+      port = rest.isEmpty ? nil : rest.dropFirst()
+      guard !host.isEmpty, host.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else { throw refusal }
+    } else {
+      if let colon = place.lastIndex(of: ":") { (host, port) = (place[..<colon], place[place.index(after: colon)...]) }
+      guard !host.isEmpty, host.utf8.count <= 253,
+        host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "." || $0 == "-") })
+      else { throw refusal }
+    }
+    guard port == nil || port.flatMap({ UInt16($0) }) ?? 0 > 0 else { throw refusal }
+    return "\(scheme.rawValue):\(text)"
+  }
+}
