@@ -14,14 +14,19 @@ STAGES = [(0, {VIDEO, FIRST}), (8 / SECONDS, {VIDEO, FIRST, SECOND}), (16 / SECO
           (23 / SECONDS, {VIDEO, FIRST})]
 
 
-@pytest.fixture(scope="module")
-def film(tmp_path_factory):
-    path = tmp_path_factory.mktemp("film") / "whole.ts"
+def make(path, seconds: int):
+    """Video, and audio in German and English. The German one is there twice, in two codecs."""
     tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25", "-f", "lavfi", "-i",
-              "sine=440:r=48000", "-f", "lavfi", "-i", "sine=880:r=48000", "-t", str(SECONDS), "-map", "0:v", "-map", "1:a",
+              "sine=440:r=48000", "-f", "lavfi", "-i", "sine=880:r=48000", "-t", str(seconds), "-map", "0:v", "-map", "1:a",
               "-map", "2:a", "-map", "2:a", "-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-sc_threshold", "0", "-c:a",
               "aac", "-c:a:2", "libopus", "-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=deu",
               "-metadata:s:a:2", "language=deu", "-muxrate", "1500k", path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    path = make(tmp_path_factory.mktemp("film") / "whole.ts", SECONDS)
     changing = path.with_name("changing.ts")
     changing.write_bytes(inband.with_changing_map(path.read_bytes(), STAGES))
     return changing

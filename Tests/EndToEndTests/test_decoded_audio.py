@@ -2,6 +2,7 @@
 
 import array
 import concurrent.futures
+import dataclasses
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from harness import inband, publishers, tools, transport
+from harness import flv, inband, publishers, rawrtmp, tools, transport
 from test_encoding import Copy, Film
 
 #: Name → options of the audio, what the log calls it, and how it is published.
@@ -261,3 +262,30 @@ def test_g711_of_a_camera_in_a_transport_stream(start, tmp_path):
     # The first one begins with the film, and not all of it may be there.
     found = beeps_of_recording(weir, "cam")[1:]
     assert len(found) >= 6 and all(abs(time - round(time)) < 0.005 for time in found), found
+
+
+@pytest.mark.parametrize(("count", "rate"), [(2, "48000"), (3, "44100")])
+def test_several_frames_of_mp3_in_one_tag(start, tmp_path, count, rate):
+    """As some encoders send it: after ffmpeg's file, whose tags are put together after the FLV specification (E.4.2)."""
+    path = short(tmp_path / "film.flv", "-c:a", "libmp3lame", "-b:a", "128k", "-ar", rate)
+    tags, audio = [], []
+    for tag in flv.read(path):
+        if tag.type != flv.AUDIO:
+            tags.append(tag)
+            continue
+        audio.append(tag)
+        if len(audio) == count:
+            # The first byte says the codec; the frames are behind it.
+            tags.append(dataclasses.replace(audio[0], body=audio[0].body + b"".join(t.body[1:] for t in audio[1:])))
+            audio = []
+    tags += audio
+    tags.sort(key=lambda tag: tag.milliseconds)
+    weir = start()
+    with rawrtmp.RawRTMP(weir.rtmp).start("cam") as publisher:
+        publisher.play_out(tags, speed=2)
+        publisher.finish()
+    found = beeps_of_recording(weir, "cam")[1:]
+    assert "damaged" not in weir.text()
+    published = beeps(path)[1:]
+    assert len(found) == len(published) == 7, (found, published)
+    assert all(abs(a - b) < 0.005 for a, b in zip(found, published)), (found, published)

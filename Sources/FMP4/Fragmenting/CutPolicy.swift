@@ -32,6 +32,8 @@ package struct CutPolicy: Sendable, Hashable {
   package static let fragmentSampleLimit = 2048
   /// How far the leading track may run ahead while the end of a segment waits for its audio.
   package static let followerPatience = MediaTime(milliseconds: 300)
+  /// The same for a track that usually lags far less: after this much silence fragments no longer wait for it.
+  package static let leastFollowerPatience = MediaTime(milliseconds: 200)
   /// How far audio may lag behind the video without delaying the end of a segment of known duration. `Segmenter` raises
   /// it to what the stream's audio needs.
   package static let usualFollowerLag = MediaTime(milliseconds: 60)
@@ -44,8 +46,9 @@ package struct CutPolicy: Sendable, Hashable {
   package static let segmentTolerance = MediaTime(milliseconds: 5)
   /// A duration up to this much above whole seconds rounds down to them.
   package static let roundingMargin = MediaTime(milliseconds: 499)
-  /// Most samples kept of tracks that joined in mid-GOP and wait for the next sync sample.
+  /// Most samples, and bytes of them, kept of tracks that joined in mid-GOP and wait for the next sync sample.
   package static let deferredSampleLimit = 4096
+  package static let deferredByteLimit = 16 << 20
   /// Longest first GOP that is waited for while the real GOP duration is unknown.
   package static let longestFirstSegment = MediaTime(milliseconds: 10_000)
 

@@ -1,3 +1,5 @@
+internal import NIOCore
+
 /// New or changed tracks that wait for the place at which players can take them, so that their start costs no frame.
 struct DeferredTracks {
   /// Where they begin.
@@ -11,7 +13,31 @@ struct DeferredTracks {
   let tracks: [TrackDescription]
   let place: Place
   /// Samples of those tracks that are new or changed.
-  var samples: [Sample]
+  private(set) var samples: [Sample]
+  private var byteCount: Int
+  /// Samples were dropped while the tracks waited. They begin with the next segment, whatever it begins with.
+  private(set) var isOverdue = false
+
+  /// The limits are reached.
+  var isFull: Bool {
+    samples.count >= CutPolicy.deferredSampleLimit || byteCount >= CutPolicy.deferredByteLimit
+  }
+
+  mutating func keep(_ sample: Sample) {
+    samples.append(sample)
+    byteCount += sample.payload.readableBytes
+  }
+
+  /// Drops the older half of the samples. Those who watch other tracks notice nothing.
+  mutating func dropOlder() {
+    isOverdue = true
+    samples.removeFirst((samples.count + 1) / 2)
+    byteCount = Self.byteCount(samples)
+  }
+
+  private static func byteCount(_ samples: [Sample]) -> Int {
+    samples.reduce(0) { $0 + $1.payload.readableBytes }
+  }
 
   /// Takes the samples of `former`, if their tracks are the same.
   init(_ tracks: [TrackDescription], at place: Place, after former: DeferredTracks?) {
@@ -22,5 +48,7 @@ struct DeferredTracks {
           tracks.first { $0.id == sample.track } == former.tracks.first { $0.id == sample.track }
         }
       } ?? []
+    byteCount = Self.byteCount(samples)
+    isOverdue = former?.isOverdue ?? false
   }
 }

@@ -32,11 +32,11 @@ package struct Fragment: Sendable {
   /// It has only samples of other tracks from before its segment, and adds no time to the segment.
   package var isAside = false
 
-  /// A fragment beside this one, with samples of one of the other tracks.
-  func beside(_ run: TrackRun, _ payloads: [ByteBuffer], sequenceNumber: UInt32) -> Fragment {
+  /// A fragment beside this one, with samples of one of the other tracks, or none yet.
+  func beside(_ taken: (run: TrackRun, payloads: [ByteBuffer])?, sequenceNumber: UInt32) -> Fragment {
     var fragment = self
     fragment.sequenceNumber = sequenceNumber
-    (fragment.runs, fragment.payloads) = ([run], payloads)
+    (fragment.runs, fragment.payloads) = (taken.map { [$0.run] } ?? [], taken?.payloads ?? [])
     (fragment.startsSegment, fragment.isIndependent, fragment.isAside) = (false, false, true)
     (fragment.expectedSegmentDuration, fragment.expectedFollowersEnd) = (nil, nil)
     fragment.duration = .zero

@@ -23,6 +23,14 @@ package struct InitSegment: Sendable {
   /// All versions that its tracks came with, alone or as default tracks.
   package var origins: Set<Int> { Set(tracks.map { version(of: $0.id) }).union([defaultsVersion]) }
 
+  /// The same with some of its tracks alone.
+  package func with(_ chosen: [TrackDescription]) -> InitSegment {
+    var next = InitSegment(version: version, tracks: chosen, continues: continues)
+    next.versions = versions
+    if chosen.defaults == tracks.defaults { next.defaultsVersion = defaultsVersion }
+    return next
+  }
+
   /// The same after another one. If it continues that one, the tracks that stay the same keep their versions.
   package func following(_ former: InitSegment?) -> InitSegment {
     guard continues, let former else { return self }

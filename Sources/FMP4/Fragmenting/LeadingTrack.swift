@@ -19,6 +19,8 @@ struct LeadingTrack: Sendable {
   private var usualStep = Int64.max
   /// Decode time of the newest sample.
   private var newest: Int64 = 0
+  /// Decode time that the media has reached: of the newest sample, or where a fragment was cut without one.
+  var reached: Int64?
   /// Set while frames may still arrive that are shown before the segment's key frame.
   private(set) var openGroup: OpenGroup?
   var rhythm = GOPCadence()
@@ -64,6 +66,7 @@ struct LeadingTrack: Sendable {
   mutating func note(_ decodeTime: Int64) {
     steps = (max(steps.longest, decodeTime &- newest), steps.count + 1)
     newest = decodeTime
+    reached = max(reached ?? decodeTime, decodeTime)
   }
 
   mutating func openFragment(at decodeTime: Int64, isIndependent: Bool) {

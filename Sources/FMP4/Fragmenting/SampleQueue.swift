@@ -16,6 +16,8 @@ struct SampleQueue {
   private(set) var waiting: Sample?
   /// Duration of the newest sample whose duration is known.
   private(set) var lastDuration: UInt32?
+  /// Whether fragments wait for the track, if it follows another one.
+  var presence = FollowerPresence()
   private var isEmptySoFar = true
   /// Presentation minus decode time of the newest sync sample, in ticks.
   private var syncOffset: Int64 = 0

@@ -45,8 +45,12 @@ extension Segmenter {
       return false
     }
     guard !tracks.contains(track) else { return false }
-    deferred?.samples.append(sample)
-    if waiting.samples.count >= CutPolicy.deferredSampleLimit { apply(waiting.tracks, &output) }
+    deferred?.keep(sample)
+    guard deferred?.isFull == true else { return true }
+    switch waiting.place {
+    case .syncSample: apply(waiting.tracks, &output)
+    case .segment: deferred?.dropOlder()
+    }
     return true
   }
 
@@ -58,18 +62,35 @@ extension Segmenter {
 
   /// A deferred change replaces the track or ends it: nothing more of it comes.
   func isLeaving(_ track: TrackDescription) -> Bool {
-    deferred.map { $0.place == .segment && !$0.tracks.contains(track) } ?? false
+    deferred.map { !$0.tracks.contains(track) } ?? false
+  }
+
+  /// Emits what is left of the tracks that end with the open segment. Its last fragment was emitted before that was
+  /// known.
+  mutating func emitRest(_ output: inout [FragmentEvent]) {
+    guard let newest else { return }
+    for index in queues.indices where index != leaderIndex && isLeaving(queues[index].track) {
+      queues[index].resolveWaitingWithoutSuccessor()
+      emit(beside: newest, from: index, before: nil, &output)
+    }
   }
 
   /// Emits the samples that are left from before the segment, in fragments that are no longer than others.
   mutating func emitEarly(beside first: Fragment, before boundary: MediaTime, _ output: inout [FragmentEvent]) {
     for index in queues.indices where early.contains(queues[index].track.id) {
-      let longest = policy.partLimit?.rescaled(to: queues[index].track.timescale)
-      while let (run, payloads) = queues[index].take(before: queues[index].boundary(at: boundary), longest: longest) {
-        output.append(.fragment(first.beside(run, payloads, sequenceNumber: nextSequenceNumber)))
-        nextSequenceNumber &+= 1
-      }
+      emit(beside: first, from: index, before: queues[index].boundary(at: boundary), &output)
     }
     early = []
+  }
+
+  /// Emits samples of one track with a decode time before `boundary`, or all of them, in fragments beside another one.
+  private mutating func emit(
+    beside fragment: Fragment, from index: Int, before boundary: Int64?, _ output: inout [FragmentEvent]
+  ) {
+    let longest = policy.partLimit?.rescaled(to: queues[index].track.timescale)
+    while let taken = queues[index].take(before: boundary, longest: longest) {
+      output.append(.fragment(fragment.beside(taken, sequenceNumber: nextSequenceNumber)))
+      nextSequenceNumber &+= 1
+    }
   }
 }

@@ -16,15 +16,17 @@ package struct Segmenter: Sendable {
   var queues: [SampleQueue] = []
   var leaderIndex = 0
   /// How far the other tracks' samples may lag behind the leading track.
-  private var followerLag = CutPolicy.usualFollowerLag
+  var followerLag = CutPolicy.usualFollowerLag
   /// Set while the usual frame duration of a variable rate is measured.
   private var partRule: VariableRate?
   /// Predicted end of the segment whose fragments are being emitted.
-  private var predicted: PredictedSegment?
+  private(set) var predicted: PredictedSegment?
   /// Fragments with complete leading samples that wait for their audio.
   var closing: [ClosingFragment] = []
   var nextSequenceNumber: UInt32 = 1
   private var emittedInSegment = false
+  /// The newest fragment of the open segment, without its samples.
+  private(set) var newest: Fragment?
   private var longestGroup: MediaTime?
   /// Tracks that wait for the place at which players can take them.
   var deferred: DeferredTracks?
@@ -171,6 +173,7 @@ package struct Segmenter: Sendable {
       awaitsSync.remove(sample.track)
     }
     guard !overlaps(sample, in: queues[index]) else { return false }
+    if let lag = lag(of: queues[index]) { queues[index].presence.came(after: lag) }
     _ = queues[index].append(sample)
     return true
   }
@@ -205,7 +208,7 @@ package struct Segmenter: Sendable {
         let mayOpenGroup = sample.isSync && leader.mayOpenGroup(sample, duration: expected)
         closeFragment(at: decodeTime, endsSegment: true, presentationEnd: next, awaitsGroup: mayOpenGroup)
         // A recording that goes on in another file begins with a key frame.
-        if sample.isSync || tracks[leaderIndex].kind != .video { bringTracks() }
+        if sample.isSync || tracks[leaderIndex].kind != .video || deferred?.isOverdue == true { bringTracks() }
         leader.openSegment(at: decodeTime, presentationStart: next, isSync: sample.isSync)
         if mayOpenGroup { leader.openGroup(sample) }
         noteCut(before: sample, at: decodeTime, &output)
@@ -295,6 +298,7 @@ package struct Segmenter: Sendable {
     guard boundary &- known > patience, boundary &- start >= policy.partTarget.rescaled(to: timescale) else { return }
     closeGroup()
     if leader.fragmentStart == nil { leader.openSegment(at: start, presentationStart: start, isSync: false) }
+    leader.reached = boundary
     queues[leaderIndex].resolveWaiting(until: boundary)
     let endsSegment =
       boundary &- leader.segmentStart >= policy.segmentTarget.rescaled(to: timescale)
@@ -389,44 +393,21 @@ package struct Segmenter: Sendable {
       let endsSegment = next.endsSegment || (next.isExpectedLast && predicted != nil)
       let mayWait = (endsSegment || policy.fragmentsWaitForFollowers) && !everything && !next.isEmpty
       let boundary = followersBoundary(of: next)
-      if mayWait, !followersReached(boundary), !patienceIsOver(for: next, knownTime: knownTime) {
+      if mayWait, awaitsFollowers(until: boundary, for: next, knownTime: knownTime) {
         if !next.hasWaited { learnLag(boundary) }
         closing[0].hasWaited = true
         return
       }
       closing.removeFirst()
       let isLast = everything && closing.isEmpty
-      if !next.isEmpty || isLast { emit(next, takeRest: isLast, &output) } else { endSegment(&output) }
+      if !next.isEmpty || isLast {
+        emit(next, takeRest: isLast, &output)
+      } else {
+        if next.bringsTracks { emitRest(&output) }
+        endSegment(&output)
+      }
       if next.bringsTracks, deferred?.place == .segment { join(at: next.boundary, &output) }
     }
-  }
-
-  /// Raises the lag of the other tracks, because they were later than expected. The next segments need not wait.
-  private mutating func learnLag(_ boundary: MediaTime) {
-    guard let predicted, predicted.followersEnd < predicted.end else { return }
-    let leaderID = queues[leaderIndex].track.id
-    let reached = queues.filter { $0.track.id != leaderID }.compactMap { queue in
-      queue.reach.map { MediaTime(ticks: $0, timescale: queue.track.timescale) }
-    }
-    guard let late = reached.map({ boundary.converted(to: 1_000_000) - $0 }).max() else { return }
-    followerLag = min(
-      CutPolicy.followerPatience, followerLag.converted(to: 1_000_000) + late + CutPolicy.followerLagMargin)
-  }
-
-  private func followersReached(_ boundary: MediaTime) -> Bool {
-    queues.indices.allSatisfy { index in
-      guard index != leaderIndex, !isLeaving(queues[index].track) else { return true }
-      guard let reach = queues[index].reach else { return false }
-      return reach >= queues[index].boundary(at: boundary)
-    }
-  }
-
-  /// Measures the leading track by decode times: presentation times depend on the publisher alone.
-  private func patienceIsOver(for fragment: ClosingFragment, knownTime: MediaTime?) -> Bool {
-    if let knownTime, knownTime > fragment.boundary + CutPolicy.followerPatience { return true }
-    let queue = queues[leaderIndex]
-    guard let newest = queue.waiting?.decodeTime ?? queue.reach else { return false }
-    return MediaTime(ticks: newest, timescale: queue.track.timescale) > fragment.decodeEnd + CutPolicy.followerPatience
   }
 
   private mutating func emit(_ closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]) {
@@ -434,7 +415,9 @@ package struct Segmenter: Sendable {
     var payloads = closed.payloads
     if let run = closed.run { runs.append(run) }
     for index in queues.indices where index != leaderIndex {
-      let takesRest = takeRest || closed.bringsTracks && isLeaving(queues[index].track)
+      let ends = closed.bringsTracks && isLeaving(queues[index].track)
+      if ends { queues[index].resolveWaitingWithoutSuccessor() }
+      let takesRest = takeRest || ends
       let boundary = takesRest ? nil : queues[index].boundary(at: followersBoundary(of: closed))
       // If tracks are delivered one by one, their parts keep to the limit too. The rest goes into the next part.
       let longest = policy.fragmentsWaitForFollowers && !takesRest ? policy.partLimit : nil
@@ -454,6 +437,7 @@ package struct Segmenter: Sendable {
       output.append(.fragment(fragment))
       nextSequenceNumber &+= 1
       emittedInSegment = true
+      newest = fragment.beside(nil, sequenceNumber: fragment.sequenceNumber)
       if !early.isEmpty { emitEarly(beside: fragment, before: followersBoundary(of: closed), &output) }
     }
     if closed.endsSegment { endSegment(&output) }
@@ -463,6 +447,7 @@ package struct Segmenter: Sendable {
     predicted = nil
     guard emittedInSegment else { return }
     emittedInSegment = false
+    newest = nil
     output.append(.segmentEnd)
   }
 }

@@ -238,7 +238,8 @@ struct Epoch: Sendable {
       case .initialization(let initSegment):
         window.add(initSegment)
         if !initSegment.tracks.contains(where: { $0.kind == .video }) { decideTarget(for: settings.segmentTarget) }
-        stored.append(.initialization(initSegment))
+        // With the versions of tracks that go on.
+        stored.append(.initialization(window.currentInit ?? initSegment))
       case .fragment(let fragment):
         if fragment.startsSegment { takeNextAnchor(&stored) }
         stored.append(.fragment(try store(fragment)))

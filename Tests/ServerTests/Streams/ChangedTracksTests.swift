@@ -111,6 +111,10 @@ import Testing
         "initialization"]
     }
     #expect(inits == ["epoch1/video/init-1.mp4", "epoch1/audio/init-1.mp4", "epoch1/audio-2/init-2.mp4"])
+    // The late track begins within half a frame of the Period.
+    let template = periods.last?.children.last?.children.last?.children.last
+    #expect(template?["presentationTimeOffset"] == "288000")
+    #expect(template?.children.first?.children.first?["t"] == "287744")
   }
 
   @Test func segmentsAreFoundByTheVersionOfTheirTrackAndByThatOfTheirSegment() throws {

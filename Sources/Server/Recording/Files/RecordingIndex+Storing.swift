@@ -114,7 +114,7 @@ extension RecordingIndex {
         found.count == trackCount
       else { return nil }
       for (index, duration) in durations.enumerated() { found[index].frameDuration = duration > 0 ? duration : nil }
-      versions.append(Version(number: Int(number), tracks: found, offset: offset))
+      versions.append(Version(initSegment: InitSegment(version: Int(number), tracks: found), offset: offset))
     }
     for _ in 0..<anchorCount {
       guard let segment = rest.readInteger(as: UInt32.self), let ticks = rest.readInteger(as: Int64.self),

@@ -7,14 +7,22 @@ internal import NIOCore
 struct RecordingIndex: Sendable {
   /// The parameters of consecutive segments.
   struct Version: Sendable {
-    /// `InitSegment.version` in the epoch that was recorded.
-    var number: Int
-    var tracks: [TrackDescription]
+    /// As in the epoch that was recorded. A file does not tell which of its tracks go on with an earlier version.
+    var initSegment: InitSegment
     /// Position of its `moov`, or of the `free` box that contains one.
     var offset: UInt64
     /// Its first segment and that segment's first span: versions may differ in their number of tracks.
     var firstSegment = 0
     var firstSpan = 0
+
+    var number: Int { initSegment.version }
+    var tracks: [TrackDescription] { initSegment.tracks }
+
+    /// The version with which the rendition's tracks came, as `LiveWindow.initVersion(_:in:)`.
+    func number(of rendition: Rendition) -> Int {
+      guard rendition.kind != nil else { return initSegment.defaultsVersion }
+      return rendition.track(in: tracks).map { initSegment.version(of: $0.id) } ?? number
+    }
   }
 
   /// Times are in ticks of the leading track of its version. Offsets are bytes of the fragmented file.
@@ -83,14 +91,11 @@ struct RecordingIndex: Sendable {
   // MARK: Growing
 
   /// The following segments have these tracks; the first call begins the recording.
-  ///
-  /// - Parameter continues: no discontinuity comes before them.
-  mutating func change(to tracks: [TrackDescription], version: Int, at offset: UInt64, continues: Bool = false) {
-    if continues { isGrowing = false } else { breakTimeline() }
+  mutating func change(to initSegment: InitSegment, at offset: UInt64) {
+    if initSegment.continues { isGrowing = false } else { breakTimeline() }
     guard versions.count < Int(UInt16.max) else { return }
     versions.append(
-      Version(
-        number: version, tracks: tracks, offset: offset, firstSegment: segments.count, firstSpan: spans.count))
+      Version(initSegment: initSegment, offset: offset, firstSegment: segments.count, firstSpan: spans.count))
   }
 
   /// Where the spans of a segment begin.

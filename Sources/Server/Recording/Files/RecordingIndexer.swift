@@ -14,7 +14,8 @@ struct RecordingIndexer {
 
   mutating func add(_ found: RecordingScanner.Found) {
     switch found {
-    case .tracks(let tracks, let offset): index.change(to: tracks, version: index.versions.count + 1, at: offset)
+    case .tracks(let tracks, let offset):
+      index.change(to: InitSegment(version: index.versions.count + 1, tracks: tracks), at: offset)
     case .fragment(let walked): add(walked)
     }
   }

@@ -32,8 +32,7 @@ struct ChosenTracks {
   mutating func change(to initSegment: InitSegment) -> InitSegment? {
     let chosen = choice.choose(from: initSegment.tracks)
     (leader, tracks) = (chosen.leader?.id, chosen.map(\.id))
-    return chosen.isEmpty
-      ? nil : InitSegment(version: initSegment.version, tracks: chosen, continues: initSegment.continues)
+    return chosen.isEmpty ? nil : initSegment.with(chosen)
   }
 
   /// Nil if the fragment has nothing of the chosen tracks.

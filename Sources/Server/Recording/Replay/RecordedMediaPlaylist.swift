@@ -101,20 +101,36 @@ struct RecordedMediaPlaylist: Sendable {
     let duration = index.duration(of: segment)
     // The joint before the first segment is written where the files are joined.
     let isJoined = numbering == .ofEpoch && listed == nil
-    let breaks = !isJoined && (segment.flags.contains(.followsDiscontinuity) || !follows && numbering == .ofEpoch)
+    let breaks =
+      !isJoined
+      && (segment.flags.contains(.followsDiscontinuity) || !follows && numbering == .ofEpoch
+        || changesDefaults(index, segment))
     if breaks { discontinuities += 1 }
     // Players continue from the last wall-clock time they received. An error of less than a millisecond is not corrected.
     let date = date(index, segment)
     let isToldAlready = wall.map { !breaks && ($0 &- date).magnitude < 1_000_000 } ?? false
     let shown = shown(index, duration)
     lines.writeHead(
-      followsDiscontinuity: breaks, initVersion: shown == nil ? nil : index.version(of: segment)?.number,
+      followsDiscontinuity: breaks, initVersion: shown == nil ? nil : initVersion(index, segment),
       wallStart: isToldAlready ? nil : date, &text)
     wall = (isToldAlready ? wall ?? .zero : date) &+ (shown ?? duration).nanoseconds
     HLSSegmentLines.write(name(index, number), duration: shown ?? duration, isGap: shown == nil, &text)
     hasGaps = hasGaps || shown == nil
     target = max(target, Int(duration.rescaled(to: 1)))
     isIndependent = isIndependent && segment.flags.standAlone
+  }
+
+  /// The version of the segment's init segment. In an epoch, a track that stays the same keeps that with which it came.
+  private func initVersion(_ index: RecordingIndex, _ segment: RecordingIndex.Segment) -> Int? {
+    index.version(of: segment).map { numbering == .ofEpoch ? $0.number(of: rendition) : $0.number }
+  }
+
+  /// The interleaved layout has other tracks than in the segment before: as `LiveWindow.breaks(_:before:)`.
+  private func changesDefaults(_ index: RecordingIndex, _ segment: RecordingIndex.Segment) -> Bool {
+    guard rendition.kind == nil, let last = listed?.upperBound, index.segments[last].version != segment.version else {
+      return false
+    }
+    return index.version(of: index.segments[last])?.tracks.defaults != index.version(of: segment)?.tracks.defaults
   }
 
   /// Wall-clock time of the rendition's first sample in the newest segment.
@@ -135,7 +151,7 @@ struct RecordedMediaPlaylist: Sendable {
   /// Names segments as the live stream does, for the same reasons.
   private func name(_ index: RecordingIndex, _ number: Int) -> SegmentName {
     guard let span = index.span(rendition, at: count)?.span,
-      let version = index.version(of: index.segments[count])?.number
+      let version = initVersion(index, index.segments[count])
     else { return .number(number) }
     return .time(span.start, initVersion: version)
   }

@@ -7,8 +7,8 @@ struct RecordingSequence: Sendable {
   private struct Entry: Sendable {
     var source: ReplaySource
     var lines: [Rendition: RecordedMediaPlaylist] = [:]
-    /// Discontinuities in earlier files that have been removed.
-    var forgottenBreaks = 0
+    /// Discontinuities in earlier files that have been removed: of the interleaved layout, and of the others.
+    var forgottenBreaks: [Rendition: Int] = [:]
   }
 
   /// The first or last segment of a file in the programme.
@@ -21,6 +21,8 @@ struct RecordingSequence: Sendable {
     var wall: WallTime
     /// Discontinuities of the epoch before it began.
     var breaks: Int
+    /// The tracks of the interleaved layout.
+    var defaults: [TrackDescription]
   }
 
   /// A file that contributes to the programme.
@@ -68,17 +70,23 @@ struct RecordingSequence: Sendable {
   /// Removes files. The remaining files keep their sequence numbers and discontinuity numbers.
   mutating func remove(_ isGone: (ReplaySource) -> Bool) {
     while let index = entries.lastIndex(where: { isGone($0.source) }) {
-      let before = joined(.interleaved)
-      let next = before.first { $0.entry > index }
+      let before = Self.layouts.map { layout in (layout, joined(layout).first { $0.entry > index }) }
       entries.remove(at: index)
-      guard let next else { continue }
-      let after = joined(.interleaved)
-      let same = after.first { $0.entry == next.entry - 1 }
-      if after.first?.entry == next.entry - 1 {
-        entries[next.entry - 1].forgottenBreaks = next.breaksBefore
-      } else {
-        entries[next.entry - 1].forgottenBreaks += max(0, next.breaksBefore - (same?.breaksBefore ?? 0))
-      }
+      for case (let layout, let next?) in before { forget(layout, before: next) }
+    }
+  }
+
+  /// Renditions that stand for all others: only the interleaved layout breaks where its tracks change.
+  private static let layouts: [Rendition] = [.interleaved, .video]
+
+  /// `next` is the file behind the one that was removed.
+  private mutating func forget(_ layout: Rendition, before next: File) {
+    let (after, entry) = (joined(layout), next.entry - 1)
+    if after.first?.entry == entry {
+      entries[entry].forgottenBreaks[layout] = next.breaksBefore
+    } else {
+      let same = after.first { $0.entry == entry }
+      entries[entry].forgottenBreaks[layout, default: 0] += max(0, next.breaksBefore - (same?.breaksBefore ?? 0))
     }
   }
 
@@ -100,7 +108,7 @@ struct RecordingSequence: Sendable {
       let known = files.isEmpty ? first.breaks : 0
       var file = File(
         entry: index, lines: lines, length: lines.text.readableBytes, first: first, last: last,
-        breaksBefore: max(known, entries[index].forgottenBreaks))
+        breaksBefore: max(known, entries[index].forgottenBreaks[rendition.kind == nil ? .interleaved : .video] ?? 0))
       if let before = files.last { join(&file, to: before) { files[files.count - 1].length = $0 } }
       files.append(file)
     }
@@ -123,7 +131,8 @@ struct RecordingSequence: Sendable {
     // After a discontinuity the media time continues, so the wall clock shows how long the interruption was.
     let outage = MediaTime(nanoseconds: file.first.wall &- last.wall)
     file.hole = file.first.breaks == last.breaks ? file.first.time - last.time : outage
-    file.isBroken = !file.missing.isEmpty || file.first.breaks != last.breaks
+    let changesTracks = file.lines.rendition.kind == nil && file.first.defaults != last.defaults
+    file.isBroken = !file.missing.isEmpty || file.first.breaks != last.breaks || changesTracks
     file.breaksBefore += before.breaksBefore + before.lines.discontinuities + (file.isBroken ? 1 : 0)
   }
 
@@ -142,7 +151,8 @@ extension RecordingIndex {
   fileprivate func edge(_ index: Int) -> RecordingSequence.Edge {
     let segment = segments[index]
     return RecordingSequence.Edge(
-      number: Int(segment.number), time: start(of: segment), wall: segment.wallStart, breaks: breaks(before: index))
+      number: Int(segment.number), time: start(of: segment), wall: segment.wallStart, breaks: breaks(before: index),
+      defaults: version(of: segment)?.tracks.defaults ?? [])
   }
 
   /// The end of a segment.

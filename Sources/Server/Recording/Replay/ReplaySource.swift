@@ -51,10 +51,7 @@ final class ReplaySource: Sendable {
   // MARK: Being written
 
   func change(to initSegment: InitSegment, at offset: UInt64) {
-    state.withLock {
-      $0.index.change(
-        to: initSegment.tracks, version: initSegment.version, at: offset, continues: initSegment.continues)
-    }
+    state.withLock { $0.index.change(to: initSegment, at: offset) }
   }
 
   /// As `RecordingIndex.redate(by:)`.
@@ -106,9 +103,12 @@ final class ReplaySource: Sendable {
   /// `body` is called with the lock held.
   func withState<R>(_ body: (inout State) -> sending R) -> sending R { state.withLock { body(&$0) } }
 
-  /// The init segment of a rendition.
+  /// The init segment of a rendition, by its own version or by a later one that still has its tracks.
   func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
-    guard let tracks = withIndex({ index in index.versions.first { $0.number == version }?.tracks }) else { return nil }
+    let found = withIndex { index in
+      index.versions.first { $0.number(of: rendition) <= version && version <= $0.number }?.tracks
+    }
+    guard let tracks = found else { return nil }
     let initSegment = InitSegment(version: version, tracks: tracks)
     guard rendition.kind != nil else { return initSegment.interleaved }
     return rendition.track(in: tracks).map(initSegment.single)

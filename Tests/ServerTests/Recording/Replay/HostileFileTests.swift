@@ -44,7 +44,7 @@ import Testing
     let tracks = [try SyntheticMedia.video()]
     func index(_ offsets: [UInt64], tracksAt: UInt64 = 0) -> RecordingIndex? {
       var index = RecordingIndex()
-      index.change(to: tracks, version: 1, at: tracksAt)
+      index.change(to: InitSegment(version: 1, tracks: tracks), at: tracksAt)
       for (number, offset) in offsets.enumerated() {
         let start = MediaTime(milliseconds: Int64(number) * 2000)
         let fragment = Fragment(

@@ -18,10 +18,12 @@ import Testing
   /// The same with the numbers that the stream gave them. The timeline of the epoch broke before those in `breaks`, and
   /// `torn` lacks a fragment.
   private func index(
-    _ numbers: ClosedRange<Int>, missing: Range<Int>? = nil, breaks: [Int] = [], torn: Int? = nil
+    _ numbers: ClosedRange<Int>, missing: Range<Int>? = nil, breaks: [Int] = [], torn: Int? = nil,
+    _ initSegment: InitSegment? = nil
   ) throws -> RecordingIndex {
     var index = RecordingIndex()
-    index.change(to: [try SyntheticMedia.video(), try SyntheticMedia.audio()], version: 1, at: 0)
+    let usual = InitSegment(version: 1, tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    index.change(to: initSegment ?? usual, at: 0)
     let fragment = try Self.fragment()
     let anchor = WallClockAnchor(mediaTime: .zero, wallTime: RecordingHarness.start)
     for number in numbers where missing?.contains(number) != true {
@@ -199,6 +201,32 @@ import Testing
       #expect(sequence() == count)
     }
     #expect(text(archive).contains("#EXT-X-MEDIA-SEQUENCE:15\n") && !text(archive).contains("EVENT"))
+  }
+
+  /// Only the interleaved layout has other tracks. Its number of discontinuities lasts when files go.
+  @Test func anotherFirstAudioIsABreakOfTheInterleavedLayoutAlone() throws {
+    var french = try SyntheticMedia.audio()
+    french.language = "fra"
+    let first = InitSegment(version: 1, tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    let second = InitSegment(version: 2, tracks: [try SyntheticMedia.video(), french], continues: true)
+      .following(first)
+    let archive = try programme([try index(1...4, first), try index(5...8, second), try index(9...12, second)])
+    func maps(_ rendition: Rendition) -> [Substring] {
+      text(archive, rendition).split(separator: "\n").filter { $0.hasPrefix("#EXT-X-MAP") }
+    }
+    let (one, two) = ("#EXT-X-MAP:URI=\"init-1.mp4\"", "#EXT-X-MAP:URI=\"init-2.mp4\"")
+    #expect(maps(.video).allSatisfy { $0 == one } && maps(.interleaved).map(String.init) == [one, two, two])
+    #expect(maps(.audio).map(String.init) == [one, two, two])
+    #expect(text(archive).components("#EXT-X-DISCONTINUITY\n") == 1)
+    #expect(text(archive).contains("\n4.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"init-2.mp4\""))
+    for rendition in [Rendition.video, .audio] {
+      #expect(!text(archive, rendition).contains("#EXT-X-DISCONTINUITY"))
+    }
+    archive.remove(try #require(archive.sources.first))
+    #expect(text(archive).contains("#EXT-X-DISCONTINUITY-SEQUENCE:1\n"))
+    #expect(!text(archive, .video).contains("#EXT-X-DISCONTINUITY"))
+    #expect(archive.initSegment(1, .video) == second.single(try SyntheticMedia.video()))
+    #expect(archive.initSegment(1, .audio) == nil && archive.initSegment(2, .audio) == second.single(french))
   }
 
   @Test func filesOutOfReachAreLetGo() throws {
