@@ -44,6 +44,22 @@ package struct CutPolicy: Sendable, Hashable {
   package static let leaderPatience = MediaTime(milliseconds: 1000)
   /// A sync sample this much too early still ends a segment. A rounded clock makes a GOP of 2 s last 1.9997 s.
   package static let segmentTolerance = MediaTime(milliseconds: 5)
+
+  /// A sync sample this much before the target ends a segment: more than `segmentTolerance` where they come as they are
+  /// asked for.
+  package var syncTolerance = Self.segmentTolerance
+
+  /// How early sync samples that are asked for may come: a quarter of a segment.
+  package static func syncTolerance(ofTarget target: MediaTime) -> MediaTime {
+    MediaTime(milliseconds: target.rescaled(to: 1000) / 4)
+  }
+
+  /// The longest distance of sync samples with which each segment begins with one.
+  ///
+  /// - Parameter targetDuration: in seconds; nil while it is undecided.
+  package static func keyFrameDistance(_ segmentTarget: MediaTime, _ targetDuration: Int?) -> MediaTime {
+    min(segmentTarget, targetDuration.map { MediaTime(milliseconds: Int64($0) * 1000) } ?? longestFirstSegment)
+  }
   /// A duration up to this much above whole seconds rounds down to them.
   package static let roundingMargin = MediaTime(milliseconds: 499)
   /// Most samples, and bytes of them, kept of tracks that joined in mid-GOP and wait for the next sync sample.

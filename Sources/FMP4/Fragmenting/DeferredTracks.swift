@@ -31,8 +31,10 @@ struct DeferredTracks {
   /// Drops the older half of the samples. Those who watch other tracks notice nothing.
   mutating func dropOlder() {
     isOverdue = true
-    samples.removeFirst((samples.count + 1) / 2)
-    byteCount = Self.byteCount(samples)
+    repeat {
+      samples.removeFirst((samples.count + 1) / 2)
+      byteCount = Self.byteCount(samples)
+    } while isFull && !samples.isEmpty
   }
 
   private static func byteCount(_ samples: [Sample]) -> Int {

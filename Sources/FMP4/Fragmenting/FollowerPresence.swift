@@ -13,6 +13,9 @@ struct FollowerPresence: Sendable {
   private static let patience = CutPolicy.followerPatience.rescaled(to: 1_000_000)
   private static let leastPatience = CutPolicy.leastFollowerPatience.rescaled(to: 1_000_000)
 
+  /// The longest lag that ends of segments wait for until it is allowed for, in microseconds.
+  static let learnableLag = 2 * patience
+
   /// The longest lag at which the track is still awaited: three times the usual one.
   var longestLag: Int64 {
     guard let before = longest.before else { return Self.patience }

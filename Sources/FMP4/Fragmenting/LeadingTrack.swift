@@ -162,8 +162,8 @@ struct LeadingTrack: Sendable {
     let timescale = queue.track.timescale
     let elapsed = decodeTime &- segmentStart
     let target = policy.segmentTarget.rescaled(to: timescale)
+    if elapsed &+ policy.syncTolerance.rescaled(to: timescale) >= target { return true }
     let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
-    if elapsed &+ tolerance >= target { return true }
     // Another GOP would not fit.
     return elapsed &+ rhythm.longest > policy.segmentLimit.rescaled(to: timescale) &+ tolerance
   }
@@ -172,7 +172,7 @@ struct LeadingTrack: Sendable {
   func expectedSegmentLength(timescale: UInt32, _ policy: CutPolicy) -> Int64? {
     guard let group = rhythm.steadyGroup else { return nil }
     let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
-    let target = policy.segmentTarget.rescaled(to: timescale) &- tolerance
+    let target = policy.segmentTarget.rescaled(to: timescale) &- policy.syncTolerance.rescaled(to: timescale)
     let limit = policy.segmentLimit.rescaled(to: timescale) &+ tolerance
     let groups = max(1, (target &+ group &- 1) / group)
     let length = group &* groups

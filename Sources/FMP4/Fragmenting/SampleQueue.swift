@@ -84,12 +84,25 @@ struct SampleQueue {
     admit(sample, duration: UInt32(clamping: max(1, decodeTime &- sample.decodeTime)))
   }
 
+  /// Ends the track for the time of a pause: the sample after it keeps its own decode time, and the one before it its
+  /// usual duration.
+  mutating func endBeforePause(until decodeTime: Int64, longerThan limit: MediaTime) {
+    guard let end = waiting?.decodeTime ?? reach, decodeTime &- end > limit.rescaled(to: track.timescale) else {
+      return
+    }
+    resolveWaitingWithoutSuccessor()
+    endIsPredicted = false
+  }
+
   /// Gives the waiting sample the most likely duration, because no other sample will come.
-  mutating func resolveWaitingWithoutSuccessor() {
+  ///
+  /// - Parameter next: decode time (ticks) at which it ends at the latest; nil if there is none.
+  mutating func resolveWaitingWithoutSuccessor(before next: Int64? = nil) {
     guard let sample = waiting else { return }
     let fallback = UInt32(clamping: max(1, track.timescale / 30))
     let duration = sample.duration ?? lastDuration ?? track.frameDuration ?? fallback
-    resolveWaiting(until: sample.decodeTime &+ Int64(max(1, duration)))
+    let end = sample.decodeTime &+ Int64(max(1, duration))
+    resolveWaiting(until: max(sample.decodeTime &+ 1, min(end, next ?? end)))
   }
 
   /// Extends the last ready sample until `decodeTime`, if its duration was predicted.

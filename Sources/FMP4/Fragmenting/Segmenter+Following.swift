@@ -10,7 +10,12 @@ extension Segmenter {
     for index in queues.indices where isAwaited(index) {
       let queue = queues[index]
       if let reach = queue.reach, reach >= queue.boundary(at: boundary) { continue }
-      if isOver || lag(of: queue).map({ $0 > queue.presence.longestLag }) ?? false {
+      let lag = lag(of: queue)
+      let isSilent = lag.map { $0 > queue.presence.longestLag }
+      if isOver {
+        // A track that keeps up with decode times is there: only this fragment does not wait for it any longer.
+        if isSilent ?? true { queues[index].presence.fellSilent() }
+      } else if policy.fragmentsWaitForFollowers, isSilent ?? false {
         queues[index].presence.fellSilent()
       } else {
         awaits = true
@@ -22,8 +27,14 @@ extension Segmenter {
   /// Fragments wait for the track: it is there, and nothing says that no sample of it comes.
   private func isAwaited(_ index: Int) -> Bool {
     let queue = queues[index]
-    return index != leaderIndex && !queue.presence.isAbsent && !isLeaving(queue.track)
-      && !awaitsSync.contains(queue.track.id)
+    return index != leaderIndex && !isGone(queue) && !isLeaving(queue.track) && !awaitsSync.contains(queue.track.id)
+  }
+
+  /// Whether a track has been absent for too long to be awaited. Where only the ends of segments wait, longer lags are
+  /// awaited, since they can be learned.
+  private func isGone(_ queue: SampleQueue) -> Bool {
+    guard queue.presence.isAbsent else { return false }
+    return policy.fragmentsWaitForFollowers || (lag(of: queue) ?? .max) > FollowerPresence.learnableLag
   }
 
   /// How far the samples of a track end behind the leading track, in microseconds. Nil before its first sample.

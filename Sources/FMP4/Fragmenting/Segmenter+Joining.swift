@@ -65,12 +65,27 @@ extension Segmenter {
     deferred.map { !$0.tracks.contains(track) } ?? false
   }
 
+  /// Gives the last sample of a track that ends a duration: the most likely one, but at most up to the first sample of
+  /// what replaces the track.
+  mutating func resolveLast(of index: Int) {
+    let track = queues[index].track
+    var next: Int64?
+    if let sample = deferred?.samples.first(where: { $0.track == track.id }),
+      let timescale = deferred?.tracks.first(where: { $0.id == track.id })?.timescale
+    {
+      let time = MediaTime(ticks: sample.decodeTime, timescale: timescale).rescaled(to: track.timescale)
+      // Rounding may make it a tick too late.
+      next = timescale == track.timescale ? time : time &- 1
+    }
+    queues[index].resolveWaitingWithoutSuccessor(before: next)
+  }
+
   /// Emits what is left of the tracks that end with the open segment. Its last fragment was emitted before that was
   /// known.
   mutating func emitRest(_ output: inout [FragmentEvent]) {
     guard let newest else { return }
     for index in queues.indices where index != leaderIndex && isLeaving(queues[index].track) {
-      queues[index].resolveWaitingWithoutSuccessor()
+      resolveLast(of: index)
       emit(beside: newest, from: index, before: nil, &output)
     }
   }

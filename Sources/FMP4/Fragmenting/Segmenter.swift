@@ -168,12 +168,11 @@ package struct Segmenter: Sendable {
   /// Takes a sample of another track than the leading one. False if it is dropped.
   @discardableResult
   mutating func follow(_ sample: Sample, at index: Int) -> Bool {
-    if awaitsSync.contains(sample.track) {
-      guard sample.isSync else { return false }
-      awaitsSync.remove(sample.track)
-    }
+    if awaitsSync.contains(sample.track), !sample.isSync { return false }
     guard !overlaps(sample, in: queues[index]) else { return false }
+    awaitsSync.remove(sample.track)
     if let lag = lag(of: queues[index]) { queues[index].presence.came(after: lag) }
+    queues[index].endBeforePause(until: sample.decodeTime, longerThan: policy.segmentTarget)
     _ = queues[index].append(sample)
     return true
   }
@@ -416,7 +415,7 @@ package struct Segmenter: Sendable {
     if let run = closed.run { runs.append(run) }
     for index in queues.indices where index != leaderIndex {
       let ends = closed.bringsTracks && isLeaving(queues[index].track)
-      if ends { queues[index].resolveWaitingWithoutSuccessor() }
+      if ends { resolveLast(of: index) }
       let takesRest = takeRest || ends
       let boundary = takesRest ? nil : queues[index].boundary(at: followersBoundary(of: closed))
       // If tracks are delivered one by one, their parts keep to the limit too. The rest goes into the next part.

@@ -42,6 +42,12 @@ struct TimesOfDay {
     guard let told = follower?.told, let wasBeginning = follower?.isBeginning,
       let delay = follower?.saw(end, now: now)
     else { return nil }
+    let sooner = told &- delay
+    if let known = lead, wasBeginning || sooner >= ClockFollower.sudden.magnitude {
+      // Media comes sooner than before. When it was made is known all the same.
+      lead = max(0, known &- sooner)
+      if sooner <= known { return nil }
+    }
     let drift: Reason = delay > told ? .slowClock : .fastClock
     return (anchor(delay), wasBeginning ? .lateBeginning((told &- delay) / 1_000_000) : drift)
   }

@@ -68,14 +68,18 @@ struct ICEServerText: Sendable, Hashable {
       let rest = place[place.index(after: end)...]
       guard rest.isEmpty || rest.hasPrefix(":") else { throw refusal }
       port = rest.isEmpty ? nil : rest.dropFirst()
-      guard !host.isEmpty, host.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else { throw refusal }
+      guard !host.isEmpty, host.allSatisfy({ $0.isASCII && ($0.isHexDigit || $0 == ":" || $0 == ".") }) else {
+        throw refusal
+      }
     } else {
       if let colon = place.lastIndex(of: ":") { (host, port) = (place[..<colon], place[place.index(after: colon)...]) }
       guard !host.isEmpty, host.utf8.count <= 253,
         host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "." || $0 == "-") })
       else { throw refusal }
     }
-    guard port == nil || port.flatMap({ UInt16($0) }) ?? 0 > 0 else { throw refusal }
+    if let port {
+      guard port.allSatisfy({ $0.isASCII && $0.isNumber }), UInt16(port) ?? 0 > 0 else { throw refusal }
+    }
     return "\(scheme.rawValue):\(text)"
   }
 }

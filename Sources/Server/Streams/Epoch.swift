@@ -141,7 +141,10 @@ struct Epoch: Sendable {
   }
 
   /// Begins the next publication of this epoch; its timeline follows the existing media.
-  mutating func startPublication() {
+  mutating func startPublication(_ keyFrames: PublishRequest.KeyFrames = .asItsEncoderHasThem) {
+    // A key frame that is asked for comes before the segment reaches its target.
+    segmenter.policy.syncTolerance =
+      keyFrames == .asAsked ? CutPolicy.syncTolerance(ofTarget: settings.segmentTarget) : CutPolicy.segmentTolerance
     splicer.startPublication(after: mediaEnd)
     awaitsClock = true
     nextAnchor = nil

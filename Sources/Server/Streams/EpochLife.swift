@@ -142,7 +142,9 @@ struct EpochLife: Sendable {
     guard let segment = epoch.window.segments.last, !segment.isComplete,
       segmentOfKeyFrameRequest != segment.sequenceNumber
     else { return false }
-    let isDue = keyFrames == .asAsked && segment.duration + Self.keyFrameLead >= target
+    let due = CutPolicy.keyFrameDistance(target, epoch.window.targetDuration)
+    let lead = min(Self.keyFrameLead, CutPolicy.syncTolerance(ofTarget: due))
+    let isDue = keyFrames == .asAsked && segment.duration + lead >= due
     guard
       isDue
         || segment.duration >= target

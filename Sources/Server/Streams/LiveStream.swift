@@ -46,7 +46,8 @@ final class LiveStream: Sendable {
 
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
-    knownGroup: MediaTime?, workers: WorkerLauncher, room: WorkerRoom = .unlimited, stateStore: StreamStateStore? = nil,
+    knownGroup: MediaTime?, promisedGroup: MediaTime? = nil, workers: WorkerLauncher, room: WorkerRoom = .unlimited,
+    stateStore: StreamStateStore? = nil,
     events: EventLog? = nil,
     memory: WindowBudget = .unlimited,
     store: SegmentStore = SegmentStore(name: SegmentStore.ofStreams), resuming record: EpochRecord? = nil
@@ -65,7 +66,8 @@ final class LiveStream: Sendable {
     let wall = clock.wallTime
     let epoch =
       record.map { Epoch(resuming: $0, settings: settings, store: store) }
-      ?? Epoch(id: epochIDs.next(at: wall), settings: settings, store: store, knownGroup: knownGroup)
+      ?? Epoch(
+        id: epochIDs.next(at: wall), settings: settings, store: store, knownGroup: promisedGroup ?? knownGroup)
     target.store(epoch.window.targetDuration ?? 0, ordering: .relaxed)
     let life = EpochLife(
       epoch, record == nil ? .starting : .reconnecting, startedAt: record?.startedAt ?? wall,
@@ -105,7 +107,7 @@ final class LiveStream: Sendable {
         tell(.streamInterrupted, because: EndReason.replaced.text, by: former.remoteAddress, state)
         interrupt(&state)
       }
-      if state.life.phase == .ended { renewEpoch(settings, &state, now: now) }
+      if state.life.phase == .ended { renewEpoch(settings, request.keyFrames, &state, now: now) }
       if !state.subscribers.makeSinks(of: state.life.epoch.id, makeSinks) {
         let count = state.subscribers.closing.count()
         logger.error(
@@ -114,19 +116,23 @@ final class LiveStream: Sendable {
       }
       state.warnings.beginPublication()
       state.cues.beginPublication()
-      state.life.epoch.startPublication()
+      state.life.epoch.startPublication(request.keyFrames)
       begin(&state)
       return admitted
     }
   }
 
-  private func renewEpoch(_ settings: StreamSettings, _ state: inout State, now: MonotonicTime) {
+  private func renewEpoch(
+    _ settings: StreamSettings, _ keyFrames: PublishRequest.KeyFrames, _ state: inout State, now: MonotonicTime
+  ) {
     currentSettings.now = settings
     state.publisher.limit(by: settings.bounds)
     let wall = clock.wallTime
     let last = state.life.epoch
+    let measured = state.life.knownGroup
     let epoch = Epoch(
-      id: epochIDs.next(at: wall), settings: settings, store: store, knownGroup: state.life.knownGroup,
+      id: epochIDs.next(at: wall), settings: settings, store: store,
+      knownGroup: keyFrames.promised(for: settings, measured: measured) ?? measured,
       mayPromiseIndependence: last.window.keepsIndependence)
     state.life.renew(with: epoch, startedAt: wall, now: now)
     state.subscribers.beginEpoch()

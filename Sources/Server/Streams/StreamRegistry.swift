@@ -226,15 +226,12 @@ final class StreamRegistry: PublishGate {
     _ request: PublishRequest, _ groups: borrowing KnownGOPDurations, _ store: SegmentStore
   ) -> LiveStream {
     let settings = settings(request.stream)
-    let known: MediaTime? =
-      switch request.keyFrames {
-      case .every(let interval): interval
-      case .asAsked: settings.segmentTarget
-      case .asItsEncoderHasThem: groups[request.stream]
-      }
+    let measured = groups[request.stream]
+    let known = if case .every(let interval) = request.keyFrames { MediaTime?.some(interval) } else { measured }
     return LiveStream(
       name: request.stream, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger,
-      knownGroup: known, workers: workers, room: room,
+      knownGroup: known, promisedGroup: request.keyFrames.promised(for: settings, measured: measured),
+      workers: workers, room: room,
       stateStore: stateStore, events: events, memory: memory,
       store: store)
   }
@@ -402,6 +399,15 @@ private struct KnownGOPDurations: Sendable {
   }
 }
 
+extension PublishRequest.KeyFrames {
+  /// The distance of key frames that a publisher keeps that makes them as it is asked. Nil for others.
+  ///
+  /// - Parameter measured: that of the name's last publisher. Some say that they make them and do not.
+  func promised(for settings: StreamSettings, measured: MediaTime?) -> MediaTime? {
+    self == .asAsked ? max(settings.segmentTarget, measured ?? .zero) : nil
+  }
+}
+
 /// A publisher's access to a stream.
 private final class Publication: MediaSink {
   private let stream: LiveStream
@@ -412,7 +418,8 @@ private final class Publication: MediaSink {
     self.token = token
   }
 
-  var keyFrameDistance: MediaTime? { stream.settings.segmentTarget }
+  /// Segments are cut at the target duration, whatever length they aim at.
+  var keyFrameDistance: MediaTime? { CutPolicy.keyFrameDistance(stream.settings.segmentTarget, stream.targetDuration) }
 
   func receive(_ event: MediaEvent) -> SinkVerdict {
     stream.receive(event, from: token)

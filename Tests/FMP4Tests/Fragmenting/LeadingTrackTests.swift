@@ -219,3 +219,15 @@ struct LeadingTrackTests {
     }
   }
 }
+
+/// Key frames that come as they are asked for.
+@Suite struct AskedKeyFrameTests {
+  @Test func `Key frames are wanted as often as segments are cut`() {
+    let milliseconds = { (value: Int64) in MediaTime(milliseconds: value) }
+    #expect(CutPolicy.keyFrameDistance(milliseconds(2000), nil) == milliseconds(2000))
+    #expect(CutPolicy.keyFrameDistance(milliseconds(2000), 4) == milliseconds(2000))
+    #expect(CutPolicy.keyFrameDistance(milliseconds(2400), 2) == milliseconds(2000))
+    #expect(CutPolicy.keyFrameDistance(milliseconds(12_000), nil) == milliseconds(10_000))
+    #expect(CutPolicy.syncTolerance(ofTarget: milliseconds(2000)) == milliseconds(500))
+  }
+}

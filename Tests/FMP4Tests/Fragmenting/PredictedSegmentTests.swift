@@ -93,6 +93,10 @@ import Testing
     #expect(segments.dropFirst(2).allSatisfy { $0.completedBy == .video })
   }
 
+  @Test func `audio that lags for longer than a fragment waits keeps every announcement`() throws {
+    for segment in try segments(lag: 350).dropFirst(2) { try expectToldTrue(segment) }
+  }
+
   @Test func deliveredAloneTheTracksEndTogether() throws {
     for segment in try segments(lag: 40, policy: CutPolicy(fragmentsWaitForFollowers: true)).dropFirst(2) {
       try expectToldTrue(segment)

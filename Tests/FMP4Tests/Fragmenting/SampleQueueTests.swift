@@ -45,6 +45,33 @@ struct SampleQueueTests {
     #expect(audio.newest == nil, "a frame of audio is as long as it says")
   }
 
+  @Test func `A sample after a pause keeps its time, and the one before it its duration`() throws {
+    let limit = MediaTime(milliseconds: 2000)
+    var taken = try steady(3)
+    _ = taken.take()
+    let back: Int64 = 60 * 30_000
+    taken.endBeforePause(until: back, longerThan: limit)
+    #expect(taken.append(sample(at: back, offset: 500, duration: 1000)) == back)
+    let run = try #require(taken.take()).run
+    #expect(run.baseDecodeTime == back && run.samples.map(\.compositionOffset) == [500] && run.duration == 1000)
+    var waits = try queue()
+    _ = waits.append(sample(at: 0))
+    _ = waits.append(sample(at: 1000))
+    waits.endBeforePause(until: back, longerThan: limit)
+    #expect(waits.ready.map(\.duration) == [1000, 1000] && waits.reach == 2000)
+    // A usual distance is none.
+    var steady = try steady(2)
+    steady.endBeforePause(until: 2000, longerThan: limit)
+    #expect(try #require(steady.newest) == (1000, false))
+  }
+
+  @Test func `A sample that another track replaces ends where that begins`() throws {
+    var queue = try queue()
+    for time in [0, 2000, 4000] as [Int64] { _ = queue.append(sample(at: time)) }
+    queue.resolveWaitingWithoutSuccessor(before: 5000)
+    #expect(queue.ready.map(\.duration) == [2000, 2000, 1000])
+  }
+
   @Test func `A decode time that does not rise is lifted and the presentation stays`() throws {
     var queue = try queue()
     _ = queue.append(sample(at: 1000, offset: 500))

@@ -91,6 +91,9 @@ import Testing
     let bundled = "m=video 0 UDP/TLS/RTP/SAVPF 98\r\na=mid:1\r\na=sendonly\r\na=rtpmap:98 H264/90000\r\n"
     let taken = try Negotiation(try SessionOffer(Self.offer(Self.audio, bundled + "a=bundle-only\r\n")))
     #expect(taken.tracks.map(\.coding) == [.opus, .h264])
+    let data = Self.section("application", "webrtc-datachannel", "a=mid:0")
+    let carried = try Negotiation(try SessionOffer(Self.offer(data, bundled + "a=bundle-only\r\n")))
+    #expect(carried.tracks.map(\.coding) == [.h264], "the bundle's first section has the attributes of the transport")
     let turnedOff = try Negotiation(try SessionOffer(Self.offer(Self.audio, bundled)))
     #expect(turnedOff.tracks.map(\.coding) == [.opus])
     #expect(throws: OfferError.self) {

@@ -40,17 +40,23 @@ struct Negotiation {
     self.offer = offer
     var tracks: [Track] = []
     for (index, section) in offer.sections.enumerated()
-    where !section.isRejected && (section.kind == "audio" || section.kind == "video") {
+    where !section.isRejected && (section.kind == "audio" || section.kind == "video")
+      && (!section.isBundleOnly || offer.bundles(section))
+    {
       tracks.append(try Self.track(section, index, tracks))
     }
-    guard let first = tracks.first.map({ offer.sections[$0.section] }) else {
+    guard let own = tracks.first.map({ offer.sections[$0.section] }) else {
       throw OfferError(.unacceptable, "the offer has no audio and no video that is sent")
     }
     for track in tracks.dropFirst() {
-      guard let mid = track.mid, offer.bundle.contains(mid), let one = first.mid, offer.bundle.contains(one) else {
+      guard let mid = track.mid, offer.bundle.contains(mid), offer.bundles(own) else {
         throw OfferError(.unacceptable, "audio and video must share one transport: a=group:BUNDLE with all mids")
       }
     }
+    // What only its bundle carries has the attributes of the bundle's first section with a port.
+    let first =
+      own.isBundleOnly
+      ? offer.sections.first { !$0.isBundleOnly && !$0.isRejected && offer.bundles($0) } ?? own : own
     guard let fingerprint = first.fingerprint else {
       throw OfferError(.unacceptable, "the offer has no a=fingerprint with sha-256, sha-384 or sha-512")
     }

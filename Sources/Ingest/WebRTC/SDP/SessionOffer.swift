@@ -5,6 +5,9 @@ struct SessionOffer {
   /// The sections that share one transport (RFC 9143).
   private(set) var bundle: [String] = []
 
+  /// Whether the section shares that transport.
+  func bundles(_ section: MediaSection) -> Bool { section.mid.map(bundle.contains) ?? false }
+
   enum Form { case whole, fragment }
 
   init(_ text: String, _ form: Form = .whole) throws(OfferError) {

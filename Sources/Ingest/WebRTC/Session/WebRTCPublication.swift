@@ -12,6 +12,8 @@ struct WebRTCPublication {
     /// Frames were lost behind the newest key frame.
     var isBroken = false
     var asked: MonotonicTime?
+    /// The first request since the newest key frame.
+    var firstAsked: MonotonicTime?
     /// Since when the first one is awaited.
     var awaitedSince: MonotonicTime?
     /// The stream wants one, whatever its distance.
@@ -21,7 +23,11 @@ struct WebRTCPublication {
     var refusal: String?
 
     mutating func noteKeyFrame(_ now: MonotonicTime) {
-      if let asked, keyFrame.map({ $0 < asked }) ?? true { response = max(now &- asked, response / 8 &* 7) }
+      // A camera that was off for long is no slow sender.
+      if let firstAsked {
+        response = max(min(now &- firstAsked, 2 * WebRTCPublication.pause), response / 8 &* 7)
+      }
+      firstAsked = nil
       (keyFrame, isBroken, isWanted) = (now, false, false)
     }
 
@@ -330,6 +336,7 @@ struct WebRTCPublication {
       video.asked.map({ now &- $0 >= Self.pause }) ?? true
     else { return false }
     video.asked = now
+    video.firstAsked = video.firstAsked ?? now
     return true
   }
 }

@@ -69,6 +69,7 @@ struct RecordingSequence: Sendable {
 
   /// Removes files. The remaining files keep their sequence numbers and discontinuity numbers.
   mutating func remove(_ isGone: (ReplaySource) -> Bool) {
+    arrange()
     while let index = entries.lastIndex(where: { isGone($0.source) }) {
       let before = Self.layouts.map { layout in (layout, joined(layout).first { $0.entry > index }) }
       entries.remove(at: index)

@@ -164,7 +164,7 @@ final class RewindArchive: Sendable {
     }
     if let last, let next = tail.first {
       RecordedMediaPlaylist.writeMissing(lost, lasting: next.start - last.time, &out)
-      if !lost.isEmpty, !next.followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
+      if !lost.isEmpty, !window.breaks(rendition, before: next) { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
     }
     HLSMediaPlaylist(window: window, rendition: rendition).writeSegments(tail, &out)
     if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
