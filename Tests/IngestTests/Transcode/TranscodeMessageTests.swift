@@ -89,7 +89,7 @@ import Testing
     }
     // A codec and a rotation that there are not, and a record beyond the message and beyond its limit.
     for (place, bytes) in [
-      (0, [4]), (5, [0, 92]), (7, [0, 0, 0, 200]), (7, [0, 1, 0, 1]), (7, [255, 255, 255, 255]),
+      (0, [255]), (5, [0, 92]), (7, [0, 0, 0, 200]), (7, [0, 1, 0, 1]), (7, [255, 255, 255, 255]),
     ] as [(Int, [UInt8])] {
       var wrong = whole.body
       wrong.setBytes(bytes, at: place)
