@@ -61,7 +61,7 @@ def page(chromium):
     chromium.prefer(color_scheme="dark")
     yield chromium
     # Nobody is there to answer whether a live page, or one with a copy, may be left.
-    chromium.evaluate("void addEventListener('beforeunload', (event) => event.stopImmediatePropagation(), { capture: true })")
+    chromium.evaluate("void (BeforeUnloadEvent.prototype.preventDefault = () => {})")
     chromium.evaluate("document.querySelector('#stop')?.checkVisibility() && (document.querySelector('#stop').click(), new Promise((done) => setTimeout(done, 700)).then(() => document.querySelector('#stop').click()))")
     chromium.open("about:blank")
 
