@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { CopyParts } from "../../web/media/copy-parts.js";
+import { iceServersOf } from "../../web/media/ice-servers.js";
 import { CUSTOM, microphoneConstraints, NONE, otherCameras, PRESETS, settingsFrom, within } from "../../web/media/publish-settings.js";
-import { outcomeOf, ReconnectPlan } from "../../web/media/reconnect-plan.js";
+import { fateOf, outcomeOf, ReconnectPlan } from "../../web/media/reconnect-plan.js";
 import { between, heardOf, sentOf, ServerView, Slowness } from "../../web/media/sending-figures.js";
 import { restarted, restartFragment } from "../../web/media/session-description.js";
 
@@ -64,7 +65,14 @@ test("the browser's statistics become what is shown", () => {
 
 test("a machine is too slow that sends too few frames for three seconds", () => {
   const slowness = new Slowness();
-  assert.deepEqual([20, 20, 21, 20, 20, 20, 20, 21].map((rate) => slowness.add(rate, 30)), [false, false, false, false, false, true, true, false]);
+  assert.deepEqual([20, 20, 21, 20, 20, 20, 20, 21].map((rate) => slowness.add(rate, 30, "cpu")), [false, false, false, false, false, true, true, false]);
+});
+
+test("few frames of a screen or by a slow network are no slow machine", () => {
+  const slowness = new Slowness();
+  assert.deepEqual([1, 1, 1, 1].map((rate) => slowness.add(rate, null, "none")), [false, false, false, false]);
+  assert.deepEqual([5, 5, 5, 5].map((rate) => slowness.add(rate, 30, "bandwidth")), [false, false, false, false]);
+  assert.deepEqual([5, 5, 5].map((rate) => slowness.add(rate, 30, "none")), [false, false, true]);
 });
 
 const received = (videoFrames, keyFrames, lostVideoFrames = 0) => ({ videoFrames, keyFrames, lostVideoFrames, lostAudioFrames: 0 });
@@ -130,6 +138,63 @@ test("a session that is over is followed by the next at once", () => {
   assert.equal(plan.tried("publish", 401), false, "a key that is no longer good is final");
 });
 
+test("a stream whose session is over is somebody else's, at its end, or waits", () => {
+  const live = { state: "live" }, ended = { state: "ended" }, waiting = { state: "reconnecting" };
+  assert.deepEqual([live, ended, waiting, null, "hidden"].map((stream) => fateOf("closed", stream, true)),
+    ["taken", "ended", "free", "free", "unseen"]);
+  assert.deepEqual([live, ended, waiting, null, "hidden"].map((stream) => fateOf("gone", stream, true)),
+    ["taken", "free", "free", "free", "unseen"], "the reconnect window may have ended it");
+  assert.deepEqual([live, ended, waiting, "hidden"].map((stream) => fateOf("closed", stream, false)),
+    ["stopping", "stopping", "stopping", "stopping"], "a server that goes down");
+});
+
+test("a name is taken back from nobody", () => {
+  const plan = new ReconnectPlan();
+  assert.equal(plan.ending, null);
+  plan.tried("restart", 412);
+  assert.equal(plan.ending, null, "a session that takes no change may be there");
+  plan.tried("restart", 404);
+  assert.equal(plan.ending, "gone");
+  assert.equal(plan.mayReplace("taken", 0), false);
+  plan.closed();
+  assert.deepEqual([plan.ending, plan.next.kind], ["closed", "publish"]);
+  assert.equal(plan.mayReplace("ended", 0), false);
+  assert.ok(plan.mayReplace("stopping", 0));
+  assert.equal(plan.ending, "gone", "it is asked again before the next try");
+  plan.tried("publish", 503);
+  assert.equal(plan.ending, "gone");
+  plan.tried("publish", 201);
+  assert.equal(plan.ending, null);
+});
+
+test("a stream that is not shown gets one new session in a minute", () => {
+  const plan = new ReconnectPlan();
+  plan.closed();
+  assert.ok(plan.mayReplace("unseen", 5));
+  assert.equal(plan.ending, null, "further tries of the same session ask no more");
+  plan.connected();
+  plan.closed();
+  assert.equal(plan.mayReplace("unseen", 60_004), false);
+  assert.ok(plan.mayReplace("unseen", 60_005));
+});
+
+test("a name that stays taken is somebody else's", () => {
+  const plan = new ReconnectPlan();
+  for (let number = 1; number < 10; number += 1) assert.ok(plan.tried("publish", 409), String(number));
+  assert.ok(plan.tried("publish", 503));
+  for (let number = 1; number < 10; number += 1) assert.ok(plan.tried("publish", 409), String(number));
+  assert.equal(plan.tried("publish", 409), false);
+});
+
+test("STUN and TURN servers are read from Link", () => {
+  assert.deepEqual(iceServersOf('<stun:stun.example.net>; rel="ice-server", ' +
+    '<turn:turn.example.net:3478?transport=udp>; rel="ice-server"; username="a,<b>;c"; credential="p\\"q"; credential-type="password"'), [
+    { urls: "stun:stun.example.net" }, { urls: "turn:turn.example.net:3478?transport=udp", username: "a,<b>;c", credential: 'p"q' }]);
+  assert.deepEqual(iceServersOf('<https://example.net>; rel="ice-server", <stun:other.example.net>; rel="next", <stun:x'), []);
+  assert.deepEqual(iceServersOf(""), []);
+  assert.equal(iceServersOf("<stun:a>; rel=ice-server,".repeat(20)).length, 8);
+});
+
 test("pauses grow to five seconds, and a network that came back ends them", () => {
   const plan = new ReconnectPlan(), pauses = [];
   for (let number = 0; number < 8; number += 1) {
@@ -153,9 +218,11 @@ test("a copy keeps its newest parts within its bounds", () => {
   assert.deepEqual(copy.parts, [second], "a byte more than the bound");
   copy.add(second, "d", 5000, 21_000);
   assert.deepEqual([copy.bytes, copy.parts.length], [5401, 1], "the part that grows stays whole");
+  assert.ok(copy.isFull(second));
   const third = copy.begin(90_000);
   assert.equal(copy.parts.length, 1, "a part without content is none");
   copy.add(third, "e", 1, 90_000);
+  assert.ok(!copy.isFull(third));
   assert.deepEqual(copy.parts, [third]);
   copy.clear();
   assert.deepEqual([copy.bytes, copy.parts], [0, []]);

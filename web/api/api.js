@@ -242,12 +242,15 @@ export async function fetchStream(name, root = base) {
  */
 export async function fetchStreamNow(name) {
   const path = `${base}/api/v1/streams/${encodeURIComponent(name)}`;
-  const response = await fetch(path, { cache: "no-store", signal: timeout(TIMEOUT_MILLISECONDS) });
+  const response = await get(path);
   if (response.status === 404) return null;
   if (response.status === 401 || response.status === 403) return "hidden";
   if (!response.ok) throw new Error(`${path} responded with status ${response.status}`);
   return response.json();
 }
+
+/** @returns {Promise<boolean>} Whether the server takes publishers. It does not while it is going down, or is gone. */
+export const takesPublishers = () => get("/readyz").then(({ status }) => status !== 503, () => false);
 
 /** The server's clock: /time compared with the monotonic clock of this machine. */
 export class ServerClock {

@@ -5,6 +5,9 @@
  * @typedef {{startedAt: number, endedAt: number, bytes: number, content: Content[]}} CopyPart Times in milliseconds since 1970.
  */
 
+/** A part of this share of all bytes is full: what goes for a new one is never much. */
+const PART_SHARE = 1 / 8;
+
 /** @template Content */
 export class CopyParts {
   #bytes;
@@ -12,7 +15,7 @@ export class CopyParts {
   /** @type {CopyPart<Content>[]} Oldest first. */
   #parts = [];
 
-  /** @param {number} bytes The most that is kept, but for the part that grows. @param {number} milliseconds */
+  /** @param {number} bytes The most that is kept. Parts are to end where they are full. @param {number} milliseconds */
   constructor(bytes, milliseconds) {
     this.#bytes = bytes;
     this.#milliseconds = milliseconds;
@@ -33,6 +36,9 @@ export class CopyParts {
     const isTooMuch = () => this.bytes > this.#bytes || now - this.#parts[0].endedAt > this.#milliseconds;
     while (this.#parts.length > 1 && isTooMuch()) this.#parts.shift();
   }
+
+  /** @param {CopyPart<Content>} part */
+  isFull(part) { return part.bytes >= this.#bytes * PART_SHARE; }
 
   get bytes() { return this.#parts.reduce((sum, part) => sum + part.bytes, 0); }
 

@@ -73,11 +73,14 @@ export class Slowness {
   #low = 0;
 
   /**
-   * @param {number} frameRate Sent. @param {number} wanted
+   * @param {number} frameRate Sent.
+   * @param {number | null} wanted Null where few frames say nothing: a screen has one for each change.
+   * @param {string} limited What holds the quality back. A slow network is no slow machine.
    * @returns {boolean} Whether that has been so for a while.
    */
-  add(frameRate, wanted) {
-    this.#low = frameRate < FEW * wanted ? this.#low + 1 : 0;
+  add(frameRate, wanted, limited) {
+    const isLow = wanted !== null && limited !== "bandwidth" && frameRate < FEW * wanted;
+    this.#low = isLow ? this.#low + 1 : 0;
     return this.#low >= SLOW_SAMPLES;
   }
 }

@@ -3,7 +3,7 @@
 import "../ui/page-strings.js";
 import { fetchOverview } from "../api/api.js";
 import { base } from "../media/early-requests.js";
-import { offerCopy, withdrawCopy } from "../publish/copy-offer.js";
+import { isCopyOffered, offerCopy } from "../publish/copy-offer.js";
 import { mayShareScreen } from "../publish/devices.js";
 import { KeyField } from "../publish/key-field.js";
 import { LevelMeter } from "../publish/level-meter.js";
@@ -38,7 +38,8 @@ const buttons = {
 const panel = new SettingsPanel();
 const key = new KeyField();
 const studio = new Studio(() => streamName(), panel);
-const copy = new LocalCopy();
+/** Of the present or the last publication. */
+let copy = new LocalCopy();
 /** @type {Sender | null} Null while nothing is published. */
 let sender = null;
 /** @type {LiveBar | null} */
@@ -51,6 +52,9 @@ let overview = null;
 let meter = null;
 /** @type {string | null} Why nothing can be published here; null if it can. */
 let obstacle = pageProblem();
+/** Changes of devices, one after the other. */
+let changes = Promise.resolve();
+let isScreenAsked = false;
 
 showName();
 connectButtons();
@@ -92,16 +96,16 @@ async function learn() {
   showState();
 }
 
-async function openStudio() {
+function openStudio() {
   say(null);
   if (pageProblem() !== null) return;
-  try {
-    await studio.open();
-  } catch (error) {
-    say(deviceProblem(error), () => openStudio());
-  }
-  meter ??= new LevelMeter(studio.sound);
-  showState();
+  return attempt(async () => {
+    try {
+      await studio.open();
+    } finally {
+      meter ??= new LevelMeter(studio.sound);
+    }
+  });
 }
 
 /** @param {string | null} problem Null for none any more. @param {(() => void) | null} again */
@@ -113,21 +117,32 @@ function say(problem, again = null) {
   buttons.again.onclick = again;
 }
 
-/** @param {() => Promise<void>} act @param {(error: unknown) => string} explain */
-async function attempt(act, explain = deviceProblem) {
-  try {
-    await act();
-    say(null);
-  } catch (error) {
-    say(explain(error));
-  }
-  showState();
+/**
+ * Changes devices, after the changes that are under way.
+ * @param {() => Promise<void>} act
+ * @param {(error: unknown) => string} explain
+ */
+function attempt(act, explain = deviceProblem) {
+  changes = changes.then(async () => {
+    try {
+      await act();
+      say(null);
+    } catch (error) {
+      // The menus show what is used, not what was tried.
+      await studio.refresh().catch(() => {});
+      say(explain(error), studio.isReady ? null : openStudio);
+    }
+    showState();
+  });
+  return changes;
 }
 
 function connectButtons() {
   nameInput.addEventListener("input", () => { showName(); showState(); });
   byId("setup", HTMLFormElement).addEventListener("submit", (event) => {
     event.preventDefault();
+    // Enter takes a number that was typed there.
+    if (byId("expert", HTMLElement).contains(document.activeElement)) return;
     if (!buttons.start.disabled && sender === null) start();
   });
   buttons.start.addEventListener("click", start);
@@ -143,17 +158,24 @@ function connectButtons() {
     announce(t(studio.picture.isCovered ? "publish.covered" : "publish.uncovered"));
   });
   buttons.flip.addEventListener("click", () => attempt(() => studio.flip()));
-  buttons.screen.addEventListener("click", () => attempt(() => studio.toggleScreen(), screenProblem));
+  buttons.screen.addEventListener("click", async () => {
+    // The browser's question is open.
+    if (isScreenAsked) return;
+    isScreenAsked = true;
+    await attempt(() => studio.toggleScreen(), screenProblem);
+    isScreenAsked = false;
+  });
   panel.addEventListener("change", (event) => attempt(() => take(/** @type {CustomEvent} */ (event).detail)));
   studio.addEventListener("devices", showState);
   studio.picture.addEventListener("change", showPicture);
   studio.picture.addEventListener("lost", () => say(t("publish.cameraLost")));
+  studio.sound.addEventListener("lost", () => say(t("publish.microphoneLost")));
   studio.sound.addEventListener("change", () => {
     sender?.replace("audio", studio.sound.track);
     copy.change();
   });
   preview.addEventListener("resize", () => { stage.dataset.upright = String(preview.videoHeight > preview.videoWidth); });
-  addEventListener("beforeunload", (event) => { if (sender !== null) event.preventDefault(); });
+  addEventListener("beforeunload", (event) => { if (sender !== null || isCopyOffered()) event.preventDefault(); });
   // Viewers need not wait for a publisher that will not come back.
   addEventListener("pagehide", () => { sender?.stop(); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
@@ -164,8 +186,11 @@ function connectButtons() {
  * @param {string} name
  */
 async function take(name) {
-  if (name === "microphone" || name === "voice") await studio.takeMicrophone();
-  else if (name === "bitrate") await sender?.tune();
+  if (name === "bitrate") return sender?.tune();
+  if (name === "codec" || name === "copy") return;
+  // Where nothing could be opened, another choice may do.
+  if (!studio.isReady) await studio.open();
+  else if (name === "microphone" || name === "voice") await studio.takeMicrophone();
   else if (name === "camera") await studio.takeCamera();
   else if (["preset", "width", "height", "frameRate"].includes(name)) await studio.resizeCamera();
 }
@@ -189,10 +214,10 @@ function start() {
   key.keep();
   studio.sound.wake();
   say(null);
-  withdrawCopy();
+  const own = copy = new LocalCopy();
   const made = new Sender(name, key.key, () => panel.settings, () => studio.tracks);
   sender = made;
-  made.addEventListener("change", () => follow(made, name));
+  made.addEventListener("change", () => follow(made, name, own));
   made.start().catch((error) => {
     console.warn(error);
     say(t("publish.failed"));
@@ -204,13 +229,14 @@ function start() {
  * A state of the sender.
  * @param {Sender} made
  * @param {string} name
+ * @param {LocalCopy} own What is kept of it.
  */
-function follow(made, name) {
+function follow(made, name, own) {
   if (made !== sender) return;
   if (made.state === "live" && bar === null) begin(made, name);
-  copy.follow(made.state === "reconnecting");
+  own.follow(made.state === "reconnecting");
   announce(t(`publishState.${made.state}`));
-  if (made.state === "idle") finish(made, name);
+  if (made.state === "idle") finish(made, name, own);
   showState();
 }
 
@@ -221,7 +247,7 @@ function follow(made, name) {
  */
 function begin(made, name) {
   if (panel.settings.copy) copy.start(() => ({ ...studio.tracks, bitrate: panel.settings.bitrate }));
-  bar = new LiveBar(name, made, panel.settings.frameRate);
+  bar = new LiveBar(name, made, () => studio.picture.frameRate);
   if (overview !== null) recording = new RecordingSwitch(name, key.key, overview);
   bar.addEventListener("slow", () => copy.restrict());
   bar.addEventListener("stream", (event) => recording?.show(/** @type {CustomEvent} */ (event).detail));
@@ -231,8 +257,9 @@ function begin(made, name) {
  * The end.
  * @param {Sender} made
  * @param {string} name
+ * @param {LocalCopy} own
  */
-async function finish(made, name) {
+async function finish(made, name, own) {
   sender = null;
   bar?.end();
   bar = null;
@@ -240,10 +267,10 @@ async function finish(made, name) {
   recording = null;
   if (made.reason !== null) say(made.reason);
   if (made.wantsKey) key.ask();
-  await copy.stop();
+  await own.stop();
   // What the server has needs no copy.
-  if (made.interruptions > 0) offerCopy(name, copy);
-  copy.forget();
+  if (made.interruptions > 0) offerCopy(name, own);
+  own.forget();
 }
 
 async function stop() { await sender?.stop(); }

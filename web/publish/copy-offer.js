@@ -8,12 +8,20 @@ import { LocalCopy } from "./local-copy.js";
 /** @type {string[]} Addresses of files that are offered. */
 let addresses = [];
 
-/** @param {string} name Of the stream. @param {LocalCopy} copy */
+/** Whether files are offered that nothing else has. */
+export const isCopyOffered = () => addresses.length > 0;
+
+/**
+ * Offers its files in place of those that were offered before.
+ * @param {string} name Of the stream.
+ * @param {LocalCopy} copy
+ */
 export function offerCopy(name, copy) {
-  withdrawCopy();
   const { parts } = copy;
-  const panel = byId("copies", HTMLElement);
-  panel.hidden = parts.length === 0;
+  if (parts.length === 0) return;
+  for (const address of addresses) URL.revokeObjectURL(address);
+  addresses = [];
+  byId("copies", HTMLElement).hidden = false;
   setText(byId("copies-text", HTMLElement), many("publish.copyOffer", parts.length));
   byId("copies-list", HTMLElement).replaceChildren(...parts.map((part) => {
     const address = URL.createObjectURL(LocalCopy.fileOf(part));
@@ -24,10 +32,4 @@ export function offerCopy(name, copy) {
     link.download = LocalCopy.nameOf(name, part);
     return make("li", "", link);
   }));
-}
-
-export function withdrawCopy() {
-  for (const address of addresses) URL.revokeObjectURL(address);
-  addresses = [];
-  byId("copies", HTMLElement).hidden = true;
 }

@@ -5,10 +5,13 @@ import { nameOf } from "./problems.js";
 
 /** @typedef {import("../media/publish-settings.js").PublishSettings} PublishSettings */
 
-/** @returns {Promise<{cameras: MediaDeviceInfo[], microphones: MediaDeviceInfo[]}>} Without names before they are allowed. */
+/**
+ * @returns {Promise<{cameras: MediaDeviceInfo[], microphones: MediaDeviceInfo[]}>} Before a kind is allowed, browsers tell one
+ *   device of it at most, without name and identifier: that stands for any.
+ */
 export async function listDevices() {
   const all = await navigator.mediaDevices.enumerateDevices();
-  const of = (/** @type {MediaDeviceKind} */ kind) => all.filter((device) => device.kind === kind && device.deviceId !== "");
+  const of = (/** @type {MediaDeviceKind} */ kind) => all.filter((device) => device.kind === kind);
   return { cameras: of("videoinput"), microphones: of("audioinput") };
 }
 
@@ -58,12 +61,12 @@ export async function openBoth(settings) {
 }
 
 /**
- * A screen, window or tab, with its sound where the browser has it.
+ * A screen, window or tab, with its sound where the browser has it. Browsers make a larger one fit: the bit rate is for that size.
  * @param {PublishSettings} settings
  */
-export async function openScreen({ frameRate }) {
+export async function openScreen({ width, height, frameRate }) {
   const stream = await navigator.mediaDevices.getDisplayMedia({
-    video: { frameRate: { ideal: frameRate } },
+    video: { width: { max: width }, height: { max: height }, frameRate: { ideal: frameRate } },
     audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false },
   });
   return { picture: stream.getVideoTracks()[0], sound: stream.getAudioTracks()[0] ?? null };

@@ -27,7 +27,7 @@ export class LiveBar extends EventTarget {
 
   /**
    * @param {string} name @param {import("./sender.js").Sender} sender
-   * @param {number} wanted Frames per second.
+   * @param {() => number | null} wanted Frames per second of the present picture; null if they are not known.
    */
   constructor(name, sender, wanted) {
     super();
@@ -49,7 +49,7 @@ export class LiveBar extends EventTarget {
     const figures = now !== null && this.#before !== null ? between(this.#before, now) : null;
     this.#before = now;
     if (now === null || figures === null) return;
-    if (this.#sender.state === "live" && this.#slowness.add(figures.frameRate, this.#wanted)) this.dispatchEvent(new Event("slow"));
+    if (this.#sender.state === "live" && this.#slowness.add(figures.frameRate, this.#wanted(), now.limited)) this.dispatchEvent(new Event("slow"));
     setText(this.#cells.rate, format.bitrate(figures.bitrate));
     const limit = now.limited === "cpu" || now.limited === "bandwidth" ? t(`publishLimit.${now.limited}`) : "";
     const size = now.width !== null ? `${now.width}×${now.height}` : "";

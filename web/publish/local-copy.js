@@ -8,7 +8,7 @@ import { CopyParts } from "../media/copy-parts.js";
 /** The most that is kept. */
 const BYTES = 256 << 20;
 const MILLISECONDS = 15 * 60_000;
-/** A part is a file. Old ones go as a whole. */
+/** A part is a file. Old ones go as a whole. One that is full ends earlier. */
 const PART_MILLISECONDS = 5 * 60_000;
 const SLICE_MILLISECONDS = 1000;
 /** What costs least stands first. VP8 comes last: its encoder has held a camera at 4 fps where the others left it 30. */
@@ -64,7 +64,10 @@ export class LocalCopy {
       const recorder = new MediaRecorder(new MediaStream([video, audio]), {
         mimeType: type, videoBitsPerSecond: bitrate, audioBitsPerSecond: AUDIO_BITS_PER_SECOND,
       });
-      recorder.addEventListener("dataavailable", ({ data }) => this.#parts.add(part, data, data.size, Date.now()));
+      recorder.addEventListener("dataavailable", ({ data }) => {
+        this.#parts.add(part, data, data.size, Date.now());
+        if (recorder === this.#recorder && this.#parts.isFull(part)) this.#begin();
+      });
       recorder.start(SLICE_MILLISECONDS);
       this.#recorder = recorder;
       this.#timer = setTimeout(() => this.#begin(), PART_MILLISECONDS);

@@ -31,6 +31,13 @@ export class Picture extends EventTarget {
   get isCovered() { return this.#isCovered; }
   get hasScreen() { return this.#screen !== null; }
   get hasCamera() { return this.#camera !== null; }
+  /** @returns {number | null} Frames per second of a camera. A screen has one for each change, a slate few in a hidden tab. */
+  get frameRate() {
+    if (this.#slate !== null || this.#screen !== null || this.#camera === null) return null;
+    const wanted = this.#settings().frameRate;
+    return Math.min(wanted, this.#camera.getSettings().frameRate ?? wanted);
+  }
+
   /** What the camera says about itself. */
   get cameraSettings() { return this.#camera?.getSettings() ?? {}; }
   /** Whether the preview is shown as in a mirror, as people know themselves. Viewers see it as it is. */

@@ -1,7 +1,7 @@
 /** A publisher by WebRTC: its connection, and the way back when that is lost. */
 
-import { fetchStream } from "../api/api.js";
-import { ReconnectPlan } from "../media/reconnect-plan.js";
+import { fetchStreamNow, takesPublishers } from "../api/api.js";
+import { fateOf, ReconnectPlan } from "../media/reconnect-plan.js";
 import { heardOf, sentOf } from "../media/sending-figures.js";
 import { restarted, restartFragment } from "../media/session-description.js";
 import { t } from "../strings/strings.js";
@@ -43,12 +43,14 @@ export class Sender extends EventTarget {
   #tracks;
   /** @type {RTCPeerConnection | null} */
   #peer = null;
-  /** @type {string | null} The session's address. */
+  /** @type {string | null} The session's address, until another one takes its place. */
   #session = null;
   #answer = "";
   #plan = new ReconnectPlan();
   /** Grows with each repair that begins or ends: an older one stops. */
   #round = 0;
+  /** Whether it is asked why the server closed the session. */
+  #isJudging = false;
   #timer = 0;
   #watch = 0;
   /** What was heard of the server, and when there was more. */
@@ -85,7 +87,11 @@ export class Sender extends EventTarget {
     this.startedAt = performance.now();
     this.#watch = setInterval(() => this.#listen(), WATCH_MILLISECONDS);
     this.#become("connecting");
-    const reply = await this.#publish();
+    const reply = await this.#publish().catch((error) => {
+      // One that was stopped meanwhile did not fail.
+      if (this.state === "connecting") throw error;
+      return null;
+    });
     if (reply === null || this.state !== "connecting") return;
     if (reply.status !== 201) return this.#fail(serverProblem(reply.problem, reply.status), reply.status === 401);
     this.#timer = setTimeout(() => this.#fail(t("publish.noPath")), FIRST_CONNECT_MILLISECONDS);
@@ -104,8 +110,8 @@ export class Sender extends EventTarget {
     const transceiver = peer.addTransceiver(video, { direction: "sendonly", streams: [media], sendEncodings: [this.#encoding] });
     prefer(transceiver, this.#settings().codec);
     await keepResolution(transceiver.sender);
-    await peer.setLocalDescription();
-    const reply = await whip.offer(this.#name, this.#key, peer.localDescription?.sdp ?? "");
+    const offer = await peer.createOffer();
+    const reply = await whip.offer(this.#name, this.#key, offer.sdp ?? "");
     if (round !== this.#round || peer !== this.#peer) {
       if (reply.location !== null) whip.end(reply.location, this.#key);
       return null;
@@ -113,6 +119,9 @@ export class Sender extends EventTarget {
     if (reply.status !== 201) return reply;
     this.#session = reply.location;
     this.#answer = reply.text;
+    useServers(peer, reply.iceServers);
+    // From here on the browser looks for its own addresses, and may ask those servers.
+    await peer.setLocalDescription(offer);
     await peer.setRemoteDescription({ type: "answer", sdp: this.#answer });
     // A server that ends a session says so by its last message of DTLS.
     const { transport } = transceiver.sender;
@@ -162,19 +171,38 @@ export class Sender extends EventTarget {
 
   /** The server closed the connection: it restarts, another publisher took the name, or somebody ended the stream. */
   async #ended() {
-    if (this.state !== "live" && this.state !== "reconnecting") return;
-    const round = this.#round;
-    this.#plan.lost();
-    await new Promise((resume) => setTimeout(resume, ENDED_MILLISECONDS));
-    const stream = round === this.#round ? await fetchStream(this.#name).catch(() => null) : null;
-    if (round !== this.#round) return;
-    if (stream?.state === "ended") this.#fail(t("publish.endedByServer"));
-    else if (stream?.state === "live") this.#fail(t("publish.takenOver"));
-    else this.#repair();
+    this.#plan.closed();
+    // The repair that is under way looks before it makes a session.
+    if (this.state === "reconnecting") return this.#wake();
+    if (this.state !== "live" || this.#isJudging) return;
+    const peer = this.#peer;
+    clearTimeout(this.#timer);
+    this.#isJudging = true;
+    const goesOn = await this.#judge(() => peer === this.#peer);
+    this.#isJudging = false;
+    if (goesOn && peer === this.#peer) this.#repair();
+  }
+
+  /**
+   * Asks what became of the stream, and ends where it has another publisher or none any more.
+   * @param {() => boolean} isCurrent Whether the question is still one.
+   * @returns {Promise<boolean>} Whether to go on.
+   */
+  async #judge(isCurrent) {
+    const { ending } = this.#plan;
+    if (ending === null) return true;
+    if (ending === "closed") await new Promise((resume) => setTimeout(resume, ENDED_MILLISECONDS));
+    const stream = await fetchStreamNow(this.#name).catch(() => null);
+    const isServerUp = stream === null || await takesPublishers();
+    if (!isCurrent()) return false;
+    const fate = fateOf(ending, stream, isServerUp);
+    if (this.#plan.mayReplace(fate, performance.now())) return true;
+    this.#fail(t(fate === "taken" ? "publish.takenOver" : "publish.endedByServer"));
+    return false;
   }
 
   async #repair() {
-    if (this.state !== "live") return;
+    if (this.state !== "live" || this.#isJudging) return;
     const round = this.#round += 1;
     this.interruptions += 1;
     clearTimeout(this.#timer);
@@ -184,12 +212,21 @@ export class Sender extends EventTarget {
       await this.#pause(afterMilliseconds);
       if (round !== this.#round) return;
       // What a browser throws here, it may not throw the next time.
-      const reply = await (kind === "restart" ? this.#restart() : this.#publish()).catch(() => ({ ...whip.NONE }));
+      const reply = await (kind === "restart" ? this.#restart() : this.#replaceSession(round)).catch(() => ({ ...whip.NONE }));
       if (reply === null || round !== this.#round) return;
       const goesOn = this.#plan.tried(kind, reply.status, reply.retryAfter);
       if (!goesOn) return this.#fail(serverProblem(reply.problem, reply.status), reply.status === 401);
       if (reply.status !== null && reply.status < 300) await this.#pause(CONNECT_MILLISECONDS);
     }
+  }
+
+  /**
+   * Makes a session in place of the one that was lost.
+   * @param {number} round Of the repair.
+   */
+  async #replaceSession(round) {
+    const goesOn = await this.#judge(() => round === this.#round);
+    return goesOn && round === this.#round ? this.#publish() : null;
   }
 
   /** Begins ICE again in the same session. */
@@ -249,14 +286,14 @@ export class Sender extends EventTarget {
   #fail(reason, wantsKey = false) {
     this.reason = reason;
     this.wantsKey = wantsKey;
-    this.#over();
+    this.stop();
   }
 
   /** Ends the stream. The connection goes last: without it a publisher counts as lost, and its viewers wait for it. */
   async stop() {
     const [session, peer] = [this.#session, this.#peer];
-    this.#peer = null;
-    const ended = session === null ? null : whip.end(session, this.#key);
+    this.#peer = this.#session = null;
+    const ended = session === null || this.#plan.ending !== null ? null : whip.end(session, this.#key);
     this.#over();
     await ended;
     peer?.close();
@@ -268,14 +305,13 @@ export class Sender extends EventTarget {
     clearTimeout(this.#timer);
     clearInterval(this.#watch);
     this.#wake();
-    this.#forget();
     this.#become("idle");
   }
 
+  /** Ends the connection, not its session: that is of use until another one takes its place. */
   #forget() {
     const peer = this.#peer;
     this.#peer = null;
-    this.#session = null;
     peer?.close();
   }
 }
@@ -289,6 +325,17 @@ async function keepResolution(sender) {
   parameters.degradationPreference = "maintain-resolution";
   // A browser that does not know it keeps its own way.
   await sender.setParameters(parameters).catch(() => {});
+}
+
+/** @param {RTCPeerConnection} peer @param {RTCIceServer[]} iceServers */
+function useServers(peer, iceServers) {
+  if (iceServers.length === 0) return;
+  try {
+    peer.setConfiguration({ ...peer.getConfiguration(), iceServers });
+  } catch (error) {
+    // An address that this browser does not take: most need none of them.
+    console.warn(error);
+  }
 }
 
 /** @param {RTCRtpTransceiver} transceiver @param {string} codec Empty: what the server prefers. */

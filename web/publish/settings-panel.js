@@ -108,6 +108,8 @@ function fill(menu, devices, used, none, numbered) {
   menu.replaceChildren(
     ...devices.map((device, index) => option(device.deviceId, device.label || numbered(index + 1))), option(NONE, none));
   menu.value = used;
+  // A device that was remembered and is not there: any.
+  if (menu.selectedIndex < 0) menu.selectedIndex = 0;
 }
 
 /** @param {string} value @param {string} text */

@@ -4,7 +4,7 @@
 const CLIPPING = 0.985;
 const SILENT_DECIBELS = -60;
 
-/** Event: `change`, when another track is sent. */
+/** Events: `change`, when another track is sent; `lost`, when the microphone was taken away. */
 export class Sound extends EventTarget {
   /** @type {AudioContext | null} */
   #context = null;
@@ -30,7 +30,13 @@ export class Sound extends EventTarget {
   useMicrophone(track) {
     const old = this.#microphone;
     this.#microphone = track;
-    if (track !== null) track.onended = () => { if (this.#microphone === track) this.useMicrophone(null); };
+    if (track !== null) {
+      track.onended = () => {
+        if (this.#microphone !== track) return;
+        this.useMicrophone(null);
+        this.dispatchEvent(new Event("lost"));
+      };
+    }
     this.#exchange();
     old?.stop();
   }
@@ -48,8 +54,16 @@ export class Sound extends EventTarget {
   /** @param {boolean} isMuted */
   mute(isMuted) {
     this.#isMuted = isMuted;
-    this.track.enabled = !isMuted;
+    this.#silence(this.track, ...this.#inputs);
   }
+
+  /** @returns {MediaStreamTrack[]} What is to be heard. */
+  get #inputs() {
+    return /** @type {MediaStreamTrack[]} */ ([this.#microphone, this.#screen].filter((track) => track !== null));
+  }
+
+  /** Lets tracks be heard, or not: also each input, which may be sent itself until another track has its place. */
+  #silence(/** @type {MediaStreamTrack[]} */ ...tracks) { for (const track of tracks) track.enabled = !this.#isMuted; }
 
   /** Browsers keep sound still until something is pressed. */
   wake() { this.#context?.resume().catch(() => {}); }
@@ -67,23 +81,22 @@ export class Sound extends EventTarget {
     this.#nodes = [];
     this.#context ??= new AudioContext({ latencyHint: "interactive" });
     const context = this.#context;
-    const tracks = [this.#microphone, this.#screen].filter((track) => track !== null);
-    for (const track of tracks) /** @type {MediaStreamTrack} */ (track).enabled = true;
-    const inputs = tracks.map((track) => context.createMediaStreamSource(new MediaStream([/** @type {MediaStreamTrack} */ (track)])));
+    const tracks = this.#inputs;
+    const inputs = tracks.map((track) => context.createMediaStreamSource(new MediaStream([track])));
     this.#analyser = context.createAnalyser();
     this.#analyser.fftSize = this.#samples.length;
     for (const input of inputs) input.connect(this.#analyser);
     this.#nodes = [...inputs, this.#analyser];
     if (tracks.length === 1) {
       // A single one is sent as it is: what passes the mixer comes later than the picture.
-      this.#track = /** @type {MediaStreamTrack} */ (tracks[0]);
+      this.#track = tracks[0];
     } else {
       const mixer = context.createMediaStreamDestination();
       for (const input of inputs) input.connect(mixer);
       this.#nodes.push(mixer);
       this.#track = mixer.stream.getAudioTracks()[0];
     }
-    this.#track.enabled = !this.#isMuted;
+    this.#silence(this.#track, ...tracks);
     return this.#track;
   }
 

@@ -21,6 +21,10 @@ export class Studio extends EventTarget {
     this.#panel = panel;
     this.picture = new Picture(name, () => panel.settings);
     this.picture.addEventListener("lost", () => this.refresh());
+    this.sound.addEventListener("lost", () => {
+      this.#microphone = NONE;
+      this.refresh();
+    });
     navigator.mediaDevices?.addEventListener("devicechange", () => this.refresh());
   }
 
@@ -66,8 +70,9 @@ export class Studio extends EventTarget {
   async refresh() {
     const { cameras, microphones } = await listDevices();
     this.cameras = cameras;
-    const camera = this.picture.cameraSettings.deviceId ?? NONE;
-    this.#panel.showDevices(cameras, microphones, { camera, microphone: this.#microphone });
+    const used = { camera: this.picture.cameraSettings.deviceId ?? NONE, microphone: this.#microphone };
+    // Where nothing could be opened, the menus show what is wanted, so that something else can be chosen.
+    this.#panel.showDevices(cameras, microphones, this.isReady ? used : this.#panel.settings);
     this.dispatchEvent(new Event("devices"));
   }
 
@@ -108,7 +113,7 @@ export class Studio extends EventTarget {
     }
     const { picture, sound } = await openScreen(this.#panel.settings);
     this.picture.useScreen(picture);
-    if (sound !== null) this.sound.useScreen(sound);
+    this.sound.useScreen(sound);
     picture.addEventListener("ended", () => this.sound.useScreen(null));
   }
 

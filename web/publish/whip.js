@@ -2,6 +2,7 @@
 
 import { timeout } from "../media/fetching.js";
 import { base } from "../media/early-requests.js";
+import { iceServersOf } from "../media/ice-servers.js";
 
 /** Time limit of one request. */
 const TIMEOUT_MILLISECONDS = 8000;
@@ -13,10 +14,11 @@ const TIMEOUT_MILLISECONDS = 8000;
  * @property {{code?: string, detail?: string, help?: string}} problem Of a refusal.
  * @property {string | null} location Of the session.
  * @property {number | null} retryAfter Seconds.
+ * @property {RTCIceServer[]} iceServers
  */
 
 /** @type {Reply} What there is without a response. */
-export const NONE = { status: null, text: "", problem: {}, location: null, retryAfter: null };
+export const NONE = { status: null, text: "", problem: {}, location: null, retryAfter: null, iceServers: [] };
 
 /** @param {string} address @param {RequestInit} request @returns {Promise<Reply>} */
 async function send(address, request) {
@@ -26,7 +28,7 @@ async function send(address, request) {
     const retryAfter = Number(response.headers.get("Retry-After") ?? "");
     return {
       status: response.status, text, problem: response.ok ? {} : parsed(text), location: response.headers.get("Location"),
-      retryAfter: retryAfter > 0 ? retryAfter : null,
+      retryAfter: retryAfter > 0 ? retryAfter : null, iceServers: iceServersOf(response.headers.get("Link") ?? ""),
     };
   } catch {
     return { ...NONE };

@@ -21,6 +21,8 @@ BADGE = "document.querySelector('#badge').textContent"
 PROBLEM = "document.querySelector('#problem').checkVisibility() && document.querySelector('#problem-text').textContent"
 #: Of the camera in the preview.
 LABEL = "document.querySelector('#preview').srcObject.getVideoTracks()[0].label"
+#: Whether the page asks before it is left.
+ASKS = "(() => { const e = new Event('beforeunload', { cancelable: true }); dispatchEvent(e); return e.defaultPrevented; })()"
 #: The slate's colour, and that of the fake camera, in RGB.
 SLATE, CAMERA = (15, 42, 53), (0, 128, 0)
 
@@ -60,7 +62,8 @@ def page(chromium):
     chromium.viewport(1280, 900)
     chromium.prefer(color_scheme="dark")
     yield chromium
-    # Nobody is there to answer whether a live page may be left.
+    # Nobody is there to answer whether a live page, or one with a copy, may be left.
+    chromium.evaluate("void (BeforeUnloadEvent.prototype.preventDefault = () => {})")
     chromium.evaluate("document.querySelector('#stop')?.checkVisibility() && (document.querySelector('#stop').click(), new Promise((done) => setTimeout(done, 700)).then(() => document.querySelector('#stop').click()))")
     chromium.open("about:blank")
 
@@ -167,11 +170,10 @@ def test_a_stream_from_start_to_stop(page, weir):
     press(page, "screen")
     page.wait(f"{LABEL} === 'fake_device_0'")
     time.sleep(1)
-    left = "(() => { const e = new Event('beforeunload', { cancelable: true }); dispatchEvent(e); return e.defaultPrevented; })()"
-    assert page.evaluate(left), "a live page is left without a question"
+    assert page.evaluate(ASKS), "a live page is left without a question"
     assert playlists(weir, "show") == epoch
     stop(page)
-    assert not page.evaluate(left)
+    assert not page.evaluate(ASKS)
     assert page.errors == []
     movie = recording(weir, "show")
     errors, _ = packets.decode(movie)
@@ -201,6 +203,7 @@ def test_a_network_that_is_cut_for_some_seconds_is_survived(page, weir, tmp_path
     assert playlists(weir, "far") == epoch
     stop(page)
     page.wait("document.querySelector('#copies').checkVisibility()")
+    assert page.evaluate(ASKS), "a copy is lost without a question"
     page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     page.click("document.querySelector('#copies a')")
     copy = weir.wait(lambda: next(tmp_path.glob("far-*.mp4"), None), 10, "the copy")
@@ -240,6 +243,34 @@ def test_a_wrong_key_is_told_and_what_a_key_may_is_shown(page, weir, canary):
     weir.get("/api/v1/streams/keyed", method="DELETE", headers={"Authorization": f"Bearer {weir.admin}"}).good()
     assert "server has ended the stream" in page.wait(PROBLEM)
     assert page.evaluate(BADGE) == "Not live" and page.evaluate("document.querySelector('#start').checkVisibility()")
+
+
+def test_a_name_that_another_page_took_is_not_taken_back(page, weir):
+    """It says so and stops."""
+    open_page(page, weir, "both", weir.key)
+    start(page)
+    weir.wait_state("both", "live")
+    with browsers.chromium(CAMERAS, "--use-fake-ui-for-media-stream") as other:
+        open_page(other, weir, "both", weir.key)
+        start(other)
+        assert "Another publisher has taken this name" in page.wait(PROBLEM)
+        assert page.evaluate(BADGE) == "Not live"
+        stop(other)
+
+
+def test_a_stream_that_is_stopped_at_once_did_not_fail(page, weir):
+    """Nor does Enter in a field of numbers begin one."""
+    open_page(page, weir, "brief", weir.key)
+    page.evaluate("document.querySelector('#expert').open = true; document.querySelector('#bit-rate').focus()")
+    page.press("Enter", "Enter")
+    assert page.evaluate(BADGE) == "Not live"
+    for _ in range(3):
+        page.evaluate("document.querySelector('#start').click(), document.querySelector('#stop').click()")
+        page.wait(f"{BADGE} === 'Not live'")
+    time.sleep(0.5)
+    assert page.evaluate(PROBLEM) is False and page.errors == []
+    stream = weir.stream("brief")
+    assert stream is None or stream["state"] == "ended"
 
 
 def test_the_page_is_used_by_keys_and_read_aloud_at_every_width(page, weir):
@@ -284,7 +315,12 @@ def test_what_is_missing_is_said_in_plain_words(page, weir, start_shared):
     with browsers.chromium(CAMERAS, "--deny-permission-prompts") as shy:
         shy.open(f"{weir.web}/publish/cam")
         assert "does not let this page use camera" in shy.wait(PROBLEM)
-        assert shy.evaluate("document.querySelector('#again').checkVisibility()")
+        # One is not enough; without both there is nothing that needs a permission.
+        for menu, leads_on in (("microphone", False), ("camera", True)):
+            assert shy.evaluate("document.querySelector('#again').checkVisibility()")
+            shy.evaluate(f"(() => {{ const m = document.querySelector('#{menu}'); m.value = 'none'; m.dispatchEvent(new Event('change')); }})()")
+            shy.wait(f"document.querySelector('#start').disabled !== {json.dumps(leads_on)}")
+        shy.wait(f"!({PROBLEM})")
 
 
 def test_the_home_page_leads_to_it(page, weir):
@@ -298,15 +334,15 @@ def test_the_home_page_leads_to_it(page, weir):
     page.evaluate("sessionStorage.clear()")
 
 
-def test_firefox_publishes_av1(start_shared):
-    """Firefox 153 has no H.264 here. It sends AV1. It uses no loopback, so the server listens at all addresses."""
+def test_firefox_publishes_vp9(start_shared):
+    """Firefox 153 has no H.264 here. It sends VP9. It uses no loopback, so the server listens at all addresses."""
     weir = start_shared("--webrtc", f"0.0.0.0:{free_port()}", listeners=("http", "rtmp", "webrtc"))
     preferences = {"media.navigator.streams.fake": True, "media.navigator.permission.disabled": True}
     with browsers.firefox(**preferences) as firefox:
         open_page(firefox, weir, "fox")
         start(firefox)
         stream = weir.wait_state("fox", "live", seconds=20)
-        assert [t["codec"] for t in stream["tracks"]] == ["AV1", "Opus"], stream["tracks"]
+        assert [t["codec"] for t in stream["tracks"]] == ["VP9", "Opus"], stream["tracks"]
         firefox.wait("/fps, .*0 lost/.test(document.querySelector('#figures').textContent)", 20)
         stop(firefox)
         assert firefox.errors == []
