@@ -476,8 +476,8 @@ def test_what_the_limit_of_descriptors_allows_is_told_three_times(start):
 
 def test_a_limit_of_open_files_that_is_too_small_is_an_error():
     few = subprocess.run(["prlimit", "--nofile=32:32", tools.weir_binary(), "serve", "--no-record", "--http", "127.0.0.1:0"],
-                         capture_output=True, text=True, timeout=20, check=False)
-    assert few.returncode == 78
+                         env=clean_environment(), capture_output=True, text=True, timeout=20, check=False)
+    assert few.returncode == 78, few.stderr
     assert re.fullmatch(r"weir: error: the limit of open files is 32, and weir needs \d+ at least; raise it: .*LimitNOFILE=65536.*\n", few.stderr)
 
 
