@@ -3,7 +3,8 @@ package import NIOCore
 /// The bytes of one frame as stored in a sample, and facts found in them.
 package struct AccessUnit: Sendable {
   /// NAL units with four-byte lengths, without delimiters, parameter sets and filler. For AV1: a temporal unit without
-  /// its delimiter. For VP9: a frame or superframe. Empty if the access unit had nothing else. If nothing had to change, it is the incoming buffer.
+  /// its delimiter. For VP9: a frame or superframe. Empty if the access unit had nothing else. If nothing had to
+  /// change, it is the incoming buffer.
   package var payload: ByteBuffer
   /// Decoding can start here.
   package var isSync: Bool

@@ -336,7 +336,7 @@ def test_the_home_page_leads_to_it(page, weir):
 
 def test_firefox_publishes_vp9(start_shared):
     """Firefox 153 has no H.264 here. It sends VP9. It uses no loopback, so the server listens at all addresses."""
-    weir = start_shared("--webrtc", f"0.0.0.0:{free_port()}", listeners=("http", "rtmp", "webrtc"))
+    weir = start_shared("--webrtc", "0.0.0.0:0", listeners=("http", "rtmp", "webrtc"))
     preferences = {"media.navigator.streams.fake": True, "media.navigator.permission.disabled": True}
     with browsers.firefox(**preferences) as firefox:
         open_page(firefox, weir, "fox")
