@@ -8,7 +8,7 @@
  * @property {number} frameRate Frames per second.
  * @property {number} bitrate Of the video, in bits per second.
  * @property {"" | "H264" | "VP9" | "AV1"} codec Empty: what the server prefers.
- * @property {boolean} voice Echo and noise are taken out of the microphone's sound, and its loudness is levelled.
+ * @property {boolean} voice Echo and noise are taken out of the microphone's audio, and its loudness is levelled.
  * @property {boolean} copy A copy is kept in the browser.
  * @property {string} camera Its identifier; empty for any, NONE for none.
  * @property {string} microphone

@@ -103,7 +103,7 @@ function openStudio() {
     try {
       await studio.open();
     } finally {
-      meter ??= new LevelMeter(studio.sound);
+      meter ??= new LevelMeter(studio.audio);
     }
   });
 }
@@ -149,13 +149,13 @@ function connectButtons() {
   // Viewers see the end, so it needs a confirmation.
   confirmButton(buttons.stop, stop, () => sender?.state === "live");
   buttons.mute.addEventListener("click", () => {
-    studio.sound.mute(!studio.sound.isMuted);
-    announce(t(studio.sound.isMuted ? "publish.muted" : "publish.unmuted"));
+    studio.audio.mute(!studio.audio.isMuted);
+    announce(t(studio.audio.isMuted ? "publish.muted" : "publish.unmuted"));
     showState();
   });
   buttons.cover.addEventListener("click", () => {
-    studio.picture.cover(!studio.picture.isCovered);
-    announce(t(studio.picture.isCovered ? "publish.covered" : "publish.uncovered"));
+    studio.video.cover(!studio.video.isCovered);
+    announce(t(studio.video.isCovered ? "publish.covered" : "publish.uncovered"));
   });
   buttons.flip.addEventListener("click", () => attempt(() => studio.flip()));
   buttons.screen.addEventListener("click", async () => {
@@ -167,11 +167,11 @@ function connectButtons() {
   });
   panel.addEventListener("change", (event) => attempt(() => take(/** @type {CustomEvent} */ (event).detail)));
   studio.addEventListener("devices", showState);
-  studio.picture.addEventListener("change", showPicture);
-  studio.picture.addEventListener("lost", () => say(t("publish.cameraLost")));
-  studio.sound.addEventListener("lost", () => say(t("publish.microphoneLost")));
-  studio.sound.addEventListener("change", () => {
-    sender?.replace("audio", studio.sound.track);
+  studio.video.addEventListener("change", showVideo);
+  studio.video.addEventListener("lost", () => say(t("publish.cameraLost")));
+  studio.audio.addEventListener("lost", () => say(t("publish.microphoneLost")));
+  studio.audio.addEventListener("change", () => {
+    sender?.replace("audio", studio.audio.track);
     copy.change();
   });
   preview.addEventListener("resize", () => { stage.dataset.upright = String(preview.videoHeight > preview.videoWidth); });
@@ -195,13 +195,13 @@ async function take(name) {
   else if (["preset", "width", "height", "frameRate"].includes(name)) await studio.resizeCamera();
 }
 
-function showPicture() {
-  const { picture } = studio;
-  const { track } = picture;
+function showVideo() {
+  const { video } = studio;
+  const { track } = video;
   preview.srcObject = new MediaStream([track]);
-  stage.dataset.mirrored = String(picture.isMirrored);
+  stage.dataset.mirrored = String(video.isMirrored);
   const note = byId("on-slate", HTMLElement);
-  note.hidden = !picture.isCovered;
+  note.hidden = !video.isCovered;
   setText(note, t("publish.coverHint"));
   sender?.replace("video", track);
   copy.change();
@@ -212,7 +212,7 @@ function start() {
   const name = streamName();
   if (!isStreamName(name)) return nameInput.focus();
   key.keep();
-  studio.sound.wake();
+  studio.audio.wake();
   say(null);
   const own = copy = new LocalCopy();
   const made = new Sender(name, key.key, () => panel.settings, () => studio.tracks);
@@ -247,7 +247,7 @@ function follow(made, name, own) {
  */
 function begin(made, name) {
   if (panel.settings.copy) copy.start(() => ({ ...studio.tracks, bitrate: panel.settings.bitrate }));
-  bar = new LiveBar(name, made, () => studio.picture.frameRate);
+  bar = new LiveBar(name, made, () => studio.video.frameRate);
   if (overview !== null) recording = new RecordingSwitch(name, key.key, overview);
   bar.addEventListener("slow", () => copy.restrict());
   bar.addEventListener("stream", (event) => recording?.show(/** @type {CustomEvent} */ (event).detail));
@@ -290,11 +290,11 @@ function showState() {
   const isReady = meter !== null && studio.isReady;
   buttons.start.disabled = !isReady || obstacle !== null || !isStreamName(streamName());
   buttons.mute.disabled = buttons.cover.disabled = !isReady;
-  press(buttons.mute, studio.sound.isMuted, "microphone");
-  press(buttons.cover, studio.picture.isCovered, "camera");
-  buttons.flip.hidden = studio.cameras.length < 2 || !studio.picture.hasCamera;
+  press(buttons.mute, studio.audio.isMuted, "microphone");
+  press(buttons.cover, studio.video.isCovered, "camera");
+  buttons.flip.hidden = studio.cameras.length < 2 || !studio.video.hasCamera;
   buttons.screen.hidden = pageProblem() !== null || !mayShareScreen();
-  press(buttons.screen, studio.picture.hasScreen, null);
+  press(buttons.screen, studio.video.hasScreen, null);
   nameInput.disabled = !isOff;
   panel.lock(!isOff);
   stayAwake(stage, !isOff);

@@ -61,7 +61,7 @@ export async function openBoth(settings) {
 }
 
 /**
- * A screen, window or tab, with its sound where the browser has it. Browsers make a larger one fit: the bit rate is for that size.
+ * A screen, window or tab, with its audio where the browser has it. Browsers make a larger one fit: the bit rate is for that size.
  * @param {PublishSettings} settings
  */
 export async function openScreen({ width, height, frameRate }) {
@@ -69,7 +69,7 @@ export async function openScreen({ width, height, frameRate }) {
     video: { width: { max: width }, height: { max: height }, frameRate: { ideal: frameRate } },
     audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false },
   });
-  return { picture: stream.getVideoTracks()[0], sound: stream.getAudioTracks()[0] ?? null };
+  return { video: stream.getVideoTracks()[0], audio: stream.getAudioTracks()[0] ?? null };
 }
 
 export const mayShareScreen = () => typeof navigator.mediaDevices?.getDisplayMedia === "function";

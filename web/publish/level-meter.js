@@ -12,7 +12,7 @@ const FALL_PER_SECOND = 40;
 const TOLD_MILLISECONDS = 1000;
 
 export class LevelMeter {
-  #sound;
+  #audio;
   #meter = byId("level", HTMLElement);
   #clipping = byId("clipping", HTMLElement);
   #shown = LEAST_DECIBELS;
@@ -20,15 +20,15 @@ export class LevelMeter {
   #drawnAt = 0;
   #toldAt = -Infinity;
 
-  /** @param {import("./sound.js").Sound} sound */
-  constructor(sound) {
-    this.#sound = sound;
+  /** @param {import("./audio-source.js").AudioSource} audio */
+  constructor(audio) {
+    this.#audio = audio;
     requestAnimationFrame((now) => this.#draw(now));
   }
 
   /** @param {number} now */
   #draw(now) {
-    const { decibels, isClipping } = this.#sound.level;
+    const { decibels, isClipping } = this.#audio.level;
     const fall = FALL_PER_SECOND * (now - this.#drawnAt) / 1000;
     this.#drawnAt = now;
     this.#shown = Math.max(LEAST_DECIBELS, decibels, this.#shown - fall);

@@ -9,7 +9,7 @@ import * as format from "../ui/format.js";
 const SENT_MILLISECONDS = 1000;
 const SERVER_MILLISECONDS = 2000;
 
-const ROWS = /** @type {const} */ (["time", "rate", "picture", "roundTrip", "loss", "server"]);
+const ROWS = /** @type {const} */ (["time", "rate", "video", "roundTrip", "loss", "server"]);
 
 /** Events: `stream`, whose detail is the stream as the API has it; `slow`, while this machine sends too few frames. */
 export class LiveBar extends EventTarget {
@@ -27,7 +27,7 @@ export class LiveBar extends EventTarget {
 
   /**
    * @param {string} name @param {import("./sender.js").Sender} sender
-   * @param {() => number | null} wanted Frames per second of the present picture; null if they are not known.
+   * @param {() => number | null} wanted Frames per second of the present video; null if they are not known.
    */
   constructor(name, sender, wanted) {
     super();
@@ -53,7 +53,7 @@ export class LiveBar extends EventTarget {
     setText(this.#cells.rate, format.bitrate(figures.bitrate));
     const limit = now.limited === "cpu" || now.limited === "bandwidth" ? t(`publishLimit.${now.limited}`) : "";
     const size = now.width !== null ? `${now.width}×${now.height}` : "";
-    setText(this.#cells.picture, [size, format.frameRate(Math.round(figures.frameRate)), limit].filter(Boolean).join(" · "));
+    setText(this.#cells.video, [size, format.frameRate(Math.round(figures.frameRate)), limit].filter(Boolean).join(" · "));
     setText(this.#cells.roundTrip, now.roundTrip === null ? "–" : t("unit.milliseconds", { value: Math.round(now.roundTrip * 1000) }));
     setText(this.#cells.loss, t("unit.percent", { value: format.number(Math.round(figures.loss * 1000) / 10) }));
   }

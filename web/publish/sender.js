@@ -317,7 +317,7 @@ export class Sender extends EventTarget {
 }
 
 /**
- * The size of the picture stays: without this, browsers begin with a small one.
+ * The size of the video stays: without this, browsers begin with a small one.
  * @param {RTCRtpSender} sender
  */
 async function keepResolution(sender) {

@@ -1,4 +1,4 @@
-/** A still picture that is sent in place of a camera: with each frame of it the stream goes on. */
+/** A still image that is sent in place of a camera: with each frame of it the stream goes on. */
 
 const GROUND = "#0f2a35";
 const TEXT = "#eef6f8";

@@ -2,14 +2,14 @@
 
 import { NONE } from "../media/publish-settings.js";
 import { listDevices, openBoth, openCamera, openMicrophone, openScreen } from "./devices.js";
-import { Picture } from "./picture.js";
+import { VideoSource } from "./video-source.js";
 import { nameOf } from "./problems.js";
-import { Sound } from "./sound.js";
+import { AudioSource } from "./audio-source.js";
 
 /** Event: `devices`, after devices came or went or others are used. */
 export class Studio extends EventTarget {
-  picture;
-  sound = new Sound();
+  video;
+  audio = new AudioSource();
   #panel;
   /** @type {MediaDeviceInfo[]} */
   cameras = [];
@@ -19,9 +19,9 @@ export class Studio extends EventTarget {
   constructor(name, panel) {
     super();
     this.#panel = panel;
-    this.picture = new Picture(name, () => panel.settings);
-    this.picture.addEventListener("lost", () => this.refresh());
-    this.sound.addEventListener("lost", () => {
+    this.video = new VideoSource(name, () => panel.settings);
+    this.video.addEventListener("lost", () => this.refresh());
+    this.audio.addEventListener("lost", () => {
       this.#microphone = NONE;
       this.refresh();
     });
@@ -31,7 +31,7 @@ export class Studio extends EventTarget {
   /** Whether there is anything to send, or nothing was wanted. */
   get isReady() {
     const { camera, microphone } = this.#panel.settings;
-    return this.picture.hasCamera || this.picture.hasScreen || this.#microphone !== NONE || (camera === NONE && microphone === NONE);
+    return this.video.hasCamera || this.video.hasScreen || this.#microphone !== NONE || (camera === NONE && microphone === NONE);
   }
 
   /** Opens the remembered camera and microphone, or those that there are. Throws a DOMException where none may be used. */
@@ -41,7 +41,7 @@ export class Studio extends EventTarget {
     try {
       if (wantsCamera && wantsMicrophone) {
         const { camera, microphone } = await openBoth(settings);
-        this.picture.useCamera(camera);
+        this.video.useCamera(camera);
         this.#useMicrophone(microphone);
         return;
       }
@@ -52,10 +52,10 @@ export class Studio extends EventTarget {
       await this.refresh();
     }
     const problems = /** @type {unknown[]} */ ([]);
-    if (wantsCamera) await openCamera(settings).then((track) => this.picture.useCamera(track), (error) => problems.push(error));
+    if (wantsCamera) await openCamera(settings).then((track) => this.video.useCamera(track), (error) => problems.push(error));
     if (wantsMicrophone) await openMicrophone(settings).then((track) => this.#useMicrophone(track), (error) => problems.push(error));
     // A slate takes the place of a camera.
-    if (!this.picture.hasCamera) this.picture.useCamera(null);
+    if (!this.video.hasCamera) this.video.useCamera(null);
     await this.refresh();
     if (problems.length > 0) throw problems[0];
   }
@@ -63,14 +63,14 @@ export class Studio extends EventTarget {
   /** @param {MediaStreamTrack | null} track */
   #useMicrophone(track) {
     this.#microphone = track?.getSettings().deviceId ?? NONE;
-    this.sound.useMicrophone(track);
+    this.audio.useMicrophone(track);
   }
 
   /** Shows the devices that there are now. */
   async refresh() {
     const { cameras, microphones } = await listDevices();
     this.cameras = cameras;
-    const used = { camera: this.picture.cameraSettings.deviceId ?? NONE, microphone: this.#microphone };
+    const used = { camera: this.video.cameraSettings.deviceId ?? NONE, microphone: this.#microphone };
     // Where nothing could be opened, the menus show what is wanted, so that something else can be chosen.
     this.#panel.showDevices(cameras, microphones, this.isReady ? used : this.#panel.settings);
     this.dispatchEvent(new Event("devices"));
@@ -78,15 +78,15 @@ export class Studio extends EventTarget {
 
   /** Takes what the menu of cameras says. */
   async takeCamera() {
-    if (this.#panel.settings.camera === NONE) this.picture.useCamera(null);
-    else await this.picture.openCamera();
+    if (this.#panel.settings.camera === NONE) this.video.useCamera(null);
+    else await this.video.openCamera();
     await this.refresh();
   }
 
-  /** Opens the same camera in another size. It is ended first: browsers cut a picture of one that runs out of its present size. */
+  /** Opens the same camera in another size. It is ended first: browsers crop the frames of one that runs to the new size. */
   async resizeCamera() {
-    if (!this.picture.hasCamera) return;
-    this.picture.useCamera(null);
+    if (!this.video.hasCamera) return;
+    this.video.useCamera(null);
     await this.takeCamera();
   }
 
@@ -98,24 +98,24 @@ export class Studio extends EventTarget {
   }
 
   async flip() {
-    await this.picture.flip(this.cameras);
-    const { deviceId } = this.picture.cameraSettings;
+    await this.video.flip(this.cameras);
+    const { deviceId } = this.video.cameraSettings;
     if (deviceId !== undefined) this.#panel.useCamera(deviceId);
     await this.refresh();
   }
 
   /** Shows the screen, or the camera again. */
   async toggleScreen() {
-    if (this.picture.hasScreen) {
-      this.picture.useScreen(null);
-      this.sound.useScreen(null);
+    if (this.video.hasScreen) {
+      this.video.useScreen(null);
+      this.audio.useScreen(null);
       return;
     }
-    const { picture, sound } = await openScreen(this.#panel.settings);
-    this.picture.useScreen(picture);
-    this.sound.useScreen(sound);
-    picture.addEventListener("ended", () => this.sound.useScreen(null));
+    const { video, audio } = await openScreen(this.#panel.settings);
+    this.video.useScreen(video);
+    this.audio.useScreen(audio);
+    video.addEventListener("ended", () => this.audio.useScreen(null));
   }
 
-  get tracks() { return { video: this.picture.track, audio: this.sound.track }; }
+  get tracks() { return { video: this.video.track, audio: this.audio.track }; }
 }

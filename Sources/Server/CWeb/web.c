@@ -203,25 +203,25 @@ static const unsigned char file67[] = {
 #embed "../../../web/player/weir-player.js"
 };
 static const unsigned char file68[] = {
-#embed "../../../web/publish/copy-offer.js"
+#embed "../../../web/publish/audio-source.js"
 };
 static const unsigned char file69[] = {
-#embed "../../../web/publish/devices.js"
+#embed "../../../web/publish/copy-offer.js"
 };
 static const unsigned char file70[] = {
-#embed "../../../web/publish/key-field.js"
+#embed "../../../web/publish/devices.js"
 };
 static const unsigned char file71[] = {
-#embed "../../../web/publish/level-meter.js"
+#embed "../../../web/publish/key-field.js"
 };
 static const unsigned char file72[] = {
-#embed "../../../web/publish/live-bar.js"
+#embed "../../../web/publish/level-meter.js"
 };
 static const unsigned char file73[] = {
-#embed "../../../web/publish/local-copy.js"
+#embed "../../../web/publish/live-bar.js"
 };
 static const unsigned char file74[] = {
-#embed "../../../web/publish/picture.js"
+#embed "../../../web/publish/local-copy.js"
 };
 static const unsigned char file75[] = {
 #embed "../../../web/publish/problems.js"
@@ -239,10 +239,10 @@ static const unsigned char file79[] = {
 #embed "../../../web/publish/slate.js"
 };
 static const unsigned char file80[] = {
-#embed "../../../web/publish/sound.js"
+#embed "../../../web/publish/studio.js"
 };
 static const unsigned char file81[] = {
-#embed "../../../web/publish/studio.js"
+#embed "../../../web/publish/video-source.js"
 };
 static const unsigned char file82[] = {
 #embed "../../../web/publish/whip.js"
@@ -442,20 +442,20 @@ const weir_web_file weir_web_files[] = {
     {"player/markup.js", file65, sizeof file65},
     {"player/weir-player.css", file66, sizeof file66},
     {"player/weir-player.js", file67, sizeof file67},
-    {"publish/copy-offer.js", file68, sizeof file68},
-    {"publish/devices.js", file69, sizeof file69},
-    {"publish/key-field.js", file70, sizeof file70},
-    {"publish/level-meter.js", file71, sizeof file71},
-    {"publish/live-bar.js", file72, sizeof file72},
-    {"publish/local-copy.js", file73, sizeof file73},
-    {"publish/picture.js", file74, sizeof file74},
+    {"publish/audio-source.js", file68, sizeof file68},
+    {"publish/copy-offer.js", file69, sizeof file69},
+    {"publish/devices.js", file70, sizeof file70},
+    {"publish/key-field.js", file71, sizeof file71},
+    {"publish/level-meter.js", file72, sizeof file72},
+    {"publish/live-bar.js", file73, sizeof file73},
+    {"publish/local-copy.js", file74, sizeof file74},
     {"publish/problems.js", file75, sizeof file75},
     {"publish/recording-switch.js", file76, sizeof file76},
     {"publish/sender.js", file77, sizeof file77},
     {"publish/settings-panel.js", file78, sizeof file78},
     {"publish/slate.js", file79, sizeof file79},
-    {"publish/sound.js", file80, sizeof file80},
-    {"publish/studio.js", file81, sizeof file81},
+    {"publish/studio.js", file80, sizeof file80},
+    {"publish/video-source.js", file81, sizeof file81},
     {"publish/whip.js", file82, sizeof file82},
     {"recordings/clip-editor.js", file83, sizeof file83},
     {"recordings/gallery-card.js", file84, sizeof file84},

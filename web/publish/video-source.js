@@ -1,4 +1,4 @@
-/** The picture that is sent: a camera, the screen, or a slate. It changes by exchanging one track, so the stream has no gap. */
+/** The video that is sent: a camera, the screen, or a slate. It changes by exchanging one track, so the stream has no gap. */
 
 import { otherCameras } from "../media/publish-settings.js";
 import { t } from "../strings/strings.js";
@@ -9,7 +9,7 @@ import { Slate } from "./slate.js";
 /** @typedef {import("../media/publish-settings.js").PublishSettings} PublishSettings */
 
 /** Events: `change`, when another track is sent; `lost`, when the camera was taken away. */
-export class Picture extends EventTarget {
+export class VideoSource extends EventTarget {
   #name;
   /** @type {() => PublishSettings} */
   #settings;
@@ -52,9 +52,9 @@ export class Picture extends EventTarget {
   #makeSlate() {
     const { width, height, frameRate } = this.#settings();
     const present = (this.#screen ?? this.#camera)?.getSettings();
-    // Of the present picture's size, so that the stream need not change its own.
+    // Of the present video's size, so that the stream need not change its own.
     const size = { width: present?.width ?? width, height: present?.height ?? height, frameRate };
-    this.#slate = new Slate(size, [this.#name(), t(this.#isCovered ? "publish.slate" : "publish.soundOnly")]);
+    this.#slate = new Slate(size, [this.#name(), t(this.#isCovered ? "publish.slate" : "publish.audioOnly")]);
     return this.#slate;
   }
 

@@ -1,11 +1,11 @@
-/** The sound that is sent: the microphone, the screen's own, both mixed, or silence. There is always one track. */
+/** The audio that is sent: the microphone, the screen's own, both mixed, or silence. There is always one track. */
 
 /** Peaks from here on are cut off by the converter, in full scale. */
 const CLIPPING = 0.985;
 const SILENT_DECIBELS = -60;
 
 /** Events: `change`, when another track is sent; `lost`, when the microphone was taken away. */
-export class Sound extends EventTarget {
+export class AudioSource extends EventTarget {
   /** @type {AudioContext | null} */
   #context = null;
   /** @type {MediaStreamTrack | null} */
@@ -65,7 +65,7 @@ export class Sound extends EventTarget {
   /** Lets tracks be heard, or not: also each input, which may be sent itself until another track has its place. */
   #silence(/** @type {MediaStreamTrack[]} */ ...tracks) { for (const track of tracks) track.enabled = !this.#isMuted; }
 
-  /** Browsers keep sound still until something is pressed. */
+  /** Browsers keep audio still until something is pressed. */
   wake() { this.#context?.resume().catch(() => {}); }
 
   #exchange() {
@@ -88,7 +88,7 @@ export class Sound extends EventTarget {
     for (const input of inputs) input.connect(this.#analyser);
     this.#nodes = [...inputs, this.#analyser];
     if (tracks.length === 1) {
-      // A single one is sent as it is: what passes the mixer comes later than the picture.
+      // A single one is sent as it is: what passes the mixer comes later than the video.
       this.#track = tracks[0];
     } else {
       const mixer = context.createMediaStreamDestination();
