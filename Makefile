@@ -206,10 +206,12 @@ SANITIZERS ?= thread address
 # Memory of threads and caches that lives as long as the process is no leak.
 SANITIZER_OPTIONS := TSAN_OPTIONS="halt_on_error=0 exitcode=66" ASAN_OPTIONS="detect_leaks=0"
 
+# Assertions are on, the order of locks among them.
 sanitize: deps test-deps ## the server under Thread and Address Sanitizer: ingest, delivery, recording, replay, restarts, kills (80 minutes)
 	for sanitizer in $(SANITIZERS); do \
 	  echo "the server under $$sanitizer sanitizer"; \
-	  WEIR_SANITIZER=$$sanitizer $(SWIFT) build -c release --sanitize=$$sanitizer --scratch-path .build/sanitize-$$sanitizer --product weir; \
+	  WEIR_SANITIZER=$$sanitizer $(SWIFT) build -c release --sanitize=$$sanitizer -Xswiftc -assert-config -Xswiftc Debug \
+	    --scratch-path .build/sanitize-$$sanitizer --product weir; \
 	  $(SANITIZER_OPTIONS) WEIR_SANITIZER=$$sanitizer WEIR_BIN="$(abspath .build/sanitize-$$sanitizer/release/weir)" \
 	    $(PYTHON) -m pytest $(addprefix Tests/EndToEndTests/,$(SANITIZED)) $(ARGS); \
 	done

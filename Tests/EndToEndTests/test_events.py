@@ -21,7 +21,7 @@ import urllib.parse
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from harness import publishers, tools
+from harness import disks, publishers, tools
 from harness.rawrtmp import RawRTMP, Refused
 
 TOKEN = "sesame-0815-4711"
@@ -185,6 +185,27 @@ def test_a_stream_of_events_tells_what_happens_and_goes_on_behind_the_last_one(t
     assert [event["id"] for event in page["events"]] == ids[1:2] and page["more"] and page["durable"] and not page["gap"]
     for stream in (events, other, stored, again):
         stream.close()
+
+
+def test_a_stored_recording_is_there_when_it_is_told(start, tmp_path):
+    """Each name takes the disk 0.4 s."""
+    disks.needs("strace", root=False)
+    handed = tmp_path / "handed"
+    program = tmp_path / "archive"
+    program.write_text(f"#!/bin/sh\n[ -s \"$1\" ] && echo there >> {handed} || echo missing >> {handed}\n")
+    program.chmod(0o755)
+    weir = start(*configured(tmp_path, {"on": "recording.stored", "run": [str(program), "{path}"]}))
+    events = Stream(weir.web, "?kind=recording.stored")
+    with disks.Faults(weir, tmp_path / "trace", "?renameat:delay_enter=400000", "?renameat2:delay_enter=400000"):
+        play(weir, "cam")
+        events.wait(lambda self: self.events)
+        told = events.events[0][1]["data"]
+        assert weir.get(told["url"], method="HEAD").status == 200
+        known = weir.json(f"/api/v1/recordings/cam/{told['file']}")
+        assert (known["bytes"], known["state"]) == (told["bytes"], "completed")
+        wait(handed.exists, 10)
+    assert handed.read_text() == "there\n"
+    events.close()
 
 
 @pytest.mark.parametrize("query", ["after=x", "after=-1", "after=99999999999999999999", "after=9223372036854775807",

@@ -225,10 +225,9 @@ package struct Segmenter: Sendable {
 
   /// Gives a frame of a variable rate its own fragment if it lasts too long for the open one.
   private mutating func closeBeforePause(until decodeTime: Int64) {
-    let queue = queues[leaderIndex]
-    let limit = policy.fragmentLimit.rescaled(to: queue.track.timescale)
-    guard let last = queue.newest, let start = leader.fragmentStart, last.decodeTime > start,
-      decodeTime &- start > limit
+    guard let start = leader.fragmentStart,
+      decodeTime &- start > policy.fragmentLimit.rescaled(to: queues[leaderIndex].track.timescale),
+      let last = queues[leaderIndex].newest, last.decodeTime > start
     else { return }
     closeFragment(at: last.decodeTime, endsSegment: false)
     leader.openFragment(at: last.decodeTime, isIndependent: last.isSync)
@@ -310,16 +309,24 @@ package struct Segmenter: Sendable {
     }
   }
 
+  // Loops, because lazy closures would copy the whole segmenter.
   private func followersReach() -> MediaTime? {
-    queues.indices.lazy.filter { $0 != leaderIndex }.compactMap { index in
-      queues[index].reach.map { MediaTime(ticks: $0, timescale: queues[index].track.timescale) }
-    }.max()
+    var furthest: MediaTime?
+    for index in queues.indices where index != leaderIndex {
+      guard let reach = queues[index].reach else { continue }
+      let time = MediaTime(ticks: reach, timescale: queues[index].track.timescale)
+      furthest = furthest.map { max($0, time) } ?? time
+    }
+    return furthest
   }
 
   private func followersStart() -> MediaTime? {
-    queues.indices.lazy.filter { $0 != leaderIndex && !queues[$0].ready.isEmpty }.map { index in
-      MediaTime(ticks: queues[index].readyStart, timescale: queues[index].track.timescale)
-    }.min()
+    var earliest: MediaTime?
+    for index in queues.indices where index != leaderIndex && !queues[index].ready.isEmpty {
+      let time = MediaTime(ticks: queues[index].readyStart, timescale: queues[index].track.timescale)
+      earliest = earliest.map { min($0, time) } ?? time
+    }
+    return earliest
   }
 
   // MARK: Fragments

@@ -17,6 +17,8 @@ struct AudioTrack {
 
   let id: TrackID
   private(set) var codec: Codec?
+  /// It has a codec. Asked for each frame, and cheaper than a look at `codec`.
+  private(set) var isConfigured = false
   /// The last record, to detect a repetition without parsing.
   private var record: (CodecID, ByteBuffer)?
   /// The newest configuration is supported.
@@ -41,6 +43,7 @@ struct AudioTrack {
     record = (coding, bytes)
     guard new != codec else { return false }
     codec = new
+    isConfigured = true
     isUnannounced = true
     return true
   }

@@ -75,8 +75,8 @@ struct Publication {
   /// Whether a track of that kind has a configuration.
   private func has(_ kind: MediaKind) -> Bool {
     switch kind {
-    case .video: videos.contains { $0.codec != nil }
-    case .audio: audios.contains { $0.codec != nil }
+    case .video: videos.contains(where: \.isConfigured)
+    case .audio: audios.contains(where: \.isConfigured)
     }
   }
 
@@ -97,13 +97,13 @@ struct Publication {
     if case .gathering = state { expected.insert(track) }
     guard statements[track] != statement else { return }
     statements[track] = statement
-    if let index = audios.firstIndex(where: { $0.id == track }) { audios[index].isUnannounced = true }
+    if let index = index(ofAudio: track) { audios[index].isUnannounced = true }
   }
 
   /// The publisher has ended a track, and others of its kind go on.
   mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
     expected.remove(track)
-    let (video, audio) = (videos.firstIndex { $0.id == track }, audios.firstIndex { $0.id == track })
+    let (video, audio) = (index(ofVideo: track), index(ofAudio: track))
     guard (video != nil && videos.count > 1) || (audio != nil && audios.count > 1) else { return }
     if let video { videos.remove(at: video) }
     if let audio { audios.remove(at: audio) }
@@ -133,7 +133,7 @@ struct Publication {
         refused.remove(track)
       } catch {
         let reason = "\(coding.name) configuration: \(error)"
-        guard videos.contains(where: { $0.id != track && $0.codec != nil }) else {
+        guard videos.contains(where: { $0.id != track && $0.isConfigured }) else {
           throw WireError(.unsupported, reason)
         }
         refuse(track, reason, to: &out)
@@ -193,9 +193,20 @@ struct Publication {
     out.append(.warn(warning))
   }
 
+  // Loops, because a closure would copy each track.
+  private func index(ofVideo id: TrackID) -> Int? {
+    for index in videos.indices where videos[index].id == id { return index }
+    return nil
+  }
+
+  private func index(ofAudio id: TrackID) -> Int? {
+    for index in audios.indices where audios[index].id == id { return index }
+    return nil
+  }
+
   /// Index of a video track, which is added if new. Nil if the limit of tracks is reached.
   private mutating func video(_ id: TrackID) -> Int? {
-    if let index = videos.firstIndex(where: { $0.id == id }) { return index }
+    if let index = index(ofVideo: id) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
     videos.append(VideoTrack(id))
     return videos.count - 1
@@ -203,7 +214,7 @@ struct Publication {
 
   /// Index of an audio track, which is added if new. Nil if the limit of tracks is reached.
   private mutating func audio(_ id: TrackID) -> Int? {
-    if let index = audios.firstIndex(where: { $0.id == id }) { return index }
+    if let index = index(ofAudio: id) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
     audios.append(AudioTrack(id))
     return audios.count - 1
@@ -230,7 +241,7 @@ struct Publication {
         to: &out)
       composition = 0
     }
-    guard let index = videos.firstIndex(where: { $0.id == unit.track }), videos[index].codec != nil else {
+    guard let index = index(ofVideo: unit.track), videos[index].isConfigured else {
       out.append(.lost(.video))
       return warn(.noConfiguration(.video), "video before its configuration is dropped", to: &out)
     }
@@ -262,10 +273,10 @@ struct Publication {
   }
 
   private mutating func receiveAudio(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    let index = audios.firstIndex { $0.id == unit.track }
+    let index = index(ofAudio: unit.track)
     if let index, !audios[index].isUsable { return openIfReady(now, to: &out) }
     gate.saw(.audio, time: nil, now: now)
-    guard let index, audios[index].codec != nil else {
+    guard let index, audios[index].isConfigured else {
       out.append(.lost(.audio))
       return warn(.noConfiguration(.audio), "audio before its configuration is dropped", to: &out)
     }
@@ -386,8 +397,8 @@ struct Publication {
     let audioStarts = audios.map { held.firstTime(of: $0.id, from: floor) }
     let (hasVideo, hasAudio) = (videoStarts.contains { $0 != nil }, audioStarts.contains { $0 != nil })
     let isPartial =
-      hasVideo && zip(videos, videoStarts).contains { $0.codec != nil && $1 == nil }
-      || hasAudio && zip(audios, audioStarts).contains { $0.codec != nil && $0.isUsable && $1 == nil }
+      hasVideo && zip(videos, videoStarts).contains { $0.isConfigured && $1 == nil }
+      || hasAudio && zip(audios, audioStarts).contains { $0.isConfigured && $0.isUsable && $1 == nil }
       || expected.contains { id in
         !zip(videos.map(\.id) + audios.map(\.id), videoStarts + audioStarts).contains { $0 == id && $1 != nil }
       }
@@ -421,7 +432,7 @@ struct Publication {
   ) {
     switch unit {
     case .video(let unit):
-      guard let index = videos.firstIndex(where: { $0.id == unit.track }) else { return }
+      guard let index = index(ofVideo: unit.track) else { return }
       if unit.time >= origin, videos[index].isUnannounced { announce([unit.track], to: &out) }
       // Before the media that may first be listed with them. Frames that are left out say of them, too.
       if let found = videos[index].newCaptions() { out.append(.inBand(.captions(unit.track, found))) }
@@ -431,7 +442,7 @@ struct Publication {
       guard unit.time >= audioFloor, unit.time >= origin else {
         return warn(.earlyAudio, "audio before the first key frame is left out", level: .info, to: &out)
       }
-      guard let index = audios.firstIndex(where: { $0.id == unit.track }) else { return }
+      guard let index = index(ofAudio: unit.track) else { return }
       if audios[index].isUnannounced { announce([unit.track], to: &out) }
       let (sample, correction) = audios[index].sample(unit, origin: origin)
       if let correction {

@@ -19,8 +19,12 @@ struct VideoTrack {
 
   let id: TrackID
   private(set) var codec: Codec?
+  /// It has a codec. Asked for each frame, and cheaper than a look at `codec`.
+  private(set) var isConfigured = false
   /// The last record, to detect a repetition without parsing.
   private var record: (CodecID, ByteBuffer)?
+  /// The frames' duration by the present configuration and the rate that metadata state.
+  private var frameLength: (stated: Double?, nanoseconds: Int64)?
   /// Before the first key frame of the present configuration nothing can be decoded.
   private(set) var awaitsKeyFrame = true
   /// The configuration has not been announced yet.
@@ -52,6 +56,7 @@ struct VideoTrack {
     guard new != codec else {
       // The content is equal, but the size of NAL unit lengths may differ.
       codec = new
+      frameLength = nil
       return false
     }
     change(to: new)
@@ -65,6 +70,8 @@ struct VideoTrack {
 
   private mutating func change(to new: Codec) {
     codec = new
+    isConfigured = true
+    frameLength = nil
     messagedColor = nil
     awaitsKeyFrame = true
     isUnannounced = true
@@ -111,9 +118,12 @@ struct VideoTrack {
   }
 
   /// Duration of a frame in nanoseconds, in whole milliseconds. 0 if the rate is unknown.
-  func frameLength(stated: Double?) -> Int64 {
+  mutating func frameLength(stated: Double?) -> Int64 {
+    if let frameLength, frameLength.stated == stated { return frameLength.nanoseconds }
     let rate = codec.flatMap { Self.rate(of: $0, stated: stated) }?.framesPerSecond ?? 0
-    return rate >= 1 ? Int64(1000 / rate) * 1_000_000 : 0
+    let length = rate >= 1 ? Int64(1000 / rate) * 1_000_000 : 0
+    frameLength = (stated, length)
+    return length
   }
 
   /// Handles a break of the timeline before the next frame.

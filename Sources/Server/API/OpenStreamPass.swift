@@ -1,32 +1,32 @@
+internal import Basics
 internal import HTTP
 internal import Ingest
 internal import Synchronization
-
-/// The time in which the rules for viewers stay the same: another one begins with each configuration.
-final class ViewersEra: Sendable {}
 
 /// Admits to a stream that is open to every client, until it is no longer. Then it holds for those whose tokens may watch it.
 final class OpenStreamPass: ViewerPass {
   private let stream: StreamName
   private let tokens: [VerifiedToken]
   private let rule: @Sendable (StreamName) -> ViewersRule
-  private let era: @Sendable () -> ViewersEra
-  /// In this one the stream is open: finding its rule again would take a walk over all patterns.
-  private let openIn: Mutex<ViewersEra>
+  private let rules: Generation
+  /// At this version of the rules the stream was open: finding its rule again would take a walk over all patterns. Each request
+  /// asks, so it takes no lock.
+  private let openAt: Atomic<Int>
 
+  /// `rules` changes after a rule does. `version`: the one that `stream` was found open at.
   init(
     _ stream: StreamName, _ tokens: [VerifiedToken], rule: @escaping @Sendable (StreamName) -> ViewersRule,
-    era: @escaping @Sendable () -> ViewersEra, now: ViewersEra
+    rules: Generation, version: Int
   ) {
-    (self.stream, self.tokens, self.rule, self.era) = (stream, tokens, rule, era)
-    openIn = Mutex(now)
+    (self.stream, self.tokens, self.rule, self.rules) = (stream, tokens, rule, rules)
+    openAt = Atomic(version)
   }
 
   var holds: Bool {
-    let now = era()
-    if openIn.withLock({ $0 === now }) { return true }
+    let now = rules.version
+    if openAt.load(ordering: .relaxed) == now { return true }
     guard rule(stream) != .token else { return tokens.contains { $0.holds && $0.mayWatch(stream) } }
-    openIn.withLock { $0 = now }
+    openAt.store(now, ordering: .relaxed)
     return true
   }
 }

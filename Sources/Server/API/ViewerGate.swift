@@ -1,3 +1,4 @@
+internal import Basics
 internal import HTTP
 internal import Ingest
 internal import NIOCore
@@ -12,7 +13,7 @@ struct ViewerGate: Sendable {
   /// Whether some stream is not open.
   let hasRules: @Sendable () -> Bool
   /// Changes after a rule does.
-  let era: @Sendable () -> ViewersEra
+  let rules: Generation
   /// Counts wrong tokens by address.
   let attempts: AdminAttempts
 
@@ -40,7 +41,7 @@ struct ViewerGate: Sendable {
     _ request: HTTPRequest, on eventLoop: any EventLoop, _ patience: Patience,
     _ route: @escaping @Sendable (Viewer) -> HTTPAnswer
   ) -> HTTPAnswer {
-    let era = era()
+    let version = rules.version
     var viewer = Viewer(rule: hasRules() ? rule : nil)
     func wait(for token: String) -> HTTPAnswer {
       let tokens = tokens
@@ -58,7 +59,7 @@ struct ViewerGate: Sendable {
     let isOfAPI = request.path.first == "api"
     // Requests that change something need the admin token.
     guard viewer.rule != nil, request.isRead, isOfAPI || stream.map({ !viewer.maySee($0) }) == true else {
-      return admitted(route(viewer), to: request, viewer, stream, in: era)
+      return admitted(route(viewer), to: request, viewer, stream, at: version)
     }
     var reason = CredentialRefusal.missing
     if !viewer.tokens.isEmpty { reason = .notForThis }
@@ -72,12 +73,12 @@ struct ViewerGate: Sendable {
       }
     }
     if let stream, !viewer.maySee(stream) { return .now(Self.refused(reason, stream).response) }
-    return admitted(route(viewer), to: request, viewer, stream, in: era)
+    return admitted(route(viewer), to: request, viewer, stream, at: version)
   }
 
   /// The answer ends with the token that admitted the request, and is shared with those who may see the same.
   private func admitted(
-    _ answer: HTTPAnswer, to request: HTTPRequest, _ viewer: Viewer, _ stream: StreamName?, in era: ViewersEra
+    _ answer: HTTPAnswer, to request: HTTPRequest, _ viewer: Viewer, _ stream: StreamName?, at version: Int
   ) -> HTTPAnswer {
     guard let stream else {
       guard !answer.isAdmitted, let token = viewer.tokens.first else { return answer }
@@ -87,10 +88,10 @@ struct ViewerGate: Sendable {
       // A publisher is judged by its key.
       guard request.isRead else { return answer }
       // What is shared has nobody's tokens: they would admit others once the stream wants one.
-      let open = OpenStreamPass(stream, [], rule: rule, era: self.era, now: era)
+      let open = OpenStreamPass(stream, [], rule: rule, rules: rules, version: version)
       guard !viewer.tokens.isEmpty else { return answer.admitted(toOpen: open, by: open) }
       return answer.admitted(
-        toOpen: open, by: OpenStreamPass(stream, viewer.tokens, rule: rule, era: self.era, now: era))
+        toOpen: open, by: OpenStreamPass(stream, viewer.tokens, rule: rule, rules: rules, version: version))
     }
     guard let index = viewer.tokens.firstIndex(where: { $0.mayWatch(stream) }) else { return answer }
     return answer.admitted(

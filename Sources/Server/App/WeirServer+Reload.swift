@@ -133,7 +133,7 @@ extension WeirServer {
   private func apply(_ configuration: ServerConfiguration, _ protocols: [PublisherProtocol], _ http: HTTPListener) {
     profiles.now = configuration.streams
     embedFrom.now = configuration.embedFrom
-    viewersEra.now = ViewersEra()
+    viewersRules.change()
     authorizer.follow(configuration.accessRules)
     streams.limit(by: configuration.nameLimits)
     viewers.limit = configuration.maxViewers

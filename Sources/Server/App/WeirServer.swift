@@ -29,8 +29,8 @@ struct WeirServer {
   let authorizer: Authorizer
   /// The settings of streams, which change while the server runs.
   let profiles: Reloadable<StreamProfiles>
-  /// Replaced with `profiles`, after them.
-  let viewersEra = Reloadable(ViewersEra())
+  /// Changes with `profiles`, after them.
+  let viewersRules = Generation()
   /// How long a cache may go by what it was told of a token, in seconds.
   let recheck: Reloadable<Int64>
   let capacity = Reloadable(ServerCapacity.none)
@@ -288,7 +288,7 @@ struct WeirServer {
     let attempts = AdminAttempts(clock: clock, events: events, logger: logger)
     let viewerGate = ViewerGate(
       tokens: tokens, rule: { [profiles] in profiles.now[$0].viewers },
-      hasRules: { [profiles] in profiles.now.hasViewersRules }, era: { [viewersEra] in viewersEra.now },
+      hasRules: { [profiles] in profiles.now.hasViewersRules }, rules: viewersRules,
       attempts: AdminAttempts(clock: clock))
     let gate = AdminGate(authorizer: authorizer, attempts: attempts)
     let traffic = HTTPTraffic()

@@ -32,7 +32,7 @@ final class EventLog: Sendable {
     self.logger = logger
     // Ids begin with the time, so that they are above those of earlier processes, also where some were not written.
     let first = max(1, clock.wallTime.milliseconds)
-    state = Mutex(EventLogState(nextID: first, dropped: first - 1, visible: first - 1, written: first - 1))
+    state = Mutex(EventLogState(nextID: first))
   }
 
   /// Opens the database of the state folder; what was told before is written to it. Blocks on the disk; throws its errors, and the
@@ -62,12 +62,12 @@ final class EventLog: Sendable {
   ///   - key: a second report with the same key is no further event; its ticket is that of the first.
   ///   - epoch: the epoch of the stream whose state changed.
   ///   - subject: the file of a recording, below the folder of recordings.
+  ///   - isHeld: nobody sees it, nor what is told after it, before `show`, or before `patience` is over.
   ///   - data: an object; cut to what an event may have.
   @discardableResult
   func tell(
     _ kind: EventKind, of stream: String? = nil, by who: String? = nil, key: String? = nil, epoch: String? = nil,
-    subject: String? = nil,
-    _ data: EventValue = [:]
+    subject: String? = nil, isHeld: Bool = false, _ data: EventValue = [:]
   ) -> EventTicket {
     let now = clock.monotonic()
     let wall = clock.wallTime
@@ -79,7 +79,7 @@ final class EventLog: Sendable {
         id: state.nextID, kind: kind, stream: stream, who: who.map { String($0.prefix(EventValue.longestText)) },
         at: wall,
         data: Self.text(of: data), key: key, epoch: epoch, subject: subject)
-      return state.append(event, now: now)
+      return state.append(event, isHeld: isHeld, now: now)
     }
     switch outcome {
     case .none: return .settled
@@ -91,6 +91,12 @@ final class EventLog: Sendable {
       if begins { submit() }
       return EventTicket(log: self, id: id)
     }
+  }
+
+  /// What the event of that key tells of can be seen now, and so can the event.
+  func show(key: String) {
+    let woken = state.withLock { state in state.keys[key].map { state.show($0) } ?? [] }
+    for body in woken { body() }
   }
 
   /// The same thing may be told again.
@@ -150,13 +156,15 @@ final class EventLog: Sendable {
     for body in woken { body() }
   }
 
-  /// Ends the waiting for a disk that does not answer, repeats what failed, and tells what was left out. Call about twice a second.
+  /// Ends the waiting for a disk that does not answer, and for effects; repeats what failed, and tells what was left out. Call about
+  /// twice a second.
   func tend() {
     let now = clock.monotonic()
     let (isNew, woken, begins, overdue) = state.withLock { state in
       let overdue = state.rate.overdue(now: now)
+      let shown = state.showHeld(until: now &- Self.patience)
       guard let since = state.unwrittenSince, now &- since >= Self.patience else {
-        return (false, [@Sendable () -> Void](), state.needsWriting && state.begin(), overdue)
+        return (false, shown, state.needsWriting && state.begin(), overdue)
       }
       let (isNew, woken) = state.becomeLate()
       return (isNew, woken, state.begin(), overdue)
@@ -190,10 +198,11 @@ final class EventLog: Sendable {
 
   // MARK: Waiting
 
-  /// Runs `body`, on the writing thread, once the event may be seen. False if that is the case already: then it is not run.
-  func whenShown(_ id: Int64, _ body: @escaping @Sendable () -> Void) -> Bool {
+  /// Runs `body`, on the writing thread, once the event is written or need not be waited for. False if that is the case already:
+  /// then it is not run.
+  func whenSettled(_ id: Int64, _ body: @escaping @Sendable () -> Void) -> Bool {
     state.withLock { state in
-      guard state.visible < id else { return false }
+      guard state.settled < id else { return false }
       state.waiting.append((id, body))
       return true
     }
@@ -262,6 +271,7 @@ final class EventLog: Sendable {
   func endReading() {
     let followers = state.withLock { state in
       state.isEnding = true
+      _ = state.showHeld(until: .max)
       return Array(state.followers.values)
     }
     for follower in followers { follower() }

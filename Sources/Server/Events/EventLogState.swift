@@ -9,9 +9,11 @@ struct EventLogState {
   var nextID: Int64
   /// Events up to this one are no longer kept.
   var dropped: Int64
-  /// Events up to these may be seen, and are in the database.
-  var visible: Int64
-  var written: Int64
+  /// Events up to these are waited for no longer, and are in the database.
+  private(set) var settled: Int64
+  private(set) var written: Int64
+  /// Events whose effect is under way. They, and what is behind them, are not shown yet. In the order of their ids.
+  private var held: [(id: Int64, since: MonotonicTime)] = []
   var keys: [String: Int64] = [:]
   var open: [String: OpenStream] = [:]
   var rate = EventRate()
@@ -41,9 +43,12 @@ struct EventLogState {
     case toWrite(Int64, begins: Bool)
   }
 
-  init(nextID: Int64, dropped: Int64, visible: Int64, written: Int64) {
-    (self.nextID, self.dropped, self.visible, self.written) = (nextID, dropped, visible, written)
+  init(nextID: Int64) {
+    (self.nextID, dropped, settled, written) = (nextID, nextID - 1, nextID - 1, nextID - 1)
   }
+
+  /// Events up to this one may be seen.
+  var visible: Int64 { min(settled, (held.first?.id ?? .max) - 1) }
 
   /// The index of the first event behind `id`.
   func place(after id: Int64) -> CircularBuffer<Event>.Index {
@@ -77,19 +82,21 @@ struct EventLogState {
         if let key = event.key { keys[key] = event.id }
         events.append(event)
       }
+      for index in held.indices { held[index].id += shift }
       nextID += shift
     } else {
       events.append(contentsOf: own)
     }
     written = max(
       newest, (own.isEmpty ? nextID : events[events.index(events.startIndex, offsetBy: contents.events.count)].id) - 1)
-    visible = written
+    settled = written
     prune()
   }
 
-  /// Adds an event whose id is `nextID`.
-  mutating func append(_ event: Event, now: MonotonicTime) -> Outcome {
+  /// Adds an event whose id is `nextID`. One that is held is shown after `show`.
+  mutating func append(_ event: Event, isHeld: Bool, now: MonotonicTime) -> Outcome {
     nextID += 1
+    if isHeld { held.append((event.id, now)) }
     events.append(event)
     bytes += event.bytes
     if let key = event.key { keys[key] = event.id }
@@ -98,12 +105,12 @@ struct EventLogState {
     }
     prune()
     guard database != nil else {
-      (visible, written) = (event.id, event.id)
+      (settled, written) = (event.id, event.id)
       return .shown(event.id, Array(followers.values))
     }
     if unwrittenSince == nil { unwrittenSince = now }
     guard isLate else { return .toWrite(event.id, begins: begin()) }
-    visible = event.id
+    settled = event.id
     return .shown(event.id, Array(followers.values))
   }
 
@@ -160,20 +167,36 @@ struct EventLogState {
     unwrittenSince = written < nextID - 1 ? now : nil
     let isBack = isLate && unwrittenSince == nil
     if isBack { isLate = false }
-    return (isBack, batch.events.isEmpty ? [] : show(through: max(visible, written)))
+    return (isBack, batch.events.isEmpty ? [] : settle(through: max(settled, written)))
   }
 
   /// Whether that is news, and who is to be woken.
   mutating func becomeLate() -> (isNew: Bool, woken: [@Sendable () -> Void]) {
     let isNew = !isLate
     isLate = true
-    return (isNew, show(through: nextID - 1))
+    return (isNew, settle(through: nextID - 1))
   }
 
-  private mutating func show(through id: Int64) -> [@Sendable () -> Void] {
-    visible = id
+  private mutating func settle(through id: Int64) -> [@Sendable () -> Void] {
+    settled = id
     let woken = waiting.filter { $0.id <= id }.map(\.body)
     waiting.removeAll { $0.id <= id }
     return woken + followers.values
+  }
+
+  // MARK: Holding
+
+  /// The effect of the event can be seen: who is to be called.
+  mutating func show(_ id: Int64) -> [@Sendable () -> Void] {
+    guard let index = held.firstIndex(where: { $0.id == id }) else { return [] }
+    held.remove(at: index)
+    return index == 0 ? Array(followers.values) : []
+  }
+
+  /// Shows events that were told at `time` or before.
+  mutating func showHeld(until time: MonotonicTime) -> [@Sendable () -> Void] {
+    let count = held.prefix { $0.since <= time }.count
+    held.removeFirst(count)
+    return count > 0 ? Array(followers.values) : []
   }
 }

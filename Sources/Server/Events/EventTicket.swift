@@ -12,7 +12,7 @@ struct EventTicket: Sendable {
   static let settled = EventTicket(log: nil, id: 0)
 
   /// Runs `body`, on another thread, once the event is written. False if it is written already: then `body` is not run.
-  func whenWritten(_ body: @escaping @Sendable () -> Void) -> Bool { log?.whenShown(id, body) ?? false }
+  func whenWritten(_ body: @escaping @Sendable () -> Void) -> Bool { log?.whenSettled(id, body) ?? false }
 
   /// Blocks the calling thread until the event is written. Not for event loops.
   func wait() {

@@ -1,3 +1,4 @@
+import Basics
 import FMP4
 import Ingest
 import Support
@@ -10,12 +11,12 @@ import Testing
   /// The rules of a server, and how often they were looked at.
   private final class Rules: Sendable {
     let rule = Mutex(ViewersRule.open)
-    let era = Mutex(ViewersEra())
+    let changes = Generation()
     let looks = Mutex(0)
 
     func change(to rule: ViewersRule) {
       self.rule.withLock { $0 = rule }
-      era.withLock { $0 = ViewersEra() }
+      changes.change()
     }
   }
 
@@ -28,7 +29,7 @@ import Testing
       rule: { _ in
         rules.looks.withLock { $0 += 1 }
         return rules.rule.withLock { $0 }
-      }, era: { rules.era.withLock { $0 } }, now: rules.era.withLock { $0 })
+      }, rules: rules.changes, version: rules.changes.version)
   }
 
   @Test func itHoldsUntilTheStreamWantsTokens() throws {

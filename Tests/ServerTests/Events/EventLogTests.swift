@@ -122,6 +122,51 @@ import Testing
     await log.close()
   }
 
+  @Test func anEventIsHeldUntilItsEffectCanBeSeen() async throws {
+    let log = log()
+    try log.begin(folder: folder.path)
+    let called = Mutex(0)
+    _ = log.follow { called.withLock { $0 += 1 } }
+    let first = log.tell(.streamResumed, of: "cam")
+    let held = log.tell(.recordingStored, of: "cam", key: "k", isHeld: true)
+    let other = log.tell(.recordingStored, of: "cam", key: "l", isHeld: true)
+    let last = log.tell(.streamEnded, of: "cam")
+    await last.written()
+    let isWaiting = held.whenWritten {}
+    #expect(!isWaiting, "it is written, and its effect may be")
+    #expect(log.page(after: 0, limit: 9).events.map(\.id) == [first.id] && log.newestID == first.id)
+    #expect(log.newest(9).through == first.id)
+    log.show(key: "l")
+    #expect(log.newestID == first.id, "the order stays")
+    let before = called.withLock { $0 }
+    log.show(key: "k")
+    #expect(called.withLock { $0 } == before + 1)
+    #expect(log.page(after: first.id, limit: 9).events.map(\.id) == [held.id, other.id, last.id])
+    log.show(key: "k")
+    log.show(key: "nothing")
+    #expect(called.withLock { $0 } == before + 1)
+    await log.close()
+    // The next process shows what this one told.
+    let second = self.log()
+    try second.begin(folder: folder.path)
+    #expect(second.newestID == last.id)
+    await second.close()
+  }
+
+  @Test func anEffectThatDoesNotComeHoldsNothingForLong() {
+    let log = log()
+    let held = log.tell(.recordingStored, of: "cam", key: "k", isHeld: true)
+    time.advance(seconds: 0.9)
+    log.tend()
+    #expect(log.newestID == held.id - 1)
+    time.advance(seconds: 0.1)
+    log.tend()
+    #expect(log.newestID == held.id)
+    let next = log.tell(.recordingStored, of: "cam", key: "l", isHeld: true)
+    log.endReading()
+    #expect(log.newestID == next.id)
+  }
+
   @Test func theSameThingIsToldOnceAlsoByTheNextProcess() async throws {
     let first = log()
     try first.begin(folder: folder.path)

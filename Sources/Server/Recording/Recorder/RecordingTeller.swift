@@ -3,7 +3,7 @@ internal import FMP4
 internal import Ingest
 
 /// Tells of recordings in the log of events. Each is written before the file has its final name, or before a client gets the
-/// response. Runs on the threads of recordings, which may wait.
+/// response; and it is shown once the file has that name. Runs on the threads of recordings, which may wait.
 final class RecordingTeller: RecordingObserver {
   private let events: EventLog
 
@@ -15,8 +15,8 @@ final class RecordingTeller: RecordingObserver {
     case .progressed, .stopped: break
     case .started: tell(.recordingStarted, facts, key: Self.key("started", facts))
     // These were told before. Where that was not possible they are told now, and otherwise the key says that it was done.
-    case .stored: tell(.recordingStored, facts, key: Self.key("stored", facts))
-    case .salvaged: tell(.recordingSalvaged, facts, key: Self.key("stored", facts))
+    case .stored: tellThere(.recordingStored, facts)
+    case .salvaged: tellThere(.recordingSalvaged, facts)
     case .failed(let reason): tell(.recordingFailed, facts, key: Self.key("failed", facts), reason: reason)
     case .cancelled: tell(.recordingDeleted, facts, key: Self.key("deleted", facts), reason: "a client cancelled it")
     case .deleted(let reason): tell(.recordingDeleted, facts, key: Self.key("deleted", facts), reason: reason)
@@ -25,8 +25,8 @@ final class RecordingTeller: RecordingObserver {
 
   func receive(_ prospect: RecordingProspect, _ facts: RecordingFacts) {
     switch prospect {
-    case .stored: tell(.recordingStored, facts, key: Self.key("stored", facts))
-    case .salvaged: tell(.recordingSalvaged, facts, key: Self.key("stored", facts))
+    case .stored: tell(.recordingStored, facts, key: Self.key("stored", facts), isHeld: true)
+    case .salvaged: tell(.recordingSalvaged, facts, key: Self.key("stored", facts), isHeld: true)
     case .deleted: tell(.recordingDeleted, facts, key: Self.key("deleted", facts), reason: "a client deleted it")
     case .removed(let reason): tell(.recordingDeleted, facts, key: Self.key("deleted", facts), reason: reason)
     case .restored: events.forget(key: Self.key("deleted", facts))
@@ -39,10 +39,19 @@ final class RecordingTeller: RecordingObserver {
       .diskLow, ["freeBytes": .whole(freeBytes), "keepFreeBytes": .whole(keepFree), "folder": .text(folder)])
   }
 
-  private func tell(_ kind: EventKind, _ facts: RecordingFacts, key: String, reason: String? = nil) {
+  /// Of a file that has its final name.
+  private func tellThere(_ kind: EventKind, _ facts: RecordingFacts) {
+    let key = Self.key("stored", facts)
+    tell(kind, facts, key: key)
+    events.show(key: key)
+  }
+
+  private func tell(
+    _ kind: EventKind, _ facts: RecordingFacts, key: String, isHeld: Bool = false, reason: String? = nil
+  ) {
     let file = facts.name.finished
     events.tell(
-      kind, of: facts.stream.description, key: key, subject: "\(facts.stream)/\(file)",
+      kind, of: facts.stream.description, key: key, subject: "\(facts.stream)/\(file)", isHeld: isHeld,
       [
         "file": .text(file),
         "startedAt": .text(UTCText(facts.startedAt).internet), "durationSeconds": .number(facts.seconds),
