@@ -152,6 +152,20 @@ def play(weir, name: str, seconds: float = 1) -> None:
         publisher.outcome(10)
 
 
+@pytest.fixture
+def follow():
+    """Makes clients of the stream of events, and closes them: an address may have few."""
+    made: list[Stream] = []
+
+    def make(*parts, **more) -> Stream:
+        made.append(Stream(*parts, **more))
+        return made[-1]
+
+    yield make
+    for stream in made:
+        stream.close()
+
+
 # MARK: The log over HTTP
 
 
@@ -160,10 +174,10 @@ def told(start_shared, tmp_path_factory):
     return start_shared(*configured(tmp_path_factory.mktemp("told")), "--reconnect-window", "2s")
 
 
-def test_a_stream_of_events_tells_what_happens_and_goes_on_behind_the_last_one(told):
-    events = Stream(told.web)
-    other = Stream(told.web, "?stream=other-*")
-    stored = Stream(told.web, "?kind=recording.stored,stream.ended")
+def test_a_stream_of_events_tells_what_happens_and_goes_on_behind_the_last_one(told, follow):
+    events = follow(told.web)
+    other = follow(told.web, "?stream=other-*")
+    stored = follow(told.web, "?kind=recording.stored,stream.ended")
     play(told, "cam")
     events.wait(lambda self: "recording.stored" in self.kinds("cam"))
     assert [kind for kind in events.kinds("cam") if kind.startswith("stream.")][0] == "stream.started"
@@ -178,7 +192,7 @@ def test_a_stream_of_events_tells_what_happens_and_goes_on_behind_the_last_one(t
     assert known["bytes"] == recording["data"]["bytes"] and known["startedAt"] == recording["data"]["startedAt"]
     assert told.get(recording["data"]["url"], method="HEAD").status == 200
 
-    again = Stream(told.web, last=ids[0])
+    again = follow(told.web, last=ids[0])
     again.wait(lambda self: len(self.events) >= len(ids) - 1)
     assert [event["id"] for _, event in again.events][: len(ids) - 1] == ids[1:]
     page = told.get(f"/api/v1/events?after={ids[0]}&limit=1", headers=ADMIN).good().json
@@ -187,7 +201,7 @@ def test_a_stream_of_events_tells_what_happens_and_goes_on_behind_the_last_one(t
         stream.close()
 
 
-def test_a_stored_recording_is_there_when_it_is_told(start, tmp_path):
+def test_a_stored_recording_is_there_when_it_is_told(start, tmp_path, follow):
     """Each name takes the disk 0.4 s."""
     disks.needs("strace", root=False)
     handed = tmp_path / "handed"
@@ -195,7 +209,7 @@ def test_a_stored_recording_is_there_when_it_is_told(start, tmp_path):
     program.write_text(f"#!/bin/sh\n[ -s \"$1\" ] && echo there >> {handed} || echo missing >> {handed}\n")
     program.chmod(0o755)
     weir = start(*configured(tmp_path, {"on": "recording.stored", "run": [str(program), "{path}"]}))
-    events = Stream(weir.web, "?kind=recording.stored")
+    events = follow(weir.web, "?kind=recording.stored")
     with disks.Faults(weir, tmp_path / "trace", "?renameat:delay_enter=400000", "?renameat2:delay_enter=400000"):
         play(weir, "cam")
         events.wait(lambda self: self.events)
@@ -215,7 +229,7 @@ def test_an_odd_query_is_refused(told, query):
     assert response.status == 400 and "detail" in response.json
 
 
-def test_events_are_for_admins_and_an_address_has_few_streams(told):
+def test_events_are_for_admins_and_an_address_has_few_streams(told, follow):
     assert told.get("/api/v1/events").status == 401
     assert told.get("/api/v1/events", headers={"Authorization": "Bearer wrong"}).status == 401
     wait(lambda: any(event["kind"] == "access.refused"
@@ -223,7 +237,7 @@ def test_events_are_for_admins_and_an_address_has_few_streams(told):
     bad = told.get("/api/v1/events", headers={**ADMIN, "Accept": "text/event-stream", "Last-Event-ID": "x"})
     assert bad.status == 400
     time.sleep(1)  # until those of other tests are gone
-    streams = [Stream(told.web) for _ in range(16)]
+    streams = [follow(told.web) for _ in range(16)]
     full = told.get("/api/v1/events", headers={**ADMIN, "Accept": "text/event-stream"})
     assert full.status == 429 and full.headers["retry-after"]
     for stream in streams:
@@ -231,8 +245,8 @@ def test_events_are_for_admins_and_an_address_has_few_streams(told):
     wait(lambda: told.get("/api/v1/events?limit=1", headers=ADMIN).status == 200, 5)
 
 
-def test_a_publisher_that_is_refused_and_one_that_is_lost_are_told(told):
-    events = Stream(told.web, "?stream=lost")
+def test_a_publisher_that_is_refused_and_one_that_is_lost_are_told(told, follow):
+    events = follow(told.web, "?stream=lost")
     client = RawRTMP(told.rtmp).start("lost")
     with pytest.raises(Refused), RawRTMP(told.rtmp) as second:
         second.start("lost")
@@ -244,9 +258,9 @@ def test_a_publisher_that_is_refused_and_one_that_is_lost_are_told(told):
     events.close()
 
 
-def test_an_event_is_out_soon(told):
+def test_an_event_is_out_soon(told, follow):
     """50 ms at most; measured on this machine from the event's own time to its arrival."""
-    events = Stream(told.web, "?kind=stream.started,stream.ended")
+    events = follow(told.web, "?kind=stream.started,stream.ended")
     for number in range(30):
         with RawRTMP(told.rtmp).start(f"quick-{number % 8}") as client:
             client.finish()
@@ -260,9 +274,9 @@ def test_an_event_is_out_soon(told):
     assert delays[int(len(delays) * 0.95)] <= 50, delays[-8:]
 
 
-def test_a_full_server_and_a_full_disk_are_told(start):
+def test_a_full_server_and_a_full_disk_are_told(start, follow):
     weir = start("--max-viewers", "1", "--keep-free", "900000GB", "--admin-token", TOKEN)
-    events = Stream(weir.web)
+    events = follow(weir.web)
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
     try:
         weir.wait_state("cam", "live")
@@ -351,11 +365,11 @@ def test_a_webhook_is_signed_repeated_and_in_order(start, tmp_path):
     receiver.close()
 
 
-def test_a_receiver_that_hangs_or_redirects_delays_no_other(start, tmp_path):
+def test_a_receiver_that_hangs_or_redirects_delays_no_other(start, tmp_path, follow):
     hanging, redirecting, good = Receiver(lambda *_: 30), Receiver(lambda *_: 302), Receiver()
     weir = start(*configured(tmp_path, *({"name": name, "on": "stream.*", "url": each.url, "secret": SECRET}
                                          for name, each in [("hangs", hanging), ("turns", redirecting), ("good", good)])))
-    events = Stream(weir.web)
+    events = follow(weir.web)
     play(weir, "cam", 0.5)
     wait(lambda: any(event["kind"] == "stream.started" for _, event in good.taken), 3, lambda: weir.tail())
     def outcomes(name):
