@@ -13,6 +13,9 @@ protocol FragmentSink: AnyObject, Sendable {
   /// The sink publishes the times of day of each complete segment.
   var tellsDates: Bool { get }
 
+  /// What is wrong with it at present, as a sentence; nil if nothing is.
+  var warning: String? { get }
+
   /// The sink received the end event and still has open files.
   var isClosing: Bool { get }
 }
@@ -20,6 +23,7 @@ protocol FragmentSink: AnyObject, Sendable {
 extension FragmentSink {
   var splitsAt: MediaTime? { nil }
   var tellsDates: Bool { false }
+  var warning: String? { nil }
   var isClosing: Bool { false }
 }
 
