@@ -75,6 +75,8 @@ struct PublishedFragment: Sendable {
   var sequenceNumberOfSegment: Int
   /// Breaks of the epoch's timeline before its segment.
   var breaksBefore = 0
+  /// Changes of the default tracks before its segment that did not break the timeline. They break the interleaved layout.
+  var changesOfDefaultsBefore = 0
 
   /// The fragment with some of its tracks; with the first of each kind for nil.
   func pieces(of tracks: [TrackID]?) -> [BodyPiece] { tracks.map { $0.flatMap { alone[$0] ?? [] } } ?? shown }
