@@ -10,6 +10,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case leftOutCodec(MediaKind, String)
   /// Media came in an unsupported form of its codec. The reason is printable.
   case leftOutForm(MediaKind, String)
+  /// Media cannot be read. The reason is printable. Withdrawn once it can.
+  case unreadable(MediaKind, String)
   /// The codec's name: it is passed on, and most browsers cannot play it.
   case rarelyPlayed(String)
   /// The codec's name: the worker that decodes it was lost, and is started again. Withdrawn with its next frame.
@@ -31,6 +33,7 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
     case .leftOutCodec(let kind, let codec):
       "\(kind.rawValue) in \(codec) is left out; weir takes \(Self.taken(kind)): choose one of them in the encoder"
     case .leftOutForm(let kind, let reason): "\(kind.rawValue) is left out: \(reason)"
+    case .unreadable(let kind, let reason): "\(kind.rawValue) is left out until it can be read: \(reason)"
     case .rarelyPlayed(let codec):
       "audio in \(codec) is passed on as it is, and most browsers cannot play it; --audio-codec aac adds a rendition that all can"
     case .decoderLost(let codec):

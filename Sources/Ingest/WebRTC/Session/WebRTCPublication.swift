@@ -193,6 +193,10 @@ struct WebRTCPublication {
   ) throws(WireError) {
     var video = videos[track.id] ?? Video()
     defer { videos[track.id] = video }
+    if let fault = track.coding.type.fault(inFrame: frame.payload) {
+      video.isBroken = true
+      return publication.leaveOut(unreadable: fault, track.coding, track.id, now: now, to: &out)
+    }
     if let record = record(of: frame, track, &video, now, to: &out) {
       video.isConfigured = try publication.configure(track.id, track.coding, record: record, now: now, to: &out)
     }
