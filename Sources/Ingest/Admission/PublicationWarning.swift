@@ -16,6 +16,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case rarelyPlayed(String)
   /// The codec's name: the worker that decodes it was lost, and is started again. Withdrawn with its next frame.
   case decoderLost(String)
+  /// The publisher said that it sends key frames as it is asked, and does not. Withdrawn with the next one.
+  case ignoresRequests
   /// More tracks of a kind came than weir accepts.
   case leftOutTrack(MediaKind)
   /// Media arrives much faster than it plays. Withdrawn when it no longer does.
@@ -38,6 +40,9 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
       "audio in \(codec) is passed on as it is, and most browsers cannot play it; --audio-codec aac adds a rendition that all can"
     case .decoderLost(let codec):
       "audio in \(codec) is missing for now: the process that decodes it was lost and is started again"
+    case .ignoresRequests:
+      "the publisher does not send the key frames that it is asked for (PLI): viewers join late, and after a loss the picture"
+        + " stays broken; set its key frame interval to 2 s"
     case .leftOutTrack(let kind):
       "a further \(kind.rawValue) track is left out; weir takes 16 tracks of a publication, the first ones"
     case .runsAhead:

@@ -164,6 +164,38 @@ import Testing
     #expect(zip(asked, asked.dropFirst()).allSatisfy { $1 - $0 <= 2000 && $1 - $0 >= 500 }, "\(asked)")
   }
 
+  /// A key frame at the beginning and after 12 s, whatever is asked.
+  @Test
+  func `A sender that ignores requests is asked twice a second at most, and that is told until a key frame comes`()
+    throws
+  {
+    var driver = try Driver()
+    driver.publication.keyFrameDistance = 2_000_000_000
+    var (asked, told): ([Int64], [String]) = ([], [])
+    for (index, millisecond) in stride(from: Int64(0), to: 14_000, by: 20).enumerated() {
+      driver.now = MonotonicTime(nanoseconds: millisecond * 1_000_000)
+      let payload: [UInt8] = millisecond == 0 || millisecond == 12_000 ? Self.keyFrame : [0x41, 0x9A, 3]
+      let packet = RTPPackets.bytes(
+        UInt16(index), at: UInt32(millisecond * 90), source: 77, marker: true, payload)
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+      let bytes = try driver.tick().flatMap { Array($0.readableBytesView) }
+      if bytes.indices.contains(where: { bytes[$0...].starts(with: [0x81, 206, 0, 2]) }) { asked.append(millisecond) }
+      for action in driver.out {
+        switch action {
+        case .warn(.ignoresRequests): told.append("told at \(millisecond / 500 * 500)")
+        case .withdraw(.ignoresRequests): told.append("withdrawn at \(millisecond)")
+        default: break
+        }
+      }
+      driver.out.removeAll { if case .event(.tracks) = $0 { false } else { true } }
+    }
+    // Asked for from just before 2 s on.
+    #expect(
+      told == ["told at 6500", "withdrawn at 12000"] || told == ["told at 7000", "withdrawn at 12000"], "\(told)")
+    #expect(zip(asked, asked.dropFirst()).allSatisfy { $1 - $0 >= 500 }, "\(asked)")
+    #expect((18...22).contains(asked.count), "\(asked)")
+  }
+
   @Test func `Times of day are the sender's own once its clock fits`() throws {
     var driver = try Driver()
     // Without video the beginning is waited for, and then its times are watched for half a second.
