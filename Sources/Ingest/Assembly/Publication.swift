@@ -378,7 +378,8 @@ struct Publication {
     guard case .open = state, let shift = timeline.newest?.shift, let (anchor, lead) = timesOfDay.state(start &- shift)
     else { return }
     let milliseconds = lead / 1_000_000
-    out.append(.log(.info, "times of day are the publisher's own: media came \(milliseconds) ms after it was made"))
+    let text = "times of day are the publisher's own: frames ended \(milliseconds) ms before they came"
+    out.append(.log(.info, text))
     out.append(.event(.clock(anchor)))
   }
 
