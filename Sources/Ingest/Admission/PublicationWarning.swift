@@ -16,6 +16,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case rarelyPlayed(String)
   /// The codec's name: the worker that decodes it was lost, and is started again. Withdrawn with its next frame.
   case decoderLost(String)
+  /// The codec's name: this machine was too busy to decode all of it.
+  case decoderLate(String)
   /// The publisher said that it sends key frames as it is asked, and does not. Withdrawn with the next one.
   case ignoresRequests
   /// More tracks of a kind came than weir accepts.
@@ -40,6 +42,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
       "audio in \(codec) is passed on as it is, and most browsers cannot play it; --audio-codec aac adds a rendition that all can"
     case .decoderLost(let codec):
       "audio in \(codec) is missing for now: the process that decodes it was lost and is started again"
+    case .decoderLate(let codec):
+      "audio in \(codec) has holes, since this machine was too busy to decode all of it; free a core for it"
     case .ignoresRequests:
       "the publisher does not send the key frames that it is asked for (PLI): viewers join late, and after a loss the picture"
         + " stays broken; set its key frame interval to 2 s"
