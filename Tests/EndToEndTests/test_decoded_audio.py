@@ -237,6 +237,25 @@ def test_a_film_of_five_minutes_does_not_drift(start, tmp_path, record_property)
     assert all(off <= 0.005 for off in worst.values()), worst
 
 
+def test_a_worker_that_is_served_late_costs_a_fast_publisher_nothing(start, tmp_path):
+    """Ten times as fast as it plays, while the machine gives the process that decodes no time for two seconds."""
+    film = tmp_path / "film.flv"
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
+              "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=8000", "-t", "60", "-c:v", "libx264", "-preset",
+              "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", "-c:a", "pcm_alaw", film)
+    weir = start()
+    publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/cam", rate=10)
+    weir.wait_state("cam", "live", seconds=20)
+    (process,) = [number for number, line in weir.children().items() if b"transcode-worker" in line]
+    os.kill(process, signal.SIGSTOP)
+    time.sleep(2)
+    os.kill(process, signal.SIGCONT)
+    publisher.wait(30)
+    found = beeps_of_recording(weir, "cam")
+    assert len(found) >= 59 and all(b - a < 1.01 for a, b in zip(found, found[1:])), found
+    assert "left out" not in weir.text() and "holes" not in weir.text()
+
+
 def short(path, *audio: str):
     """Eight seconds with a beep each second."""
     tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",

@@ -32,14 +32,16 @@ def recording(weir, name: str):
 
 
 def test_what_arrives_is_recorded_with_the_senders_times(start):
-    """Unicast, multicast, and the second of two programmes: frames and times are the published ones."""
+    """Unicast, multicast, and two programmes, each as a stream of its own: frames and times are the published ones."""
     ports = {name: transport.free_port() for name in ("uni", "multi", "second")}
+    ports["first"] = ports["second"]
     film = transport.film("h264-30")
     two = transport.film("h264-30", "-map", "0", "-map", "1", "-program", "program_num=1:st=0:st=1",
                          "-program", "program_num=7:st=2:st=3", inputs=("-i", str(sources.source("straight"))))
     weir = start(
         "--source", f"uni=udp://127.0.0.1:{ports['uni']}", "--source", f"multi=udp://@{GROUP}:{ports['multi']}?interface=lo",
-        "--source", f"second=udp://127.0.0.1:{ports['second']}?program=7", "--admin-token", TOKEN)
+        "--source", f"second=udp://127.0.0.1:{ports['second']}?program=7",
+        "--source", f"first=udp://127.0.0.1:{ports['first']}?program=1", "--admin-token", TOKEN)
     senders = [
         transport.Sender(film.read_bytes(), ports["uni"], 8),
         transport.Sender(film.read_bytes(), ports["multi"], 8, host=GROUP),
@@ -55,7 +57,8 @@ def test_what_arrives_is_recorded_with_the_senders_times(start):
         assert weir.stream(name)["protocol"] == "udp"
     weir.stop()
     problems = []
-    for name, published in (("uni", "h264-30"), ("multi", "h264-30"), ("second", "straight")):
+    recorded = (("uni", "h264-30"), ("multi", "h264-30"), ("first", "h264-30"), ("second", "straight"))
+    for name, published in recorded:
         problems += [f"{name}: {problem}" for problem in packets.compare(
             packets.probe(sources.source(published)), packets.probe(recording(weir, name)))]
     nothing_wrong(problems)

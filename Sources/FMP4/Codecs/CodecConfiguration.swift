@@ -46,6 +46,9 @@ package protocol CodecConfiguration: Sendable, Hashable {
   static var isStatedByFrames: Bool { get }
   /// The record that a frame states. Nil if the codec's frames state none, or if it is not a frame.
   static func record(inFrame frame: ByteBuffer) -> [UInt8]?
+  /// Why a frame that should state the configuration cannot be read. Nil if it can, if it states none, and where frames
+  /// without one cannot be told from such.
+  static func fault(inFrame frame: ByteBuffer) -> CodecError?
 
   /// Ticks of each audio frame. Nil if they differ.
   var frameDuration: UInt32? { get }
@@ -57,6 +60,7 @@ extension CodecConfiguration {
   package static var fileBrand: FourCC? { nil }
   package static var isStatedByFrames: Bool { false }
   package static func record(inFrame frame: ByteBuffer) -> [UInt8]? { nil }
+  package static func fault(inFrame frame: ByteBuffer) -> CodecError? { nil }
   package init(stream: ByteBuffer) throws(CodecError) { try self.init(record: stream) }
   package init(boxed: ByteBuffer) throws(CodecError) { try self.init(record: boxed) }
   package init(boxed: ByteBuffer, size: (width: UInt16, height: UInt16)) throws(CodecError) {

@@ -43,6 +43,15 @@ package enum VP9 {
       (try? Configuration(stream: frame)).map { $0.record() }
     }
 
+    package static func fault(inFrame frame: ByteBuffer) -> CodecError? {
+      do throws(CodecError) {
+        _ = try KeyFrameHeader(frame: frame)?.format
+        return nil
+      } catch {
+        return error
+      }
+    }
+
     package func record() -> [UInt8] {
       [UInt8(format.width >> 8), UInt8(format.width & 255), UInt8(format.height >> 8), UInt8(format.height & 255)]
         + boxed()

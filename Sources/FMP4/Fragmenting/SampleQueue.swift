@@ -130,6 +130,11 @@ struct SampleQueue {
     readyBytes += sample.payload.readableBytes
   }
 
+  /// Duration (ticks) of the ready samples up to `boundary`, or of all of them.
+  func length(before boundary: Int64?) -> Int64 {
+    ready.isEmpty ? 0 : min(readyEnd, boundary ?? readyEnd) &- readyStart
+  }
+
   /// Drops the ready samples that end before `decodeTime` (ticks).
   mutating func drop(endingBefore decodeTime: Int64) {
     guard let first = ready.first, readyStart &+ Int64(first.duration) <= decodeTime else { return }

@@ -98,12 +98,36 @@ extension Segmenter {
     early = []
   }
 
-  /// Emits samples of one track with a decode time before `boundary`, or all of them, in fragments beside another one.
-  private mutating func emit(
-    beside fragment: Fragment, from index: Int, before boundary: Int64?, _ output: inout [FragmentEvent]
+  /// Emits what the other tracks have beyond the part beside the leading track's, in further parts of allowed length: all
+  /// of it where nothing follows. Where a further track has fallen behind, whole parts, so that it catches up. The default
+  /// tracks catch up part by part: their interleaved layout would get parts that are too short.
+  mutating func emitBacklog(
+    beside fragment: Fragment, of closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]
   ) {
-    let longest = policy.partLimit?.rescaled(to: queues[index].track.timescale)
-    while let taken = queues[index].take(before: boundary, longest: longest) {
+    guard let limit = policy.partLimit else { return }
+    let defaults = tracks.defaults
+    for index in queues.indices where index != leaderIndex {
+      let track = queues[index].track
+      if takeRest || closed.bringsTracks && isLeaving(track) {
+        emit(beside: fragment, from: index, before: nil, &output)
+      } else if closed.endsSegment || !closed.isExpectedLast, !defaults.contains(track) {
+        let boundary = queues[index].boundary(at: followersBoundary(of: closed))
+        emit(beside: fragment, from: index, before: boundary, atLeast: limit, &output)
+      }
+    }
+  }
+
+  /// Emits samples of one track with a decode time before `boundary`, or all of them, in fragments beside another one.
+  /// Less than `least` of them stays.
+  private mutating func emit(
+    beside fragment: Fragment, from index: Int, before boundary: Int64?, atLeast least: MediaTime? = nil,
+    _ output: inout [FragmentEvent]
+  ) {
+    let timescale = queues[index].track.timescale
+    let (longest, least) = (policy.partLimit?.rescaled(to: timescale), least?.rescaled(to: timescale) ?? 0)
+    while queues[index].length(before: boundary) >= least,
+      let taken = queues[index].take(before: boundary, longest: longest)
+    {
       output.append(.fragment(fragment.beside(taken, sequenceNumber: nextSequenceNumber)))
       nextSequenceNumber &+= 1
     }

@@ -382,7 +382,7 @@ package struct Segmenter: Sendable {
   }
 
   /// Presentation time at which the other tracks are cut for a fragment.
-  private func followersBoundary(of fragment: ClosingFragment) -> MediaTime {
+  func followersBoundary(of fragment: ClosingFragment) -> MediaTime {
     guard let predicted, fragment.boundary <= predicted.end else { return fragment.boundary }
     return min(fragment.boundary, predicted.followersEnd)
   }
@@ -425,8 +425,8 @@ package struct Segmenter: Sendable {
       if ends { resolveLast(of: index) }
       let takesRest = takeRest || ends
       let boundary = takesRest ? nil : queues[index].boundary(at: followersBoundary(of: closed))
-      // If tracks are delivered one by one, their parts keep to the limit too. The rest goes into the next part.
-      let longest = policy.fragmentsWaitForFollowers && !takesRest ? policy.partLimit : nil
+      // If tracks are delivered one by one, their parts keep to the limit too. The rest goes into further parts.
+      let longest = policy.fragmentsWaitForFollowers ? policy.partLimit : nil
       let timescale = queues[index].track.timescale
       if let taken = queues[index].take(before: boundary, longest: longest?.rescaled(to: timescale)) {
         runs.append(taken.run)
@@ -445,6 +445,7 @@ package struct Segmenter: Sendable {
       emittedInSegment = true
       newest = fragment.beside(nil, sequenceNumber: fragment.sequenceNumber)
       if !early.isEmpty { emitEarly(beside: fragment, before: followersBoundary(of: closed), &output) }
+      if policy.fragmentsWaitForFollowers { emitBacklog(beside: fragment, of: closed, takeRest: takeRest, &output) }
     }
     if closed.endsSegment { endSegment(&output) }
   }

@@ -10,10 +10,16 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case leftOutCodec(MediaKind, String)
   /// Media came in an unsupported form of its codec. The reason is printable.
   case leftOutForm(MediaKind, String)
+  /// Media cannot be read. The reason is printable. Withdrawn once it can.
+  case unreadable(MediaKind, String)
   /// The codec's name: it is passed on, and most browsers cannot play it.
   case rarelyPlayed(String)
   /// The codec's name: the worker that decodes it was lost, and is started again. Withdrawn with its next frame.
   case decoderLost(String)
+  /// The codec's name: this machine was too busy to decode all of it.
+  case decoderLate(String)
+  /// The publisher said that it sends key frames as it is asked, and does not. Withdrawn with the next one.
+  case ignoresRequests
   /// More tracks of a kind came than weir accepts.
   case leftOutTrack(MediaKind)
   /// Media arrives much faster than it plays. Withdrawn when it no longer does.
@@ -31,10 +37,16 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
     case .leftOutCodec(let kind, let codec):
       "\(kind.rawValue) in \(codec) is left out; weir takes \(Self.taken(kind)): choose one of them in the encoder"
     case .leftOutForm(let kind, let reason): "\(kind.rawValue) is left out: \(reason)"
+    case .unreadable(let kind, let reason): "\(kind.rawValue) is left out until it can be read: \(reason)"
     case .rarelyPlayed(let codec):
       "audio in \(codec) is passed on as it is, and most browsers cannot play it; --audio-codec aac adds a rendition that all can"
     case .decoderLost(let codec):
       "audio in \(codec) is missing for now: the process that decodes it was lost and is started again"
+    case .decoderLate(let codec):
+      "audio in \(codec) has holes, since this machine was too busy to decode all of it; free a core for it"
+    case .ignoresRequests:
+      "the publisher does not send the key frames that it is asked for (PLI): viewers join late, and after a loss the picture"
+        + " stays broken; set its key frame interval to 2 s"
     case .leftOutTrack(let kind):
       "a further \(kind.rawValue) track is left out; weir takes 16 tracks of a publication, the first ones"
     case .runsAhead:

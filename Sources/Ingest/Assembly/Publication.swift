@@ -35,6 +35,8 @@ struct Publication {
   private var expected: Set<TrackID> = []
   /// Further video tracks of a form that weir does not support.
   private var refused: Set<TrackID> = []
+  /// What was told of tracks whose newest frames that should state their configuration cannot be read.
+  private var unreadable: [TrackID: PublicationWarning] = [:]
   /// The first media that was left out. It becomes the error if no other media comes.
   private var firstLeftOut: WireError?
   private var held = StartupBuffer()
@@ -74,10 +76,7 @@ struct Publication {
 
   /// Whether a track of that kind has a configuration.
   private func has(_ kind: MediaKind) -> Bool {
-    switch kind {
-    case .video: videos.contains(where: \.isConfigured)
-    case .audio: audios.contains(where: \.isConfigured)
-    }
+    kind == .video ? videos.contains(where: \.isConfigured) : audios.contains(where: \.isConfigured)
   }
 
   // MARK: metadata and configurations
@@ -103,6 +102,7 @@ struct Publication {
   /// The publisher has ended a track, and others of its kind go on.
   mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
     expected.remove(track)
+    if let warning = unreadable.removeValue(forKey: track) { out.append(.withdraw(warning)) }
     let (video, audio) = (index(ofVideo: track), index(ofAudio: track))
     guard (video != nil && videos.count > 1) || (audio != nil && audios.count > 1) else { return }
     if let video { videos.remove(at: video) }
@@ -131,6 +131,7 @@ struct Publication {
       do {
         if try videos[index].configure(coding, record) { held.forget(track) }
         refused.remove(track)
+        if let warning = unreadable.removeValue(forKey: track) { out.append(.withdraw(warning)) }
       } catch {
         let reason = "\(coding.name) configuration: \(error)"
         guard videos.contains(where: { $0.id != track && $0.isConfigured }) else {
@@ -174,6 +175,21 @@ struct Publication {
     firstLeftOut = firstLeftOut ?? .unsupported(codec: codec)
     if isAlone { gate.leftOut(kind, now: now) }
     tell(.leftOutCodec(kind, codec), to: &out)
+  }
+
+  /// Reports a frame that should state its track's configuration and cannot be read. It is lost, and those behind it can
+  /// hardly be decoded.
+  mutating func leaveOut(
+    unreadable error: CodecError, _ coding: CodecID, _ track: TrackID, now: MonotonicTime,
+    to out: inout [PublicationAction]
+  ) {
+    out.append(.lost(coding.kind))
+    if !has(coding.kind) {
+      firstLeftOut = firstLeftOut ?? WireError(.unsupported, error.description)
+      gate.leftOut(coding.kind, now: now)
+    }
+    let warning = PublicationWarning.unreadable(coding.kind, error.description)
+    if unreadable.updateValue(unreadable[track] ?? warning, forKey: track) == nil { tell(warning, to: &out) }
   }
 
   /// Reports media of an additional track that is not accepted.
@@ -373,7 +389,8 @@ struct Publication {
     guard case .open = state, let shift = timeline.newest?.shift, let (anchor, lead) = timesOfDay.state(start &- shift)
     else { return }
     let milliseconds = lead / 1_000_000
-    out.append(.log(.info, "times of day are the publisher's own: media came \(milliseconds) ms after it was made"))
+    let text = "times of day are the publisher's own: frames ended \(milliseconds) ms before they came"
+    out.append(.log(.info, text))
     out.append(.event(.clock(anchor)))
   }
 

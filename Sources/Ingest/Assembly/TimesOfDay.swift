@@ -17,8 +17,12 @@ struct TimesOfDay {
   private var origin: Int64 = 0
   /// How long before it arrived media was made, by the publisher's own clock, in nanoseconds. Nil if it states none that fits.
   private var lead: Int64?
-  /// Longest such time. A clock that says more, or that media comes from the future, is wrong.
+  /// Longest such time. A clock that says more is wrong.
   static let longestLead: Int64 = 500_000_000
+  /// How far media may be ahead of its arrival by that clock. Arrival is counted from the end of a frame, and the clock from
+  /// its beginning: a sender that sends a frame as it is made is ahead by a frame, of 40 ms at 25 frames a second. Clocks that
+  /// are set by a network are a few milliseconds apart. A clock that says more is wrong: media does not come from the future.
+  static let mostAhead: Int64 = 50_000_000
   /// Set from the start on.
   private var follower: ClockFollower?
 
@@ -45,8 +49,10 @@ struct TimesOfDay {
     let sooner = told &- delay
     if let known = lead, wasBeginning || sooner >= ClockFollower.sudden.magnitude {
       // Media comes sooner than before. When it was made is known all the same.
-      lead = max(0, known &- sooner)
-      if sooner <= known { return nil }
+      let left = known &- sooner
+      let fits = left >= -Self.mostAhead
+      lead = fits ? left : 0
+      if fits { return nil }
     }
     let drift: Reason = delay > told ? .slowClock : .fastClock
     return (anchor(delay), wasBeginning ? .lateBeginning((told &- delay) / 1_000_000) : drift)
@@ -67,7 +73,7 @@ struct TimesOfDay {
   mutating func state(_ time: WallTime) -> (anchor: WallClockAnchor, lead: Int64)? {
     guard lead == nil, let follower, !follower.isBeginning else { return nil }
     let stated = follower.told &- reading.monotonicTime(at: time)
-    guard (0...Self.longestLead).contains(stated) else { return nil }
+    guard (-Self.mostAhead...Self.longestLead).contains(stated) else { return nil }
     lead = stated
     return (anchor(follower.told), stated)
   }

@@ -39,6 +39,8 @@ final class DecodedAudioSink: MediaSink {
     var output: TrackDescription?
     /// The loss of its worker was told.
     var isLost = false
+    /// Frames that were left out and told.
+    var dropped = 0
   }
 
   init(
@@ -135,11 +137,22 @@ final class DecodedAudioSink: MediaSink {
 
   private func decode(_ sample: Sample, _ decoder: Decoder, _ state: inout State) {
     _ = decoder.transcoder.feed(sample)
+    tellDropped(sample.track, &state)
     if !decoder.isLost, decoder.transcoder.status.worker == .waiting {
       state.decoders[sample.track]?.isLost = true
       inner.warn(.decoderLost(decoder.source.codec.name))
     }
     beginIfReady(&state)
+  }
+
+  /// Tells of frames that were left out: they are holes in the times.
+  private func tellDropped(_ id: TrackID, _ state: inout State) {
+    guard let decoder = state.decoders[id] else { return }
+    let dropped = decoder.transcoder.status.droppedFrames
+    guard dropped > decoder.dropped else { return }
+    state.decoders[id]?.dropped = dropped
+    for _ in decoder.dropped..<dropped { inner.lost(.audio) }
+    inner.warn(.decoderLate(decoder.source.codec.name))
   }
 
   private func dismiss(_ decoder: Decoder, _ state: inout State) {
@@ -186,7 +199,10 @@ final class DecodedAudioSink: MediaSink {
   private func ended(_ id: TrackID, _ number: Int, _ state: inout State) {
     room.giveBack()
     state.leaving[number] = nil
-    if state.decoders[id]?.number == number { state.decoders[id] = nil }
+    if state.decoders[id]?.number == number {
+      tellDropped(id, &state)
+      state.decoders[id] = nil
+    }
     if let reason = state.ending, state.decoders.isEmpty { giveEnd(reason, &state) }
   }
 

@@ -66,7 +66,7 @@ package final class LadderTranscoder: Sendable {
       shared.backlog.append(
         TranscodeRequest.SourceFrame(
           presentationTime: sample.decodeTime &+ Int64(sample.compositionOffset), decodeTime: sample.decodeTime,
-          isSync: sample.isSync, lateness: 0, payload: sample.payload))
+          isSync: sample.isSync, lateness: 0, payload: sample.payload), now: clock.monotonic())
       note(dropped: shared.backlog.discarded - before, &shared.status)
       return true
     }
@@ -112,11 +112,9 @@ package final class LadderTranscoder: Sendable {
     let before = status.droppedFrames
     status.droppedFrames += count
     guard String(status.droppedFrames).count > (before == 0 ? 0 : String(before).count) else { return }
-    var what = "frames"
-    if case .audio = aim { what = "audio frames" }
-    warn(
-      "transcoding left out \(status.droppedFrames) \(what) so far: this machine is too busy; remove a rung or free"
-        + " a core for it")
+    let (what, advice) =
+      if case .audio = aim { ("audio frames", "free a core") } else { ("frames", "remove a rung or free a core") }
+    warn("transcoding left out \(status.droppedFrames) \(what) so far: this machine is too busy; \(advice) for it")
   }
 
   /// Logs a change of the plan, at a limited rate: a publisher may change its video with each key frame.

@@ -15,6 +15,8 @@ struct TranscodeBacklog: Sendable {
   private struct Waiting: Sendable {
     let entry: Entry
     let timescale: UInt32
+    /// When it came.
+    var arrived = MonotonicTime.zero
 
     var isFrame: Bool { if case .frame = entry { true } else { false } }
 
@@ -44,11 +46,12 @@ struct TranscodeBacklog: Sendable {
     }
   }
 
-  private var entries: [Waiting] = []
+  private var entries = CircularBuffer<Waiting>()
   private var bytes = 0
   private var timescale: UInt32 = 90_000
-  /// Most milliseconds of media.
-  private var longest = TranscodeLimits.backlogMilliseconds
+  /// What the frames are of. Video waits by media time, since a worker that falls behind only gets later. Audio waits by
+  /// time of arrival: of a publisher that sends faster than it plays, nothing is lost while the worker is served late.
+  private var kind = MediaKind.video
   /// The next frame must be a key frame.
   private var awaitsSync = true
   private var newestDecodeTime: MediaTime?
@@ -66,21 +69,20 @@ struct TranscodeBacklog: Sendable {
     supersede()
     append(.configure(plan), of: plan.timescale)
     timescale = plan.timescale
-    longest =
-      plan.source.kind == .audio
-      ? TranscodeLimits.audioBacklogMilliseconds : TranscodeLimits.backlogMilliseconds
+    kind = plan.source.kind
     awaitsSync = true
     newestTime = .min
   }
 
-  mutating func append(_ frame: TranscodeRequest.SourceFrame) {
+  /// `now` is the time of arrival.
+  mutating func append(_ frame: TranscodeRequest.SourceFrame, now: MonotonicTime) {
     let decodeTime = MediaTime(ticks: frame.decodeTime, timescale: timescale)
     newestDecodeTime = decodeTime
     newestTime = max(newestTime, frame.presentationTime)
     let size = frame.payload.readableBytes
     // It fits into no message, and later frames depend on it.
     let isTooLarge = size > TranscodeLimits.sourceFrameBytes
-    if isFull(with: isTooLarge ? 0 : size) || isTooOld {
+    if isFull(with: isTooLarge ? 0 : size) || isTooOld(now) {
       discardFrames()
       awaitsSync = true
     }
@@ -91,8 +93,11 @@ struct TranscodeBacklog: Sendable {
       return
     }
     awaitsSync = false
-    append(.frame(frame), of: timescale)
+    append(.frame(frame), of: timescale, now: now)
   }
+
+  /// Drops all frames: no worker will take them.
+  mutating func abandon() { discardFrames() }
 
   /// Handles a break of the timeline.
   mutating func drain() {
@@ -104,10 +109,10 @@ struct TranscodeBacklog: Sendable {
   /// Handles the loss of the worker with all its input. The queue then begins with a key frame.
   mutating func restart() {
     let first = entries.firstIndex { $0.isSync }
-    let left = entries.prefix(first ?? entries.count)
+    let left = entries[..<(first ?? entries.endIndex)]
     discarded += left.count { $0.isFrame }
     // Keeps the newest configuration. Frames before the key frame are lost.
-    var kept = Array(left.last { $0.isConfiguration }.map { [$0] } ?? [])
+    var kept = CircularBuffer(left.last { $0.isConfiguration }.map { [$0] } ?? [])
     if let first, let time = entries[first].presentationTime {
       kept.append(Waiting(entry: .drain(nothingBefore: time), timescale: time.timescale))
       kept += entries[first...]
@@ -140,13 +145,17 @@ struct TranscodeBacklog: Sendable {
 
   /// Whether an entry of this size exceeds the limits, whatever the times are.
   private func isFull(with size: Int) -> Bool {
-    bytes + size > TranscodeLimits.backlogBytes || entries.count >= TranscodeLimits.backlogEntries
+    let most = kind == .audio ? TranscodeLimits.audioBacklogEntries : TranscodeLimits.backlogEntries
+    return bytes + size > TranscodeLimits.backlogBytes || entries.count >= most
   }
 
   /// Whether the oldest frame, of any configuration, has waited too long.
-  private var isTooOld: Bool {
-    guard let oldest = entries.first(where: \.isFrame)?.decodeTime else { return false }
-    return milliseconds(since: oldest) > longest
+  private func isTooOld(_ now: MonotonicTime) -> Bool {
+    guard let oldest = entries.first(where: \.isFrame), let decodeTime = oldest.decodeTime else { return false }
+    switch kind {
+    case .video: return milliseconds(since: decodeTime) > TranscodeLimits.backlogMilliseconds
+    case .audio: return now &- oldest.arrived > TranscodeLimits.audioBacklog
+    }
   }
 
   private func milliseconds(since time: MediaTime) -> Int64 {
@@ -159,8 +168,8 @@ struct TranscodeBacklog: Sendable {
 
   // MARK: Parts
 
-  private mutating func append(_ entry: Entry, of timescale: UInt32) {
-    let waiting = Waiting(entry: entry, timescale: timescale)
+  private mutating func append(_ entry: Entry, of timescale: UInt32, now: MonotonicTime = .zero) {
+    let waiting = Waiting(entry: entry, timescale: timescale, arrived: now)
     entries.append(waiting)
     bytes += waiting.size
   }
@@ -173,7 +182,7 @@ struct TranscodeBacklog: Sendable {
     let drain = entries.last { !$0.isFrame && !$0.isConfiguration }
     let shown = entries.last { $0.isFrame }?.presentationTime
     discarded += frames
-    entries = [newest, drain].compactMap(\.self)
+    entries = CircularBuffer([newest, drain].compactMap(\.self))
     bytes = entries.reduce(0) { $0 + $1.size }
     if newestTime != .min {
       appendDrain()
@@ -184,7 +193,7 @@ struct TranscodeBacklog: Sendable {
 
   /// Drops configurations that no frame follows, because a new one replaces them.
   private mutating func supersede() {
-    let end = entries.lastIndex { $0.isFrame }.map { $0 + 1 } ?? 0
+    let end = entries.lastIndex { $0.isFrame }.map { entries.index(after: $0) } ?? entries.startIndex
     let drain = entries[end...].last { !$0.isConfiguration }
     bytes -= entries[end...].reduce(0) { $0 + $1.size }
     entries.removeSubrange(end...)

@@ -19,8 +19,10 @@ package enum TranscodeLimits {
   /// the next key frame is dropped. The number of entries is more than that time can have: the shortest frames of Opus
   /// last 2.5 ms.
   static let backlogMilliseconds: Int64 = 3000
-  /// The same for audio. A file that is sent twenty times as fast as it plays may not overtake the start of a worker.
-  static let audioBacklogMilliseconds: Int64 = 10_000
+  /// The same for audio: nanoseconds since its arrival, and entries. A file that is sent twenty times as fast as it plays
+  /// may not overtake a worker that is started or served late.
+  static let audioBacklog: Int64 = 10_000_000_000
+  static let audioBacklogEntries = 8192
   static let backlogBytes = 32 << 20
   static let backlogEntries = 2048
   /// Most bytes of a coded frame for the worker: a message without its other fields.
@@ -44,8 +46,10 @@ package enum TranscodeLimits {
   static let encoderQueue = 4
   /// A worker that has work and sends nothing for this long is stuck. Nanoseconds.
   static let silence: Int64 = 5_000_000_000
-  /// Time for a worker to output its last frames, in nanoseconds.
+  /// Time for a worker to output its last frames, in nanoseconds. That of audio may take longer in all while it goes on, for
+  /// what a fast publisher sent.
   static let farewell: Int64 = 2_000_000_000
+  static let audioFarewell: Int64 = 20_000_000_000
   /// Most bytes of a key frame for a JPEG: a message without its other fields.
   static let stillSampleBytes = messageBytes - recordBytes - 64
   /// Most bytes of that JPEG. 640×640 pixels of noise need less.

@@ -14,7 +14,8 @@ struct TranscodeSession {
   private var pause = TranscodeLimits.shortestPause
   private var notBefore = MonotonicTime.zero
   private var lastWord = MonotonicTime.zero
-  private var farewellUntil: MonotonicTime?
+  /// When the end was first seen, with frames that are still to come.
+  private var farewellSince: MonotonicTime?
 
   /// The limit follows from the requests, so that replies are checked before they are buffered.
   private var reader = TranscodeFrameReader(limit: TranscodeConversation().longestReply)
@@ -55,10 +56,28 @@ struct TranscodeSession {
   private mutating func isOver(_ now: MonotonicTime) -> Bool {
     let (isFinishing, isEmpty) = host.shared.withLock { ($0.isFinishing, $0.backlog.isEmpty) }
     guard isFinishing else { return false }
-    if worker == nil || (isEmpty && outgoing.readableBytes == 0 && conversation.isSilent) { return true }
-    let until = farewellUntil ?? now &+ TranscodeLimits.farewell
-    farewellUntil = until
-    return now >= until
+    if worker == nil {
+      abandon()
+      return true
+    }
+    if isEmpty, outgoing.readableBytes == 0, conversation.isSilent { return true }
+    let since = farewellSince ?? now
+    farewellSince = since
+    let isOver =
+      plan?.source.kind == .audio
+      ? now &- max(since, lastWord) >= TranscodeLimits.farewell || now &- since >= TranscodeLimits.audioFarewell
+      : now &- since >= TranscodeLimits.farewell
+    if isOver { abandon() }
+    return isOver
+  }
+
+  /// What is left will not be decoded.
+  private func abandon() {
+    host.shared.withLock { shared in
+      let before = shared.backlog.discarded
+      shared.backlog.abandon()
+      host.note(dropped: shared.backlog.discarded - before + conversation.inFlight, &shared.status)
+    }
   }
 
   // MARK: To the worker

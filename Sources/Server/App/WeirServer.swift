@@ -18,6 +18,8 @@ struct WeirServer {
   private let archive: RecordingArchive
   let streams: StreamRegistry
   let descriptors: DescriptorBudget
+  /// Of the sources that receive datagrams.
+  private let datagramSockets = DatagramSockets()
   private let threads: ServerThreads
   let viewers: ViewerRegistry
   let media: WindowBudget
@@ -249,10 +251,10 @@ struct WeirServer {
         CaptureSource(name: name, settings: last ?? given, gate: gate, clock: clock, logger: logger)
       }
     case .datagrams(let place):
-      return LocalSource(name: name, kind: "udp", gate: streams) { [decoding] _, gate in
+      return LocalSource(name: name, kind: "udp", gate: streams) { [decoding, datagramSockets] _, gate in
         DatagramSource(
           name: name, place: place, gate: decoding(gate), clock: clock, logger: logger,
-          group: NIOSingletons.posixEventLoopGroup)
+          group: NIOSingletons.posixEventLoopGroup, sockets: datagramSockets)
       }
     }
   }

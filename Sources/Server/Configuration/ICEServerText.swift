@@ -1,7 +1,9 @@
 internal import Basics
+internal import Ingest
 
 /// A server of STUN or TURN that publishers by WebRTC are told (RFC 9725 §4.6): `stun:HOST[:PORT]`, or
-/// `turn:USER:CREDENTIAL@HOST[:PORT][?transport=udp|tcp]`; `stuns:` and `turns:` over TLS.
+/// `turn:USER:CREDENTIAL@HOST[:PORT][?transport=udp|tcp]`; `stuns:` and `turns:` over TLS. Bytes of user and credential may be
+/// percent-encoded, as in the user information of other URIs (RFC 3986 §3.2.1).
 struct ICEServerText: Sendable, Hashable {
   /// By RFC 7064 or RFC 7065, without a user.
   let address: String
@@ -17,7 +19,13 @@ struct ICEServerText: Sendable, Hashable {
     let address = "<\(address)>; rel=\"ice-server\""
     guard let account else { return address }
     return address
-      + "; username=\"\(account.user)\"; credential=\"\(account.credential)\"; credential-type=\"password\""
+      + "; username=\(Self.quoted(account.user)); credential=\(Self.quoted(account.credential))"
+      + "; credential-type=\"password\""
+  }
+
+  /// A quoted string (RFC 9110 §5.6.4).
+  private static func quoted(_ text: String) -> String {
+    "\"" + text.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined() + "\""
   }
 
   static func parse(_ text: String) throws(ValueError) -> ICEServerText {
@@ -27,16 +35,22 @@ struct ICEServerText: Sendable, Hashable {
     let rest = text[text.index(after: colon)...]
     guard let at = rest.lastIndex(of: "@") else {
       guard !scheme.needsAccount else {
-        throw ValueError("a TURN server needs a user and a credential", advice: "write turn:USER:CREDENTIAL@HOST")
+        throw ValueError(
+          "a TURN server needs a user and a credential",
+          advice: "write turn:USER:CREDENTIAL@HOST, a colon in USER as %3A")
       }
       return ICEServerText(address: try address(scheme, rest), account: nil)
     }
     let names = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard scheme.needsAccount, names.count == 2, names.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(isQuotable) })
     else { throw refusal }
+    let decoded = names.map(\.percentDecoded)
+    guard decoded.allSatisfy({ $0.utf8.allSatisfy { (0x20...0x7E).contains($0) } }) else {
+      throw ValueError("user and credential of a TURN server are printable ASCII", advice: "give it others")
+    }
     return ICEServerText(
       address: try address(scheme, rest[rest.index(after: at)...]),
-      account: Account(user: String(names[0]), credential: String(names[1])))
+      account: Account(user: decoded[0], credential: decoded[1]))
   }
 
   private enum Scheme: String {
@@ -50,7 +64,7 @@ struct ICEServerText: Sendable, Hashable {
     "that is no server of STUN or TURN",
     advice: "write stun:HOST:3478 or turn:USER:CREDENTIAL@HOST:3478?transport=udp")
 
-  /// Printable, and without meaning in a quoted string.
+  /// Printable, and without meaning in a quoted string. Others are percent-encoded.
   private static func isQuotable(_ byte: UInt8) -> Bool {
     (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
   }

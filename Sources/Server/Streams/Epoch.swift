@@ -40,6 +40,7 @@ struct Epoch: Sendable {
   var isDated = false
   /// Breaks of the timeline before the newest segment.
   private var breaks = 0
+  private var changesOfDefaults = 0
   private(set) var mediaBytes = 0
   var rungs: [TranscodedRendition] = []
   /// Periods before the last outage or restart that manifests still list.
@@ -298,7 +299,7 @@ struct Epoch: Sendable {
   private mutating func store(_ fragment: Fragment) throws(StorageError) -> PublishedFragment {
     if fragment.startsSegment { try openSegment(fragment) }
     var published = try window.store(fragment, anchor: anchor)
-    published.breaksBefore = breaks
+    (published.breaksBefore, published.changesOfDefaultsBefore) = (breaks, changesOfDefaults)
     // A failure of a rung does not affect the source.
     if !fragment.isAside {
       for index in rungs.indices { try? rungs[index].follow(fragment, in: window, anchor: anchor) }
@@ -323,6 +324,7 @@ struct Epoch: Sendable {
       fragment, initVersion: window.currentInit?.version ?? 1, followsDiscontinuity: breaksBeforeNextSegment,
       wallStart: wallStart, memory: memory)
     if window.segments.last?.followsDiscontinuity == true { breaks += 1 }
+    if window.segments.last?.changesDefaults == true { changesOfDefaults += 1 }
     breaksBeforeNextSegment = false
   }
 

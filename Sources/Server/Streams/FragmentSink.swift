@@ -13,6 +13,9 @@ protocol FragmentSink: AnyObject, Sendable {
   /// The sink publishes the times of day of each complete segment.
   var tellsDates: Bool { get }
 
+  /// What is wrong with it at present, as a sentence; nil if nothing is.
+  var warning: String? { get }
+
   /// The sink received the end event and still has open files.
   var isClosing: Bool { get }
 }
@@ -20,6 +23,7 @@ protocol FragmentSink: AnyObject, Sendable {
 extension FragmentSink {
   var splitsAt: MediaTime? { nil }
   var tellsDates: Bool { false }
+  var warning: String? { nil }
   var isClosing: Bool { false }
 }
 
@@ -71,6 +75,8 @@ struct PublishedFragment: Sendable {
   var sequenceNumberOfSegment: Int
   /// Breaks of the epoch's timeline before its segment.
   var breaksBefore = 0
+  /// Changes of the default tracks before its segment that did not break the timeline. They break the interleaved layout.
+  var changesOfDefaultsBefore = 0
 
   /// The fragment with some of its tracks; with the first of each kind for nil.
   func pieces(of tracks: [TrackID]?) -> [BodyPiece] { tracks.map { $0.flatMap { alone[$0] ?? [] } } ?? shown }

@@ -1,5 +1,6 @@
 """A small HTTP client that shows everything: the status, all headers, the raw body."""
 
+import contextlib
 import dataclasses
 import http.client
 import json
@@ -66,6 +67,7 @@ class Stream:
         parts = urllib.parse.urlsplit(url)
         self.connection = _connection(parts, timeout)
         self.connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers=headers or {})
+        self.socket = self.connection.sock
         self.answer = self.connection.getresponse()
         self.status = self.answer.status
 
@@ -79,6 +81,11 @@ class Stream:
                 return b"".join(pieces)
             pieces.append(piece)
         raise AssertionError(f"the response did not end within {limit} s")
+
+    def interrupt(self) -> None:
+        """Ends what another thread reads: that gets the end of the connection. Only then may `close` be called."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self.connection.close()

@@ -121,6 +121,39 @@ import Testing
     #expect(newest / 48 >= 12_000, "\(newest / 48) ms")
   }
 
+  /// From two to six seconds nothing of it comes, and then all at once.
+  @Test func aTrackThatWasLateCatchesUpInPartsOfAllowedLength() throws {
+    var segmenter = try segmenter()
+    let found = emitted(samples(seconds: 12) { (2000..<6000).contains($0) ? 6000 : $0 }, by: &segmenter)
+    let rest = fragments(segmenter.receive(.end(.finished)))
+    let limit = try #require(segmenter.policy.partLimit).rescaled(to: 48_000)
+    let all = (found.map(\.fragment) + rest)
+    let runs = all.compactMap { $0.run(of: Self.further) }
+    #expect(runs.allSatisfy { $0.duration <= limit }, "\(runs.map(\.duration)), of \(limit)")
+    #expect(runs.reduce(0) { $0 + $1.samples.count } == 12 * 48_000 / 1024)
+    #expect(zip(runs, runs.dropFirst()).allSatisfy { $0.endDecodeTime == $1.baseDecodeTime })
+    // Half a second after its return it is where the video is.
+    let back = try #require(found.last { $0.end <= 6500 && !$0.fragment.isAside })
+    #expect((back.fragment.run(of: Self.further)?.endDecodeTime ?? 0) / 48 > back.end - 300, "\(back.end) ms")
+    // The default tracks have no parts beside those of the video.
+    #expect(all.allSatisfy { !$0.isAside || $0.runs.allSatisfy { $0.track == Self.further } })
+  }
+
+  /// The first audio comes when the stream is about to end.
+  @Test(arguments: [TrackID.audio, Self.further])
+  func whatIsLeftAtTheEndHasPartsOfAllowedLength(_ late: TrackID) throws {
+    var segmenter = try segmenter()
+    var events: [FragmentEvent] = []
+    let all = samples(seconds: 8) { $0 }.map(\.sample)
+    let isLate = { (sample: Sample) in sample.track == late && sample.decodeTime >= 96_000 }
+    for sample in all.filter({ !isLate($0) }) + all.filter(isLate) { events += segmenter.receive(.sample(sample)) }
+    events += segmenter.receive(.end(.finished))
+    let limit = try #require(segmenter.policy.partLimit).rescaled(to: 48_000)
+    let runs = fragments(events).compactMap { $0.run(of: late) }
+    #expect(runs.allSatisfy { $0.duration <= limit }, "\(runs.map(\.duration)), of \(limit)")
+    #expect(runs.reduce(0) { $0 + $1.samples.count } == 8 * 48_000 / 1024)
+  }
+
   @Test func whenNothingComesTheClockEndsTheWait() throws {
     var segmenter = try segmenter()
     let sent = samples(seconds: 6) { $0 }

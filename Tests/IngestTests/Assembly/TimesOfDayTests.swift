@@ -71,6 +71,43 @@ struct TimesOfDayTests {
     #expect(times.breakTimeline(second, now: .at(second + 130 * Self.millisecond)) == nil, "it is what is told now")
   }
 
+  /// A publisher whose media came 20 ms after the end of its frames, and who then says when place 0 was.
+  private func watched() -> TimesOfDay {
+    var times = begun(delay: 20)
+    for tick in 1..<60 as Range<Int64> {
+      let end = tick * 33 * Self.millisecond
+      _ = times.follow(end, now: .at(end + 20 * Self.millisecond))
+    }
+    return times
+  }
+
+  /// In microseconds before arrival.
+  @Test(
+    arguments: [(500_000, true), (500_001, false), (0, true), (-50_000, true), (-50_001, false)] as [(Int64, Bool)])
+  func `A sender's clock is believed from half a second before arrival up to a frame after it`(
+    _ lead: Int64, _ isBelieved: Bool
+  ) {
+    var times = watched()
+    let told = Self.wallOffset + 20 * Self.millisecond
+    let stated = times.state(told + -lead * 1000)
+    #expect((stated != nil) == isBelieved)
+    guard let stated else { return }
+    #expect(stated.lead == lead * 1000 && stated.anchor.wallTime == told + -lead * 1000)
+    // The first one that fits is kept.
+    #expect(times.state(told) == nil)
+  }
+
+  @Test func `A sender's clock that is a little ahead stays what media is dated by`() {
+    var times = watched()
+    let stated = times.state(Self.wallOffset + 50 * Self.millisecond)
+    #expect(stated?.lead == -30 * Self.millisecond)
+    // A way that is shorter by 15 ms changes no date.
+    for tick in 60..<200 as Range<Int64> {
+      let end = tick * 33 * Self.millisecond
+      #expect(times.follow(end, now: .at(end + 5 * Self.millisecond)) == nil)
+    }
+  }
+
   @Test func `Before the beginning nothing is followed`() {
     var times = TimesOfDay(reading: ClockReading(wall: 0, monotonic: 0))
     #expect(times.follow(0, now: 0) == nil && times.breakTimeline(0, now: .at(1 << 60)) == nil)

@@ -50,6 +50,26 @@ struct LeftOutMediaTests {
     #expect(driver.warnings == [.leftOutCodec(.audio, "Speex")])
   }
 
+  /// A key frame of VP9, as Enhanced RTMP has it; its sync code is damaged.
+  private func vp9(_ isDamaged: Bool) -> [UInt8] {
+    [0x91] + Array("vp09".utf8) + [0x82, 0x49, 0x83, isDamaged ? 0x43 : 0x42, 0x40, 0x27, 0xF0, 0x16, 0x76, 0x06]
+  }
+
+  @Test func vp9ThatCannotBeReadIsCountedAndToldOnce() throws {
+    var sent = S.metadata() + S.audio(S.aacHeader(), 0)
+    for frame in UInt32(0)..<50 {
+      sent += S.audio(S.aacFrame, frame * 40) + S.video(vp9(frame < 40), frame * 40)
+    }
+    var driver = publishing(sent)
+    driver.tick(3_000_000_000)
+    let warning = PublicationWarning.unreadable(.video, "a key frame of VP9 without its sync code (at byte 1)")
+    #expect(driver.ending == nil && driver.endings.isEmpty)
+    #expect(driver.warnings == [warning])
+    #expect(driver.logs.filter { $0 == warning.description }.count == 1)
+    #expect(driver.lost == 40 && driver.times(.video).count == 10)
+    #expect(driver.tracks.last?.map(\.codec.name) == ["VP9", "AAC"])
+  }
+
   /// An AudioSpecificConfig of object type 1 (Main), 44.1 kHz, two channels.
   private let aacMain: [UInt8] = [0x0A, 0x10]
 

@@ -24,6 +24,8 @@ import Testing
       return .accepted
     }
 
+    let lostFrames = Mutex(0)
+    func lost(_ kind: MediaKind) { lostFrames.withLock { $0 += 1 } }
     func warn(_ warning: PublicationWarning) { warnings.withLock { $0.append("+ \(warning)") } }
     func withdraw(_ warning: PublicationWarning) { warnings.withLock { $0.append("- \(warning)") } }
     /// How many events had come before each that was carried beside them.
@@ -215,6 +217,40 @@ import Testing
     #expect(stream.samples.map(\.decodeTime) == (0..<stream.samples.count).map { Int64($0) * 1000 })
     _ = sink.receive(.end(.replaced))
     #expect(stream.hasEnded)
+  }
+
+  /// As of a publisher that sends far faster than it plays, on a machine that is busy with other things.
+  @Test func `A minute that comes at once is decoded to its end by a worker that is served late`() async throws {
+    let launcher = WorkerThread.launcher { socket in
+      usleep(1_000_000)
+      TranscodeWorker(descriptor: socket).run()
+    }
+    let stream = Stream()
+    let sink = sink(stream, launcher)
+    _ = sink.receive(.tracks([try telephone()]))
+    for index in 0..<3000 { _ = sink.receive(quiet(index)) }
+    _ = sink.receive(.end(.finished))
+    try await stream.until { stream.hasEnded }
+    let times = stream.audio().map(\.decodeTime)
+    #expect(times == (0..<times.count).map { Int64($0) * 1024 })
+    #expect((2812...2814).contains(times.count), "\(times.count) frames")
+    #expect(stream.warnings.withLock { $0 } == [] && stream.lostFrames.withLock { $0 } == 0)
+  }
+
+  @Test func `What is left out since the worker takes nothing is counted and told`() async throws {
+    let launcher = WorkerThread.launcher { socket in
+      var bytes = [UInt8](repeating: 0, count: 4096)
+      while recv(socket, &bytes, bytes.count, 0) > 0 {}
+    }
+    let stream = Stream()
+    let sink = sink(stream, launcher)
+    _ = sink.receive(.tracks([try telephone()]))
+    for index in 0..<TranscodeLimits.audioBacklogEntries + 20 { _ = sink.receive(quiet(index)) }
+    let told = "audio in G.711 A-law has holes, since this machine was too busy to decode all of it; free a core for it"
+    #expect(stream.warnings.withLock { $0 } == ["+ \(told)"])
+    let lost = stream.lostFrames.withLock { $0 }
+    #expect((TranscodeLimits.audioBacklogEntries - 20...TranscodeLimits.audioBacklogEntries).contains(lost), "\(lost)")
+    _ = sink.receive(.end(.replaced))
   }
 
   @Test func `Another number of channels in the middle is another track, without a hole`() async throws {

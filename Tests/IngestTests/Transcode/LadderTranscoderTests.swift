@@ -2,6 +2,7 @@ import FMP4
 import Glibc
 import Logging
 import NIOCore
+import Support
 import Synchronization
 import Testing
 
@@ -138,9 +139,9 @@ import Testing
         presentationTime: Int64(index) * 1000, decodeTime: Int64(index) * 1000, isSync: index % 60 == 0, lateness: 0,
         payload: samples[0].payload)
     }
-    for index in 0...91 { backlog.append(frame(index)) }
+    for index in 0...91 { backlog.append(frame(index), now: 0) }
     #expect(backlog.discarded == 92, "more than three seconds wait")
-    for index in 92...121 { backlog.append(frame(index)) }
+    for index in 92...121 { backlog.append(frame(index), now: 0) }
     var left: [Int64] = []
     var nothingBefore: MediaTime?
     while let entry = backlog.next() {

@@ -1,5 +1,6 @@
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest
@@ -48,7 +49,7 @@ import Testing
     for index in 0..<count {
       backlog.drain()
       backlog.configure(plans[index % 2])
-      backlog.append(frame(milliseconds: Int64(index) * step, bytes: bytes))
+      backlog.append(frame(milliseconds: Int64(index) * step, bytes: bytes), now: 0)
     }
     return backlog
   }
@@ -77,9 +78,9 @@ import Testing
   @Test func aFrameMoreThanTheLimitLeavesTheNewestConfigurationAndABreak() throws {
     var backlog = TranscodeBacklog()
     backlog.configure(plans[0])
-    for _ in 1..<TranscodeLimits.backlogEntries { backlog.append(frame(milliseconds: 0, bytes: 1)) }
+    for _ in 1..<TranscodeLimits.backlogEntries { backlog.append(frame(milliseconds: 0, bytes: 1), now: 0) }
     #expect(backlog.discarded == 0 && backlog.count == TranscodeLimits.backlogEntries)
-    backlog.append(frame(milliseconds: 10, bytes: 1, isSync: false))
+    backlog.append(frame(milliseconds: 10, bytes: 1, isSync: false), now: 0)
     #expect(backlog.discarded == TranscodeLimits.backlogEntries)
     let entries = rest(&backlog)
     #expect(entries.count == 2)
@@ -97,7 +98,7 @@ import Testing
       backlog.configure(plans[index % 2])
     }
     #expect(backlog.count == 1)
-    backlog.append(frame(milliseconds: 0, bytes: 1))
+    backlog.append(frame(milliseconds: 0, bytes: 1), now: 0)
     for index in 0..<1001 {
       backlog.drain()
       backlog.configure(plans[index % 2])
@@ -109,12 +110,12 @@ import Testing
   @Test func aFrameThatNoMessageHoldsIsLeftOutWithWhatDependsOnIt() {
     var backlog = TranscodeBacklog()
     backlog.configure(plans[0])
-    backlog.append(frame(milliseconds: 0, bytes: TranscodeLimits.sourceFrameBytes))
+    backlog.append(frame(milliseconds: 0, bytes: TranscodeLimits.sourceFrameBytes), now: 0)
     #expect(backlog.discarded == 0)
-    backlog.append(frame(milliseconds: 40, bytes: TranscodeLimits.sourceFrameBytes + 1))
-    backlog.append(frame(milliseconds: 80, bytes: 10, isSync: false))
+    backlog.append(frame(milliseconds: 40, bytes: TranscodeLimits.sourceFrameBytes + 1), now: 0)
+    backlog.append(frame(milliseconds: 80, bytes: 10, isSync: false), now: 0)
     #expect(backlog.discarded == 2)
-    backlog.append(frame(milliseconds: 120, bytes: 10))
+    backlog.append(frame(milliseconds: 120, bytes: 10), now: 0)
     #expect(backlog.discarded == 2)
     #expect(bytes(rest(&backlog)) == TranscodeLimits.sourceFrameBytes + 10)
   }
@@ -122,13 +123,13 @@ import Testing
   @Test func aLostWorkersSuccessorIsGivenTheConfigurationOfTheNextKeyFrame() throws {
     var backlog = TranscodeBacklog()
     backlog.configure(plans[0])
-    backlog.append(frame(milliseconds: 0, bytes: 1))
+    backlog.append(frame(milliseconds: 0, bytes: 1), now: 0)
     _ = backlog.next()
     _ = backlog.next()
-    backlog.append(frame(milliseconds: 40, bytes: 1, isSync: false))
+    backlog.append(frame(milliseconds: 40, bytes: 1, isSync: false), now: 0)
     backlog.drain()
     backlog.configure(plans[1])
-    backlog.append(frame(milliseconds: 80, bytes: 1))
+    backlog.append(frame(milliseconds: 80, bytes: 1), now: 0)
     backlog.restart()
     #expect(backlog.discarded == 1)
     let entries = rest(&backlog)
@@ -138,5 +139,46 @@ import Testing
     }
     #expect(plan.source == plans[1].source)
     #expect(time == MediaTime(milliseconds: 80))
+  }
+
+  /// Packets of 20 ms of A-law.
+  private func telephone(_ index: Int) -> TranscodeRequest.SourceFrame {
+    TranscodeRequest.SourceFrame(
+      presentationTime: Int64(index) * 160, decodeTime: Int64(index) * 160, isSync: true, lateness: 0,
+      payload: ByteBuffer(repeating: 0xD5, count: 160))
+  }
+
+  private func telephonePlan() throws -> TranscodePlan {
+    let codec = try Codec(.alaw, record: ByteBuffer(bytes: G711.record(sampleRate: 8000, channels: 1)))
+    let track = TrackDescription(id: .audio, codec: codec, timescale: 8000)
+    return try #require(TranscodePlan(source: track, aim: .audio(AudioSpecification(.aac))))
+  }
+
+  /// A minute in six seconds, while the worker takes nothing.
+  @Test func audioThatComesFasterThanItPlaysWaitsByTheTimeOfItsArrival() throws {
+    var backlog = TranscodeBacklog()
+    backlog.configure(try telephonePlan())
+    for index in 0..<3000 { backlog.append(telephone(index), now: .at(Int64(index) * 2_000_000)) }
+    #expect(backlog.discarded == 0)
+    let times = rest(&backlog).compactMap { if case .frame(let frame) = $0 { frame.presentationTime } else { nil } }
+    #expect(times == (0..<3000).map { Int64($0) * 160 })
+  }
+
+  @Test(arguments: [(10_000_000_000, 0), (10_000_000_001, 1)] as [(Int64, Int)])
+  func audioWaitsTenSecondsAndThenTheNewestIsLeft(_ now: Int64, _ discarded: Int) throws {
+    var backlog = TranscodeBacklog()
+    backlog.configure(try telephonePlan())
+    backlog.append(telephone(0), now: 0)
+    backlog.append(telephone(1), now: .at(now))
+    #expect(backlog.discarded == discarded)
+  }
+
+  @Test func audioThatWaitsIsBoundedByItsNumberWhateverItsTimes() throws {
+    var backlog = TranscodeBacklog()
+    backlog.configure(try telephonePlan())
+    for index in 1..<TranscodeLimits.audioBacklogEntries { backlog.append(telephone(index), now: 0) }
+    #expect(backlog.discarded == 0 && backlog.count == TranscodeLimits.audioBacklogEntries)
+    backlog.append(telephone(TranscodeLimits.audioBacklogEntries), now: 0)
+    #expect(backlog.discarded == TranscodeLimits.audioBacklogEntries - 1 && backlog.count == 3)
   }
 }

@@ -1,4 +1,5 @@
 import FMP4
+import Logging
 import NIOCore
 import Testing
 
@@ -12,8 +13,8 @@ import Testing
     var now = MonotonicTime.zero
     var out: [PublicationAction] = []
 
-    init() throws {
-      let offer = try SessionOffer(OfferTests.offer(OfferTests.audio, OfferTests.video))
+    init(video: String = OfferTests.video) throws {
+      let offer = try SessionOffer(OfferTests.offer(OfferTests.audio, video))
       let clock = ClockReading(wall: Self.wall, monotonic: .zero)
       publication = WebRTCPublication(try Negotiation(offer), reading: clock, now: .zero)
     }
@@ -99,6 +100,42 @@ import Testing
     return [0x78] + sets.flatMap { [0, UInt8($0.count)] + $0 }
   }()
 
+  private static let vp9 = OfferTests.section(
+    "video", "98", "a=mid:1", "a=rtpmap:98 VP9/90000", "a=fmtp:98 profile-id=0", "a=rtcp-fb:98 nack pli")
+  /// The beginning of a key frame, the same without its sync code, and another frame, each behind a descriptor.
+  private static let (vp9Key, vp9Damaged, vp9Frame): ([UInt8], [UInt8], [UInt8]) = (
+    [0x0C, 0x82, 0x49, 0x83, 0x42, 0x40, 0x27, 0xF0, 0x16, 0x76, 0x06],
+    [0x0C, 0x82, 0x49, 0x83, 0x43, 0x40, 0x27, 0xF0, 0x16, 0x76, 0x06], [0x0C, 0x86, 0x00, 0x40]
+  )
+
+  @Test func `VP9 that cannot be read is counted and told, and asked for again, until it can be read`() throws {
+    var driver = try Driver(video: Self.vp9)
+    var asked = 0
+    for number in UInt16(0)..<40 {
+      let payload = number == 30 ? Self.vp9Key : number % 10 == 0 ? Self.vp9Damaged : Self.vp9Frame
+      let packet = RTPPackets.bytes(number, at: UInt32(number) * 3600, source: 77, marker: true, payload)
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+      driver.now = driver.now &+ 40_000_000
+      for datagram in try driver.tick() {
+        let bytes = Array(datagram.readableBytesView)
+        if bytes.indices.contains(where: { bytes[$0...].starts(with: [0x81, 206, 0, 2]) }) { asked += 1 }
+      }
+    }
+    let warning = PublicationWarning.unreadable(.video, "a key frame of VP9 without its sync code (at byte 1)")
+    let told = driver.out.compactMap { action -> String? in
+      switch action {
+      case .warn(warning): "warn"
+      case .withdraw(warning): "withdraw"
+      case .log(.warning, warning.description): "log"
+      default: nil
+      }
+    }
+    #expect(told == ["log", "warn", "withdraw"])
+    #expect(driver.out.count { if case .lost(.video) = $0 { true } else { false } } == 3)
+    #expect((2...3).contains(asked), "\(asked)")
+    #expect(driver.samples.count == 10)
+  }
+
   @Test func `A key frame is asked for before a segment becomes too long, and when the stream wants one`() throws {
     var driver = try Driver()
     driver.publication.keyFrameDistance = 2_000_000_000
@@ -125,6 +162,38 @@ import Testing
     #expect(asked.count == 5, "\(asked)")
     #expect(asked.contains(5000))
     #expect(zip(asked, asked.dropFirst()).allSatisfy { $1 - $0 <= 2000 && $1 - $0 >= 500 }, "\(asked)")
+  }
+
+  /// A key frame at the beginning and after 12 s, whatever is asked.
+  @Test
+  func `A sender that ignores requests is asked twice a second at most, and that is told until a key frame comes`()
+    throws
+  {
+    var driver = try Driver()
+    driver.publication.keyFrameDistance = 2_000_000_000
+    var (asked, told): ([Int64], [String]) = ([], [])
+    for (index, millisecond) in stride(from: Int64(0), to: 14_000, by: 20).enumerated() {
+      driver.now = MonotonicTime(nanoseconds: millisecond * 1_000_000)
+      let payload: [UInt8] = millisecond == 0 || millisecond == 12_000 ? Self.keyFrame : [0x41, 0x9A, 3]
+      let packet = RTPPackets.bytes(
+        UInt16(index), at: UInt32(millisecond * 90), source: 77, marker: true, payload)
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+      let bytes = try driver.tick().flatMap { Array($0.readableBytesView) }
+      if bytes.indices.contains(where: { bytes[$0...].starts(with: [0x81, 206, 0, 2]) }) { asked.append(millisecond) }
+      for action in driver.out {
+        switch action {
+        case .warn(.ignoresRequests): told.append("told at \(millisecond / 500 * 500)")
+        case .withdraw(.ignoresRequests): told.append("withdrawn at \(millisecond)")
+        default: break
+        }
+      }
+      driver.out.removeAll { if case .event(.tracks) = $0 { false } else { true } }
+    }
+    // Asked for from just before 2 s on.
+    #expect(
+      told == ["told at 6500", "withdrawn at 12000"] || told == ["told at 7000", "withdrawn at 12000"], "\(told)")
+    #expect(zip(asked, asked.dropFirst()).allSatisfy { $1 - $0 >= 500 }, "\(asked)")
+    #expect((18...22).contains(asked.count), "\(asked)")
   }
 
   @Test func `Times of day are the sender's own once its clock fits`() throws {

@@ -104,7 +104,7 @@ import Testing
     ("a: &x 1", "weir.yaml:1:4: anchors (&name) of YAML are not read; "),
     ("- *x", "weir.yaml:1:3: aliases (*name) of YAML are not read; "),
     ("http: {}\nhttp: {}", "weir.yaml:1:1: a name is given twice; "),
-    ("streams: {'*': {publishKeys: []}}", "weir.yaml:1:30: streams.*.publishKeys: a list is no value of it; "),
+    ("streams: {'*': {publishKeys: []}}", "weir.yaml:1:30: streams.*.publishKeys: the list is empty; "),
     ("streams: {123: {}, \"123\": {}}", "weir.yaml:1:20: streams: a name is given twice; "),
     ("admin: {geheim}", "weir.yaml:1:9: admin: what stands here is no setting; "),
     ("streams: {'*': {publishKeys: {geheim: , geheim: }}}", "weir.yaml:1:"),

@@ -14,6 +14,11 @@ import Testing
         "<turns:turn.example.net:5349?transport=tcp>; rel=\"ice-server\"; username=\"ann\"; credential=\"p@ss:w\"; "
           + "credential-type=\"password\""
       ),
+      (
+        "turn:1700000000%3Aann%40example.net:p%25s%22%5C%20w%zz@turn.example.net",
+        "<turn:turn.example.net>; rel=\"ice-server\"; username=\"1700000000:ann@example.net\"; "
+          + "credential=\"p%s\\\"\\\\ w%zz\"; credential-type=\"password\""
+      ),
     ]
     for (text, link) in forms { #expect(try ICEServerText.parse(text).link == link) }
   }
@@ -21,7 +26,8 @@ import Testing
   @Test(arguments: [
     "", "stun", "stun:", "http://x", "stun:a:b@x", "turn:x", "turn:a@x", "turn::b@x", "turn:a:@x", "turn:a:b@",
     "turn:a:b@x:0", "turn:a:b@x:65536", "turn:a:b@x?transport=quic", "stun:x?transport=udp", "turn:a\":b@x",
-    "turn:a:b c@x", "stun:x>; rel=y", "stun:[x]", "stun:[::1", "stun:x\r\nSet-Cookie:y", "stun:é.example",
+    "turn:a:b c@x", "turn:a%0D%0A:b@x", "turn:a:%C3%A9@x", "turn:%00:b@x", "stun:x>; rel=y", "stun:[x]", "stun:[::1",
+    "stun:x\r\nSet-Cookie:y", "stun:é.example",
   ])
   func `What would be no field, or no server, is refused`(_ text: String) {
     #expect(throws: ValueError.self) { try ICEServerText.parse(text) }

@@ -26,7 +26,7 @@ import Testing
         case .event(let event): if case .progressed = event.kind { nil } else { "\(event.kind)" }
         case .unfinished(_, let need): "needs \(need)"
         case .endedEarly(_, let epoch): "endedEarly \(epoch)"
-        case .state, .split: nil
+        case .state, .split, .waits: nil
         }
       if let word { given.withLock { $0.append(word) } }
     }

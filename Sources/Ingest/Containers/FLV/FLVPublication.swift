@@ -46,6 +46,10 @@ struct FLVPublication {
       case .configuration(let coding, let record):
         _ = try publication.configure(id, coding, record: record, now: now, to: &out)
       case .frame(let coding, let bytes, let composition):
+        if let fault = coding.type.fault(inFrame: bytes) {
+          publication.leaveOut(unreadable: fault, coding, id, now: now, to: &out)
+          continue
+        }
         if coding.type.isStatedByFrames, let record = coding.type.record(inFrame: bytes) {
           _ = try publication.configure(id, coding, record: ByteBuffer(bytes: record), now: now, to: &out)
         }

@@ -4,8 +4,9 @@ internal import NIOCore
 internal import Synchronization
 
 /// Takes the datagrams of a socket. It follows one sender at a time: the first whose datagrams hold a transport stream, as
-/// long as it sends. Others can neither replace nor disturb it. Runs on its event loop.
-final class DatagramReceiver: ChannelDuplexHandler {
+/// long as it sends. Others can neither replace nor disturb it. Several receivers of a socket get each datagram. Runs on
+/// its event loop.
+final class DatagramReceiver: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = AddressedEnvelope<ByteBuffer>
   typealias OutboundIn = AddressedEnvelope<ByteBuffer>
 
@@ -26,6 +27,8 @@ final class DatagramReceiver: ChannelDuplexHandler {
   /// Reads of the socket so far, and whether it is to be closed.
   private var reads = 0
   private var isClosing = false
+  /// Fulfilled when nothing more is received.
+  var ended: EventLoopPromise<Void>?
 
   init(
     _ name: StreamName, _ place: DatagramPlace, gate: any PublishGate, clock: SteadyClock, logger: Logger,
@@ -77,10 +80,18 @@ final class DatagramReceiver: ChannelDuplexHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    check?.cancel()
-    session?.end(ending())
-    session = nil
+    finish()
     context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    finish()
+    ended.take()?.succeed()
+  }
+
+  private func finish() {
+    check?.cancel()
+    session.take()?.end(ending())
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -88,13 +99,17 @@ final class DatagramReceiver: ChannelDuplexHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    let envelope = unwrapInboundIn(data)
+    receive(unwrapInboundIn(data), context.eventLoop)
+    context.fireChannelRead(data)
+  }
+
+  private func receive(_ envelope: AddressedEnvelope<ByteBuffer>, _ loop: any EventLoop) {
     let now = clock.monotonic()
     guard isAwaited(envelope.remoteAddress) else { return count(\.unfollowed, of: envelope.remoteAddress) }
     guard let packets = TransportDatagram.packets(in: envelope.data) else {
       return count(\.foreign, of: envelope.remoteAddress)
     }
-    guard let session = session(of: envelope.remoteAddress, now, context.eventLoop) else { return }
+    guard let session = session(of: envelope.remoteAddress, now, loop) else { return }
     figures.update { status in
       status.datagrams &+= 1
       status.bytes &+= Int64(packets.readableBytes)

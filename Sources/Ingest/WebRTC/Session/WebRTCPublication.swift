@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Logging
 internal import NIOCore
 
 /// A publication whose media comes by RTP: decrypted packets go in, media events and feedback for the sender come out.
@@ -16,6 +17,8 @@ struct WebRTCPublication {
     var firstAsked: MonotonicTime?
     /// Since when the first one is awaited.
     var awaitedSince: MonotonicTime?
+    /// It was told that none comes.
+    var isTold = false
     /// The stream wants one, whatever its distance.
     var isWanted = false
     /// From a request to its key frame, in nanoseconds: the longest of late.
@@ -55,6 +58,8 @@ struct WebRTCPublication {
 
   /// Nanoseconds between two requests for a key frame.
   private static let pause: Int64 = 500_000_000
+  /// How long a key frame that is asked for is awaited before that is told, in nanoseconds: some ten requests.
+  private static let requestPatience: Int64 = 5_000_000_000
   /// How long before a key frame is due it is asked for, at least, in nanoseconds.
   private static let leastLead: Int64 = 100_000_000
   private static let (feedbackPause, reportPause): (Int64, Int64) = (40_000_000, 1_000_000_000)
@@ -193,6 +198,10 @@ struct WebRTCPublication {
   ) throws(WireError) {
     var video = videos[track.id] ?? Video()
     defer { videos[track.id] = video }
+    if let fault = track.coding.type.fault(inFrame: frame.payload) {
+      video.isBroken = true
+      return publication.leaveOut(unreadable: fault, track.coding, track.id, now: now, to: &out)
+    }
     if let record = record(of: frame, track, &video, now, to: &out) {
       video.isConfigured = try publication.configure(track.id, track.coding, record: record, now: now, to: &out)
     }
@@ -202,7 +211,13 @@ struct WebRTCPublication {
       return out.append(.lost(.video))
     }
     video.lastTimestamp = frame.timestamp
-    if frame.isKey { video.noteKeyFrame(now) }
+    if frame.isKey {
+      video.noteKeyFrame(now)
+      if video.isTold, !videos.contains(where: { $0 != track.id && $1.isTold }) {
+        out.append(.withdraw(.ignoresRequests))
+      }
+      video.isTold = false
+    }
     let time = clocks.time(track.id, .video, frame.timestamp, hertz: track.format.clock, now: now)
     publication.receive(
       WireUnit(track: track.id, coding: track.coding, time: time, payload: frame.payload), now: now, to: &out)
@@ -297,7 +312,10 @@ struct WebRTCPublication {
       let missing = receivers[source]?.tick(now: now, to: &events) ?? []
       try passOn(track, now, to: &out)
       feedback.again(missing, of: source)
-      if track.kind == .video, track.asksForKeyFrames, wantsKeyFrame(track.id, now) { feedback.keyFrame(of: source) }
+      if track.kind == .video, track.asksForKeyFrames, wantsKeyFrame(track.id, now) {
+        feedback.keyFrame(of: source)
+        tellIfIgnored(track.id, now, to: &out)
+      }
     }
     if now &- reported >= Self.reportPause {
       reported = now
@@ -324,6 +342,17 @@ struct WebRTCPublication {
   /// The stream wants a key frame soon. It is asked for within `pause`.
   mutating func wantKeyFrame() {
     for track in negotiation.tracks where track.kind == .video { videos[track.id, default: Video()].isWanted = true }
+  }
+
+  /// Tells, once, that requests for key frames are not answered.
+  private mutating func tellIfIgnored(_ id: TrackID, _ now: MonotonicTime, to out: inout [PublicationAction]) {
+    guard let video = videos[id], !video.isTold, let first = video.firstAsked, now &- first >= Self.requestPatience
+    else { return }
+    let isFirst = !videos.values.contains { $0.isTold }
+    videos[id]?.isTold = true
+    guard isFirst else { return }
+    out.append(.log(.warning, PublicationWarning.ignoresRequests.description))
+    out.append(.warn(.ignoresRequests))
   }
 
   /// Whether to ask for a key frame now: there is none, frames were lost, the stream wants one, or a segment would become too

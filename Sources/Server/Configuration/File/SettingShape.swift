@@ -28,7 +28,9 @@ enum SettingShape: Sendable, Hashable {
     switch (setting.shape, node.content) {
     case (_, .none) where canBeOff && !setting.isSecret: return []
     case (_, .list(let nodes)) where nodes.isEmpty && setting.isSecret:
-      throw mistake(node, "write one \(setting.form ?? "value"), or leave the line out to let every client in")
+      throw node.place.error(
+        setting.path?.description ?? "", "the list is empty",
+        "write \(setting.form ?? "a value") in it, or leave the line out to set none")
     case (.joined, .list(let nodes)) where nodes.isEmpty: return []
     case (_, .none): throw mistake(node, "write a value, or leave the line out")
     case (.yesOrNo, .text(let text)):

@@ -75,8 +75,9 @@ struct RecordingIndex: Sendable {
   private var assumedStart: WallTime?
   /// EXT-X-TARGETDURATION of the recorded stream in seconds, which playlists keep; nil if it is not known.
   var targetDuration: Int?
-  /// Number of discontinuities of the epoch so far, each with the first segment for which it is valid.
-  private var breakCounts: [(segment: Int, count: Int)] = []
+  /// Number of discontinuities of the epoch so far, and of changes of its default tracks beside them, each with the first
+  /// segment for which it is valid.
+  private var breakCounts: [(segment: Int, count: Int, ofDefaults: Int)] = []
   /// For each segment written in this process: whether the file has all of it that viewers received.
   private var wholes: [Bool] = []
   /// Counts changes to segments that were there already.
@@ -146,14 +147,18 @@ struct RecordingIndex: Sendable {
   }
 
   /// Adds a fragment at `range` of the file, in segment `number` of its epoch. `breaksBefore` counts the discontinuities of the
-  /// epoch before it.
+  /// epoch before it, `changesOfDefaultsBefore` the other places at which its default tracks changed.
   mutating func add(
-    _ fragment: Fragment, number: Int, range: Range<UInt64>, anchor: WallClockAnchor?, breaksBefore: Int = 0
+    _ fragment: Fragment, number: Int, range: Range<UInt64>, anchor: WallClockAnchor?, breaksBefore: Int = 0,
+    changesOfDefaultsBefore: Int = 0
   ) {
     guard let version = versions.last else { return }
     let isNext = segments.last.map { Int($0.number) != number } ?? true
     if fragment.startsSegment || !isGrowing || isNext {
-      if breakCounts.last?.count != breaksBefore { breakCounts.append((segments.count, breaksBefore)) }
+      let counts = (breaksBefore, changesOfDefaultsBefore)
+      if breakCounts.last.map({ ($0.count, $0.ofDefaults) != counts }) ?? true {
+        breakCounts.append((segments.count, counts.0, counts.1))
+      }
       open(fragment, number, range, anchor, version)
     }
     guard let newest = segments.indices.last else { return }
@@ -306,6 +311,9 @@ extension RecordingIndex {
 
   /// Number of discontinuities of the epoch before a segment.
   func breaks(before index: Int) -> Int { breakCounts.last { $0.segment <= index }?.count ?? 0 }
+
+  /// Number of places before a segment at which the default tracks changed without one.
+  func changesOfDefaults(before index: Int) -> Int { breakCounts.last { $0.segment <= index }?.ofDefaults ?? 0 }
 
   /// The wall-clock time is known.
   var hasClock: Bool { !anchors.isEmpty || assumedStart != nil }

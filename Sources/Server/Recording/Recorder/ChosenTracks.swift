@@ -8,6 +8,8 @@ internal import Storage
 struct ChosenTracks {
   private let choice: TrackChoice
   private var leader: TrackID?
+  /// Whether video leads them.
+  private(set) var hasVideo = true
   private var tracks: [TrackID] = []
   /// Where the media of the chosen leading track ended.
   private var leaderEnd = MediaTime.zero
@@ -22,6 +24,14 @@ struct ChosenTracks {
     self.choice = choice
   }
 
+  /// For a file that goes on with those of its tracks that `initSegment` has unchanged. Nil if none of them leads.
+  init?(keeping tracks: [TrackDescription], of initSegment: InitSegment) {
+    let kept = tracks.filter(initSegment.tracks.contains)
+    guard let leader = initSegment.tracks.leader, kept.leader == leader else { return nil }
+    choice = .numbers(Set(kept.map(\.id)))
+    _ = change(to: initSegment)
+  }
+
   /// A fragment of the chosen tracks alone, and its bytes.
   struct Cut {
     var published: PublishedFragment
@@ -32,6 +42,7 @@ struct ChosenTracks {
   mutating func change(to initSegment: InitSegment) -> InitSegment? {
     let chosen = choice.choose(from: initSegment.tracks)
     (leader, tracks) = (chosen.leader?.id, chosen.map(\.id))
+    hasVideo = chosen.leader?.kind == .video
     return chosen.isEmpty ? nil : initSegment.with(chosen)
   }
 

@@ -45,6 +45,7 @@ final class Recorder: FragmentSink {
       switch output {
       case .state(let state): latest.set(state)
       case .split(let time): latest.plan(time)
+      case .waits(let warning): latest.warn(warning)
       case .prospect, .event, .unfinished, .endedEarly: settings.give(output)
       }
     }
@@ -75,7 +76,7 @@ final class Recorder: FragmentSink {
   }
 
   /// A problem of a recording that is running; nil if there is none.
-  var warning: String? { queue.withLock { $0.isShedding } ? Self.sheddingWarning : nil }
+  var warning: String? { queue.withLock { $0.isShedding } ? Self.sheddingWarning : latest.warning }
 
   private static let sheddingWarning =
     "the disk is too slow or does not answer: whole groups of pictures are left out until it does"
@@ -176,10 +177,11 @@ protocol RecorderWriter: AnyObject {
 
 /// The newest state of a recording. Callers read it without waiting for the disk.
 private final class LatestState: Sendable {
-  private let state = Mutex((state: RecordingState.idle, splitsAt: MediaTime?.none))
+  private let state = Mutex((state: RecordingState.idle, splitsAt: MediaTime?.none, warning: String?.none))
 
   var value: RecordingState { state.withLock { $0.state } }
   var splitsAt: MediaTime? { state.withLock { $0.splitsAt } }
+  var warning: String? { state.withLock { $0.warning } }
 
   func set(_ new: RecordingState) {
     state.withLock { $0.state = new }
@@ -187,5 +189,9 @@ private final class LatestState: Sendable {
 
   func plan(_ time: MediaTime?) {
     state.withLock { $0.splitsAt = time }
+  }
+
+  func warn(_ warning: String?) {
+    state.withLock { $0.warning = warning }
   }
 }

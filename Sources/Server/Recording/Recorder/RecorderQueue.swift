@@ -124,10 +124,6 @@ struct RecorderQueue {
     switch input {
     case .closed: return .passed
     case .open:
-      if let trial, trial.isOn, !trial.takes(fragment.fragment) {
-        pinned.passOver(fragment)
-        return .passed
-      }
       guard pinned.take(fragment) else { return shed(until: fragment.fragment.end, now) }
     case .shedding:
       guard fragment.fragment.isIndependent, budget.isRelaxed, pinned.take(fragment) else {
@@ -137,8 +133,10 @@ struct RecorderQueue {
       input = .open
       shedEnd = nil
     }
+    // What begins no file is not held: it belongs to the file before, or is missing.
+    let isTried = trial.map { $0.isOn && $0.takes(fragment.fragment) } ?? false
     items.append((.event(.fragment(fragment)), now))
-    if trial?.isOn == true {
+    if isTried {
       held += 1
       trial?.add(fragment, isMemoryShort: !budget.isRelaxed)
       if trial?.isOn == false { held = 0 }

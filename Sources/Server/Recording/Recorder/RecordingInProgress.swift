@@ -17,6 +17,8 @@ struct RecordingInProgress {
   private(set) var tables: MovieTables
   private(set) var gaps: [RecordingGap] = []
   private let initSegment: InitSegment
+  /// Of the media written last.
+  private(set) var tracks: [TrackDescription]
   private var lastSync: MonotonicTime
 
   init(
@@ -30,7 +32,7 @@ struct RecordingInProgress {
     self.initSegment = initSegment
     self.startedAt = startedAt
     self.replay = replay
-    tables = MovieTables(tracks: initSegment.tracks)
+    (tracks, tables) = (initSegment.tracks, MovieTables(tracks: initSegment.tracks))
     lastSync = now
   }
 
@@ -47,6 +49,7 @@ struct RecordingInProgress {
     try file.append(seal(box.readableBytes, Checksum.of(box)))
     replay?.change(to: initSegment, at: file.length)
     try file.append(box)
+    tracks = initSegment.tracks
     tables.change(to: initSegment.tracks)
   }
 

@@ -48,7 +48,7 @@ final class RecordingLibrary: Sendable {
       switch output {
       case .prospect(let prospect, let facts): teller.withLock { $0 }?.receive(prospect, facts)
       case .event(let event): for observer in observers.withLock({ $0 }) { observer.receive(event) }
-      case .state, .split, .unfinished, .endedEarly: break
+      case .state, .split, .waits, .unfinished, .endedEarly: break
       }
     }
   }
@@ -113,7 +113,7 @@ final class RecordingLibrary: Sendable {
         if let (stream, buffer) = registers.streams.withLock({ $0.buffer(name, epoch: epoch) }) {
           if stream.attach(buffer) != .attached { buffer.stop() }
         }
-      case .state, .split, .prospect, .event: registers.take(output)
+      case .state, .split, .waits, .prospect, .event: registers.take(output)
       }
     }
     self.finisher = finisher

@@ -11,6 +11,8 @@ enum RecordingOutput: Sendable {
   case state(RecordingState)
   /// The media time at which the next file is due; nil while none is.
   case split(at: MediaTime?)
+  /// Why not all is recorded at present, as a sentence; nil once all is.
+  case waits(String?)
   /// An unlocked file whose movie is not made.
   case unfinished(UnfinishedRecording, Need)
   /// The recording has reached its limit of length or size, and the epoch of its stream goes on.

@@ -17,6 +17,15 @@ final class RecordingWriter: RecorderWriter {
   private var initSegment: InitSegment?
   /// Nil where all tracks are recorded.
   private var chosen: ChosenTracks?
+  /// The tracks of the file that go on in it. Set where the tracks changed and no key frame has begun another file since.
+  private var kept: ChosenTracks?
+  private var waiting: RecordingWait? {
+    didSet {
+      guard waiting != oldValue else { return }
+      give(.waits(waiting?.description))
+      if let waiting { library.logger.of(stream).warning("\(waiting)") }
+    }
+  }
   private var anchor: WallClockAnchor?
   private var current: RecordingInProgress?
   /// The error that prevents recording, and the time until which nothing is tried.
@@ -47,7 +56,7 @@ final class RecordingWriter: RecorderWriter {
   func handle(_ work: RecorderQueue.Work) {
     switch work {
     case .item(.event(let event)): receive(event)
-    case .item(.segmentEnd(let end)): current?.replay?.complete(chosen?.end(end) ?? end)
+    case .item(.segmentEnd(let end)): current?.replay?.complete((kept ?? chosen)?.end(end) ?? end)
     case .item(.shed): noteMissing(Self.tooSlow)
     case .item(.shedUntil(let end)): leaveOut(until: end)
     case .item(.stop): stop()
@@ -118,6 +127,7 @@ final class RecordingWriter: RecorderWriter {
   private func cancel() {
     guard !isOver, state.cancel() == .done else { return }
     isOver = true
+    waiting = nil
     library.logger.of(stream).notice("recording is thrown away: a client cancelled it")
     if let current {
       current.file.discard()
@@ -144,12 +154,21 @@ final class RecordingWriter: RecorderWriter {
       if state.fail(Self.noTrack) == .done { give(.state(state)) }
       return noteMissing(Self.noTrack)
     }
-    guard let tables = current?.tables else { return }
-    if tables.canContinue(with: initSegment.tracks) {
-      try current?.change(to: initSegment)
+    guard let current else { return }
+    kept = nil
+    if current.tables.canContinue(with: initSegment.tracks) {
+      waiting = nil
+      try self.current?.change(to: initSegment)
     } else {
-      try close(.anotherFormat)
+      // Another file begins with a key frame, which may be far away.
+      kept = ChosenTracks(keeping: current.tracks, of: initSegment)
+      if kept == nil { try close(.anotherFormat) }
     }
+  }
+
+  /// Whether a file can begin with that fragment: decoding can.
+  private func beginsFile(_ fragment: Fragment) -> Bool {
+    fragment.isIndependent || (chosen?.hasVideo == false && fragment.startsSegment)
   }
 
   private func record(_ published: PublishedFragment) throws(RecordingError) {
@@ -159,16 +178,24 @@ final class RecordingWriter: RecorderWriter {
     if let trouble, now < trouble.until {
       return noteMissing(trouble.error.description)
     }
+    if kept != nil {
+      if beginsFile(fragment) { try close(.anotherFormat) } else { waiting = .changedTracks }
+    }
     if let stop = split(before: fragment) { try close(stop) }
     if current == nil {
-      // A file begins with a whole group of pictures.
-      guard fragment.isIndependent else { return }
+      // A file begins with a whole group of pictures. Where key frames are usual, segments begin with them.
+      guard beginsFile(fragment) else {
+        if fragment.startsSegment { waiting = .everything }
+        return noteMissing(RecordingWait.reason)
+      }
+      waiting = nil
       try begin(with: fragment, initSegment)
     } else if let folder = current?.file.folder {
       try library.checkFreeSpace(folder)
     }
     let cut = try cut(published)
-    if chosen != nil, cut == nil {
+    if (kept ?? chosen) != nil, cut == nil {
+      if kept != nil { missing = RecordingWait.reason }
       // Nothing is missing from the recording.
       if missing == nil { leftOutUntil = nil }
       return
@@ -189,6 +216,7 @@ final class RecordingWriter: RecorderWriter {
   /// The fragment with the chosen tracks alone; nil where all are recorded, and if it has none of them.
   private func cut(_ published: PublishedFragment) throws(RecordingError) -> ChosenTracks.Cut? {
     do throws(StorageError) {
+      if kept != nil { return try kept?.cut(published, anchor: anchor) }
       return try chosen?.cut(published, anchor: anchor)
     } catch {
       throw .system("read a fragment of", LogText.escaped(stream.description), errno: error.errno)
@@ -270,7 +298,8 @@ final class RecordingWriter: RecorderWriter {
     guard let end = leftOutUntil else { return }
     leftOutUntil = nil
     let noted = missing == Self.publisherAway ? nil : missing
-    try noteGap(until: end, trouble?.error.description ?? noted ?? Self.tooSlow)
+    let waits = waiting.map { _ in RecordingWait.reason }
+    try noteGap(until: end, trouble?.error.description ?? noted ?? waits ?? Self.tooSlow)
     report()
   }
 
@@ -279,7 +308,8 @@ final class RecordingWriter: RecorderWriter {
     guard let end = written?.wall, let start else { return }
     let gap = Double(start &- end) / 1_000_000_000
     guard gap > Self.shortestGap else { return }
-    library.counters.lost(seconds: gap, reason == Self.publisherAway ? .publisher : .disk)
+    let isPublishers = [Self.publisherAway, RecordingWait.reason].contains(reason)
+    library.counters.lost(seconds: gap, isPublishers ? .publisher : .disk)
     let place = current?.tables.seconds ?? 0
     try current?.note(RecordingGap(at: place, seconds: gap, reason: reason))
     library.logger.of(stream).warning("\(Self.text(gap)) s are missing in the recording: \(reason)")
@@ -308,7 +338,7 @@ final class RecordingWriter: RecorderWriter {
     trouble = (error, now &+ RecordingSettings.retryInterval)
     noteMissing(error.description)
     let interrupted = current
-    current = nil
+    (current, kept) = (nil, nil)
     if state.fail(error.description) == .done { give(.state(state)) }
     guard let interrupted else { return }
     guard interrupted.tables.sampleCount > 0 else { return discard(interrupted) }
@@ -392,6 +422,7 @@ final class RecordingWriter: RecorderWriter {
       suspend(error)
     }
     isOver = true
+    waiting = nil
     do throws(RecordingError) {
       try close(stop)
       if state.complete() == .done { give(.state(state)) }
@@ -403,7 +434,7 @@ final class RecordingWriter: RecorderWriter {
   /// Makes a movie of the current file, if there is one.
   private func close(_ stop: RecordingStop) throws(RecordingError) {
     guard let closing = current else { return }
-    current = nil
+    (current, kept) = (nil, nil)
     guard closing.tables.sampleCount > 0 else { return discard(closing) }
     count(closing)
     library.logger.of(stream).notice("recording stops: \(stop)")

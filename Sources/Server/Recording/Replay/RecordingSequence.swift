@@ -21,6 +21,8 @@ struct RecordingSequence: Sendable {
     var wall: WallTime
     /// Discontinuities of the epoch before it began.
     var breaks: Int
+    /// Changes of its default tracks before it began, which break the interleaved layout as well.
+    var changesOfDefaults: Int
     /// The tracks of the interleaved layout.
     var defaults: [TrackDescription]
   }
@@ -106,7 +108,8 @@ struct RecordingSequence: Sendable {
       // Nothing new: it was written while another file began or ended.
       if let before = files.last, last.number <= before.last.number { continue }
       // The epoch's own count, unless a file before it was removed.
-      let known = files.isEmpty ? first.breaks : 0
+      let ownBreaks = first.breaks + (rendition.kind == nil ? first.changesOfDefaults : 0)
+      let known = files.isEmpty ? ownBreaks : 0
       var file = File(
         entry: index, lines: lines, length: lines.text.readableBytes, first: first, last: last,
         breaksBefore: max(known, entries[index].forgottenBreaks[rendition.kind == nil ? .interleaved : .video] ?? 0))
@@ -153,7 +156,7 @@ extension RecordingIndex {
     let segment = segments[index]
     return RecordingSequence.Edge(
       number: Int(segment.number), time: start(of: segment), wall: segment.wallStart, breaks: breaks(before: index),
-      defaults: version(of: segment)?.tracks.defaults ?? [])
+      changesOfDefaults: changesOfDefaults(before: index), defaults: version(of: segment)?.tracks.defaults ?? [])
   }
 
   /// The end of a segment.

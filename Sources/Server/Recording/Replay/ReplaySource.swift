@@ -63,7 +63,7 @@ final class ReplaySource: Sendable {
     state.withLock {
       $0.index.add(
         fragment.fragment, number: fragment.sequenceNumberOfSegment, range: range, anchor: anchor,
-        breaksBefore: fragment.breaksBefore)
+        breaksBefore: fragment.breaksBefore, changesOfDefaultsBefore: fragment.changesOfDefaultsBefore)
     }
   }
 

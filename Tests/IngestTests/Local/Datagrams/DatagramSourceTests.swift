@@ -105,6 +105,65 @@ struct DatagramSourceTests {
     #expect(Set(zip(sink.samples, sink.samples.dropFirst()).map { $1.decodeTime - $0.decodeTime }) == [1024])
   }
 
+  /// Audio of two programmes: of the second each frame has other bytes, and comes ten milliseconds later.
+  private static var twoProgrammes: [ByteBuffer] {
+    var script = TransportScript()
+    for frame in 0..<100 {
+      if frame % 20 == 0 {
+        script.add(table: 0, TransportScript.association([(1, pid: 4096), (2, pid: 4097)]))
+        script.add(table: 4096, TransportScript.map(1, [(type: 0x0F, pid: 256, more: [])]))
+        script.add(table: 4097, TransportScript.map(2, [(type: 0x0F, pid: 257, more: [])]))
+      }
+      let time = UInt64(90_000 + frame * 1920)
+      script.add(256, TransportScript.pes(0xC0, time, TransportScript.adts([UInt8](repeating: 33, count: 50))))
+      script.add(257, TransportScript.pes(0xC0, time + 900, TransportScript.adts([UInt8](repeating: 34, count: 60))))
+    }
+    return stride(from: 0, to: script.bytes.count, by: 7 * 188).map {
+      ByteBuffer(bytes: script.bytes[$0..<min($0 + 7 * 188, script.bytes.count)])
+    }
+  }
+
+  @Test func `Sources of one address take a programme each, and the last one closes its socket`() async throws {
+    let sockets = DatagramSockets()
+    // A port that is free now.
+    let probe = try await socket()
+    let address = try #require(probe.localAddress)
+    try await probe.close()
+    let gates = (RecordingGate(), RecordingGate())
+    func source(_ name: String, _ program: UInt16, _ gate: RecordingGate) throws -> DatagramSource {
+      DatagramSource(
+        name: try #require(StreamName(name)), place: DatagramPlace(address: address, program: program), gate: gate,
+        clock: .system(), logger: LogCollector().logger, group: MultiThreadedEventLoopGroup.singleton, sockets: sockets)
+    }
+    let (first, second) = (try source("first", 1, gates.0), try source("second", 2, gates.1))
+    async let firstEnding = first.run()
+    async let secondEnding = second.run()
+    #expect(try await eventually { first.localAddress == address && second.localAddress == address })
+    let sender = try await socket()
+    try await send(Self.twoProgrammes, by: sender, to: address)
+    #expect(
+      try await eventually {
+        gates.0.sinks.first?.samples.count ?? 0 >= 99 && gates.1.sinks.first?.samples.count ?? 0 >= 99
+      })
+    #expect(gates.0.sinks.first?.samples.first?.payload.readableBytes == 50)
+    #expect(gates.1.sinks.first?.samples.first?.payload.readableBytes == 60)
+    // The one that is left goes on.
+    first.stop(.finished)
+    #expect(try await eventually { gates.0.sinks.first?.ending != nil })
+    let before = try #require(second.reception?.datagrams)
+    try await send(Self.twoProgrammes, by: sender, to: address)
+    #expect(try await eventually { (second.reception?.datagrams ?? 0) > before })
+    #expect(first.reception?.datagrams == before)
+    let bootstrap = DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+    await #expect(throws: (any Error).self) { _ = try await bootstrap.bind(to: address).get() }
+    second.stop(.finished)
+    let endings = await (firstEnding, secondEnding)
+    #expect(endings == (.finished, .finished))
+    let again = try await bootstrap.bind(to: address).get()
+    try await again.close()
+    try await sender.close()
+  }
+
   @Test func `Only the sender that is named is followed`() async throws {
     let gate = RecordingGate()
     _ = try await receiving(gate, from: "127.0.0.2") { running in

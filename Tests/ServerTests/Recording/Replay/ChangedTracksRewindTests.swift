@@ -91,6 +91,54 @@ import Testing
     #expect(archive.initSegment(1, rendition) == nil && archive.initSegment(4, rendition) == nil)
   }
 
+  /// The first audio goes and comes again, beside another one; then a file begins, as where a recording is asked for.
+  @Test func aFileThatBeginsLaterCountsTheChangesOfTheDefaultTracksBeforeIt() async throws {
+    let folder = try TemporaryFolder()
+    let archive = RecordingArchive(folder: nil, rewind: { _ in MediaTime(milliseconds: 3_600_000) })
+    let stream = try #require(StreamName("cam"))
+    archive.begin(epoch: "epoch1", of: stream)
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let buffer = TimeShiftBuffers(folder: folder.path, keepFree: 0, archive: archive, logger: logger)
+      .make(stream, epoch: "epoch1")
+    var settings = StreamSettings()
+    settings.layout = .separate
+    var driver = EpochDriver(settings)
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    let all = try tracks("deu")
+    try driver.receive(.tracks(all))
+    var changes = [(5, all.filter { $0.id != .audio }), (9, all)]
+    var present = all
+    for sample in SyntheticMedia.interleaved(seconds: 18, isSteady: true, furtherAudios: [Self.further]) {
+      if let (second, next) = changes.first, sample.track == .video, sample.decodeTime >= Int64(second) * 30_000 {
+        changes.removeFirst()
+        present = next
+        try driver.receive(.tracks(next))
+      }
+      if present.contains(where: { $0.id == sample.track }) { try driver.receive(.sample(sample)) }
+    }
+    try driver.end()
+    let window = driver.epoch.window
+    #expect(window.discontinuities == 2 && window.discontinuitySequence(of: .video) == 0)
+    // It begins with the last but one segment.
+    let first = try #require(window.segments.dropLast().last?.sequenceNumber)
+    buffer.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    buffer.receive(.initialization(try #require(window.currentInit)))
+    var hasBegun = false
+    for event in driver.events {
+      if case .fragment(let fragment) = event, fragment.sequenceNumberOfSegment >= first { hasBegun = true }
+      if hasBegun { buffer.receive(event) }
+    }
+    let rewind = try #require(archive.epoch("epoch1"))
+    for _ in 0..<1000 where rewind.find(first) == nil { try await Task.sleep(for: .milliseconds(10)) }
+    let own = lines(rewind, .interleaved, window)
+    #expect(own.contains("#EXT-X-MEDIA-SEQUENCE:\(first)") && own.contains("#EXT-X-DISCONTINUITY-SEQUENCE:2"), "\(own)")
+    #expect(!own.contains("#EXT-X-DISCONTINUITY"))
+    for rendition in [Rendition.video, .further(.audio, 2)] {
+      #expect(!lines(rewind, rendition, window).contains { $0.hasPrefix("#EXT-X-DISCONTINUITY") }, "\(rendition)")
+    }
+  }
+
   /// Versions differ in their number of tracks.
   @Test func eachSegmentHasTheBytesOfTheLiveOneByItsLiveName() async throws {
     let folder = try TemporaryFolder()
