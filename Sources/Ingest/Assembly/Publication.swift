@@ -96,14 +96,14 @@ struct Publication {
     if case .gathering = state { expected.insert(track) }
     guard statements[track] != statement else { return }
     statements[track] = statement
-    if let index = index(ofAudio: track) { audios[index].isUnannounced = true }
+    if let index = audios.index(of: track) { audios[index].isUnannounced = true }
   }
 
   /// The publisher has ended a track, and others of its kind go on.
   mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
     expected.remove(track)
     if let warning = unreadable.removeValue(forKey: track) { out.append(.withdraw(warning)) }
-    let (video, audio) = (index(ofVideo: track), index(ofAudio: track))
+    let (video, audio) = (videos.index(of: track), audios.index(of: track))
     guard (video != nil && videos.count > 1) || (audio != nil && audios.count > 1) else { return }
     if let video { videos.remove(at: video) }
     if let audio { audios.remove(at: audio) }
@@ -209,20 +209,9 @@ struct Publication {
     out.append(.warn(warning))
   }
 
-  // Loops, because a closure would copy each track.
-  private func index(ofVideo id: TrackID) -> Int? {
-    for index in videos.indices where videos[index].id == id { return index }
-    return nil
-  }
-
-  private func index(ofAudio id: TrackID) -> Int? {
-    for index in audios.indices where audios[index].id == id { return index }
-    return nil
-  }
-
   /// Index of a video track, which is added if new. Nil if the limit of tracks is reached.
   private mutating func video(_ id: TrackID) -> Int? {
-    if let index = index(ofVideo: id) { return index }
+    if let index = videos.index(of: id) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
     videos.append(VideoTrack(id))
     return videos.count - 1
@@ -230,7 +219,7 @@ struct Publication {
 
   /// Index of an audio track, which is added if new. Nil if the limit of tracks is reached.
   private mutating func audio(_ id: TrackID) -> Int? {
-    if let index = index(ofAudio: id) { return index }
+    if let index = audios.index(of: id) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
     audios.append(AudioTrack(id))
     return audios.count - 1
@@ -257,7 +246,7 @@ struct Publication {
         to: &out)
       composition = 0
     }
-    guard let index = index(ofVideo: unit.track), videos[index].isConfigured else {
+    guard let index = videos.index(of: unit.track), videos[index].isConfigured else {
       out.append(.lost(.video))
       return warn(.noConfiguration(.video), "video before its configuration is dropped", to: &out)
     }
@@ -289,7 +278,7 @@ struct Publication {
   }
 
   private mutating func receiveAudio(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    let index = index(ofAudio: unit.track)
+    let index = audios.index(of: unit.track)
     if let index, !audios[index].isUsable { return openIfReady(now, to: &out) }
     gate.saw(.audio, time: nil, now: now)
     guard let index, audios[index].isConfigured else {
@@ -449,7 +438,7 @@ struct Publication {
   ) {
     switch unit {
     case .video(let unit):
-      guard let index = index(ofVideo: unit.track) else { return }
+      guard let index = videos.index(of: unit.track) else { return }
       if unit.time >= origin, videos[index].isUnannounced { announce([unit.track], to: &out) }
       // Before the media that may first be listed with them. Frames that are left out say of them, too.
       if let found = videos[index].newCaptions() { out.append(.inBand(.captions(unit.track, found))) }
@@ -459,7 +448,7 @@ struct Publication {
       guard unit.time >= audioFloor, unit.time >= origin else {
         return warn(.earlyAudio, "audio before the first key frame is left out", level: .info, to: &out)
       }
-      guard let index = index(ofAudio: unit.track) else { return }
+      guard let index = audios.index(of: unit.track) else { return }
       if audios[index].isUnannounced { announce([unit.track], to: &out) }
       let (sample, correction) = audios[index].sample(unit, origin: origin)
       if let correction {

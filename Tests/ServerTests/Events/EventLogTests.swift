@@ -190,14 +190,18 @@ import Testing
     state.resume(EventDatabase.Contents(), database)
     let woken = Mutex(0)
     let event = Event(id: 1, kind: .streamResumed, at: 5, data: "{}")
-    guard case .toWrite(1, begins: true) = state.append(event, isHeld: false, now: 0) else { Issue.record("is written first"); return }
+    guard case .toWrite(1, begins: true) = state.append(event, isHeld: false, now: 0) else {
+      Issue.record("is written first"); return
+    }
     state.waiting.append((1, { woken.withLock { $0 += 1 } }))
     let late = state.becomeLate()
     for body in late.woken { body() }
     #expect(late.isNew && woken.withLock { $0 } == 1 && state.visible == 1 && state.written == 0)
     var next = event
     next.id = 2
-    guard case .shown(2, _) = state.append(next, isHeld: false, now: 0) else { Issue.record("is shown at once"); return }
+    guard case .shown(2, _) = state.append(next, isHeld: false, now: 0) else {
+      Issue.record("is shown at once"); return
+    }
     let taken = state.takeBatch(9)
     let batch = try #require(taken)
     #expect(batch.events.map(\.id) == [1, 2])
