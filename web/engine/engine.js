@@ -6,8 +6,8 @@
 
 /**
  * @typedef {object} Engine
- * @property {"native" | "mse" | "hls"} name "mse": `stream.mp4` at the live edge. "hls": HLS parts at the live edge.
- *   "native": the browser's own player.
+ * @property {"native" | "mse" | "hls" | "webrtc"} name "mse": `stream.mp4` at the live edge. "hls": HLS parts at the live edge.
+ *   "native": the browser's own player. "webrtc": WebRTC, with the lowest delay.
  * @property {string} source How media is delivered, as text for the details panel.
  * @property {string[]} codecs RFC 6381 strings of the tracks that play.
  * @property {number} stalls How often playback stalled.

@@ -27,6 +27,8 @@ const LAST_RETRY = 8000;
 const GOOD_MILLISECONDS = 5000;
 /** Number of failures in a row after which native playback is replaced by Media Source Extensions. */
 const NATIVE_TRIES = 3;
+/** Number of failures in a row after which WebRTC is left for another way. */
+const WEBRTC_TRIES = 2;
 /** Beside other players a request that takes longer has waited in the browser for a connection. */
 const QUEUED_MILLISECONDS = 1000;
 /** A full server refuses a viewer within this time. */
@@ -49,14 +51,19 @@ export class WatchSession extends EventTarget {
   intent = { plays: true };
   /** Whether any video or audio has played. */
   hasPlayed = false;
+  /** @type {string | null} Why the lowest delay that was asked for is not possible here; null while it is, or was not asked for. */
+  fallback = null;
   /** @type {Engine} */
   engine;
   #video;
   #name;
+  #beforeReset;
   #root;
   #prefersHLS;
   #forced;
   #engines;
+  /** Whether WebRTC is to be tried. */
+  #wantsWebRTC;
   #stopped = new AbortController();
   /** Whether the server responded to the last request. */
   #isAnswered = true;
@@ -72,7 +79,7 @@ export class WatchSession extends EventTarget {
   /**
    * @param {HTMLVideoElement} video
    * @param {string} name Name of the stream.
-   * @param {EngineName | null} forced
+   * @param {EngineName | null} forced "webrtc" gives way to another engine where it does not play.
    * @param {() => void} beforeReset Called before the element is reset, while its last frame can still be read.
    * @param {{root?: string, prefersHLS?: boolean}} place `root`: what the addresses of the stream's server begin with.
    *   `prefersHLS`: whether endless responses would take the browser's few connections to the server.
@@ -81,18 +88,22 @@ export class WatchSession extends EventTarget {
     super();
     this.#video = video;
     this.#name = name;
+    this.#beforeReset = beforeReset;
     this.#root = root;
     this.#prefersHLS = prefersHLS;
-    this.#forced = forced;
+    this.#wantsWebRTC = forced === "webrtc";
+    this.#forced = forced === "webrtc" ? null : forced;
     const live = `${root}/live/${encodeURIComponent(name)}`;
     const urls = { mp4: `${live}/stream.mp4`, hls: `${live}/index.m3u8` };
-    this.#engines = {
+    /** @type {Record<string, Engine>} */
+    const engines = {
       native: new NativeEngine(video, urls.hls, this.intent, beforeReset),
       mse: new MSEEngine(video, urls, this.intent, beforeReset, "mse"),
       hls: new MSEEngine(video, urls, this.intent, beforeReset, "hls"),
     };
-    for (const engine of Object.values(this.#engines)) engine.onPlayRequest = () => this.#wake("request");
-    this.engine = this.#engines[forced ?? (NativeEngine.isPreferred() ? "native" : prefersHLS ? "hls" : "mse")];
+    this.#engines = engines;
+    for (const engine of Object.values(engines)) engine.onPlayRequest = () => this.#wake("request");
+    this.engine = this.#engines[this.#forced ?? (NativeEngine.isPreferred() ? "native" : prefersHLS ? "hls" : "mse")];
   }
 
   start() {
@@ -107,7 +118,7 @@ export class WatchSession extends EventTarget {
   }
 
   /** Holds no request from now on: there are more players than the browser has connections to the server. */
-  poll() { this.#engines.hls.poll(); }
+  poll() { /** @type {MSEEngine} */ (this.#engines.hls).poll(); }
 
   /** Retries at once. */
   async retry() {
@@ -152,6 +163,7 @@ export class WatchSession extends EventTarget {
   async #playForever() {
     let failures = 0;
     const { signal } = this.#stopped;
+    if (this.#wantsWebRTC) await this.#loadWebRTC();
     while (!signal.aborted) {
       const stream = this.stream;
       const isOver = stream?.state === "ended" && !this.engine.playsFromWindow;
@@ -180,10 +192,17 @@ export class WatchSession extends EventTarget {
         failures = 0;
         continue;
       }
-      if (result.kind === "unplayable" || failures >= NATIVE_TRIES) this.#giveUpEngine(result);
+      const isWebRTC = this.engine.name === "webrtc";
+      if (!isWebRTC && (result.kind === "unplayable" || failures >= NATIVE_TRIES)) this.#giveUpEngine(result);
       await this.#ask();
       if (this.stream?.state === "ended") {
         await this.engine.drain(signal);
+        continue;
+      }
+      const isRefused = result.kind === "refused" && result.isFull !== true && this.stream?.state === "live";
+      if (isWebRTC && (result.kind === "unplayable" || isRefused || failures >= WEBRTC_TRIES)) {
+        this.#leaveWebRTC(result.reason === "path" || result.kind !== "lost" ? result.reason ?? "refused" : "lost");
+        failures = 0;
         continue;
       }
       // A response that ended normally (parameters changed) is followed by the next one at once.
@@ -197,11 +216,35 @@ export class WatchSession extends EventTarget {
     }
   }
 
+  /** Loads the engine that few viewers need. */
+  async #loadWebRTC() {
+    try {
+      const { WebRTCEngine } = await import("./webrtc-engine.js");
+      if (!WebRTCEngine.supported()) return this.#leaveWebRTC("browser");
+      const url = `${this.#root}/whep/${encodeURIComponent(this.#name)}`;
+      this.#engines.webrtc = new WebRTCEngine(this.#video, url, this.intent, this.#beforeReset);
+    } catch {
+      this.#leaveWebRTC("lost");
+    }
+  }
+
+  /** @param {string} reason */
+  #leaveWebRTC(reason) {
+    this.#wantsWebRTC = false;
+    this.fallback = reason;
+    if (this.engine.name === "webrtc") this.#use(this.#prefersHLS ? "hls" : "mse");
+  }
+
   /**
    * Chooses an engine for the tracks that the server reports. Returns whether one can play them.
    * @param {import("../api/api.js").Stream} stream
    */
   #choose(stream) {
+    if (this.#wantsWebRTC && this.#engines.webrtc) {
+      this.#use("webrtc");
+      this.unplayable = [];
+      return true;
+    }
     // Played first are the first video and the first audio track, and what the server transcodes from them.
     let isReplaced = false;
     const shown = stream.tracks.filter((t) => stream.tracks.find((first) => first.kind === t.kind) === t);

@@ -43,7 +43,7 @@ else {
 
 function watch() {
   const wanted = new URLSearchParams(location.search).get("player");
-  const forced = wanted === "mse" || wanted === "hls" || wanted === "native" ? wanted : null;
+  const forced = wanted === "mse" || wanted === "hls" || wanted === "native" || wanted === "webrtc" ? wanted : null;
   const session = new WatchSession(video, name, forced, () => stage.keepLastFrame());
   const clock = new ServerClock();
   const controls = new Controls(video, session);
@@ -86,6 +86,7 @@ function watch() {
     stage.refresh(session, changed);
     showTitle(session.stream);
     showSummary(session);
+    showFallback(session);
     controls.refresh();
     seekBar.refresh();
     quality.refresh();
@@ -117,6 +118,16 @@ function showTitle(stream) {
   description.hidden = description.textContent === "";
   // The page comes with its title. It is written again when that has changed.
   if (stream !== null || !isStreamName(name)) document.title = `${title} · weir`;
+}
+
+/**
+ * Says why the page does not play with the lowest delay, where that was asked for.
+ * @param {WatchSession} session
+ */
+function showFallback({ fallback }) {
+  const line = byId("fallback", HTMLElement);
+  line.hidden = fallback === null;
+  setText(line, fallback === null ? "" : t("fallback.sentence", { why: t(`fallback.${fallback}`) }));
 }
 
 /** @param {string} phase @param {string} text */

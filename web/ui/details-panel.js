@@ -1,5 +1,6 @@
 /** The details panel: what is played, its latency and its statistics. */
 
+import { fetchOverview } from "../api/api.js";
 import { codecName } from "../media/codecs.js";
 import { many, t } from "../strings/strings.js";
 import { byId, make, setText } from "./dom.js";
@@ -46,6 +47,7 @@ export class DetailsPanel {
     this.#panel.addEventListener("keydown", (event) => {
       if (event.key === "Escape") byId("details-close", HTMLButtonElement).click();
     });
+    this.#offerLowestDelay();
     byId(`choose-${forced ?? "auto"}`, HTMLAnchorElement).setAttribute("aria-current", "true");
   }
 
@@ -55,6 +57,14 @@ export class DetailsPanel {
     this.#button.setAttribute("aria-expanded", String(!this.#panel.hidden));
     this.#refreshedAt = -Infinity;
     this.refresh();
+  }
+
+  /** Shows the way with the lowest delay where this browser and the server have it and the codecs can take it. */
+  async #offerLowestDelay() {
+    const { webRTCPort } = await fetchOverview().catch(() => ({ webRTCPort: null }));
+    const tracks = this.#session.stream?.tracks ?? [];
+    const fits = tracks.length > 0 && tracks.every(({ kind, codecString }) => kind === "audio" || /^(avc1|avc3|vp09)/i.test(codecString));
+    byId("choose-webrtc", HTMLAnchorElement).hidden = !webRTCPort || !fits || !("RTCPeerConnection" in globalThis);
   }
 
   refresh() {
@@ -79,7 +89,7 @@ export class DetailsPanel {
     const size = video.videoWidth > 0 ? `${video.videoWidth}×${video.videoHeight}` : "–";
     const rate = stream?.tracks.find((track) => track.kind === "video")?.frameRate;
     return [
-      [t("details.player"), engine.name === "native" ? engine.source : t("details.mediaSource", { source: engine.source })],
+      [t("details.player"), ["native", "webrtc"].includes(engine.name) ? engine.source : t("details.mediaSource", { source: engine.source })],
       [t("details.codecs"), codecs.map((c) => `${codecName(c)} (${c})`).join(", ") || "–"],
       [t("details.video"), rate ? `${size}, ${format.frameRate(rate)}` : size],
       [t("details.latency"), latency === null ? t("details.unknown") : format.seconds(latency, 2)],

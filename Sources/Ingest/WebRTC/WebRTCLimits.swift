@@ -1,4 +1,4 @@
-/// Limits of WebRTC publishers. Rows in docs/limits.md.
+/// Limits of WebRTC. Rows in docs/limits.md.
 enum WebRTCLimits {
   /// Bytes of an offer.
   static let offerBytes = 64 * 1024
@@ -49,4 +49,35 @@ enum WebRTCLimits {
   static let unassignedDeadline: Int64 = 5_000_000_000
   /// Bytes that wait to be sent by TCP; a peer that does not read is closed.
   static let pendingBytes = 256 * 1024
+
+  // MARK: viewers
+
+  /// Bytes of a packet's payload, so that no path splits it.
+  static let payloadBytes = 1180
+  /// Bytes of a packet of audio, which is not taken apart.
+  static let audioPayloadBytes = 1400
+  /// Connections by TCP of a viewer.
+  static let connectionsOfViewer = 1
+  /// Streams that are watched by WebRTC at a time.
+  static let relays = 256
+  /// Bytes of packets that are kept of a stream, for all of its viewers, and of all streams.
+  static let keptBytes = 8 << 20
+  static let keptBytesInAll = 128 << 20
+  /// How long packets are kept behind the newest key frame's, in nanoseconds.
+  static let keptTime: Int64 = 2_000_000_000
+  /// Bytes of samples of a stream that wait to become packets.
+  static let waitingBytes = 16 << 20
+  /// Packets of each kind that a viewer may ask for again.
+  static let repeatablePackets = 1024
+  /// Numbers that are read of one request for packets.
+  static let repeatsOfRequest = 256
+  /// How long a packet may wait for a viewer that is slow, in nanoseconds. Then it skips to a key frame.
+  static let viewerLag: Int64 = 1_500_000_000
+  /// How often a viewer may skip within `skipTime` nanoseconds. Then it is ended.
+  static let skips = 5
+  static let skipTime: Int64 = 30_000_000_000
+  /// Nanoseconds between two requests to a stream for a key frame.
+  static let keyFramePause: Int64 = 500_000_000
+  /// Without a sign of the viewer, in nanoseconds. Below the 30 s after which consent ends (RFC 7675 §5.1).
+  static let viewerSilence: Int64 = 20_000_000_000
 }

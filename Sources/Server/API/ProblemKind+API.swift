@@ -75,6 +75,9 @@ extension ProblemKind {
     "not-an-offer", .unsupportedMediaType, "Not an offer", "The body is of another type than offers of WebRTC.")
   static let offerNotTaken = ProblemKind(
     "offer-not-taken", .unprocessableEntity, "Offer not taken", "The server can take nothing of what is offered.")
+  static let nothingFits = ProblemKind(
+    "nothing-fits", .unprocessableEntity, "Nothing fits",
+    "Nothing of the stream can be sent to the viewer by WebRTC: codecs, or B-frames.")
   static let conditionMissing = ProblemKind(
     "condition-missing", .preconditionRequired, "Condition missing", "The change needs If-Match.")
   static let conditionFailed = ProblemKind(
@@ -174,6 +177,7 @@ extension ProblemKind {
       tooManyEventStreams, listsBusy, viewerNotAllowed, publishKeyWrong, accessUnanswered, addressNotAllowed,
       streamBusy, tooManyPublications,
       tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, webRTCOff, notAnOffer, offerNotTaken,
+      nothingFits,
       conditionMissing, conditionFailed, noSuchAddress, readOnly, otherOrigin,
       tokenMissing, tokenWrong, tooManyWrongTokens, malformedQuery, malformedBody, notOurs,
       oEmbedFormat,

@@ -7,6 +7,7 @@ struct Router: HTTPResponder {
   let live: LiveRoutes
   let ingest: IngestRoutes
   let whip: WHIPRoutes
+  let whep: WHEPRoutes
   let api: APIRoutes
   let recordings: RecordingRoutes
   let replay: ReplayRoutes
@@ -25,6 +26,7 @@ struct Router: HTTPResponder {
     if request.path.first == "api" { return answerOfAPI(request, for: viewer, on: eventLoop) }
     if IngestRoutes.isAsked(by: request) { return .now(IngestRoutes.empty) }
     if WHIPRoutes.isAsked(by: request) { return whip.respond(to: request, on: eventLoop) }
+    if WHEPRoutes.isAsked(by: request) { return whep.respond(to: request, on: eventLoop) }
     // Only publishers and the API change anything.
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
     if let place = Redirection.place(of: request) {
@@ -34,7 +36,8 @@ struct Router: HTTPResponder {
   }
 
   func options(of request: HTTPRequest) -> HTTPResponse {
-    if WHIPRoutes.isAsked(by: request) { return WHIPRoutes.options(of: request) }
+    if WHIPRoutes.isAsked(by: request) { return WebRTCSessions.options(of: request) }
+    if WHEPRoutes.isAsked(by: request) { return WHEPRoutes.options(of: request) }
     guard request.path.first == "api" else { return StandardResponse.preflight }
     guard let (address, _) = APITable.find(request.path) else { return APITable.unknown(request.path).response }
     return StandardResponse.preflight(allowing: address.methods)
@@ -52,6 +55,7 @@ struct Router: HTTPResponder {
   func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
     if IngestRoutes.isAsked(by: request) { return IngestRoutes.refusal(of: request) }
     if WHIPRoutes.isAsked(by: request) { return whip.refusal(ofBodyOf: request) }
+    if WHEPRoutes.isAsked(by: request) { return whep.refusal(ofBodyOf: request) }
     guard request.path.first == "api" else {
       return request.isRead ? Problem.bodyTooLarge(0) : .methodNotAllowed()
     }
@@ -62,11 +66,12 @@ struct Router: HTTPResponder {
   }
 
   func takesArrivingBody(of request: HTTPRequest) -> Bool {
-    IngestRoutes.isAsked(by: request) || WHIPRoutes.isOffer(request)
+    IngestRoutes.isAsked(by: request) || WHIPRoutes.isOffer(request) || WHEPRoutes.isOffer(request)
   }
 
   func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? {
     if WHIPRoutes.isOffer(request) { return whip.body(of: request) }
+    if WHEPRoutes.isOffer(request) { return whep.body(of: request) }
     return IngestRoutes.isAsked(by: request) ? ingest.body(of: request) : nil
   }
 

@@ -93,7 +93,7 @@ struct SessionAnswer: APIObject {
 
   init(_ session: ViewerSession, since: WallTime) {
     (id, kind) = (session.id.description, session.id.kind.rawValue)
-    (stream, `protocol`) = (session.stream.description, Delivery.mp4.rawValue)
+    (stream, `protocol`) = (session.stream.description, session.delivery.rawValue)
     (address, software, bytes) = (session.host?.hostText, nil, nil)
     self.since = JSONText.time(since)
   }

@@ -57,8 +57,9 @@ struct ViewerGate: Sendable {
     }
     let stream = Self.stream(at: request.path)
     let isOfAPI = request.path.first == "api"
-    // Requests that change something need the admin token.
-    guard viewer.rule != nil, request.isRead, isOfAPI || stream.map({ !viewer.maySee($0) }) == true else {
+    // Requests that change something need the admin token. An offer to watch is none.
+    let reads = request.isRead || WHEPRoutes.isOffer(request)
+    guard viewer.rule != nil, reads, isOfAPI || stream.map({ !viewer.maySee($0) }) == true else {
       return admitted(route(viewer), to: request, viewer, stream, at: version)
     }
     var reason = CredentialRefusal.missing
@@ -98,10 +99,16 @@ struct ViewerGate: Sendable {
       by: viewer.tokens[index], rule: StreamViewerRule(stream: stream), isPrivate: index > 0 || !viewer.isOfPath)
   }
 
+  /// What admits a viewer to a stream that it may see, as long as it does.
+  func pass(of viewer: Viewer, for stream: StreamName) -> any ViewerPass {
+    if viewer.isGuarded(stream), let token = viewer.tokens.first(where: { $0.mayWatch(stream) }) { return token }
+    return OpenStreamPass(stream, viewer.tokens, rule: rule, era: era, now: era())
+  }
+
   /// The stream that an address is of; nil for other addresses.
   static func stream(at path: [String]) -> StreamName? {
     switch path.first {
-    case "live", "watch", "embed", "recordings": path.count > 1 ? StreamName(path[1]) : nil
+    case "live", "watch", "embed", "recordings", "whep": path.count > 1 ? StreamName(path[1]) : nil
     case "api" where path.count > 3 && ["streams", "recordings"].contains(path[2]): StreamName(path[3])
     default: nil
     }

@@ -325,6 +325,9 @@ struct WeirServer {
         archive: archive, status: { api.status(of: $0) }),
       ingest: IngestRoutes(ingest: ingest),
       whip: WHIPRoutes(listener: webRTC, iceServers: configuration.iceServers.map(\.link)),
+      whep: WHEPRoutes(
+        listener: webRTC, iceServers: configuration.iceServers.map(\.link), streams: streams, viewers: viewers,
+        descriptors: descriptors, gate: viewerGate),
       api: api,
       recordings: RecordingRoutes(
         library: recordings,

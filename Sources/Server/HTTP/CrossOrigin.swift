@@ -16,13 +16,16 @@ package struct CrossOrigin: Sendable, Hashable {
   static let playersOnly = CrossOrigin(origins: [])
 
   private static let exposed = HeaderField("Access-Control-Expose-Headers", "Content-Length, Content-Range, Date")
+  /// What a viewer by WebRTC reads of its answer (RFC 9725 §4.6).
+  private static let exposedOfSessions = HeaderField(
+    "Access-Control-Expose-Headers", "ETag, Link, Location, Weir-Left-Out")
   private static let field = "Access-Control-Allow-Origin"
 
   /// Fields of responses that all origins may read.
   package static let anyOrigin = [HeaderField(field, "*"), exposed]
 
   /// First path segments of addresses for players.
-  private static let open: Set<String> = ["live", "time"]
+  private static let open: Set<String> = ["live", "time", "whep"]
 
   /// The response with the fields for its request's origin.
   func applied(to response: HTTPResponse, of request: HTTPRequest) -> HTTPResponse {
@@ -45,7 +48,7 @@ package struct CrossOrigin: Sendable, Hashable {
 
   private func fields(for request: HTTPRequest) -> [HeaderField] {
     if let first = request.path.first, Self.open.contains(first), !Self.isForEmbedders(request.path) {
-      return Self.anyOrigin
+      return first == "whep" ? [Self.anyOrigin[0], Self.exposedOfSessions] : Self.anyOrigin
     }
     let allowed = Self.isForEmbedders(request.path) ? embedders : origins
     guard !allowed.isEmpty else { return [] }

@@ -4,6 +4,7 @@ enum Delivery: String, CaseIterable, Sendable {
   case dash
   /// The endless `stream.mp4`.
   case mp4
+  case webrtc
 
   /// From the last path segment of an address below `/live/NAME`. Nil when several protocols use the address.
   init?(lastPathSegment name: String) {

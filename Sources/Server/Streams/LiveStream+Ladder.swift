@@ -90,6 +90,7 @@ extension LiveStream {
         if state.life.receive(events, of: kind, afterEndOf: id) { stamp.change() }
         return
       }
+      if kind == .audio, state.life.epoch.audio?.coding == .opus { state.subscribers.samples.receive(events) }
       let before = state.life.rungVersions
       for event in events {
         switch event {

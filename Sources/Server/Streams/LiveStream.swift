@@ -179,6 +179,7 @@ final class LiveStream: Sendable {
         addPlayableAudio(for: shifted, &state)
         let stored = try state.life.epoch.take(shifted)
         feedLadder(shifted, &state)
+        state.subscribers.samples.receive(shifted)
         _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
         guard !stored.isEmpty else {
           if state.life.epoch.window.version != version { change(state.life) }
@@ -306,6 +307,7 @@ final class LiveStream: Sendable {
     }
     // After the last events, which are recorded like all others.
     stateStore?.forget(name)
+    state.subscribers.samples.receive(.end(reason))
     state.subscribers.end()
     _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
     finishLadder(&state)

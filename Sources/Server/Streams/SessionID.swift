@@ -37,10 +37,11 @@ struct PublisherSession: Sendable {
   var bytes: Int
 }
 
-/// The open response without an end of a viewer.
+/// The open response without an end of a viewer, or its session of WebRTC.
 struct ViewerSession: Sendable {
   var id: SessionID
   var stream: StreamName
   var host: NetworkAddress?
   var since: MonotonicTime
+  var delivery: Delivery
 }

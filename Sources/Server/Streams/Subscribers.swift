@@ -2,10 +2,12 @@ internal import FMP4
 internal import NIOCore
 internal import Storage
 
-/// The subscribers of a stream: sinks (recorders, segment folders), growing responses, and waiting requests. The stream never
+/// The subscribers of a stream: sinks (recorders, segment folders), followers of samples, growing responses, and waiting requests. The stream never
 /// waits for them.
 struct Subscribers: Sendable {
   private(set) var sinks: [any FragmentSink] = []
+  /// Those who get samples before they are cut into fragments.
+  var samples = SampleFollowers()
   /// The sinks of ended epochs.
   var closing = ClosingSinks()
   /// The epoch of `sinks`. A sink that was detached is not made again for it.

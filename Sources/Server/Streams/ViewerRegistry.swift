@@ -4,7 +4,7 @@ internal import NIOCore
 internal import Synchronization
 
 /// The current viewers: clients that requested media or a playlist of a stream within its last three target durations, and
-/// endless responses (`stream.mp4`) while they last. Counts viewers for the API and refuses new ones when the server is full.
+/// endless responses (`stream.mp4`) and sessions of WebRTC while they last. Counts viewers for the API and refuses new ones when the server is full.
 ///
 /// When more than 90 % of the places are taken, an address may have at most half of all. When all are taken, a new viewer can
 /// get the newest place of the address with most places. That address must have more places than the new viewer's would then
@@ -57,6 +57,7 @@ final class ViewerRegistry: Sendable {
     let number: Int
     let id = SessionID(.viewer)
     let since: MonotonicTime
+    let delivery: Delivery
     weak let seat: ViewerSeat?
   }
 
@@ -167,10 +168,12 @@ final class ViewerRegistry: Sendable {
     return room
   }
 
-  /// Takes a place for an endless response. Nil when the server is full.
+  /// Takes a place for an endless response, or for a session of WebRTC. Nil when the server is full.
   ///
   /// - Parameter lifetime: how long the client counts as a viewer after the response, as it may return.
-  func seat(stream: StreamName, client: ClientID, lifetime: MediaTime) -> ViewerSeat? {
+  func seat(
+    stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: Delivery = .mp4
+  ) -> ViewerSeat? {
     let now = clock.monotonic()
     let (own, others) = state.withLock { state -> (ViewerSeat?, ViewerSeat?) in
       if now >= state.nextSweep { state.sweep(now: now, nextSweep: now &+ Self.sweepInterval) }
@@ -184,8 +187,8 @@ final class ViewerRegistry: Sendable {
         self?.leave(number, stream: stream, client: client, lifetime: lifetime)
       }
       var viewer = known ?? Viewer(number: number, expiry: now)
-      viewer.seats.append(OpenSeat(number: number, since: now, seat: seat))
-      viewer.delivery = .mp4
+      viewer.seats.append(OpenSeat(number: number, since: now, delivery: delivery, seat: seat))
+      viewer.delivery = delivery
       state.set(viewer, stream, client)
       state.note(number, stream, client)
       return (seat, room.seat)
@@ -213,7 +216,10 @@ final class ViewerRegistry: Sendable {
     let sessions = state.withLock { state in
       state.streams.flatMap { stream, clients in
         clients.flatMap { client, viewer in
-          viewer.seats.map { ViewerSession(id: $0.id, stream: stream, host: client.host, since: $0.since) }
+          viewer.seats.map {
+            ViewerSession(
+              id: $0.id, stream: stream, host: client.host, since: $0.since, delivery: $0.delivery)
+          }
         }
       }
     }

@@ -1,11 +1,17 @@
 internal import NIOCore
 
-/// What of a compound packet of RTCP (RFC 3550 §6.1) matters to a receiver.
+/// What of a compound packet of RTCP (RFC 3550 §6.1) matters.
 enum RTCPEvent: Equatable {
   /// The sender's clock, and its media clock at the same time (§6.4.1).
   case report(SenderReport)
   /// The sender ends (§6.6).
   case bye(UInt32)
+  /// A receiver asks for packets of a sender again (RFC 4585 §6.2.1).
+  case again([UInt16], of: UInt32)
+  /// A receiver asks for a key frame (RFC 4585 §6.3.1, RFC 5104 §4.3.1).
+  case keyFrame(of: UInt32)
+  /// The most that a receiver wants, in bits per second (draft-alvestrand-rmcat-remb-03 §2.2).
+  case estimate(UInt64)
 }
 
 struct SenderReport: Hashable {
@@ -21,7 +27,7 @@ struct SenderReport: Hashable {
 }
 
 enum RTCPReader {
-  private static let (senderReport, bye): (UInt8, UInt8) = (200, 203)
+  private static let (senderReport, bye, transport, payload): (UInt8, UInt8, UInt8, UInt8) = (200, 203, 205, 206)
 
   /// Whether a datagram of RTP's range is RTCP (RFC 5761 §4).
   static func isPossible(_ second: UInt8) -> Bool { (192...223).contains(second) }
@@ -47,9 +53,40 @@ enum RTCPReader {
           guard let source: UInt32 = body.readInteger() else { break }
           events.append(.bye(source))
         }
+      case transport where first & 31 == 1: readRepeats(&body, to: &events)
+      case payload: readRequest(&body, first & 31, to: &events)
       default: break
       }
     }
     return events
+  }
+
+  private static func readRepeats(_ body: inout ByteBuffer, to events: inout [RTCPEvent]) {
+    guard body.readInteger(as: UInt32.self) != nil, let source: UInt32 = body.readInteger() else { return }
+    var numbers: [UInt16] = []
+    while numbers.count < WebRTCLimits.repeatsOfRequest, let first: UInt16 = body.readInteger(),
+      let mask: UInt16 = body.readInteger()
+    {
+      numbers.append(first)
+      for bit in 0..<UInt16(16) where mask & 1 << bit != 0 { numbers.append(first &+ bit &+ 1) }
+    }
+    if !numbers.isEmpty { events.append(.again(numbers, of: source)) }
+  }
+
+  /// PLI is 1, FIR 4, REMB 15.
+  private static func readRequest(_ body: inout ByteBuffer, _ format: UInt8, to events: inout [RTCPEvent]) {
+    guard body.readInteger(as: UInt32.self) != nil, let source: UInt32 = body.readInteger() else { return }
+    switch format {
+    case 1: events.append(.keyFrame(of: source))
+    case 4:
+      // The sender stands with the request itself.
+      guard let meant: UInt32 = body.readInteger() else { return }
+      events.append(.keyFrame(of: meant))
+    case 15:
+      guard body.readString(length: 4) == "REMB", let word: UInt32 = body.readInteger() else { return }
+      let (exponent, mantissa) = (UInt64(word >> 18 & 63), UInt64(word & 0x3FFFF))
+      events.append(.estimate(exponent > 40 ? .max : mantissa << exponent))
+    default: break
+    }
   }
 }

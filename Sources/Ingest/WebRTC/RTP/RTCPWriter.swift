@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Packets of RTCP that a receiver sends.
+/// Packets of RTCP that a receiver sends, and those of a sender.
 struct RTCPWriter {
   /// A block of a receiver report (RFC 3550 §6.4.2).
   struct Reception: Equatable {
@@ -86,5 +86,50 @@ struct RTCPWriter {
     head(15, 205, words: 2 + body.readableBytes / 4)
     bytes.writeInteger(source)
     bytes.writeImmutableBuffer(body)
+  }
+
+  // MARK: senders
+
+  /// What a sender has sent (RFC 3550 §6.4.1).
+  struct Sending: Equatable {
+    var source: UInt32
+    /// Seconds since 1900 and a fraction of 32 bits, and the media clock at that time.
+    var clock: UInt64
+    var timestamp: UInt32
+    var packets: UInt32
+    var bytes: UInt32
+  }
+
+  /// Reports of senders with one name (§6.5.1), which says that their clock is one.
+  init(_ sendings: [Sending], name: String) {
+    for one in sendings.prefix(31) {
+      bytes.writeMultipleIntegers(UInt8(0x80), UInt8(200), UInt16(6), one.source)
+      bytes.writeMultipleIntegers(one.clock, one.timestamp, one.packets, one.bytes)
+    }
+    let text = Array(name.utf8.prefix(255))
+    // Type, length and text, a zero, and zeros up to a whole word.
+    let item = 2 + text.count
+    let padded = (item / 4 + 1) * 4
+    bytes.writeMultipleIntegers(
+      UInt8(0x80 | min(sendings.count, 31)), UInt8(202), UInt16(clamping: min(sendings.count, 31) * (1 + padded / 4)))
+    for one in sendings.prefix(31) {
+      bytes.writeMultipleIntegers(one.source, UInt8(1), UInt8(clamping: text.count))
+      bytes.writeBytes(text)
+      bytes.writeRepeatingByte(0, count: padded - item)
+    }
+  }
+
+  /// Senders end, for a reason (§6.6).
+  mutating func bye(_ sources: [UInt32], because reason: String) {
+    let sources = sources.prefix(31)
+    let text = Array(reason.utf8.prefix(255))
+    let padding = (4 - (1 + text.count) % 4) % 4
+    bytes.writeMultipleIntegers(
+      UInt8(0x80) | UInt8(clamping: sources.count), UInt8(203),
+      UInt16(clamping: sources.count + (1 + text.count + padding) / 4))
+    for source in sources { bytes.writeInteger(source) }
+    bytes.writeInteger(UInt8(clamping: text.count))
+    bytes.writeBytes(text)
+    bytes.writeRepeatingByte(0, count: padding)
   }
 }

@@ -28,47 +28,23 @@ struct Negotiation {
 
   let offer: SessionOffer
   let tracks: [Track]
-  let role: Role
-  let fingerprint: Fingerprint
+  let transport: OfferedTransport
   /// Numbers of header extensions; nil where not offered.
   let feedbackNumber: UInt8?
   let midNumber: UInt8?
-  /// The name of the peer's agent.
-  var fragment: String
+
+  var role: Role { transport.role }
+  var fingerprint: Fingerprint { transport.fingerprint }
 
   init(_ offer: SessionOffer) throws(OfferError) {
     self.offer = offer
     var tracks: [Track] = []
-    for (index, section) in offer.sections.enumerated()
-    where !section.isRejected && (section.kind == "audio" || section.kind == "video")
-      && (!section.isBundleOnly || offer.bundles(section))
-    {
-      tracks.append(try Self.track(section, index, tracks))
-    }
-    guard let own = tracks.first.map({ offer.sections[$0.section] }) else {
+    for index in offer.mediaPlaces { tracks.append(try Self.track(offer.sections[index], index, tracks)) }
+    guard !tracks.isEmpty else {
       throw OfferError(.unacceptable, "the offer has no audio and no video that is sent")
     }
-    for track in tracks.dropFirst() {
-      guard let mid = track.mid, offer.bundle.contains(mid), offer.bundles(own) else {
-        throw OfferError(.unacceptable, "audio and video must share one transport: a=group:BUNDLE with all mids")
-      }
-    }
-    // What only its bundle carries has the attributes of the bundle's first section with a port.
-    let first =
-      own.isBundleOnly
-      ? offer.sections.first { !$0.isBundleOnly && !$0.isRejected && offer.bundles($0) } ?? own : own
-    guard let fingerprint = first.fingerprint else {
-      throw OfferError(.unacceptable, "the offer has no a=fingerprint with sha-256, sha-384 or sha-512")
-    }
-    guard let fragment = first.fragment, (4...WebRTCLimits.credentialBytes).contains(fragment.utf8.count),
-      let password = first.password, (22...WebRTCLimits.credentialBytes).contains(password.utf8.count)
-    else { throw OfferError(.unacceptable, "the offer has no a=ice-ufrag and a=ice-pwd of RFC 8839") }
-    switch first.setup {
-    case .passive: role = .client
-    case .actpass, .active: role = .server
-    case .holdconn, nil: throw OfferError(.unacceptable, "the offer has no a=setup with actpass, active or passive")
-    }
-    (self.tracks, self.fingerprint, self.fragment) = (tracks, fingerprint, fragment)
+    transport = try OfferedTransport(offer, of: tracks.map(\.section))
+    self.tracks = tracks
     // One transport has one number for each (RFC 9143 §9.1). Some senders number only the packets of their video.
     let sections = tracks.map { offer.sections[$0.section] }
     feedbackNumber = sections.lazy.compactMap { $0.number(of: Self.transportFeedback) }.first
@@ -87,12 +63,7 @@ struct Negotiation {
     guard section.direction == .sendonly || section.direction == .sendrecv else {
       throw OfferError(.unacceptable, "a publisher sends: \(section.kind) is \(section.direction.rawValue)")
     }
-    guard section.transport.hasSuffix("TLS/RTP/SAVPF") || section.transport.hasSuffix("TLS/RTP/SAVP") else {
-      throw OfferError(.unacceptable, "\(section.kind) is not encrypted by DTLS: \(section.transport.prefix(40))")
-    }
-    guard section.multiplexesRTCP || section.isBundleOnly else {
-      throw OfferError(.unacceptable, "\(section.kind) has no a=rtcp-mux")
-    }
+    try section.checkTransport()
     let kind: MediaKind = section.kind == "video" ? .video : .audio
     let number = others.count { $0.kind == kind } + 1
     guard others.count < PublicationLimits.tracks else {

@@ -5,6 +5,8 @@ package struct OfferError: Error, Hashable, CustomStringConvertible {
     case malformed
     /// It is one, and weir cannot take what it offers.
     case unacceptable
+    /// It is a viewer's, and nothing of the stream fits it.
+    case unfitting
   }
 
   package var code: Code

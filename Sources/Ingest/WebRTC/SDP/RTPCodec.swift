@@ -55,4 +55,64 @@ enum RTPCodec {
 
   /// The bit rate that browsers begin with, in kbit/s, in place of 300.
   private static let start = "x-google-start-bitrate=2000"
+
+  // MARK: viewers
+
+  /// Whether viewers get the codec.
+  static func isSent(_ coding: CodecID) -> Bool { [.h264, .vp9, .opus].contains(coding) }
+
+  /// Takes the samples of a codec apart; nil if viewers do not get it.
+  static func packetizer(_ codec: Codec) -> (any RTPPacketizer)? {
+    switch codec.id {
+    case .h264:
+      (codec.configuration as? H264.Configuration).map { H264Packetizer(sps: $0.sps, pps: $0.pps) }
+    case .vp9: VP9Packetizer()
+    case .opus: OpusPacketizer()
+    default: nil
+    }
+  }
+
+  /// Of a viewer's formats that for a codec; of H.264 one with the same profile, else any: decoders of browsers take all.
+  static func choose(_ formats: [PayloadFormat], for codec: Codec) -> PayloadFormat? {
+    let name = name(codec.id).lowercased()
+    let fitting = formats.filter { $0.name == name && isTaken($0) }
+    switch codec.id {
+    case .h264:
+      // Fragments need mode 1.
+      let able = fitting.filter { $0.clock == 90_000 && $0.parameter("packetization-mode") == "1" }
+      guard let own = codec.configuration as? H264.Configuration else { return able.first }
+      let profile = String(own.profile, radix: 16)
+      return able.first { $0.parameter("profile-level-id")?.hasPrefix(profile) == true } ?? able.first
+    case .vp9:
+      let profile = codec.codecString.split(separator: ".").dropFirst().first.flatMap { Int($0) } ?? 0
+      return fitting.first { $0.clock == 90_000 && Int($0.parameter("profile-id") ?? "0") == profile }
+    case .opus: return fitting.first { $0.clock == Opus.timescale && $0.channels == 2 }
+    default: return nil
+    }
+  }
+
+  /// The parameters of an answer to a viewer.
+  static func sentParameters(_ coding: CodecID, _ format: PayloadFormat) -> String? {
+    switch coding {
+    case .h264:
+      let profile = format.parameter("profile-level-id") ?? ""
+      let safe = profile.utf8.count == 6 && profile.allSatisfy(\.isHexDigit) ? profile : "42e01f"
+      return "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=\(safe)"
+    case .vp9: return "profile-id=\(format.parameter("profile-id") == "2" ? 2 : 0)"
+    case .opus: return "minptime=10;sprop-stereo=1;stereo=1"
+    default: return nil
+    }
+  }
+
+  /// Names as their specifications write them.
+  static func name(_ coding: CodecID) -> String {
+    switch coding {
+    case .h264: "H264"
+    case .av1: "AV1"
+    case .vp9: "VP9"
+    case .alaw: "PCMA"
+    case .mulaw: "PCMU"
+    default: "opus"
+    }
+  }
 }

@@ -13,19 +13,12 @@ struct SessionAnswer {
   let session: UInt64
 
   var text: String {
-    var lines = [
-      "v=0", "o=- \(session >> 1) 1 IN IP4 0.0.0.0", "s=-", "t=0 0", "a=ice-lite", "a=msid-semantic: WMS",
-    ]
-    let mids = negotiation.tracks.compactMap(\.mid)
-    if !mids.isEmpty { lines.append("a=group:BUNDLE \(mids.joined(separator: " "))") }
+    var lines = Self.head(session, mids: negotiation.tracks.compactMap(\.mid))
     for (index, section) in negotiation.offer.sections.enumerated() {
       if let track = negotiation.tracks.first(where: { $0.section == index }) {
         lines += taken(section, track)
       } else {
-        lines.append("m=\(section.kind) 0 \(section.transport) \(section.formatText)")
-        lines.append("c=IN IP4 0.0.0.0")
-        if let mid = section.mid { lines.append("a=mid:\(mid)") }
-        lines.append("a=inactive")
+        lines += Self.inactive(section)
       }
     }
     return lines.joined(separator: "\r\n") + "\r\n"
@@ -38,7 +31,7 @@ struct SessionAnswer {
     lines += ["a=recvonly", "a=rtcp-mux"]
     // Browsers that send audio alone leave its channels out of the line.
     let channels = format.channels > 1 ? "/\(format.channels)" : ""
-    lines.append("a=rtpmap:\(type) \(name(track))/\(format.clock)\(channels)")
+    lines.append("a=rtpmap:\(type) \(RTPCodec.name(track.coding))/\(format.clock)\(channels)")
     if let parameters = RTPCodec.parameters(track.coding, format) { lines.append("a=fmtp:\(type) \(parameters)") }
     lines += PayloadFormat.knownFeedback.filter { format.feedback.contains($0) }.map { "a=rtcp-fb:\(type) \($0)" }
     for (uri, number) in [
@@ -46,28 +39,38 @@ struct SessionAnswer {
     ] {
       if let number, section.extensions[number] == uri { lines.append("a=extmap:\(number) \(uri)") }
     }
-    lines += [
-      "a=ice-ufrag:\(agent.fragment)", "a=ice-pwd:\(agent.password)", "a=fingerprint:\(fingerprint.text)",
-      "a=setup:\(negotiation.role == .server ? "passive" : "active")",
-    ]
-    lines += candidates.map { "a=\($0.text)" } + ["a=end-of-candidates"]
+    lines += Self.transport(agent, fingerprint, negotiation.role, candidates)
     return lines
   }
 
-  /// Names as their specifications write them.
-  private func name(_ track: Negotiation.Track) -> String {
-    switch track.coding {
-    case .h264: "H264"
-    case .av1: "AV1"
-    case .vp9: "VP9"
-    case .alaw: "PCMA"
-    case .mulaw: "PCMU"
-    default: "opus"
-    }
+  /// The answer to a restart of ICE (RFC 9725 §4.3.3).
+  var fragment: String { Self.fragment(agent, candidates) }
+}
+
+/// What answers to publishers and to viewers have in common.
+extension SessionAnswer {
+  static func head(_ session: UInt64, mids: [String]) -> [String] {
+    [
+      "v=0", "o=- \(session >> 1) 1 IN IP4 0.0.0.0", "s=-", "t=0 0", "a=ice-lite", "a=msid-semantic: WMS",
+    ] + (mids.isEmpty ? [] : ["a=group:BUNDLE \(mids.joined(separator: " "))"])
   }
 
-  /// The answer to a restart of ICE (RFC 9725 §4.3.3).
-  var fragment: String {
+  /// A section that is not taken.
+  static func inactive(_ section: MediaSection) -> [String] {
+    ["m=\(section.kind) 0 \(section.transport) \(section.formatText)", "c=IN IP4 0.0.0.0"]
+      + (section.mid.map { ["a=mid:\($0)"] } ?? []) + ["a=inactive"]
+  }
+
+  static func transport(
+    _ agent: ICEAgent, _ fingerprint: Fingerprint, _ role: Negotiation.Role, _ candidates: [ICECandidate]
+  ) -> [String] {
+    [
+      "a=ice-ufrag:\(agent.fragment)", "a=ice-pwd:\(agent.password)", "a=fingerprint:\(fingerprint.text)",
+      "a=setup:\(role == .server ? "passive" : "active")",
+    ] + candidates.map { "a=\($0.text)" } + ["a=end-of-candidates"]
+  }
+
+  static func fragment(_ agent: ICEAgent, _ candidates: [ICECandidate]) -> String {
     (["a=ice-lite", "a=ice-ufrag:\(agent.fragment)", "a=ice-pwd:\(agent.password)"]
       + candidates.map { "a=\($0.text)" } + ["a=end-of-candidates"]).joined(separator: "\r\n") + "\r\n"
   }

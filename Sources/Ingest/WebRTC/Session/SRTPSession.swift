@@ -1,7 +1,7 @@
 internal import CSRTP
 internal import NIOCore
 
-/// SRTP (RFC 3711, RFC 7714) of one peer, by libsrtp: media in, feedback out.
+/// SRTP (RFC 3711, RFC 7714) of one peer, by libsrtp.
 final class SRTPSession {
   /// The profiles' numbers (RFC 5764 §4.1.2, RFC 7714 §14.2).
   static let (sha1, gcm): (UInt, UInt) = (1, 7)
@@ -52,6 +52,8 @@ final class SRTPSession {
     else { return nil }
     policy.ssrc.type = direction
     policy.window_size = window
+    // A packet that is asked for again is the same, to the byte.
+    policy.allow_repeat_tx = 1
     var key = key
     var session: srtp_t?
     let status = key.withUnsafeMutableBufferPointer { bytes in
@@ -83,6 +85,20 @@ final class SRTPSession {
 
   func close(rtcp datagram: ByteBuffer) -> ByteBuffer? {
     change(datagram, room: Self.trailer) { srtp_protect_rtcp(outbound, $0, $1) }
+  }
+
+  /// A packet of media of `size` bytes, which `write` fills in where it is encrypted: it is copied once.
+  func close(rtp size: Int, _ write: (UnsafeMutableRawBufferPointer) -> Void) -> ByteBuffer? {
+    var packet = ByteBuffer()
+    var isDone = false
+    packet.writeWithUnsafeMutableBytes(minimumWritableBytes: size + Self.trailer) { target in
+      guard let start = target.baseAddress else { return 0 }
+      write(UnsafeMutableRawBufferPointer(rebasing: target[..<size]))
+      var length = CInt(size)
+      isDone = srtp_protect(outbound, start, &length) == srtp_err_status_ok && length >= 0
+      return isDone ? Int(length) : 0
+    }
+    return isDone ? packet : nil
   }
 
   private func change(

@@ -2,7 +2,7 @@ internal import Logging
 internal import NIOCore
 
 /// The sessions of a listener, and which of them a datagram is for. Used on one event loop.
-final class WebRTCHub {
+final class WebRTCHub: WebRTCDirectory {
   /// What all sessions share.
   struct Shared: Sendable {
     var gate: any PublishGate
@@ -13,36 +13,62 @@ final class WebRTCHub {
     var identity: DTLSIdentity
   }
 
+  /// A session and its way to the peer.
+  private struct Entry {
+    let transport: WebRTCTransport
+    let owner: any WebRTCTransportOwner
+  }
+
   let shared: Shared
   let loop: any EventLoop
-  /// Where publishers reach this listener.
+  /// Where peers reach this listener.
   var candidates: [ICECandidate] = []
-  private var sessions: [String: WebRTCSession] = [:]
-  private var byFragment: [String: WebRTCSession] = [:]
-  private var byPlace: [STUNResponse.Place: WebRTCSession] = [:]
+  /// What viewers of this listener watch.
+  private(set) lazy var relays = StreamRelays(shared.clock, on: loop)
+  private var sessions: [String: Entry] = [:]
+  private var byFragment: [String: WebRTCTransport] = [:]
+  private var byPlace: [STUNResponse.Place: WebRTCTransport] = [:]
   /// Sessions that are not connected, by the address that offered.
   private var unconnected: [String: Set<String>] = [:]
   private var unconnectedCount = 0
   /// Connections by TCP that belong to no session.
   private var unassigned: [String: Int] = [:]
   private var unassignedCount = 0
+  private var isClosing = false
+
+  var identity: DTLSIdentity { shared.identity }
+  var clock: SteadyClock { shared.clock }
 
   init(_ shared: Shared, on loop: any EventLoop) { (self.shared, self.loop) = (shared, loop) }
 
   // MARK: offers
+
+  /// The address of a client, as limits are counted by it.
+  private func place(of client: WebRTCClient) -> (peer: String, host: String?, isProxied: Bool) {
+    let isProxied = shared.configuration.proxies.contains(NetworkAddress(client.address))
+    let host = (isProxied ? client.client : NetworkAddress(client.address))?.hostText
+    return (host ?? PeerText.unknown, host, isProxied)
+  }
+
+  private func mayWait(_ peer: String) -> Bool {
+    unconnected[peer, default: []].count < WebRTCLimits.unconnectedPerAddress
+      && unconnectedCount < WebRTCLimits.unconnected
+  }
+
+  private func add(_ transport: WebRTCTransport, _ owner: any WebRTCTransportOwner) {
+    sessions[transport.id] = Entry(transport: transport, owner: owner)
+    byFragment[transport.agent.fragment] = transport
+    unconnected[transport.peer, default: []].insert(transport.id)
+    unconnectedCount += 1
+  }
 
   /// Takes an offer. `reply` is completed once.
   func take(
     _ offer: String, for stream: StreamName, key: Secret?, of client: WebRTCClient,
     reply: EventLoopPromise<WebRTCReply>
   ) {
-    let proxies = shared.configuration.proxies
-    let isProxied = proxies.contains(NetworkAddress(client.address))
-    let host = (isProxied ? client.client : NetworkAddress(client.address))?.hostText
-    let peer = host ?? PeerText.unknown
-    guard unconnected[peer, default: []].count < WebRTCLimits.unconnectedPerAddress,
-      unconnectedCount < WebRTCLimits.unconnected
-    else { return reply.succeed(.tooManyWaiting) }
+    let (peer, host, isProxied) = place(of: client)
+    guard mayWait(peer) else { return reply.succeed(.tooManyWaiting) }
     let negotiation: Negotiation
     do throws(OfferError) {
       negotiation = try Negotiation(try SessionOffer(offer))
@@ -63,60 +89,85 @@ final class WebRTCHub {
       shared.connections.leave(peer)
       return reply.succeed(.ended("DTLS cannot be used"))
     }
-    sessions[session.id] = session
-    byFragment[session.agent.fragment] = session
-    unconnected[peer, default: []].insert(session.id)
-    unconnectedCount += 1
+    add(session.transport, session)
     session.begin(key: key, software: PeerText.printable(client.software, limit: 80))
   }
 
-  /// The publisher changes a session, under a condition on its tag.
-  func change(_ id: String, of stream: StreamName, _ text: String, ifMatch tag: String) -> WebRTCChange {
-    guard let session = session(id, of: stream) else { return .noSuchSession }
+  /// Takes the offer of a viewer.
+  func watch(_ offer: String, _ watched: WatchedMedia, of client: WebRTCClient) -> WebRTCReply {
+    let peer = place(of: client).peer
+    guard mayWait(peer) else { return .tooManyWaiting }
+    let negotiation: ViewerNegotiation
+    do throws(OfferError) {
+      negotiation = try ViewerNegotiation(try SessionOffer(offer), of: watched)
+    } catch {
+      return .notTaken(error)
+    }
+    guard let relay = relays.relay(of: watched.stream) else { return .noRoom }
+    guard !isClosing, let viewer = WebRTCViewer(negotiation, watched, relay, peer: peer, hub: self), viewer.begin()
+    else {
+      if relay.isUnused { relays.drop(relay) }
+      return .ended(isClosing ? "the server is shutting down" : "the stream has ended")
+    }
+    add(viewer.transport, viewer)
+    return .answered(viewer.answer)
+  }
+
+  /// Ends all viewers, and takes no more.
+  func endViewers() {
+    isClosing = true
+    relays.end("the server is shutting down")
+  }
+
+  /// The peer changes a session, under a condition on its tag.
+  func change(
+    _ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose, _ text: String, ifMatch tag: String
+  ) -> WebRTCChange {
+    guard let transport = session(id, of: stream, purpose)?.transport else { return .noSuchSession }
     let fragment: SessionOffer
     do throws(OfferError) { fragment = try SessionOffer(text, .fragment) } catch { return .malformed(error) }
     // A restart is asked for with `*` (RFC 9725 §4.3.3), candidates with the tag.
-    guard tag == "*" || tag == session.entityTag else { return .outdated }
-    guard let answer = session.receive(fragment) else { return .taken }
-    return .restarted(answer, entityTag: session.entityTag)
+    guard tag == "*" || tag == transport.entityTag else { return .outdated }
+    guard let answer = transport.receive(fragment) else { return .taken }
+    return .restarted(answer, entityTag: transport.entityTag)
   }
 
-  /// The publisher ends a session. False if there is none.
-  func end(_ id: String, of stream: StreamName) -> Bool {
-    guard let session = session(id, of: stream) else { return false }
-    session.finish()
+  /// The peer ends a session. False if there is none.
+  func end(_ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> Bool {
+    guard let session = session(id, of: stream, purpose) else { return false }
+    session.owner.finish()
     return true
   }
 
-  private func session(_ id: String, of stream: StreamName) -> WebRTCSession? {
-    sessions[id].flatMap { $0.stream == stream ? $0 : nil }
+  private func session(_ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> Entry? {
+    sessions[id].flatMap { $0.transport.stream == stream && $0.transport.purpose == purpose ? $0 : nil }
   }
 
   // MARK: what sessions tell
 
-  func connected(_ session: WebRTCSession) {
+  func connected(_ session: WebRTCTransport) {
     guard unconnected[session.peer]?.remove(session.id) != nil else { return }
     unconnectedCount -= 1
     if unconnected[session.peer]?.isEmpty == true { unconnected[session.peer] = nil }
   }
 
-  func rename(_ session: WebRTCSession, from fragment: String) {
+  func rename(_ session: WebRTCTransport, from fragment: String) {
     byFragment[fragment] = nil
     byFragment[session.agent.fragment] = session
   }
 
   /// Leads the datagrams of a place to a session. The place of another session's media stays where it is: one request
   /// with a forged address takes nothing over.
-  func add(_ session: WebRTCSession, at place: STUNResponse.Place) {
+  func add(_ session: WebRTCTransport, at place: STUNResponse.Place) {
     if let other = byPlace[place], other !== session, other.hears(place) { return }
     byPlace[place] = session
   }
 
-  func remove(_ session: WebRTCSession, at place: STUNResponse.Place) {
+  func remove(_ session: WebRTCTransport, at place: STUNResponse.Place) {
     if byPlace[place] === session { byPlace[place] = nil }
   }
 
-  func remove(_ session: WebRTCSession) {
+  func remove(_ session: WebRTCTransport) {
     connected(session)
     sessions[session.id] = nil
     byFragment[session.agent.fragment] = nil
@@ -126,7 +177,7 @@ final class WebRTCHub {
   // MARK: datagrams
 
   /// Takes a datagram. Returns the session that it is for; nil for none.
-  func receive(_ datagram: ByteBuffer, on path: WebRTCPath) -> WebRTCSession? {
+  func receive(_ datagram: ByteBuffer, on path: WebRTCPath) -> WebRTCTransport? {
     guard let first: UInt8 = datagram.getInteger(at: datagram.readerIndex),
       datagram.readableBytes <= WebRTCLimits.datagramBytes
     else { return nil }

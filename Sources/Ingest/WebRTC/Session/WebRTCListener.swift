@@ -5,8 +5,8 @@ package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// WebRTC: one port of UDP and TCP for the media of all publishers. Their offers come by another way (`offer`), which is
-/// WHIP (RFC 9725) over HTTP. All sessions are on one event loop.
+/// WebRTC: one port of UDP and TCP for the media of all publishers and viewers. Their offers come by another way (`offer`,
+/// `watch`), which is WHIP (RFC 9725) and WHEP over HTTP. All sessions are on one event loop.
 package final class WebRTCListener: IngestListener {
   /// Why it cannot listen.
   package struct Failure: Error, CustomStringConvertible {
@@ -88,6 +88,12 @@ package final class WebRTCListener: IngestListener {
         .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16 * WebRTCLimits.datagramBytes)
       )
       .channelOption(.socketOption(.so_rcvbuf), value: 4 << 20)
+      .channelOption(.socketOption(.so_sndbuf), value: 4 << 20)
+      .channelOption(
+        .writeBufferWaterMark,
+        value: ChannelOptions.Types.WriteBufferWaterMark(
+          low: WebRTCLimits.pendingBytes, high: 4 * WebRTCLimits.pendingBytes)
+      )
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           guard let hub = hub.value else { throw ChannelError.inappropriateOperationForState }
@@ -152,6 +158,8 @@ package final class WebRTCListener: IngestListener {
     }
     // First the sessions: they say goodbye over the sockets.
     for end in connections.closeForGood() { end(.shutdown) }
+    let hub = hub
+    try? await loop.submit { hub.value?.endViewers() }.get()
     await connections.allGone()
     for channel in closing.flatMap(\.channels) { try? await channel.close() }
   }
@@ -171,17 +179,34 @@ package final class WebRTCListener: IngestListener {
     return promise.futureResult
   }
 
+  /// Takes the offer of a viewer. The future is of the listener's event loop.
+  package func watch(
+    _ description: String, _ watched: WatchedMedia, of client: WebRTCClient
+  ) -> EventLoopFuture<WebRTCReply> {
+    let hub = hub
+    return loop.submit { hub.value?.watch(description, watched, of: client) ?? .ended("WebRTC has not begun") }
+  }
+
+  /// What a session is for.
+  package enum Side: Sendable {
+    case publisher, viewer
+
+    fileprivate var purpose: WebRTCTransport.Purpose { self == .publisher ? .publishing : .watching }
+  }
+
   /// Changes a session (RFC 9725 §4.3). `tag` is that of `If-Match`.
   package func change(
-    _ session: String, of stream: StreamName, _ fragment: String, ifMatch tag: String
+    _ session: String, of stream: StreamName, _ side: Side, _ fragment: String, ifMatch tag: String
   ) -> EventLoopFuture<WebRTCChange> {
     let hub = hub
-    return loop.submit { hub.value?.change(session, of: stream, fragment, ifMatch: tag) ?? .noSuchSession }
+    return loop.submit {
+      hub.value?.change(session, of: stream, side.purpose, fragment, ifMatch: tag) ?? .noSuchSession
+    }
   }
 
   /// Ends a session. False if there is none.
-  package func end(_ session: String, of stream: StreamName) -> EventLoopFuture<Bool> {
+  package func end(_ session: String, of stream: StreamName, _ side: Side) -> EventLoopFuture<Bool> {
     let hub = hub
-    return loop.submit { hub.value?.end(session, of: stream) ?? false }
+    return loop.submit { hub.value?.end(session, of: stream, side.purpose) ?? false }
   }
 }

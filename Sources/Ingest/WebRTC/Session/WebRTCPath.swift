@@ -32,4 +32,19 @@ struct WebRTCPath {
     framed.writeImmutableBuffer(datagram)
     channel.writeAndFlush(framed, promise: nil)
   }
+
+  /// Whether the kernel takes more, or a little may wait.
+  var isWritable: Bool { channel.isWritable }
+
+  /// Queues a datagram for `flush`. Only while it is writable.
+  func write(_ datagram: ByteBuffer) {
+    if let address {
+      channel.write(AddressedEnvelope(remoteAddress: address, data: datagram), promise: nil)
+    } else {
+      channel.write(ByteBuffer(integer: UInt16(clamping: datagram.readableBytes)), promise: nil)
+      channel.write(datagram, promise: nil)
+    }
+  }
+
+  func flush() { channel.flush() }
 }

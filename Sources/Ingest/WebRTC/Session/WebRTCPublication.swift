@@ -168,6 +168,8 @@ struct WebRTCPublication {
       case .bye(let source):
         guard let track = receivers[source]?.track, current[track.id] == source else { continue }
         hasEnded = hasEnded || track.kind == .video
+      // weir sends nothing to a publisher.
+      case .again, .keyFrame, .estimate: break
       }
     }
   }

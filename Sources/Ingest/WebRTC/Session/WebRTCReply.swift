@@ -1,4 +1,4 @@
-/// The answer to an offer that was taken.
+/// The answer to an offer that was taken, of a publisher or of a viewer.
 package struct WebRTCAnswer: Sendable {
   /// A session description (RFC 8866).
   package var description: String
@@ -6,6 +6,8 @@ package struct WebRTCAnswer: Sendable {
   package var session: String
   /// With its quotes.
   package var entityTag: String
+  /// Of a viewer: why it does not get a medium, one line for each.
+  package var omissions: [String] = []
 }
 
 /// What becomes of an offer.
@@ -17,6 +19,8 @@ package enum WebRTCReply: Sendable {
   case refused(PublishRefusal)
   /// Too many sessions of the address are not connected, or too many of all.
   case tooManyWaiting
+  /// As many streams are watched as may be.
+  case noRoom
   /// The server ended the session, or the wait for it.
   case ended(String)
 }

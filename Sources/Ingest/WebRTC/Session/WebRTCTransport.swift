@@ -1,0 +1,250 @@
+internal import NIOCore
+
+/// Whom a transport carries the media of. Called on the listener's event loop.
+protocol WebRTCTransportOwner: AnyObject {
+  /// The keys are there.
+  func secured()
+  /// Whether packets of this sender are wanted; asked before they are decrypted.
+  func takes(source: UInt32) -> Bool
+  /// A packet of media, in clear.
+  func receive(rtp clear: ByteBuffer, now: MonotonicTime)
+  /// A packet of reports, in clear.
+  func receive(rtcp clear: ByteBuffer, now: MonotonicTime)
+  /// The connection is over, before or after it was secured.
+  func failed(_ fault: WebRTCTransport.Fault)
+  /// The peer wants to end (DELETE).
+  func finish()
+}
+
+/// Where a transport is found by its datagrams, and what all transports share.
+protocol WebRTCDirectory: AnyObject {
+  var identity: DTLSIdentity { get }
+  var clock: SteadyClock { get }
+  /// Where peers reach this listener.
+  var candidates: [ICECandidate] { get }
+  /// It has other names since ICE began again.
+  func rename(_ transport: WebRTCTransport, from fragment: String)
+  /// Leads the datagrams of a place to it, and no longer.
+  func add(_ transport: WebRTCTransport, at place: STUNResponse.Place)
+  func remove(_ transport: WebRTCTransport, at place: STUNResponse.Place)
+  /// The keys are there.
+  func connected(_ transport: WebRTCTransport)
+  /// It is over.
+  func remove(_ transport: WebRTCTransport)
+}
+
+/// The connection to one peer: ICE, DTLS and SRTP, over the ways by which it reaches this listener. Used on the listener's
+/// event loop.
+final class WebRTCTransport {
+  enum Fault {
+    /// The peer is gone.
+    case lost(String)
+    /// It broke the rules.
+    case broken(String)
+  }
+
+  /// What its peer came for. A session is found by one who came for the same.
+  enum Purpose { case publishing, watching }
+
+  let id = WebRTCTransport.newID()
+  let stream: StreamName
+  let purpose: Purpose
+  /// The address that limits are counted by.
+  let peer: String
+  weak var owner: (any WebRTCTransportOwner)?
+  private let directory: any WebRTCDirectory
+  private var offered: OfferedTransport
+  private(set) var agent = ICEAgent()
+  private let dtls: DTLSConnection
+  private(set) var srtp: SRTPSession?
+  /// The ways that have proved themselves, oldest first, and the one that is used.
+  private(set) var paths: [WebRTCPath] = []
+  private(set) var chosen: WebRTCPath?
+  /// The way that the handshake takes.
+  private var handshakePath: WebRTCPath?
+  /// Where the newest packet came from that was made with the keys.
+  private var heard: (place: STUNResponse.Place, at: MonotonicTime)?
+  /// When the peer last showed that it still wants what is sent there (RFC 7675).
+  private(set) var consentedAt: MonotonicTime
+  private var isNominated = false
+  private var restarts = 0
+  private var isOver = false
+
+  init?(
+    _ stream: StreamName, _ purpose: Purpose, _ offered: OfferedTransport, peer: String,
+    in directory: any WebRTCDirectory
+  ) {
+    guard let dtls = DTLSConnection(directory.identity, offered.role) else { return nil }
+    (self.stream, self.purpose, self.offered, self.peer, self.directory, self.dtls) =
+      (stream, purpose, offered, peer, directory, dtls)
+    consentedAt = directory.clock.monotonic()
+  }
+
+  private static func newID() -> String {
+    (0..<2).map { _ in
+      let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+      return String(repeating: "0", count: 16 - digits.count) + digits
+    }.joined()
+  }
+
+  private var now: MonotonicTime { directory.clock.monotonic() }
+
+  /// Whether media may come and go.
+  var isConnected: Bool { srtp != nil }
+
+  /// Whether packets made with the keys come from a place.
+  func hears(_ place: STUNResponse.Place) -> Bool {
+    heard.map { $0.place == place && now &- $0.at < WebRTCLimits.placeHold } ?? false
+  }
+
+  /// Changes with each restart of ICE (RFC 9725 §4.3.1).
+  var entityTag: String { "\"\(id.prefix(8))-\(restarts)\"" }
+
+  /// A number for the `o=` line of an answer.
+  var number: UInt64 { UInt64(id.prefix(16), radix: 16) ?? 1 }
+
+  /// Takes a fragment of an offer. Candidates are passed over: a lite agent calls nobody. Returns the fragment of an answer if
+  /// ICE begins again.
+  func receive(_ fragment: SessionOffer) -> String? {
+    guard let name = fragment.fragment, name != offered.fragment else { return nil }
+    offered.fragment = name
+    restarts += 1
+    let old = agent.fragment
+    agent.restart()
+    isNominated = false
+    directory.rename(self, from: old)
+    return SessionAnswer.fragment(agent, directory.candidates)
+  }
+
+  // MARK: datagrams
+
+  /// A request that names this session.
+  func receive(_ message: STUNMessage, size: Int, on path: WebRTCPath) {
+    guard !isOver else { return }
+    switch agent.receive(message, from: path.place, size: size) {
+    case .ignored: break
+    case .refused(let response): path.send(response)
+    case .proved(let response, let nominates):
+      path.send(response)
+      consentedAt = now
+      prove(path)
+      if nominates || !isNominated {
+        chosen = path
+        isNominated = isNominated || nominates
+        if offered.role == .client, dtls.state == .connecting, srtp == nil {
+          advance(answering: path) { dtls.start() }
+        }
+      }
+    }
+  }
+
+  private func prove(_ path: WebRTCPath) {
+    // Also a known one: another session may have claimed its place.
+    directory.add(self, at: path.place)
+    guard !paths.contains(where: path.isSame) else { return }
+    paths.append(path)
+    let connections = paths.filter { $0.address == nil }
+    let isFull = paths.count > WebRTCLimits.paths
+    guard isFull || purpose == .watching && connections.count > WebRTCLimits.connectionsOfViewer,
+      let index = paths.firstIndex(where: { !$0.isSame(as: chosen) && (isFull || $0.address == nil) })
+    else { return }
+    let oldest = paths.remove(at: index)
+    directory.remove(self, at: oldest.place)
+    if oldest.address == nil { oldest.channel.close(promise: nil) }
+  }
+
+  /// A way is closed.
+  func lose(_ path: WebRTCPath) {
+    paths.removeAll(where: path.isSame)
+    if path.isSame(as: chosen) { chosen = paths.last }
+    if path.isSame(as: handshakePath) { handshakePath = nil }
+  }
+
+  /// Any other datagram from an address that has proved itself.
+  func receive(_ datagram: ByteBuffer, on path: WebRTCPath) {
+    guard !isOver, let first: UInt8 = datagram.getInteger(at: datagram.readerIndex),
+      let second: UInt8 = datagram.getInteger(at: datagram.readerIndex + 1)
+    else { return }
+    switch first {
+    case 20...63: advance(answering: path) { dtls.receive(datagram, from: path.place) }
+    case 128...191: receive(media: datagram, isControl: RTCPReader.isPossible(second), from: path.place)
+    default: break
+    }
+  }
+
+  private func receive(media datagram: ByteBuffer, isControl: Bool, from place: STUNResponse.Place) {
+    guard let srtp else { return }
+    let now = now
+    if isControl {
+      guard let clear = srtp.open(rtcp: datagram) else { return }
+      heard = (place, now)
+      owner?.receive(rtcp: clear, now: now)
+    } else {
+      guard let source = RTPPacket.source(of: datagram), owner?.takes(source: source) == true,
+        let clear = srtp.open(rtp: datagram)
+      else { return }
+      heard = (place, now)
+      owner?.receive(rtp: clear, now: now)
+    }
+  }
+
+  /// Encrypts a packet of reports and sends it.
+  func send(rtcp clear: ByteBuffer) {
+    if let closed = srtp?.close(rtcp: clear) { chosen?.send(closed) }
+  }
+
+  // MARK: the handshake
+
+  /// Sends again what is due, while there are no keys.
+  func tick() { if srtp == nil { advance { dtls.tick() } } }
+
+  /// What answers a datagram goes where that came from: the cookie proves that address, and no other.
+  private func advance(answering path: WebRTCPath? = nil, _ body: () -> Void) {
+    let before = dtls.state
+    body()
+    let datagrams = dtls.takeOutgoing()
+    if let path, !datagrams.isEmpty { handshakePath = path }
+    for datagram in datagrams { (handshakePath ?? chosen)?.send(datagram) }
+    guard dtls.state != before, !isOver else { return }
+    switch dtls.state {
+    case .connecting: break
+    case .connected: secure()
+    case .closed: owner?.failed(.lost("the peer has closed its connection"))
+    case .failed:
+      owner?.failed(isConnected ? .lost("its DTLS connection failed") : .broken("its DTLS handshake failed"))
+    }
+  }
+
+  private func secure() {
+    guard dtls.hasPeer(offered.fingerprint) else {
+      owner?.failed(.broken("its certificate is not the one of its offer (a=fingerprint)"))
+      return
+    }
+    guard let keys = dtls.keys else {
+      owner?.failed(.broken("it takes neither AES-GCM nor AES-CM with SHA-1 for SRTP"))
+      return
+    }
+    let isServer = offered.role == .server
+    srtp = SRTPSession(
+      profile: keys.profile, inbound: isServer ? keys.client : keys.server,
+      outbound: isServer ? keys.server : keys.client)
+    guard srtp != nil else {
+      owner?.failed(.broken("the keys of SRTP cannot be used"))
+      return
+    }
+    directory.connected(self)
+    owner?.secured()
+  }
+
+  /// Ends the connection and tells the peer.
+  func close() {
+    guard !isOver else { return }
+    isOver = true
+    dtls.close()
+    for datagram in dtls.takeOutgoing() { chosen?.send(datagram) }
+    directory.remove(self)
+    for path in paths where path.address == nil { path.channel.close(promise: nil) }
+    paths = []
+    (chosen, handshakePath) = (nil, nil)
+  }
+}

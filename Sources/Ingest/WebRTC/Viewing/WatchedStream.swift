@@ -1,0 +1,42 @@
+package import FMP4
+
+/// A stream whose samples viewers by WebRTC get. Safe to use from any thread.
+package protocol WatchedStream: AnyObject, Sendable {
+  var name: StreamName { get }
+  /// From now on the follower gets each event: at once the present tracks, then what comes. False if the stream has ended.
+  func follow(_ follower: any SampleFollower) -> Bool
+  func unfollow(_ follower: any SampleFollower)
+  /// Asks the publisher for a key frame soon. False if it cannot be asked.
+  func askForKeyFrame() -> Bool
+}
+
+/// Gets the events of a stream on the stream's timeline, in order, while the stream's lock is held. Returns at once.
+package protocol SampleFollower: AnyObject, Sendable {
+  func receive(_ event: MediaEvent)
+}
+
+/// What a viewer holds while it watches; freed with the last reference.
+package protocol WatchingPlace: AnyObject, Sendable {
+  /// Calls `end`, on any thread, when the place is taken away; at once if it already was.
+  func whenRevoked(_ end: @escaping @Sendable () -> Void)
+}
+
+/// What one viewer may watch.
+package struct WatchedMedia: Sendable {
+  package var stream: any WatchedStream
+  /// At most one of each kind.
+  package var tracks: [TrackDescription]
+  /// Its frames are shown in another order than they are decoded (B-frames).
+  package var isReordered: Bool
+  package var place: any WatchingPlace
+  /// Whether the viewer may still watch. Asked about each second.
+  package var mayWatch: @Sendable () -> Bool
+
+  package init(
+    stream: any WatchedStream, tracks: [TrackDescription], isReordered: Bool, place: any WatchingPlace,
+    mayWatch: @escaping @Sendable () -> Bool
+  ) {
+    (self.stream, self.tracks, self.isReordered) = (stream, tracks, isReordered)
+    (self.place, self.mayWatch) = (place, mayWatch)
+  }
+}

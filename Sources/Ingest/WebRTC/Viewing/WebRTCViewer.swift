@@ -1,0 +1,281 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+
+/// A viewer by WebRTC: the answer to its offer, its connection, and what it gets. Used on the listener's event loop.
+final class WebRTCViewer: RelayViewer {
+  private enum End {
+    /// It is gone, or wanted to go.
+    case left
+    /// The server ends it, and says why.
+    case ended(String)
+  }
+
+  private final class Reference {
+    weak var viewer: WebRTCViewer?
+    init(_ viewer: WebRTCViewer) { self.viewer = viewer }
+  }
+
+  /// Bytes that a viewer may get in a second, at least; so many times the stream's own; and at once.
+  private static let (leastRate, headroom, burst): (Int64, Int64, Int64) = (1_000_000, 3, 64 * 1024)
+  /// Bytes that are sent again at once, at most, and the part of the stream's rate for it.
+  private static let (repeatBurst, repeatShare): (Int64, Int64) = (128 * 1024, 2)
+  private static let reportPause: Int64 = 1_000_000_000
+  /// From 1900 to 1970, in seconds.
+  private static let epoch: Int64 = 2_208_988_800
+
+  let transport: WebRTCTransport
+  private let hub: WebRTCHub
+  private let relay: StreamRelay
+  private let negotiation: ViewerNegotiation
+  private let watched: WatchedMedia
+  private var video: TrackSender?
+  private var audio: TrackSender?
+  private var allowance: ByteAllowance
+  private var repeats: ByteAllowance
+  /// The most that it wants, in bytes per second; nil if it does not say.
+  private var estimate: Int64?
+  private let begunAt: MonotonicTime
+  private var reportedAt = MonotonicTime.min
+  private var heardAt: MonotonicTime
+  private var begunAgainAt = MonotonicTime.min
+  private var skips: [MonotonicTime] = []
+  private var isOver = false
+
+  init?(
+    _ negotiation: ViewerNegotiation, _ watched: WatchedMedia, _ relay: StreamRelay, peer: String, hub: WebRTCHub
+  ) {
+    guard let transport = WebRTCTransport(watched.stream.name, .watching, negotiation.transport, peer: peer, in: hub)
+    else { return nil }
+    (self.transport, self.hub, self.relay, self.negotiation, self.watched) =
+      (transport, hub, relay, negotiation, watched)
+    let now = hub.shared.clock.monotonic()
+    (begunAt, heardAt) = (now, now)
+    allowance = ByteAllowance(Self.burst, now: now)
+    repeats = ByteAllowance(Self.repeatBurst, now: now)
+    for line in negotiation.lines {
+      guard let source = relay.sources[line.kind] else { continue }
+      let sender = TrackSender(
+        payloadType: line.format.payloadType, source: source, needsKeyFrame: line.kind == .video)
+      if line.kind == .video { video = sender } else { audio = sender }
+    }
+    transport.owner = self
+  }
+
+  private var now: MonotonicTime { hub.shared.clock.monotonic() }
+
+  /// False if its stream has ended.
+  func begin() -> Bool {
+    guard relay.add(self) else { return false }
+    // The place is held by this viewer, so it must not hold it.
+    let bound = NIOLoopBound(Reference(self), eventLoop: hub.loop)
+    let loop = hub.loop
+    watched.place.whenRevoked {
+      loop.execute { bound.value.viewer?.end(because: "its place is given away, or an administrator has ended it") }
+    }
+    return true
+  }
+
+  var answer: WebRTCAnswer {
+    let text = ViewerAnswer(
+      negotiation: negotiation, agent: transport.agent, fingerprint: hub.shared.identity.fingerprint,
+      candidates: hub.candidates, session: transport.number, sources: relay.sources
+    ).text
+    return WebRTCAnswer(
+      description: text, session: transport.id, entityTag: transport.entityTag, omissions: negotiation.omissions)
+  }
+
+  // MARK: what it gets
+
+  /// The codecs of the stream may have changed.
+  func check(_ codec: (MediaKind) -> CodecID?) {
+    for line in negotiation.lines where codec(line.kind) != line.coding {
+      return end(.ended("the \(line.kind.rawValue) of the stream is another"))
+    }
+  }
+
+  func endVideo(_ reason: String) { if video != nil { end(.ended(reason)) } }
+
+  /// More is there for it than it was given.
+  var isBehind: Bool {
+    guard transport.isConnected, let log = relay.log(.video) else { return false }
+    return video?.hasMore(log) ?? false
+  }
+
+  /// Sends what there is, as far as it may have it now. Returns the way, to be flushed; nil if nothing was sent.
+  func serve(_ now: MonotonicTime) -> WebRTCPath? {
+    guard !isOver, let srtp = transport.srtp, let path = transport.chosen else { return nil }
+    var hasSent = false
+    if var sender = audio, let log = relay.log(.audio) {
+      if sender.next == nil || sender.hasLost(log) || sender.lag(log, now: now) > WebRTCLimits.viewerLag {
+        sender.begin(log, now: now)
+      }
+      while path.isWritable, let (packet, outgoing) = sender.take(log) {
+        send(packet, outgoing, sender, srtp, path)
+        hasSent = true
+      }
+      audio = sender
+    }
+    if var sender = video.take(), let log = relay.log(.video) {
+      hasSent = serveVideo(&sender, log, srtp, path, now) || hasSent
+      video = sender
+    }
+    return hasSent ? path : nil
+  }
+
+  private func serveVideo(
+    _ sender: inout TrackSender, _ log: PacketLog, _ srtp: SRTPSession, _ path: WebRTCPath, _ now: MonotonicTime
+  ) -> Bool {
+    if sender.next == nil { sender.begin(log, now: now) }
+    if sender.hasLost(log) || sender.lag(log, now: now) > WebRTCLimits.viewerLag {
+      skips = skips.filter { now &- $0 < WebRTCLimits.skipTime } + [now]
+      sender.skip(log, now: now)
+      if skips.count > WebRTCLimits.skips {
+        let loop = hub.loop
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.execute { bound.value.end(.ended("its connection is too slow for the stream")) }
+        return false
+      }
+    }
+    let rate = rate
+    allowance.grow(rate, burst: Self.burst + rate / 50, now: now)
+    var hasSent = false
+    while allowance.bytes > 0, path.isWritable, let (packet, outgoing) = sender.take(log) {
+      send(packet, outgoing, sender, srtp, path)
+      allowance.take(packet.piece.byteCount)
+      hasSent = true
+    }
+    if sender.awaitsKeyFrame { _ = relay.wantKeyFrame(now) }
+    return hasSent
+  }
+
+  /// Bytes in a second: ahead of the stream, so that it catches up, but no more than it wants.
+  private var rate: Int64 {
+    let media = relay.bytesPerSecond
+    let most = max(Self.leastRate, Self.headroom * media)
+    // An estimate above the stream's rate says only that all came in time.
+    guard let estimate, estimate < media else { return most }
+    return max(estimate, Self.burst / 8)
+  }
+
+  private func send(
+    _ packet: PacketLog.Packet, _ outgoing: TrackSender.Outgoing, _ sender: TrackSender, _ srtp: SRTPSession,
+    _ path: WebRTCPath
+  ) {
+    let piece = packet.piece
+    let isMarked = sender.needsKeyFrame && piece.isLast
+    let closed = srtp.close(rtp: RTPPacket.headerBytes + piece.byteCount) { target in
+      let first = 0x8000 | (isMarked ? 0x80 : 0) | UInt16(sender.payloadType)
+      target.storeBytes(of: first.bigEndian, as: UInt16.self)
+      target.storeBytes(of: outgoing.sequence.bigEndian, toByteOffset: 2, as: UInt16.self)
+      target.storeBytes(of: outgoing.timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
+      target.storeBytes(of: sender.source.bigEndian, toByteOffset: 8, as: UInt32.self)
+      let body = RTPPacket.headerBytes + piece.head.count
+      withUnsafeBytes(of: piece.head.bigEndian) {
+        UnsafeMutableRawBufferPointer(rebasing: target[RTPPacket.headerBytes..<body]).copyMemory(
+          from: UnsafeRawBufferPointer(rebasing: $0[..<piece.head.count]))
+      }
+      piece.body.withUnsafeReadableBytes {
+        UnsafeMutableRawBufferPointer(rebasing: target[body...]).copyMemory(from: $0)
+      }
+    }
+    if let closed { path.write(closed) }
+  }
+
+  // MARK: what it says
+
+  private func sendAgain(_ numbers: [UInt16], _ now: MonotonicTime) {
+    guard let srtp = transport.srtp, let path = transport.chosen, let sender = video, let log = relay.log(.video) else {
+      return
+    }
+    repeats.grow(max(Self.leastRate, relay.bytesPerSecond) / Self.repeatShare, burst: Self.repeatBurst, now: now)
+    for number in numbers where repeats.bytes > 0 && path.isWritable {
+      guard let (packet, outgoing) = sender.again(number, log) else { continue }
+      send(packet, outgoing, sender, srtp, path)
+      repeats.take(packet.piece.byteCount)
+    }
+    path.flush()
+  }
+
+  /// Its decoder needs a key frame: a new one, or, where the publisher makes none, the newest that is kept.
+  private func beginAgain(_ now: MonotonicTime) {
+    guard relay.wantKeyFrame(now) == .impossible, video?.awaitsKeyFrame == false, let log = relay.log(.video),
+      begunAgainAt == .min || now &- begunAgainAt >= WebRTCLimits.keyFramePause
+    else { return }
+    begunAgainAt = now
+    video?.begin(log, now: now)
+    relay.serveSoon()
+  }
+
+  // MARK: time
+
+  func tick(_ now: MonotonicTime) {
+    guard !isOver else { return }
+    guard transport.isConnected else {
+      if now &- begunAt >= WebRTCLimits.connectDeadline { return end(.left) }
+      return transport.tick()
+    }
+    if now &- max(heardAt, transport.consentedAt) >= WebRTCLimits.viewerSilence { return end(.left) }
+    guard reportedAt == .min || now &- reportedAt >= Self.reportPause else { return }
+    reportedAt = now
+    guard watched.mayWatch() else { return end(.ended("its token has expired or was revoked")) }
+    transport.send(rtcp: RTCPWriter(sendings(now), name: ViewerAnswer.name).bytes)
+  }
+
+  private func sendings(_ now: MonotonicTime) -> [RTCPWriter.Sending] {
+    let wall = hub.shared.clock.reading.wallTime(at: now).nanoseconds
+    let seconds = UInt64(clamping: wall / 1_000_000_000 + Self.epoch)
+    let fraction = (UInt64(clamping: wall % 1_000_000_000) << 32) / 1_000_000_000
+    return [(MediaKind.video, video), (.audio, audio)].compactMap { kind, sender in
+      guard let sender, sender.packets > 0 else { return nil }
+      return RTCPWriter.Sending(
+        source: sender.source, clock: seconds << 32 | fraction, timestamp: relay.timestamp(kind, now: now),
+        packets: sender.packets, bytes: sender.bytes)
+    }
+  }
+
+  // MARK: the end
+
+  func end(because reason: String) { end(.ended(reason)) }
+
+  private func end(_ cause: End) {
+    guard !isOver else { return }
+    isOver = true
+    if case .ended(let reason) = cause {
+      if transport.isConnected {
+        var goodbye = RTCPWriter(sendings(now), name: ViewerAnswer.name)
+        goodbye.bye([video, audio].compactMap { $0?.source }, because: reason)
+        transport.send(rtcp: goodbye.bytes)
+      }
+      hub.shared.logger.debug("WebRTC: a viewer of \(transport.stream) at \(transport.peer) is ended: \(reason)")
+    }
+    transport.close()
+    relay.remove(self)
+  }
+}
+
+extension WebRTCViewer: WebRTCTransportOwner {
+  func secured() {
+    heardAt = now
+    relay.serveSoon()
+  }
+
+  /// It sends nothing but reports.
+  func takes(source: UInt32) -> Bool { false }
+  func receive(rtp clear: ByteBuffer, now: MonotonicTime) {}
+
+  func receive(rtcp clear: ByteBuffer, now: MonotonicTime) {
+    heardAt = now
+    for event in RTCPReader.read(clear) where !isOver {
+      switch event {
+      case .again(let numbers, let source): if source == video?.source { sendAgain(numbers, now) }
+      case .keyFrame(let source): if source == video?.source { beginAgain(now) }
+      case .estimate(let bits): estimate = Int64(clamping: bits / 8)
+      case .report, .bye: break
+      }
+    }
+  }
+
+  func failed(_ fault: WebRTCTransport.Fault) { end(.left) }
+  func finish() { end(.left) }
+}

@@ -1,0 +1,122 @@
+internal import Basics
+internal import FMP4
+internal import HTTP
+internal import Ingest
+internal import NIOCore
+internal import NIOHTTP1
+
+/// `POST /whep/{stream}` (draft-ietf-wish-whep): a viewer by WebRTC offers to receive and gets an answer. `/whep/{stream}/{session}` is
+/// what it changes (PATCH) and ends (DELETE). Who may watch is asked as for other ways to watch.
+struct WHEPRoutes {
+  private let sessions: WebRTCSessions?
+  private let streams: StreamRegistry
+  private let viewers: ViewerRegistry
+  private let descriptors: DescriptorBudget
+  private let gate: ViewerGate
+
+  /// - Parameters:
+  ///   - listener: nil where WebRTC is off.
+  ///   - iceServers: servers of STUN and TURN that viewers are told, as values of `Link`.
+  init(
+    listener: WebRTCListener?, iceServers: [String], streams: StreamRegistry, viewers: ViewerRegistry,
+    descriptors: DescriptorBudget, gate: ViewerGate
+  ) {
+    sessions = listener.map { WebRTCSessions(listener: $0, side: .viewer, iceServers: iceServers) }
+    (self.streams, self.viewers, self.descriptors, self.gate) = (streams, viewers, descriptors, gate)
+  }
+
+  /// Whether a request is for WHEP.
+  static func isAsked(by request: HTTPRequest) -> Bool { request.path.first == "whep" }
+
+  /// Whether its body is an offer, which may be larger than other bodies.
+  static func isOffer(_ request: HTTPRequest) -> Bool {
+    isAsked(by: request) && request.method == .post && request.path.count == 2
+  }
+
+  /// The response to OPTIONS. Pages of all origins may watch, as they may by `/live`.
+  static func options(of request: HTTPRequest) -> HTTPResponse {
+    var response = WebRTCSessions.options(of: request)
+    guard let place = WebRTCSessions.Place(request.path) else { return response }
+    response.headers += [
+      HeaderField("Access-Control-Allow-Methods", place.allowed),
+      HeaderField("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match"),
+      HeaderField("Access-Control-Max-Age", "86400"),
+    ]
+    return response
+  }
+
+  /// Why the body of a request is refused; nil if it may come.
+  func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
+    guard let place = WebRTCSessions.Place(request.path) else { return .nothingHere }
+    guard sessions != nil else { return .webRTCIsOff }
+    return WebRTCSessions.refusal(ofBodyOf: request, at: place)
+  }
+
+  /// The response to a request whose body, if it has one, is complete.
+  func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    guard let place = WebRTCSessions.Place(request.path) else { return .now(Problem.nothingHere.response) }
+    return sessions?.respond(to: request, at: place, on: eventLoop) ?? .now(Problem.webRTCIsOff.response)
+  }
+
+  /// Collects the offer of a request, and asks who its viewer is once it is complete.
+  func body(of request: HTTPRequest) -> (any ArrivingBody)? {
+    guard let sessions, case .endpoint(let name)? = WebRTCSessions.Place(request.path) else { return nil }
+    let routes = self
+    return OfferBody { offer, loop in
+      routes.gate.admit(request, on: loop) { viewer in
+        routes.watch(name, offer, request, viewer, sessions, on: loop)
+      }.response(on: loop)
+    } abandoned: {
+      sessions.end(answeredBy: $0, of: name)
+    }
+  }
+
+  private func watch(
+    _ name: StreamName, _ offer: String, _ request: HTTPRequest, _ viewer: Viewer, _ sessions: WebRTCSessions,
+    on loop: any EventLoop
+  ) -> HTTPAnswer {
+    guard let stream = streams.stream(name) else {
+      return .now(Problem(.noSuchStream, "No stream \"\(name)\" is live.", help: "Try again when it is.").response)
+    }
+    let pass = gate.pass(of: viewer, for: name)
+    return stream.wait(for: .beginning, on: loop, atMost: LiveRoutes.patience).answer { view in
+      guard view.phase != .ended else {
+        return .now(Problem(.streamEnded, "The stream \"\(name)\" has ended.").response)
+      }
+      guard view.epoch.window.hasBegun else { return .now(Problem.notYet(name).response) }
+      let client = ClientID(request.client, request.fields)
+      guard
+        let seat = viewers.seat(
+          stream: name, client: client, lifetime: .zero, delivery: .webrtc),
+        let place = ViewerPlace(seat, descriptors)
+      else {
+        return .now(
+          Problem.full(.tooManyViewers, "The server has as many viewers as it may have (--max-viewers).").response)
+      }
+      let media = stream.followed(needsAudio: offer.contains("m=audio"))
+      let watched = WatchedMedia(
+        stream: stream, tracks: media.tracks, isReordered: media.isReordered, place: place, mayWatch: { pass.holds })
+      return .later(
+        sessions.listener.watch(offer, watched, of: WebRTCClient(of: request)).hop(to: loop).map { reply in
+          stream.endUnusedOpus()
+          return sessions.response(reply, to: request)
+        })
+    }
+  }
+}
+
+/// The place of a viewer by WebRTC among all viewers, with the descriptor of the connection by TCP that it may have.
+private final class ViewerPlace: WatchingPlace {
+  private let seat: ViewerSeat
+  private let descriptors: DescriptorBudget
+
+  /// Nil if the server has no descriptor left.
+  init?(_ seat: ViewerSeat, _ descriptors: DescriptorBudget) {
+    guard descriptors.takeViewer() else { return nil }
+    (self.seat, self.descriptors) = (seat, descriptors)
+  }
+
+  deinit { descriptors.giveBackViewer() }
+
+  func whenRevoked(_ end: @escaping @Sendable () -> Void) { seat.whenRevoked(end) }
+}

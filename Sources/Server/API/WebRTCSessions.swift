@@ -1,0 +1,202 @@
+internal import HTTP
+internal import Ingest
+internal import NIOCore
+internal import NIOHTTP1
+internal import Storage
+
+/// What addresses of WHIP and WHEP have in common: `/{first}/{stream}` takes offers, `/{first}/{stream}/{session}` is what a peer
+/// changes (PATCH) and ends (DELETE).
+struct WebRTCSessions: Sendable {
+  /// What a path names.
+  enum Place {
+    case endpoint(StreamName)
+    case session(StreamName, String)
+
+    init?(_ path: [String]) {
+      guard path.count == 2 || path.count == 3, let name = StreamName(path[1]) else { return nil }
+      self = path.count == 2 ? .endpoint(name) : .session(name, path[2])
+    }
+
+    var allowed: String {
+      switch self {
+      case .endpoint: "POST, OPTIONS"
+      case .session: "PATCH, DELETE, OPTIONS"
+      }
+    }
+  }
+
+  static let (offerType, fragmentType) = ("application/sdp", "application/trickle-ice-sdpfrag")
+  /// Bytes of an offer that are collected. What a listener reads of them is its own limit.
+  static let offerBytes = 64 * 1024
+  static let never = HeaderField("Cache-Control", CachePolicy.never.value)
+  static let noSession = Problem(.noSuchSession, "There is no session of that name at this address.")
+
+  let listener: WebRTCListener
+  let side: WebRTCListener.Side
+  /// Servers of STUN and TURN that peers are told, as values of `Link` (RFC 9725 §4.6).
+  let iceServers: [String]
+
+  /// RFC 9725 §4.2: which types an address takes.
+  static func options(of request: HTTPRequest) -> HTTPResponse {
+    guard let place = Place(request.path) else { return Problem.nothingHere.response }
+    var fields = [HeaderField("Allow", place.allowed)]
+    switch place {
+    case .endpoint: fields.append(HeaderField("Accept-Post", offerType))
+    case .session: fields.append(HeaderField("Accept-Patch", fragmentType))
+    }
+    return HTTPResponse(status: .noContent, headers: fields)
+  }
+
+  /// Why the body of a request is refused, by its address, its method and its type; nil if it may come.
+  static func refusal(ofBodyOf request: HTTPRequest, at place: Place) -> Problem? {
+    let type = request.header("Content-Type")?.split(separator: ";").first?.lowercased()
+    switch (place, request.method) {
+    case (.endpoint, .post):
+      guard type == offerType else {
+        return Problem(
+          .notAnOffer, "This address takes offers of WebRTC, and the body is of another type.",
+          help: "Send Content-Type: \(offerType).", headers: [HeaderField("Accept-Post", offerType)])
+      }
+      return nil
+    case (.session, .patch):
+      guard type == fragmentType else {
+        return Problem(
+          .notAnOffer, "A session takes fragments of offers, and the body is of another type.",
+          help: "Send Content-Type: \(fragmentType).",
+          headers: [HeaderField("Accept-Patch", fragmentType)])
+      }
+      return nil
+    case (.session, .delete): return .bodyTooLarge(0)
+    default: return .methodNotAllowed(allow: place.allowed)
+    }
+  }
+
+  /// The response to a request whose body, if it has one, is complete.
+  func respond(to request: HTTPRequest, at place: Place, on eventLoop: any EventLoop) -> HTTPAnswer {
+    switch (place, request.method) {
+    case (.endpoint, .post):
+      return .now(
+        Problem.badRequest("The request has no body, so there is no offer.", help: "Send a session description.")
+          .response)
+    case (.session(let stream, let session), .patch): return change(session, of: stream, request, on: eventLoop)
+    case (.session(let stream, let session), .delete):
+      return .later(
+        listener.end(session, of: stream, side).hop(to: eventLoop).map {
+          $0 ? HTTPResponse(headers: [Self.never]) : Self.noSession.response
+        })
+    default: return .now(Problem.methodNotAllowed(allow: place.allowed).response)
+    }
+  }
+
+  private func change(
+    _ session: String, of stream: StreamName, _ request: HTTPRequest, on eventLoop: any EventLoop
+  ) -> HTTPAnswer {
+    // RFC 9725 §4.3.1
+    guard let tag = request.header("If-Match") else {
+      return .now(
+        Problem(
+          .conditionMissing, "A change needs If-Match with the session's tag.", help: "Send the ETag of the answer."
+        ).response)
+    }
+    let text = String(buffer: request.body)
+    return .later(
+      listener.change(session, of: stream, side, text, ifMatch: tag).hop(to: eventLoop).map { change in
+        switch change {
+        case .noSuchSession: Self.noSession.response
+        case .outdated:
+          Problem(.conditionFailed, "The tag in If-Match is not that of the session.").response
+        case .malformed(let error): Problem.badRequest("The fragment cannot be read: \(error).").response
+        case .taken: HTTPResponse(status: .noContent, headers: [Self.never])
+        case .restarted(let fragment, let tag):
+          HTTPResponse(
+            headers: [HeaderField("Content-Type", Self.fragmentType), HeaderField("ETag", tag), Self.never],
+            body: .pieces([.bytes(ByteBuffer(string: fragment))]))
+        }
+      })
+  }
+
+  /// The response to an offer.
+  func response(_ reply: WebRTCReply, to request: HTTPRequest) -> HTTPResponse {
+    switch reply {
+    case .answered(let answer):
+      let place = request.path.prefix(2).joined(separator: "/")
+      return HTTPResponse(
+        status: .created,
+        headers: [
+          HeaderField("Content-Type", Self.offerType),
+          HeaderField("Location", "\(request.base)/\(place)/\(answer.session)"), HeaderField("ETag", answer.entityTag),
+          Self.never,
+        ] + iceServers.map { HeaderField("Link", $0) } + answer.omissions.map { HeaderField("Weir-Left-Out", $0) },
+        body: .pieces([.bytes(ByteBuffer(string: answer.description))]))
+    case .notTaken(let error):
+      switch error.code {
+      case .malformed: return Problem.badRequest("The offer cannot be read: \(error).").response
+      case .unacceptable:
+        return Problem(.offerNotTaken, "The offer cannot be taken: \(error).").response
+      case .unfitting:
+        return Problem(.nothingFits, "Nothing can be sent: \(error).").response
+      }
+    case .refused(let refusal): return refusal.problem.response
+    case .tooManyWaiting:
+      return Problem(
+        .tooManyUploads, "Too many sessions of this address wait to be connected.", help: "Try again in 5 s.",
+        retryAfter: 5
+      ).response
+    case .noRoom:
+      return Problem.full(.tooManyViewers, "As many streams are watched by WebRTC as may be.").response
+    case .ended(let reason): return Problem(.publicationEnded, reason).response
+    }
+  }
+}
+
+/// The body of a request that offers: it is collected, and then answered.
+final class OfferBody: ArrivingBody {
+  /// What answers an offer. `abandon` is called if nobody gets the answer.
+  typealias Answering = @Sendable (_ offer: String, _ loop: any EventLoop) -> EventLoopFuture<HTTPResponse>
+
+  private let answering: Answering
+  private let abandoned: @Sendable (HTTPResponse) -> Void
+  private var source: (any ArrivingBodySource)?
+  private var loop: (any EventLoop)?
+  private var bytes = ByteBuffer()
+
+  init(_ answering: @escaping Answering, abandoned: @escaping @Sendable (HTTPResponse) -> Void) {
+    (self.answering, self.abandoned) = (answering, abandoned)
+  }
+
+  func begin(_ source: any ArrivingBodySource, on eventLoop: any EventLoop) {
+    (self.source, loop) = (source, eventLoop)
+    source.accept()
+  }
+
+  func receive(_ bytes: ByteBuffer) {
+    guard source != nil else { return }
+    guard self.bytes.readableBytes + bytes.readableBytes <= WebRTCSessions.offerBytes else {
+      return respond(Problem.bodyTooLarge(WebRTCSessions.offerBytes).response)
+    }
+    self.bytes.writeImmutableBuffer(bytes)
+  }
+
+  func finish() {
+    guard source != nil, let loop else { return }
+    let text = String(buffer: bytes)
+    bytes = ByteBuffer()
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    answering(text, loop).whenSuccess { bound.value.conclude($0) }
+  }
+
+  func abandon(_ reason: String) {
+    (source, bytes) = (nil, ByteBuffer())
+  }
+
+  private func conclude(_ response: HTTPResponse) {
+    // Nobody gets the answer, so nobody will come.
+    guard source != nil else { return abandoned(response) }
+    respond(response)
+  }
+
+  private func respond(_ response: HTTPResponse) {
+    let source = source.take()
+    source?.respond(response)
+  }
+}

@@ -1,0 +1,110 @@
+import FMP4
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+/// Samples that are taken apart for packets, and what the assemblers make of them.
+@Suite struct PacketizerTests {
+  private static let (sps, pps): ([UInt8], [UInt8]) = ([0x67, 0x42, 0, 0x1F], [0x68, 0xCE])
+
+  private static func pieces(
+    _ packetizer: any RTPPacketizer, _ sample: [UInt8], isSync: Bool = false
+  ) -> [RTPPiece] {
+    var pieces: [RTPPiece] = []
+    packetizer.pieces(of: ByteBuffer(bytes: sample), isSync: isSync, to: &pieces)
+    return pieces
+  }
+
+  /// As they go into packets.
+  private static func bytes(_ piece: RTPPiece) -> [UInt8] {
+    withUnsafeBytes(of: piece.head.bigEndian) { Array($0.prefix(piece.head.count)) }
+      + Array(piece.body.readableBytesView)
+  }
+
+  /// Units with their lengths, as samples have them.
+  private static func sample(_ units: [UInt8]...) -> [UInt8] {
+    units.flatMap { unit in withUnsafeBytes(of: UInt32(unit.count).bigEndian) { Array($0) } + unit }
+  }
+
+  /// What an assembler makes of the pieces of one sample.
+  private static func assembled(
+    _ pieces: [RTPPiece], _ assembler: some RTPFrameAssembler
+  ) throws -> [RTPFrame] {
+    var (assembler, events) = (assembler, [RTPFrameEvent]())
+    for (number, piece) in pieces.enumerated() {
+      let packet = try #require(
+        RTPPackets.packet(UInt16(number), at: 3000, marker: piece.isLast, Self.bytes(piece)))
+      assembler.receive(packet, afterGap: false, to: &events)
+    }
+    return events.compactMap { if case .frame(let frame) = $0 { frame } else { nil } }
+  }
+
+  private static func unit(_ header: UInt8, _ count: Int) -> [UInt8] {
+    [header] + (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+  }
+
+  // MARK: H.264
+
+  @Test func `A key frame begins with its parameter sets in one packet`() {
+    let pieces = Self.pieces(
+      H264Packetizer(sps: [Self.sps], pps: [Self.pps]), Self.sample([0x06, 5], [0x65, 0x88, 1]), isSync: true)
+    #expect(
+      pieces.map(Self.bytes) == [
+        [0x78, 0, 4] + Self.sps + [0, 2] + Self.pps, [0x06, 5], [0x65, 0x88, 1],
+      ])
+    #expect(pieces.map(\.isLast) == [false, false, true])
+    let other = Self.pieces(H264Packetizer(sps: [Self.sps], pps: [Self.pps]), Self.sample([0x41, 0x9A]))
+    #expect(other.map(Self.bytes) == [[0x41, 0x9A]] && other.map(\.isLast) == [true])
+  }
+
+  @Test func `A unit that fits a packet is whole, and a longer one in fragments`() {
+    let packetizer = H264Packetizer(sps: [Self.sps], pps: [Self.pps])
+    let most = WebRTCLimits.payloadBytes
+    #expect(Self.pieces(packetizer, Self.sample(Self.unit(0x41, most - 1))).count == 1)
+    let split = Self.pieces(packetizer, Self.sample(Self.unit(0x41, most)))
+    #expect(split.map { Array(Self.bytes($0).prefix(2)) } == [[0x5C, 0x81], [0x5C, 0x41]])
+    #expect(split.map(\.byteCount).max() ?? 0 <= most)
+  }
+
+  @Test(arguments: [1, 2, 1179, 1180, 1181, 2357, 2358, 60_000])
+  func `H.264 comes back as it was`(count: Int) throws {
+    let sample = Self.sample([0x06, 1, 2], Self.unit(0x65, count), Self.unit(0x65, 3))
+    let packetizer = H264Packetizer(sps: [Self.sps], pps: [Self.pps])
+    let pieces = Self.pieces(packetizer, sample, isSync: true)
+    #expect(pieces.allSatisfy { $0.byteCount <= WebRTCLimits.payloadBytes })
+    let frames = try Self.assembled(pieces, H264Assembler())
+    #expect(frames.map { Array($0.payload.readableBytesView) } == [sample])
+    #expect(frames.first?.parameterSets == [Self.sps, Self.pps] && frames.first?.isKey == true)
+  }
+
+  @Test func `Parameter sets that fit no packet together come one by one`() throws {
+    let long = [0x68] + [UInt8](repeating: 1, count: 2000)
+    let pieces = Self.pieces(H264Packetizer(sps: [Self.sps], pps: [long]), Self.sample([0x65, 0x88, 1]), isSync: true)
+    #expect(pieces.allSatisfy { $0.byteCount <= WebRTCLimits.payloadBytes })
+    #expect(try Self.assembled(pieces, H264Assembler()).first?.parameterSets == [Self.sps, long])
+  }
+
+  @Test func `What cannot be read has no packets`() {
+    let packetizer = H264Packetizer(sps: [Self.sps], pps: [Self.pps])
+    for sample: [UInt8] in [[], [0, 0], [0, 0, 0, 0], [0, 0, 0, 9, 0x65], [0xFF, 0xFF, 0xFF, 0xFF, 1]] {
+      #expect(Self.pieces(packetizer, sample, isSync: true).isEmpty, "\(sample)")
+    }
+  }
+
+  // MARK: VP9, Opus
+
+  @Test(arguments: [1, 1179, 1180, 4000]) func `VP9 comes back as it was`(count: Int) throws {
+    let sample = Self.unit(0x82, count)
+    let pieces = Self.pieces(VP9Packetizer(), sample)
+    #expect(pieces.allSatisfy { $0.byteCount <= WebRTCLimits.payloadBytes })
+    #expect(Self.bytes(pieces[0])[0] & 0xF8 == 0x48 && pieces.filter(\.isLast).count == 1)
+    #expect(try Self.assembled(pieces, VP9Assembler()).map { Array($0.payload.readableBytesView) } == [sample])
+  }
+
+  @Test func `A packet of Opus is a sample`() {
+    #expect(Self.pieces(OpusPacketizer(), [0xFC, 1]).map(Self.bytes) == [[0xFC, 1]])
+    #expect(Self.pieces(OpusPacketizer(), []).isEmpty)
+    #expect(Self.pieces(OpusPacketizer(), [UInt8](repeating: 0, count: WebRTCLimits.audioPayloadBytes + 1)).isEmpty)
+  }
+}

@@ -1,0 +1,155 @@
+import FMP4
+import NIOCore
+import Support
+import Testing
+
+@testable import Ingest
+
+/// Offers of viewers, what they are answered, and what they report.
+@Suite struct ViewerOfferTests {
+  private final class Stream: WatchedStream {
+    let name: StreamName
+    init?(_ name: String) {
+      guard let name = StreamName(name) else { return nil }
+      self.name = name
+    }
+    func follow(_ follower: any SampleFollower) -> Bool { false }
+    func unfollow(_ follower: any SampleFollower) {}
+    func askForKeyFrame() -> Bool { false }
+  }
+
+  private final class Place: WatchingPlace {
+    func whenRevoked(_ end: @escaping @Sendable () -> Void) {}
+  }
+
+  private static func opus() throws -> TrackDescription {
+    TrackDescription(
+      id: .audio, codec: Codec(try Opus.Configuration(channels: 2, preSkip: 312)), timescale: 48_000)
+  }
+
+  private static func watched(_ tracks: [TrackDescription], isReordered: Bool = false) throws -> WatchedMedia {
+    WatchedMedia(
+      stream: try #require(Stream("cam")), tracks: tracks, isReordered: isReordered, place: Place(), mayWatch: { true })
+  }
+
+  /// As publishers offer, but to receive.
+  private static let (audio, video) = (
+    OfferTests.audio.replacing("sendonly", with: "recvonly"), OfferTests.video.replacing("sendonly", with: "recvonly")
+  )
+
+  private static func answer(_ negotiation: ViewerNegotiation) -> [Substring] {
+    ViewerAnswer(
+      negotiation: negotiation, agent: ICEAgent(), fingerprint: negotiation.transport.fingerprint, candidates: [],
+      session: 7, sources: [.video: 11, .audio: 12]
+    ).text.split(separator: "\r\n")
+  }
+
+  @Test func `What fits is sent, by one codec of each section`() throws {
+    let offer = try SessionOffer(OfferTests.offer(Self.audio, Self.video))
+    let negotiation = try ViewerNegotiation(offer, of: try Self.watched([SyntheticMedia.video(), Self.opus()]))
+    #expect(negotiation.lines.map(\.format.payloadType) == [111, 98] && negotiation.omissions.isEmpty)
+    let answer = Self.answer(negotiation)
+    #expect(
+      answer.filter { $0.hasPrefix("m=") } == ["m=audio 9 UDP/TLS/RTP/SAVPF 111", "m=video 9 UDP/TLS/RTP/SAVPF 98"])
+    for line in [
+      "a=sendonly", "a=ssrc:11 cname:weir", "a=ssrc:12 cname:weir", "a=rtcp-fb:98 nack pli", "a=group:BUNDLE 0 1",
+      "a=fmtp:98 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f",
+    ] { #expect(answer.contains(Substring(line)), "\(line)") }
+    #expect(!answer.contains("a=recvonly") && !answer.contains(where: { $0.hasPrefix("a=extmap") }))
+  }
+
+  @Test func `What does not fit is inactive, with its reason`() throws {
+    let offer = try SessionOffer(OfferTests.offer(Self.audio, Self.video))
+    let still = try ViewerNegotiation(
+      offer, of: try Self.watched([SyntheticMedia.video(), Self.opus()], isReordered: true))
+    #expect(still.lines.map(\.coding) == [.opus] && still.omissions.first?.hasPrefix("video;code=b-frames;") == true)
+    #expect(Self.answer(still).contains("a=inactive") && Self.answer(still).contains("a=group:BUNDLE 0"))
+    let silent = try ViewerNegotiation(offer, of: try Self.watched([SyntheticMedia.video()]))
+    #expect(silent.lines.map(\.coding) == [.h264] && silent.omissions.first?.hasPrefix("audio;code=none;") == true)
+    let old = try SessionOffer(
+      OfferTests.offer(Self.audio, Self.video.replacing("packetization-mode=1", with: "packetization-mode=0")))
+    let without = try ViewerNegotiation(old, of: try Self.watched([SyntheticMedia.video(), Self.opus()]))
+    #expect(without.omissions.first?.hasPrefix("video;code=not-offered;") == true)
+  }
+
+  @Test func `Where nothing fits the offer is refused`() throws {
+    func code(_ text: String, _ watched: WatchedMedia) -> OfferError.Code? {
+      do throws(OfferError) {
+        _ = try ViewerNegotiation(try SessionOffer(text), of: watched)
+        return nil
+      } catch { return error.code }
+    }
+    let offer = OfferTests.offer(Self.audio, Self.video)
+    let (reordered, nothing) = (try Self.watched([SyntheticMedia.video()], isReordered: true), try Self.watched([]))
+    #expect(code(offer, reordered) == .unfitting && code(offer, nothing) == .unfitting)
+    let both = try Self.watched([SyntheticMedia.video(), Self.opus()])
+    #expect(code(OfferTests.offer(OfferTests.audio, OfferTests.video), both) == .unacceptable, "it sends")
+    #expect(code(OfferTests.offer(Self.audio, Self.video, bundle: "0"), both) == .unacceptable)
+    #expect(code(offer.replacing("setup:actpass", with: "setup:holdconn"), both) == .unacceptable)
+    #expect(code(offer.replacing("a=rtcp-mux", with: "a=x"), both) == .unacceptable)
+    #expect(code(String(repeating: "v", count: 70_000), both) == .malformed)
+  }
+
+  // MARK: reports
+
+  @Test func `Requests of receivers are read`() {
+    let again = ByteBuffer(bytes: [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 11, 0xFF, 0xFF, 0, 3])
+    #expect(RTCPReader.read(again) == [.again([65_535, 0, 1], of: 11)])
+    let picture = ByteBuffer(bytes: [0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 11])
+    #expect(RTCPReader.read(picture) == [.keyFrame(of: 11)])
+    let full = ByteBuffer(bytes: [0x84, 206, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 11, 1, 0, 0, 0])
+    #expect(RTCPReader.read(full) == [.keyFrame(of: 11)])
+    var estimate = RTCPWriter()
+    estimate.estimate(3_000_000, of: [11])
+    guard case .estimate(let bits)? = RTCPReader.read(estimate.bytes).last else {
+      Issue.record("no estimate")
+      return
+    }
+    #expect((2_990_000...3_000_000).contains(bits))
+    for bytes in [again, picture, full, estimate.bytes] {
+      for count in 0..<bytes.readableBytes {
+        _ = RTCPReader.read(ByteBuffer(bytes: bytes.readableBytesView.prefix(count)))
+      }
+    }
+    var flood = ByteBuffer(bytes: [0x81, 205, 0x01, 0xF3, 0, 0, 0, 1, 0, 0, 0, 11])
+    flood.writeRepeatingByte(0xFF, count: 4 * 497)
+    guard case .again(let numbers, _)? = RTCPReader.read(flood).first else {
+      Issue.record("no request")
+      return
+    }
+    #expect(numbers.count < WebRTCLimits.repeatsOfRequest + 17)
+  }
+
+  @Test func `A sender's report, its name, and its farewell`() {
+    let sending = RTCPWriter.Sending(source: 11, clock: 1 << 32 | 5, timestamp: 9, packets: 2, bytes: 300)
+    var writer = RTCPWriter([sending], name: "weir")
+    writer.bye([11], because: "done")
+    #expect(
+      Array(writer.bytes.readableBytesView) == [
+        0x80, 200, 0, 6, 0, 0, 0, 11, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 1, 44,
+        0x81, 202, 0, 3, 0, 0, 0, 11, 1, 4, 119, 101, 105, 114, 0, 0,
+        0x81, 203, 0, 3, 0, 0, 0, 11, 4, 100, 111, 110, 101, 0, 0, 0,
+      ])
+    #expect(
+      RTCPReader.read(writer.bytes) == [
+        .report(SenderReport(source: 11, clock: 1 << 32 | 5, timestamp: 9)), .bye(11),
+      ])
+  }
+
+  @Test func `A packet of media is encrypted where it is written, and again to the same bytes`() throws {
+    try #require(SRTPSession.isAvailable)
+    let (a, b) = ([UInt8](repeating: 1, count: 28), [UInt8](repeating: 2, count: 28))
+    let one = try #require(SRTPSession(profile: SRTPSession.gcm, inbound: a, outbound: b))
+    let other = try #require(SRTPSession(profile: SRTPSession.gcm, inbound: b, outbound: a))
+    let packet = RTPPackets.bytes(7, at: 9, source: 3, marker: true, [5, 6, 7])
+    func close() throws -> ByteBuffer {
+      try #require(
+        one.close(rtp: packet.readableBytes) { target in
+          packet.withUnsafeReadableBytes { target.copyMemory(from: $0) }
+        })
+    }
+    let first = try close()
+    #expect(try close() == first)
+    #expect(other.open(rtp: first) == packet)
+  }
+}
