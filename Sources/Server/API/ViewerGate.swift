@@ -102,7 +102,7 @@ struct ViewerGate: Sendable {
   /// What admits a viewer to a stream that it may see, as long as it does.
   func pass(of viewer: Viewer, for stream: StreamName) -> any ViewerPass {
     if viewer.isGuarded(stream), let token = viewer.tokens.first(where: { $0.mayWatch(stream) }) { return token }
-    return OpenStreamPass(stream, viewer.tokens, rule: rule, era: era, now: era())
+    return OpenStreamPass(stream, viewer.tokens, rule: rule, rules: rules, version: rules.version)
   }
 
   /// The stream that an address is of; nil for other addresses.
