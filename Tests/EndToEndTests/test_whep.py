@@ -169,10 +169,11 @@ def test_chromium_plays_what_is_published_by_rtmp(weir, chromium, only):
     weir.wait(lambda: sessions(weir) == 0, 5, "no viewer by WebRTC")
 
 
-def test_chromium_plays_vp9(weir, chromium):
-    with published(weir, "vp9"):
-        answer = watch(chromium, weir, "vp9")
-        assert answer["status"] == 201 and "VP9/90000" in answer["sdp"], answer
+@pytest.mark.parametrize("name", ["vp9", "av1"])
+def test_chromium_plays_other_codecs(weir, chromium, name):
+    with published(weir, name):
+        answer = watch(chromium, weir, name)
+        assert answer["status"] == 201 and f"{name.upper()}/90000" in answer["sdp"], answer
         judge(chromium, (320, 180))
         leave(chromium)
 

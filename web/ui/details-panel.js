@@ -63,7 +63,7 @@ export class DetailsPanel {
   async #offerLowestDelay() {
     const { webRTCPort } = await fetchOverview().catch(() => ({ webRTCPort: null }));
     const tracks = this.#session.stream?.tracks ?? [];
-    const fits = tracks.length > 0 && tracks.every(({ kind, codecString }) => kind === "audio" || /^(avc1|avc3|vp09)/i.test(codecString));
+    const fits = tracks.length > 0 && tracks.every(({ kind, codecString }) => kind === "audio" || /^(avc1|avc3|vp09|av01)/i.test(codecString));
     byId("choose-webrtc", HTMLAnchorElement).hidden = !webRTCPort || !fits || !("RTCPeerConnection" in globalThis);
   }
 

@@ -89,10 +89,42 @@ import Testing
     let packetizer = H264Packetizer(sps: [Self.sps], pps: [Self.pps])
     for sample: [UInt8] in [[], [0, 0], [0, 0, 0, 0], [0, 0, 0, 9, 0x65], [0xFF, 0xFF, 0xFF, 0xFF, 1]] {
       #expect(Self.pieces(packetizer, sample, isSync: true).isEmpty, "\(sample)")
+      #expect(Self.pieces(AV1Packetizer(record: []), [0x32], isSync: true).isEmpty)
     }
   }
 
-  // MARK: VP9, Opus
+  // MARK: AV1, VP9, Opus
+
+  @Test(arguments: [1, 126, 127, 1150, 1165, 1166, 1167, 1168, 1169, 1170, 1171, 1172, 1173, 1174, 1175, 2342, 5000])
+  func `AV1 comes back as it was, and its first packet says that a sequence begins`(count: Int) throws {
+    func obu(_ header: UInt8, _ payload: [UInt8]) -> [UInt8] {
+      var (size, bytes) = (payload.count, [header])
+      repeat {
+        bytes.append(UInt8(size & 127) | (size > 127 ? 128 : 0))
+        size >>= 7
+      } while size > 0
+      return bytes + payload
+    }
+    let (header, frame) = (obu(0x0A, [1, 2, 3]), obu(0x32, Self.unit(0, count)))
+    let packetizer = AV1Packetizer(record: [0x81, 0, 0, 0] + header)
+    let key = Self.pieces(packetizer, header + frame, isSync: true)
+    #expect(key.allSatisfy { $0.byteCount <= WebRTCLimits.payloadBytes })
+    #expect(Array(Self.bytes(key[0]).prefix(6)) == [key.count > 1 ? 0x48 : 0x08, 4, 0x08, 1, 2, 3])
+    #expect(key.dropFirst().allSatisfy { Self.bytes($0)[0] & 0x80 != 0 }, "only the first one begins with a whole unit")
+    #expect(try Self.assembled(key, AV1Assembler()).map { Array($0.payload.readableBytesView) } == [header + frame])
+    // Units that end with their packet.
+    let two = Self.pieces(packetizer, header + frame + frame, isSync: true)
+    #expect(two.dropFirst().allSatisfy { Self.bytes($0)[0] & 0x80 != 0 } && two.count >= key.count)
+    #expect(two.allSatisfy { $0.byteCount <= WebRTCLimits.payloadBytes })
+    #expect(
+      try Self.assembled(two, AV1Assembler()).map { Array($0.payload.readableBytesView) } == [header + frame + frame])
+    // One without gets it.
+    let bare = try Self.assembled(Self.pieces(packetizer, frame, isSync: true), AV1Assembler())
+    #expect(bare.map { Array($0.payload.readableBytesView) } == [header + frame] && bare.first?.isKey == true)
+    let other = Self.pieces(packetizer, frame)
+    #expect(Self.bytes(other[0])[0] & 0x08 == 0)
+    #expect(try Self.assembled(other, AV1Assembler()).map { Array($0.payload.readableBytesView) } == [frame])
+  }
 
   @Test(arguments: [1, 1179, 1180, 4000]) func `VP9 comes back as it was`(count: Int) throws {
     let sample = Self.unit(0x82, count)

@@ -59,7 +59,7 @@ enum RTPCodec {
   // MARK: viewers
 
   /// Whether viewers get the codec.
-  static func isSent(_ coding: CodecID) -> Bool { [.h264, .vp9, .opus].contains(coding) }
+  static func isSent(_ coding: CodecID) -> Bool { [.h264, .vp9, .av1, .opus].contains(coding) }
 
   /// Takes the samples of a codec apart; nil if viewers do not get it.
   static func packetizer(_ codec: Codec) -> (any RTPPacketizer)? {
@@ -67,6 +67,7 @@ enum RTPCodec {
     case .h264:
       (codec.configuration as? H264.Configuration).map { H264Packetizer(sps: $0.sps, pps: $0.pps) }
     case .vp9: VP9Packetizer()
+    case .av1: AV1Packetizer(record: codec.record())
     case .opus: OpusPacketizer()
     default: nil
     }
@@ -86,6 +87,7 @@ enum RTPCodec {
     case .vp9:
       let profile = codec.codecString.split(separator: ".").dropFirst().first.flatMap { Int($0) } ?? 0
       return fitting.first { $0.clock == 90_000 && Int($0.parameter("profile-id") ?? "0") == profile }
+    case .av1: return fitting.first { $0.clock == 90_000 }
     case .opus: return fitting.first { $0.clock == Opus.timescale && $0.channels == 2 }
     default: return nil
     }

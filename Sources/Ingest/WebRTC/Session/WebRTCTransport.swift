@@ -123,17 +123,15 @@ final class WebRTCTransport {
     guard !isOver else { return }
     switch agent.receive(message, from: path.place, size: size) {
     case .ignored: break
-    case .refused(let response): path.send(response)
+    case .refused(let response): send(response, on: path)
     case .proved(let response, let nominates):
-      path.send(response)
+      send(response, on: path)
       consentedAt = now
+      let isChosen = nominates || !isNominated
+      if isChosen { (chosen, isNominated) = (path, isNominated || nominates) }
       prove(path)
-      if nominates || !isNominated {
-        chosen = path
-        isNominated = isNominated || nominates
-        if offered.role == .client, dtls.state == .connecting, srtp == nil {
-          advance(answering: path) { dtls.start() }
-        }
+      if isChosen, offered.role == .client, dtls.state == .connecting, srtp == nil {
+        advance(answering: path) { dtls.start() }
       }
     }
   }
@@ -190,7 +188,12 @@ final class WebRTCTransport {
 
   /// Encrypts a packet of reports and sends it.
   func send(rtcp clear: ByteBuffer) {
-    if let closed = srtp?.close(rtcp: clear) { chosen?.send(closed) }
+    if let chosen, let closed = srtp?.close(rtcp: clear) { send(closed, on: chosen) }
+  }
+
+  /// What a viewer's connection by TCP does not take now, as it is full of media, is lost like a datagram by UDP.
+  private func send(_ datagram: ByteBuffer, on path: WebRTCPath) {
+    if purpose == .publishing || path.isWritable { path.send(datagram) }
   }
 
   // MARK: the handshake

@@ -153,8 +153,8 @@ final class WebRTCViewer: RelayViewer {
   private var rate: Int64 {
     let media = relay.bytesPerSecond
     let most = max(Self.leastRate, Self.headroom * media)
-    // An estimate above the stream's rate says only that all came in time.
-    guard let estimate, estimate < media else { return most }
+    // Where all comes in time an estimate is about the stream's rate, or above it.
+    guard let estimate, estimate < media / 4 * 3 else { return most }
     return max(estimate, Self.burst / 8)
   }
 
