@@ -97,15 +97,20 @@ struct TimesOfDayTests {
     #expect(times.state(told) == nil)
   }
 
-  @Test func `A sender's clock that is a little ahead stays what media is dated by`() {
+  /// Frames turn out to come sooner by so many milliseconds, by a clock that was 30 ms ahead.
+  @Test(arguments: [(20, nil), (21, -1)] as [(Int64, Int64?)])
+  func `A sender's clock stays what media is dated by while it is not too far ahead`(_ sooner: Int64, _ date: Int64?) {
     var times = watched()
-    let stated = times.state(Self.wallOffset + 50 * Self.millisecond)
-    #expect(stated?.lead == -30 * Self.millisecond)
-    // A way that is shorter by 15 ms changes no date.
-    for tick in 60..<200 as Range<Int64> {
+    #expect(times.state(Self.wallOffset + 50 * Self.millisecond)?.lead == -30 * Self.millisecond)
+    times.beginAgain(now: 2_000_000_000)
+    var changes: [WallTime] = []
+    for tick in 61..<100 as Range<Int64> {
       let end = tick * 33 * Self.millisecond
-      #expect(times.follow(end, now: .at(end + 5 * Self.millisecond)) == nil)
+      let change = times.follow(end, now: .at(end + (20 - sooner) * Self.millisecond))
+      if let change { changes.append(change.anchor.wallTime) }
     }
+    // Too far ahead it is wrong: then arrival counts.
+    #expect(changes == (date.map { [Self.wallOffset + $0 * Self.millisecond] } ?? []))
   }
 
   @Test func `Before the beginning nothing is followed`() {

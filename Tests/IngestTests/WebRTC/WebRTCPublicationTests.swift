@@ -121,6 +121,7 @@ import Testing
         if bytes.indices.contains(where: { bytes[$0...].starts(with: [0x81, 206, 0, 2]) }) { asked += 1 }
       }
     }
+    try driver.wait()
     let warning = PublicationWarning.unreadable(.video, "a key frame of VP9 without its sync code (at byte 1)")
     let told = driver.out.compactMap { action -> String? in
       switch action {

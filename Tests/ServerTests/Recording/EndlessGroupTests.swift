@@ -1,8 +1,8 @@
 import Basics
 import FMP4
+import Ingest
 import Logging
 import Support
-import Synchronization
 import Testing
 
 @testable import Server
@@ -13,9 +13,9 @@ import Testing
 
   /// A key frame at 0 s and at 120 s; another audio from 1 s on.
   private static func samples(seconds: Range<Int>) -> [Sample] {
-    SyntheticMedia.interleaved(seconds: seconds.upperBound, group: 3600).flatMap { sample -> [Sample] in
-      let timescale = sample.track == .video ? 30_000 : 48_000
-      guard sample.decodeTime >= Int64(seconds.lowerBound * timescale) else { return [] }
+    SyntheticMedia.interleaved(seconds: 124, group: 3600).flatMap { sample -> [Sample] in
+      let timescale: Int64 = sample.track == .video ? 30_000 : 48_000
+      guard seconds.contains(Int(sample.decodeTime / timescale)) else { return [] }
       guard sample.track == .audio, sample.decodeTime >= 48_000 else { return [sample] }
       var further = sample
       further.track = Self.further
