@@ -213,8 +213,8 @@ if Context.environment["WEIR_FUZZ"] != nil {
     ]
 }
 
-// `make sanitize` for threads: locks and continuations that Thread Sanitizer can follow. The file Mutex.swift has to be in
-// each module, where its name hides that of Synchronization.
+// `make sanitize` for threads: locks, continuations and reference counts that Thread Sanitizer can follow. The file Mutex.swift
+// has to be in each module, where its name hides that of Synchronization.
 if Context.environment["WEIR_SANITIZER"] == "thread" {
   let folder = "Tests/Sanitizer"
   let following: [SwiftSetting] = [
@@ -223,15 +223,17 @@ if Context.environment["WEIR_SANITIZER"] == "thread" {
     ])
   ]
   for target in package.targets where ["Ingest", "Basics", "Storage", "HTTP", "Server"].contains(target.name) {
-    target.dependencies += ["Locks", "CResumption"]
+    target.dependencies += ["Locks", "COrder"]
     target.swiftSettings = house + following
   }
   package.targets.first { $0.name == "Server" }?.linkerSettings = [
-    .unsafeFlags(["-Xlinker", "--wrap=swift_continuation_await"])
+    .unsafeFlags(
+      ["swift_continuation_await", "swift_release", "swift_isUniquelyReferenced_nonNull_native"]
+        .flatMap { ["-Xlinker", "--wrap=\($0)"] })
   ]
   package.targets =
     package.targets.filter { $0.type != .test } + [
       .target(name: "Locks", path: "\(folder)/Locks", swiftSettings: house),
-      .target(name: "CResumption", path: "\(folder)/CResumption"),
+      .target(name: "COrder", path: "\(folder)/COrder"),
     ]
 }

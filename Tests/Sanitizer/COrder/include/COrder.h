@@ -1,0 +1,1 @@
+// Nothing here is called by name: the linker puts it before functions of the runtime.
