@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import re
+import socket
 import statistics
 import time
 
@@ -324,6 +325,63 @@ def test_aiortc_plays_with_losses(weir, monkeypatch):
     asyncio.run(run())
     assert len(dropped) >= 20 and len(repeated) >= 0.8 * len(dropped), (len(dropped), len(repeated))
     assert frames["audio"] >= 250 and frames["video"] >= 150, frames
+
+
+def test_media_goes_only_to_addresses_that_answer(weir):
+    """Who knows a session's password asks for its media in the name of other addresses."""
+    aiortc = pytest.importorskip("aiortc")
+    from aioice import stun  # noqa: PLC0415
+
+    def claim(host: str, target, ours, theirs, answers: bool) -> tuple[int, int, int]:
+        """Bytes that went and came, and packets of media among them."""
+        sent = received = media = 0
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as claimant:
+            claimant.bind((host, 0))
+            claimant.settimeout(0.05)
+            for _ in range(40):
+                request = stun.Message(stun.Method.BINDING, stun.Class.REQUEST, attributes={
+                    "USERNAME": f"{theirs[0]}:{ours[0]}", "PRIORITY": 1, "ICE-CONTROLLING": 1, "USE-CANDIDATE": None})
+                request.add_message_integrity(theirs[1].encode())
+                sent += claimant.sendto(bytes(request), target)
+                with contextlib.suppress(TimeoutError):
+                    while True:
+                        data = claimant.recv(2048)
+                        received += len(data)
+                        media += data[0] >> 6 == 2
+                        message = stun.parse_message(data) if data[0] < 4 else None
+                        if answers and message is not None and message.message_class == stun.Class.REQUEST:
+                            answer = stun.Message(
+                                stun.Method.BINDING, stun.Class.RESPONSE, message.transaction_id,
+                                {"XOR-MAPPED-ADDRESS": target})
+                            answer.add_message_integrity(ours[1].encode())
+                            claimant.sendto(bytes(answer), target)
+        return sent, received, media
+
+    def credentials(text: str) -> tuple[str, str]:
+        return re.search(r"a=ice-ufrag:(\S+)", text)[1], re.search(r"a=ice-pwd:(\S+)", text)[1]
+
+    async def run():
+        peer = aiortc.RTCPeerConnection()
+        try:
+            for kind in ("audio", "video"):
+                peer.addTransceiver(kind, direction="recvonly")
+            await peer.setLocalDescription(await peer.createOffer())
+            status, fields, text = offer(weir, "plain", peer.localDescription.sdp)
+            assert status == 201, text
+            await peer.setRemoteDescription(aiortc.RTCSessionDescription(sdp=text, type="answer"))
+            while peer.connectionState != "connected":
+                await asyncio.sleep(0.1)
+            host, port = re.search(r"a=candidate:\S+ 1 udp \d+ (127\.0\.0\.1) (\d+)", text, re.I).groups()
+            known = ((host, int(port)), credentials(peer.localDescription.sdp), credentials(text))
+            sent, received, media = await asyncio.to_thread(claim, "127.0.0.2", *known, answers=False)
+            assert received <= sent and media == 0, "more than came went to an address that answers nothing"
+            _, _, media = await asyncio.to_thread(claim, "127.0.0.3", *known, answers=True)
+            assert media > 20, "a viewer goes on from another address of its own"
+            assert ask(weir, "DELETE", fields["location"])[0] == 200
+        finally:
+            await peer.close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
 
 
 def test_a_viewer_that_vanishes_frees_its_place(weir):

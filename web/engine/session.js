@@ -29,6 +29,9 @@ const GOOD_MILLISECONDS = 5000;
 const NATIVE_TRIES = 3;
 /** Number of failures in a row after which WebRTC is left for another way. */
 const WEBRTC_TRIES = 2;
+/** Number of losses within this time after which it is left, however long each connection held. */
+const WEBRTC_LOSSES = 3;
+const WEBRTC_LOSSES_MILLISECONDS = 60_000;
 /** Beside other players a request that takes longer has waited in the browser for a connection. */
 const QUEUED_MILLISECONDS = 1000;
 /** A full server refuses a viewer within this time. */
@@ -162,6 +165,8 @@ export class WatchSession extends EventTarget {
 
   async #playForever() {
     let failures = 0;
+    /** @type {number[]} When a connection by WebRTC was lost: a network that is too slow for it carries it for a while. */
+    let losses = [];
     const { signal } = this.#stopped;
     if (this.#wantsWebRTC) await this.#loadWebRTC();
     while (!signal.aborted) {
@@ -193,6 +198,9 @@ export class WatchSession extends EventTarget {
         continue;
       }
       const isWebRTC = this.engine.name === "webrtc";
+      if (isWebRTC && result.kind === "lost") {
+        losses = [...losses.filter((at) => began - at < WEBRTC_LOSSES_MILLISECONDS), began];
+      }
       if (!isWebRTC && (result.kind === "unplayable" || failures >= NATIVE_TRIES)) this.#giveUpEngine(result);
       await this.#ask();
       if (this.stream?.state === "ended") {
@@ -200,7 +208,8 @@ export class WatchSession extends EventTarget {
         continue;
       }
       const isRefused = result.kind === "refused" && result.isFull !== true && this.stream?.state === "live";
-      if (isWebRTC && (result.kind === "unplayable" || isRefused || failures >= WEBRTC_TRIES)) {
+      const isLost = failures >= WEBRTC_TRIES || losses.length >= WEBRTC_LOSSES && this.stream?.state === "live";
+      if (isWebRTC && (result.kind === "unplayable" || isRefused || isLost)) {
         this.#leaveWebRTC(result.reason === "path" || result.kind !== "lost" ? result.reason ?? "refused" : "lost");
         failures = 0;
         continue;

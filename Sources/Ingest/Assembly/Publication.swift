@@ -35,8 +35,7 @@ struct Publication {
   private var expected: Set<TrackID> = []
   /// Further video tracks of a form that weir does not support.
   private var refused: Set<TrackID> = []
-  /// What was told of tracks whose newest frames that should state their configuration cannot be read.
-  private var unreadable: [TrackID: PublicationWarning] = [:]
+  var unreadable = UnreadableTracks()
   /// The first media that was left out. It becomes the error if no other media comes.
   private var firstLeftOut: WireError?
   private var held = StartupBuffer()
@@ -102,7 +101,7 @@ struct Publication {
   /// The publisher has ended a track, and others of its kind go on.
   mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
     expected.remove(track)
-    if let warning = unreadable.removeValue(forKey: track) { out.append(.withdraw(warning)) }
+    unreadable.remove(track, to: &out)
     let (video, audio) = (videos.index(of: track), audios.index(of: track))
     guard (video != nil && videos.count > 1) || (audio != nil && audios.count > 1) else { return }
     if let video { videos.remove(at: video) }
@@ -131,7 +130,7 @@ struct Publication {
       do {
         if try videos[index].configure(coding, record) { held.forget(track) }
         refused.remove(track)
-        if let warning = unreadable.removeValue(forKey: track) { out.append(.withdraw(warning)) }
+        unreadable.remove(track, to: &out)
       } catch {
         let reason = "\(coding.name) configuration: \(error)"
         guard videos.contains(where: { $0.id != track && $0.isConfigured }) else {
@@ -188,8 +187,10 @@ struct Publication {
       firstLeftOut = firstLeftOut ?? WireError(.unsupported, error.description)
       gate.leftOut(coding.kind, now: now)
     }
-    let warning = PublicationWarning.unreadable(coding.kind, error.description)
-    if unreadable.updateValue(unreadable[track] ?? warning, forKey: track) == nil { tell(warning, to: &out) }
+    guard (coding.kind == .video ? video(track) : audio(track)) != nil else {
+      return leaveOutFurtherTrack(of: coding.kind, to: &out)
+    }
+    unreadable.add(.unreadable(coding.kind, error.description), track, to: &out)
   }
 
   /// Reports media of an additional track that is not accepted.

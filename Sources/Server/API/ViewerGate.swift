@@ -102,7 +102,8 @@ struct ViewerGate: Sendable {
   /// What admits a viewer to a stream that it may see, as long as it does.
   func pass(of viewer: Viewer, for stream: StreamName) -> any ViewerPass {
     if viewer.isGuarded(stream), let token = viewer.tokens.first(where: { $0.mayWatch(stream) }) { return token }
-    return OpenStreamPass(stream, viewer.tokens, rule: rule, rules: rules, version: rules.version)
+    // It looks at the rule once: that may have changed since the viewer was admitted.
+    return OpenStreamPass(stream, viewer.tokens, rule: rule, rules: rules, version: rules.version &- 1)
   }
 
   /// The stream that an address is of; nil for other addresses.

@@ -96,11 +96,9 @@ struct WHEPRoutes {
       let media = stream.followed(needsAudio: offer.contains("m=audio"))
       let watched = WatchedMedia(
         stream: stream, tracks: media.tracks, isReordered: media.isReordered, place: place, mayWatch: { pass.holds })
-      return .later(
-        sessions.listener.watch(offer, watched, of: WebRTCClient(of: request)).hop(to: loop).map { reply in
-          stream.endUnusedOpus()
-          return sessions.response(reply, to: request)
-        })
+      let reply = sessions.listener.watch(offer, watched, of: WebRTCClient(of: request))
+      reply.whenComplete { _ in stream.giveBackFollowed() }
+      return .later(reply.hop(to: loop).map { sessions.response($0, to: request) })
     }
   }
 }

@@ -326,7 +326,9 @@ struct WeirServer {
       ingest: IngestRoutes(ingest: ingest),
       whip: WHIPRoutes(listener: webRTC, iceServers: configuration.iceServers.map(\.link)),
       whep: WHEPRoutes(
-        listener: webRTC, iceServers: configuration.iceServers.map(\.link), streams: streams, viewers: viewers,
+        // An account is for publishers, who have a key: anybody may be a viewer.
+        listener: webRTC, iceServers: configuration.iceServers.filter { $0.account == nil }.map(\.link),
+        streams: streams, viewers: viewers,
         descriptors: descriptors, gate: viewerGate),
       api: api,
       recordings: RecordingRoutes(

@@ -23,12 +23,13 @@ extension LiveStream: WatchedStream {
     return ask != nil
   }
 
-  /// What followers of samples get, and whether its frames are shown in another order than they are decoded.
+  /// What followers of samples get, and whether its frames are shown in another order than they are decoded. To be ended by one
+  /// call of `giveBackFollowed`, when the follower follows or does not come.
   ///
-  /// - Parameter needsAudio: of audio that they do not take Opus is made from now on, until the last one has left or
-  ///   `endUnusedOpus` finds none.
+  /// - Parameter needsAudio: of audio that they do not take Opus is made from now on, until the last one has left.
   func followed(needsAudio: Bool) -> (tracks: [TrackDescription], isReordered: Bool) {
     state.withLock { state in
+      state.subscribers.samples.hold()
       if needsAudio, state.subscribers.samples.otherAudio != nil, !state.subscribers.samples.isMaking {
         makeOpus(&state)
       }
@@ -37,7 +38,7 @@ extension LiveStream: WatchedStream {
   }
 
   /// Makes Opus no longer, if nobody follows.
-  func endUnusedOpus() { state.withLock { $0.subscribers.samples.endIfUnused() } }
+  func giveBackFollowed() { state.withLock { $0.subscribers.samples.letGo() } }
 
   private func makeOpus(_ state: inout State) {
     if state.life.epoch.audio?.coding == .opus { return state.subscribers.samples.take(nil) }

@@ -14,6 +14,8 @@ struct SampleFollowers: Sendable {
   }
 
   private var followers: [any SampleFollower] = []
+  /// Those that are about to follow, and need what is there.
+  private var coming = 0
   /// The publication's tracks of each kind.
   private var source: [TrackDescription] = []
   private var opus = Opus.none
@@ -49,9 +51,16 @@ struct SampleFollowers: Sendable {
     endIfUnused()
   }
 
+  mutating func hold() { coming += 1 }
+
+  mutating func letGo() {
+    coming -= 1
+    endIfUnused()
+  }
+
   /// Nobody needs Opus any more, if nobody follows.
-  mutating func endIfUnused() {
-    guard followers.isEmpty else { return }
+  private mutating func endIfUnused() {
+    guard followers.isEmpty, coming == 0 else { return }
     if case .made(let transcoder) = opus { transcoder.finish() }
     opus = .none
   }
@@ -91,7 +100,8 @@ struct SampleFollowers: Sendable {
     guard case .end = event else { return }
     followers = []
     source = []
-    endIfUnused()
+    if case .made(let transcoder) = opus { transcoder.finish() }
+    opus = .none
   }
 
   /// Takes what a transcoder has made of the audio.

@@ -61,6 +61,15 @@ import Testing
     #expect(read.isIntact(password: Self.password))
   }
 
+  @Test func `A check can be read by the peer that it is for`() throws {
+    let transaction = [UInt8](1...12)
+    let check = STUNResponse.check(transaction, username: "abcd:own", password: Self.password)
+    let message = try #require(STUNMessage(check))
+    #expect(message.kind == .bindingRequest && message.transaction == transaction && message.username == "abcd:own")
+    #expect(message.isControlled && message.unknown.isEmpty)
+    #expect(message.isIntact(password: Self.password) && !message.isIntact(password: "another"))
+  }
+
   @Test func `A changed byte is noticed`() {
     for index in Self.sample.indices.dropLast(8) {
       var bytes = Self.sample

@@ -39,6 +39,18 @@ import Testing
       }
     }
 
+    /// What became of a warning.
+    func told(_ warning: PublicationWarning) -> [String] {
+      out.compactMap { action -> String? in
+        switch action {
+        case .warn(warning): "warn"
+        case .withdraw(warning): "withdraw"
+        case .log(.warning, warning.description): "log"
+        default: nil
+        }
+      }
+    }
+
     /// Packets that were made up.
     var filled: Int { samples.count { $0.size == 1 } }
 
@@ -122,19 +134,27 @@ import Testing
       }
     }
     try driver.wait()
-    let warning = PublicationWarning.unreadable(.video, "a key frame of VP9 without its sync code (at byte 1)")
-    let told = driver.out.compactMap { action -> String? in
-      switch action {
-      case .warn(warning): "warn"
-      case .withdraw(warning): "withdraw"
-      case .log(.warning, warning.description): "log"
-      default: nil
-      }
-    }
-    #expect(told == ["log", "warn", "withdraw"])
+    #expect(driver.told(Self.unreadable) == ["log", "warn", "withdraw"])
     #expect(driver.out.count { if case .lost(.video) = $0 { true } else { false } } == 3)
     #expect((2...3).contains(asked), "\(asked)")
     #expect(driver.samples.count == 10)
+  }
+
+  private static let unreadable = PublicationWarning.unreadable(
+    .video, "a key frame of VP9 without its sync code (at byte 1)")
+
+  @Test func `Each warning of unreadable VP9 ends with the next key frame, and only the first is logged`() throws {
+    var driver = try Driver(video: Self.vp9)
+    for number in UInt16(0)..<50 {
+      let key = number == 10 || number == 30 ? Self.vp9Damaged : Self.vp9Key
+      let payload = number % 10 == 0 ? key : Self.vp9Frame
+      let packet = RTPPackets.bytes(number, at: UInt32(number) * 3600, source: 77, marker: true, payload)
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+      driver.now = driver.now &+ 40_000_000
+      _ = try driver.tick()
+    }
+    try driver.wait()
+    #expect(driver.told(Self.unreadable) == ["log", "warn", "withdraw", "warn", "withdraw"])
   }
 
   @Test func `A key frame is asked for before a segment becomes too long, and when the stream wants one`() throws {
@@ -195,6 +215,15 @@ import Testing
       told == ["told at 6500", "withdrawn at 12000"] || told == ["told at 7000", "withdrawn at 12000"], "\(told)")
     #expect(zip(asked, asked.dropFirst()).allSatisfy { $1 - $0 >= 500 }, "\(asked)")
     #expect((18...22).contains(asked.count), "\(asked)")
+  }
+
+  @Test func `A sender without frames is not said to ignore requests`() throws {
+    var driver = try Driver()
+    driver.publication.keyFrameDistance = 2_000_000_000
+    let packet = RTPPackets.bytes(0, at: 0, source: 77, marker: true, Self.keyFrame)
+    try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    for _ in 0..<4 { try driver.wait() }
+    #expect(driver.told(.ignoresRequests).isEmpty)
   }
 
   @Test func `Times of day are the sender's own once its clock fits`() throws {

@@ -22,6 +22,7 @@ import Testing
     case .item(.event(.fragment)): "fragment"
     case .item(.shed): "shed"
     case .item(.shedUntil): "shed until"
+    case .item(.keyless): "keyless"
     case .item(.stop): "stop"
     case .item, .tick: "other"
     case nil: "nothing"
@@ -50,6 +51,17 @@ import Testing
     let left = rest(of: &queue)
     #expect(left == ["fragment", "stop"])
     #expect(budget.waiting == 0)
+  }
+
+  @Test func `Fragments whose key frame was given up are left out up to the next one`() throws {
+    var queue = RecorderQueue(budget: RecordingBudget(limit: 1 << 20), trial: RecordingTrial())
+    let fragments = try fragments(130)
+    let next = try #require(fragments.dropFirst().firstIndex { $0.fragment.isIndependent })
+    for fragment in fragments.prefix(2) { _ = queue.admit(fragment, now: 0) }
+    queue.add(.discontinuity, now: 0)
+    for fragment in fragments.dropFirst(2) { _ = queue.admit(fragment, now: 0) }
+    let left = rest(of: &queue)
+    #expect(left == ["other", "keyless"] + Array(repeating: "fragment", count: fragments.count - next))
   }
 
   /// Once the window has left it, all of a segment counts: it is left out where that is too much.

@@ -57,19 +57,20 @@ final class DatagramReceiver: ChannelDuplexHandler, RemovableChannelHandler {
   func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
     guard !isClosing else { return context.close(mode: mode, promise: promise) }
     isClosing = true
-    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    let bound = NIOLoopBound((self, context.channel), eventLoop: context.eventLoop)
     drain(bound, mode, promise, turns: DatagramLimits.closingTurns)
   }
 
   private func drain(
-    _ bound: NIOLoopBound<(DatagramReceiver, ChannelHandlerContext)>, _ mode: CloseMode,
+    _ bound: NIOLoopBound<(DatagramReceiver, any Channel)>, _ mode: CloseMode,
     _ promise: EventLoopPromise<Void>?, turns: Int
   ) {
     let before = reads
     // The loop reads what has come before a task of a later time.
     bound.value.1.eventLoop.scheduleTask(in: .nanoseconds(DatagramLimits.closingTurn)) {
-      let (receiver, context) = bound.value
-      if receiver.reads == before || turns <= 1 { return context.close(mode: mode, promise: promise) }
+      let (receiver, channel) = bound.value
+      // By the channel: the receiver may have left it meanwhile, and its context closes nothing then.
+      if receiver.reads == before || turns <= 1 { return channel.close(mode: mode, promise: promise) }
       receiver.drain(bound, mode, promise, turns: turns - 1)
     }
   }

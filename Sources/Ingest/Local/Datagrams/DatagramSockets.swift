@@ -11,8 +11,14 @@ package final class DatagramSockets: Sendable {
     var users = 1
   }
 
-  /// By their places, without the programmes.
-  private let sockets = Mutex<[DatagramPlace: Socket]>([:])
+  private struct State {
+    /// By their places, without the programmes.
+    var sockets: [DatagramPlace: Socket] = [:]
+    /// Sockets that nobody uses any more and that still have their addresses: each fulfilled when it is closed.
+    var closing: [SocketAddress: EventLoopFuture<Void>] = [:]
+  }
+
+  private let state = Mutex(State())
 
   package init() {}
 
@@ -28,13 +34,13 @@ package final class DatagramSockets: Sendable {
   func join(
     _ place: DatagramPlace, on group: any EventLoopGroup, _ make: @escaping @Sendable () -> DatagramReceiver
   ) async throws -> Lease {
-    let opening = sockets.withLock { sockets in
-      if let known = sockets[place.socket] {
-        sockets[place.socket]?.users += 1
+    let opening = state.withLock { state in
+      if let known = state.sockets[place.socket] {
+        state.sockets[place.socket]?.users += 1
         return known.opening
       }
-      let opening = Self.open(place, on: group)
-      sockets[place.socket] = Socket(opening: opening)
+      let opening = Self.open(place, on: group, after: state.closing[place.address])
+      state.sockets[place.socket] = Socket(opening: opening)
       return opening
     }
     do {
@@ -60,15 +66,26 @@ package final class DatagramSockets: Sendable {
 
   /// Ends a source's use. The last one closes the socket.
   func leave(_ place: DatagramPlace, _ lease: Lease?) {
-    let opening = sockets.withLock { sockets -> EventLoopFuture<any Channel>? in
-      guard let socket = sockets[place.socket] else { return nil }
-      sockets[place.socket]?.users -= 1
+    let last = state.withLock { state -> (opening: EventLoopFuture<any Channel>, closed: EventLoopPromise<Void>)? in
+      guard let socket = state.sockets[place.socket] else { return nil }
+      state.sockets[place.socket]?.users -= 1
       guard socket.users == 1 else { return nil }
-      sockets[place.socket] = nil
-      return socket.opening
+      state.sockets[place.socket] = nil
+      let closed = socket.opening.eventLoop.makePromise(of: Void.self)
+      state.closing[place.address] = closed.futureResult
+      return (socket.opening, closed)
     }
-    if let opening {
-      opening.whenSuccess { $0.close(promise: nil) }
+    if let (opening, closed) = last {
+      closed.futureResult.whenComplete { [self] _ in
+        state.withLock { state in
+          if state.closing[place.address] == closed.futureResult { state.closing[place.address] = nil }
+        }
+      }
+      opening.whenComplete { result in
+        guard case .success(let channel) = result else { return closed.succeed() }
+        channel.closeFuture.whenComplete { _ in closed.succeed() }
+        channel.close(promise: nil)
+      }
     } else if let lease {
       lease.channel.eventLoop.execute {
         lease.channel.pipeline.syncOperations.removeHandler(lease.receiver.value, promise: nil)
@@ -76,7 +93,11 @@ package final class DatagramSockets: Sendable {
     }
   }
 
-  private static func open(_ place: DatagramPlace, on group: any EventLoopGroup) -> EventLoopFuture<any Channel> {
+  /// Opens a socket, once the one before it has given its address back.
+  private static func open(
+    _ place: DatagramPlace, on group: any EventLoopGroup, after closed: EventLoopFuture<Void>?
+  ) -> EventLoopFuture<any Channel> {
+    if let closed { return closed.flatMap { open(place, on: group, after: nil) } }
     let size = DatagramLimits.datagramBytes * DatagramLimits.datagramsAtOnce
     let isMulticast = place.address.isMulticast
     return DatagramBootstrap(group: group)

@@ -37,6 +37,8 @@ struct weir_dtls {
   size_t mtu;
   uint8_t peer[peer_limit];
   size_t peer_count;
+  // The peer has sent back a cookie.
+  int is_proven;
   weir_dtls_state state;
 };
 
@@ -111,7 +113,10 @@ static int generate_cookie(SSL *ssl, unsigned char *cookie, unsigned int *length
 
 static int verify_cookie(SSL *ssl, const unsigned char *cookie, unsigned int length) {
   uint8_t expected[cookie_size];
-  return length == cookie_size && make_cookie(ssl, expected) && CRYPTO_memcmp(cookie, expected, cookie_size) == 0;
+  if (length != cookie_size || !make_cookie(ssl, expected) || CRYPTO_memcmp(cookie, expected, cookie_size) != 0) return 0;
+  weir_dtls *connection = SSL_get_ex_data(ssl, connection_index);
+  connection->is_proven = 1;
+  return 1;
 }
 
 static int add_certificate(SSL_CTX *context, uint8_t *fingerprint) {
@@ -289,3 +294,5 @@ int weir_dtls_keys(weir_dtls *connection, uint8_t *out, size_t count) {
   static const char label[] = "EXTRACTOR-dtls_srtp";
   return SSL_export_keying_material(connection->ssl, out, count, label, sizeof label - 1, NULL, 0, 0) == 1;
 }
+
+int weir_dtls_is_proven(const weir_dtls *connection) { return connection->is_proven; }

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Responses of a lite agent, as bytes.
+/// Responses of a lite agent, as bytes, and the one request that it sends.
 enum STUNResponse {
   /// The address that a request came from, as its bytes and port.
   struct Place: Hashable {
@@ -31,6 +31,22 @@ enum STUNResponse {
       attributes.append((STUNMessage.Attribute.unknownAttributes, unknown.prefix(4).flatMap { bytes($0) }))
     }
     return finish(.bindingError, request.transaction, attributes, password)
+  }
+
+  /// Asks a peer whether an address is its own (RFC 7675 §5.1): who does not get the request cannot answer it.
+  ///
+  /// - Parameters:
+  ///   - username: the peer's fragment, a colon, and the own one.
+  ///   - password: the peer's.
+  static func check(_ transaction: [UInt8], username: String, password: String) -> ByteBuffer {
+    let priority: UInt32 = 0x6E00_01FF
+    return finish(
+      .bindingRequest, transaction,
+      [
+        (STUNMessage.Attribute.username, Array(username.utf8)),
+        (STUNMessage.Attribute.priority, bytes(priority)),
+        (STUNMessage.Attribute.controlled, bytes(UInt64.random(in: .min ... .max))),
+      ], password)
   }
 
   private static func finish(

@@ -31,7 +31,13 @@ struct AV1Packetizer: RTPPacketizer {
         var count = min(rest.readableBytes, room)
         // What would end with its packet leaves a byte for the next one.
         if count == rest.readableBytes, count > 1, index < units.count - 1, room - count < Self.leastRoom { count -= 1 }
-        guard count > 0, let piece = rest.readSlice(length: count) else { break }
+        if count <= 0 {
+          // Many short units have filled it.
+          out.append(RTPPiece(packet))
+          packet = ByteBuffer(integer: UInt8(0))
+          continue
+        }
+        guard let piece = rest.readSlice(length: count) else { break }
         if count > 127 { packet.writeInteger(UInt8(count & 127) | 0x80) }
         packet.writeInteger(UInt8(count > 127 ? count >> 7 : count))
         packet.writeImmutableBuffer(piece)

@@ -2,8 +2,9 @@
 struct OfferedTransport {
   let role: Negotiation.Role
   let fingerprint: Fingerprint
-  /// The name of the peer's agent.
+  /// The name of the peer's agent, and its password.
   var fragment: String
+  var password: String
 
   /// Of the media sections that are taken, by their places in the offer.
   init(_ offer: SessionOffer, of places: [Int]) throws(OfferError) {
@@ -30,7 +31,7 @@ struct OfferedTransport {
     case .actpass, .active: role = .server
     case .holdconn, nil: throw OfferError(.unacceptable, "the offer has no a=setup with actpass, active or passive")
     }
-    (self.fingerprint, self.fragment) = (fingerprint, fragment)
+    (self.fingerprint, self.fragment, self.password) = (fingerprint, fragment, password)
   }
 }
 

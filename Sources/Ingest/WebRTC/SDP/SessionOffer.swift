@@ -46,6 +46,7 @@ struct SessionOffer {
       }
     }
     commonFragment = common.last { $0.0 == "ice-ufrag" }.map { String($0.1) }
+    commonPassword = common.last { $0.0 == "ice-pwd" }.map { String($0.1) }
     guard sections.allSatisfy({ ($0.mid ?? "").utf8.count <= WebRTCLimits.credentialBytes }) else {
       throw OfferError(.malformed, "a name of a media section (mid) that is too long")
     }
@@ -53,6 +54,7 @@ struct SessionOffer {
 
   /// Of a fragment without media sections.
   private var commonFragment: String?
+  private var commonPassword: String?
 
   private mutating func readGroup(_ value: Substring) {
     let words = value.split(separator: " ").map(String.init)
@@ -61,4 +63,6 @@ struct SessionOffer {
 
   /// The name of the peer's ICE agent; it changes with a restart.
   var fragment: String? { sections.lazy.compactMap(\.fragment).first ?? commonFragment }
+  /// The password of that agent.
+  var password: String? { sections.lazy.compactMap(\.password).first ?? commonPassword }
 }

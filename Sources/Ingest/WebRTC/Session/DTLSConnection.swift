@@ -39,6 +39,8 @@ final class DTLSConnection {
   /// Datagrams to send, in order.
   private(set) var outgoing: [ByteBuffer] = []
   private(set) var state = State.connecting
+  /// Where a client's cookie came back from: it gets what is sent there. Nil before, and for a server.
+  private(set) var provenPlace: STUNResponse.Place?
 
   /// Most datagrams that wait to be sent.
   private static let mostOutgoing = 64
@@ -69,6 +71,7 @@ final class DTLSConnection {
     let address = [place.address.network, place.address.interface, UInt64(place.port)]
     address.withUnsafeBytes { weir_dtls_set_peer(pointer, $0.baseAddress, $0.count) }
     datagram.withUnsafeReadableBytes { note(weir_dtls_receive(pointer, $0.baseAddress, $0.count)) }
+    if provenPlace == nil, weir_dtls_is_proven(pointer) == 1 { provenPlace = place }
   }
 
   /// The client begins.

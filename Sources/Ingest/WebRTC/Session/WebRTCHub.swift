@@ -186,7 +186,13 @@ final class WebRTCHub: WebRTCDirectory {
       session?.receive(datagram, on: path)
       return session
     }
-    guard let message = STUNMessage(datagram), let name = ICEAgent.fragment(of: message.username),
+    guard let message = STUNMessage(datagram) else { return nil }
+    if message.kind == .bindingSuccess {
+      let session = byPlace[path.place]
+      session?.receive(answer: message, on: path)
+      return session
+    }
+    guard let name = ICEAgent.fragment(of: message.username),
       let session = byFragment[String(name)]
     else { return nil }
     session.receive(message, size: datagram.readableBytes, on: path)

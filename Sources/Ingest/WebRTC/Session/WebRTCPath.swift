@@ -9,7 +9,9 @@ struct WebRTCPath {
 
   /// Nil if the address is no IP address.
   init?(_ address: SocketAddress?, isDatagram: Bool, _ channel: any Channel) {
-    guard let address, let host = NetworkAddress(address), let port = address.port.flatMap({ UInt16(exactly: $0) })
+    guard let address, let host = NetworkAddress(address), let port = address.port.flatMap({ UInt16(exactly: $0) }),
+      // Nothing can be sent there: the system's error would close the socket of all.
+      port > 0
     else { return nil }
     place = STUNResponse.Place(address: host, port: port, isDatagram: isDatagram)
     self.address = isDatagram ? address : nil

@@ -15,6 +15,8 @@ struct WebRTCPublication {
     var asked: MonotonicTime?
     /// The first request since the newest key frame.
     var firstAsked: MonotonicTime?
+    /// Frames since that request: when the first came, and how many. A sender without frames ignores nothing.
+    var unanswered: (since: MonotonicTime, count: Int)?
     /// Since when the first one is awaited.
     var awaitedSince: MonotonicTime?
     /// It was told that none comes.
@@ -30,7 +32,7 @@ struct WebRTCPublication {
       if let firstAsked {
         response = max(min(now &- firstAsked, 2 * WebRTCPublication.pause), response / 8 &* 7)
       }
-      firstAsked = nil
+      (firstAsked, unanswered) = (nil, nil)
       (keyFrame, isBroken, isWanted) = (now, false, false)
     }
 
@@ -60,6 +62,8 @@ struct WebRTCPublication {
   private static let pause: Int64 = 500_000_000
   /// How long a key frame that is asked for is awaited before that is told, in nanoseconds: some ten requests.
   private static let requestPatience: Int64 = 5_000_000_000
+  /// Frames that must have come meanwhile.
+  private static let requestFrames = 30
   /// How long before a key frame is due it is asked for, at least, in nanoseconds.
   private static let leastLead: Int64 = 100_000_000
   private static let (feedbackPause, reportPause): (Int64, Int64) = (40_000_000, 1_000_000_000)
@@ -204,6 +208,9 @@ struct WebRTCPublication {
       video.isBroken = true
       return publication.leaveOut(unreadable: fault, track.coding, track.id, now: now, to: &out)
     }
+    if video.firstAsked != nil {
+      video.unanswered = (video.unanswered?.since ?? now, (video.unanswered?.count ?? 0) + 1)
+    }
     if let record = record(of: frame, track, &video, now, to: &out) {
       video.isConfigured = try publication.configure(track.id, track.coding, record: record, now: now, to: &out)
     }
@@ -215,6 +222,7 @@ struct WebRTCPublication {
     video.lastTimestamp = frame.timestamp
     if frame.isKey {
       video.noteKeyFrame(now)
+      publication.canRead(track.id, to: &out)
       if video.isTold, !videos.contains(where: { $0 != track.id && $1.isTold }) {
         out.append(.withdraw(.ignoresRequests))
       }
@@ -348,7 +356,8 @@ struct WebRTCPublication {
 
   /// Tells, once, that requests for key frames are not answered.
   private mutating func tellIfIgnored(_ id: TrackID, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    guard let video = videos[id], !video.isTold, let first = video.firstAsked, now &- first >= Self.requestPatience
+    guard let video = videos[id], !video.isTold, let unanswered = video.unanswered,
+      unanswered.count >= Self.requestFrames, now &- unanswered.since >= Self.requestPatience
     else { return }
     let isFirst = !videos.values.contains { $0.isTold }
     videos[id]?.isTold = true

@@ -46,6 +46,13 @@ final class WebRTCTransport {
   /// What its peer came for. A session is found by one who came for the same.
   enum Purpose { case publishing, watching }
 
+  private struct Check {
+    let transaction = (0..<12).map { _ in UInt8.random(in: .min ... .max) }
+    /// Bytes of requests from there beyond those of the answers: no more than comes is sent to an address.
+    var credit = 0
+    var isAnswered = false
+  }
+
   let id = WebRTCTransport.newID()
   let stream: StreamName
   let purpose: Purpose
@@ -67,6 +74,9 @@ final class WebRTCTransport {
   /// When the peer last showed that it still wants what is sent there (RFC 7675).
   private(set) var consentedAt: MonotonicTime
   private var isNominated = false
+  /// What a viewer is asked at addresses that have not proved to be its own, and the one that it wants.
+  private var checks: [STUNResponse.Place: Check] = [:]
+  private var wanted: STUNResponse.Place?
   private var restarts = 0
   private var isOver = false
 
@@ -108,6 +118,7 @@ final class WebRTCTransport {
   func receive(_ fragment: SessionOffer) -> String? {
     guard let name = fragment.fragment, name != offered.fragment else { return nil }
     offered.fragment = name
+    offered.password = fragment.password ?? offered.password
     restarts += 1
     let old = agent.fragment
     agent.restart()
@@ -126,14 +137,50 @@ final class WebRTCTransport {
     case .refused(let response): send(response, on: path)
     case .proved(let response, let nominates):
       send(response, on: path)
-      consentedAt = now
-      let isChosen = nominates || !isNominated
-      if isChosen { (chosen, isNominated) = (path, isNominated || nominates) }
       prove(path)
+      let isWanted = nominates || !isNominated
+      if !mayCarry(path) { check(path, isWanted, credit: size - response.readableBytes) }
+      let isChosen = isWanted && mayCarry(path)
+      if mayCarry(path) { consentedAt = now }
+      if isChosen { (chosen, isNominated) = (path, isNominated || nominates) }
       if isChosen, offered.role == .client, dtls.state == .connecting, srtp == nil {
         advance(answering: path) { dtls.start() }
       }
     }
+  }
+
+  // MARK: where media may go
+
+  /// Whether media may be sent there. A request with the password can have somebody else's address, and a stream that goes there
+  /// is an attack. So a viewer gets it by UDP only where its cookie, or the answer to a check, came back from.
+  private func mayCarry(_ path: WebRTCPath) -> Bool {
+    purpose == .publishing || srtp == nil || path.address == nil
+      || path.place.address == dtls.provenPlace?.address || checks[path.place]?.isAnswered == true
+  }
+
+  /// Sends a check once the requests from there were so much longer than their answers.
+  private func check(_ path: WebRTCPath, _ isWanted: Bool, credit: Int) {
+    guard paths.contains(where: path.isSame) else { return }
+    var check = checks[path.place] ?? Check()
+    check.credit = min(check.credit + credit, WebRTCLimits.datagramBytes)
+    if isWanted { wanted = path.place }
+    let request = STUNResponse.check(
+      check.transaction, username: "\(offered.fragment):\(agent.fragment)", password: offered.password)
+    if check.credit >= request.readableBytes {
+      check.credit -= request.readableBytes
+      path.send(request)
+    }
+    checks[path.place] = check
+  }
+
+  /// An answer to a check.
+  func receive(answer message: STUNMessage, on path: WebRTCPath) {
+    guard !isOver, let check = checks[path.place], check.transaction == message.transaction,
+      message.isIntact(password: offered.password)
+    else { return }
+    checks[path.place]?.isAnswered = true
+    guard wanted == path.place else { return }
+    (chosen, isNominated, consentedAt) = (path, true, now)
   }
 
   private func prove(_ path: WebRTCPath) {
@@ -147,6 +194,7 @@ final class WebRTCTransport {
       let index = paths.firstIndex(where: { !$0.isSame(as: chosen) && (isFull || $0.address == nil) })
     else { return }
     let oldest = paths.remove(at: index)
+    checks[oldest.place] = nil
     directory.remove(self, at: oldest.place)
     if oldest.address == nil { oldest.channel.close(promise: nil) }
   }
@@ -154,7 +202,8 @@ final class WebRTCTransport {
   /// A way is closed.
   func lose(_ path: WebRTCPath) {
     paths.removeAll(where: path.isSame)
-    if path.isSame(as: chosen) { chosen = paths.last }
+    checks[path.place] = nil
+    if path.isSame(as: chosen) { chosen = paths.last(where: mayCarry) }
     if path.isSame(as: handshakePath) { handshakePath = nil }
   }
 
@@ -234,6 +283,9 @@ final class WebRTCTransport {
     guard srtp != nil else {
       owner?.failed(.broken("the keys of SRTP cannot be used"))
       return
+    }
+    if chosen.map({ !mayCarry($0) }) == true {
+      (chosen, isNominated) = (paths.last(where: mayCarry), false)
     }
     directory.connected(self)
     owner?.secured()

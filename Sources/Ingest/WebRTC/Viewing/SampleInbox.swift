@@ -22,7 +22,8 @@ final class SampleInbox: SampleFollower {
   func receive(_ event: MediaEvent) {
     let wake = state.withLock { state -> (@Sendable () -> Void)? in
       if case .sample(let sample) = event {
-        guard state.bytes + sample.payload.readableBytes <= WebRTCLimits.waitingBytes else {
+        // What comes behind a hole waits for `take`, so that it is told where the hole is.
+        guard !state.hasLost, state.bytes + sample.payload.readableBytes <= WebRTCLimits.waitingBytes else {
           state.hasLost = true
           return nil
         }

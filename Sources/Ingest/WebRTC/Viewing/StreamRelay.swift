@@ -43,10 +43,13 @@ final class StreamRelay {
   private var rtp = RelayClock()
   private var rate = MediaRate()
   private var askedAt = MonotonicTime.min
+  /// Until then the publisher is taken for one that cannot be asked.
+  private var impossibleUntil = MonotonicTime.min
   private var timer: RepeatedTask?
   /// Viewers are served again soon, as they had no room.
   private var isServingSoon = false
 
+  private static let kinds = [MediaKind.video, .audio]
   private static let tick = TimeAmount.milliseconds(100)
   /// How soon a viewer that was given all that it may take is given more.
   private static let pulse = TimeAmount.milliseconds(4)
@@ -73,7 +76,14 @@ final class StreamRelay {
   func add(_ viewer: any RelayViewer) -> Bool {
     if inbox == nil, !begin() { return false }
     viewers[ObjectIdentifier(viewer)] = viewer
+    // The codecs may have changed since it was answered. Not at once: it has not begun yet.
+    let bound = NIOLoopBound((relay: self, viewer: viewer), eventLoop: loop)
+    loop.execute { bound.value.relay.check(bound.value.viewer) }
     return true
+  }
+
+  private func check(_ viewer: any RelayViewer) {
+    if !tracks.isEmpty { viewer.check { tracks[$0]?.description.codec.id } }
   }
 
   func remove(_ viewer: any RelayViewer) {
@@ -115,10 +125,11 @@ final class StreamRelay {
   private func drain() {
     guard let (events, hasLost) = inbox?.take() else { return }
     let now = clock.monotonic()
-    if hasLost { for kind in tracks.keys { tracks[kind]?.log.clear() } }
     for event in events { receive(event, now) }
+    if hasLost { for kind in Self.kinds { tracks[kind]?.log.clear() } }
     let limit = room()
-    for kind in tracks.keys { tracks[kind]?.log.trim(to: kind == .video ? limit : limit / 8, now: now) }
+    // Not over `tracks` itself: its packets would be copied.
+    for kind in Self.kinds { tracks[kind]?.log.trim(to: kind == .video ? limit : limit / 8, now: now) }
     serve(now)
   }
 
@@ -126,12 +137,12 @@ final class StreamRelay {
     switch event {
     case .tracks(let tracks): use(tracks, now)
     case .sample(let sample):
-      for kind in [MediaKind.video, .audio] where tracks[kind]?.description.id == sample.track {
+      for kind in Self.kinds where tracks[kind]?.description.id == sample.track {
         add(sample, kind, now)
       }
     case .discontinuity:
       rtp.breaks()
-      for kind in tracks.keys { tracks[kind]?.lastShown = nil }
+      for kind in Self.kinds { tracks[kind]?.lastShown = nil }
     case .end(let reason): end("the stream has ended (\(reason.text))")
     case .clock, .progress: break
     }
@@ -139,7 +150,7 @@ final class StreamRelay {
 
   private func use(_ given: [TrackDescription], _ now: MonotonicTime) {
     rtp.breaks()
-    for kind in [MediaKind.video, .audio] {
+    for kind in Self.kinds {
       guard let track = given.first(kind), let packetizer = RTPCodec.packetizer(track.codec) else {
         tracks[kind] = nil
         continue
@@ -152,7 +163,7 @@ final class StreamRelay {
       }
       tracks[kind]?.lastShown = nil
     }
-    for viewer in viewers.values { viewer.check { self.tracks[$0]?.description.codec.id } }
+    for viewer in viewers.values { viewer.check { tracks[$0]?.description.codec.id } }
   }
 
   private func add(_ sample: Sample, _ kind: MediaKind, _ now: MonotonicTime) {
@@ -211,7 +222,11 @@ final class StreamRelay {
   /// Asks the publisher for a key frame, at most twice a second.
   func wantKeyFrame(_ now: MonotonicTime) -> Wish {
     guard now &- askedAt >= WebRTCLimits.keyFramePause || askedAt == .min else { return .tooSoon }
-    guard stream.askForKeyFrame() else { return .impossible }
+    guard now >= impossibleUntil else { return .impossible }
+    guard stream.askForKeyFrame() else {
+      impossibleUntil = now &+ WebRTCLimits.keyFramePause
+      return .impossible
+    }
     askedAt = now
     return .asked
   }

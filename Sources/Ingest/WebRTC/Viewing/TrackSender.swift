@@ -38,6 +38,8 @@ struct TrackSender {
 
   /// A millisecond, and the shortest distance of frames that is counted on, in ticks of 90 kHz.
   private static let (closest, usual): (UInt32, UInt32) = (90, 1500)
+  /// What a viewer gets of the past may take so long, in nanoseconds.
+  private static let catchUp: Int64 = 4_000_000_000
   /// More frames than this are not sent at once.
   static let mostFrames = 900
 
@@ -79,7 +81,8 @@ struct TrackSender {
   /// How long the next packet has waited, in nanoseconds; 0 if there is none.
   func lag(_ log: PacketLog, now: MonotonicTime) -> Int64 {
     guard let next, let packet = log[next] else { return 0 }
-    return max(0, now &- max(packet.arrived, begunAt))
+    let isPast = fastForward.map { next < $0.end } ?? false
+    return max(0, now &- max(packet.arrived, begunAt) &- (isPast ? Self.catchUp : 0))
   }
 
   /// Packets that have not been sent.

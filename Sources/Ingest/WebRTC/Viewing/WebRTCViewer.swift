@@ -33,8 +33,11 @@ final class WebRTCViewer: RelayViewer {
   private var audio: TrackSender?
   private var allowance: ByteAllowance
   private var repeats: ByteAllowance
-  /// The most that it wants, in bytes per second; nil if it does not say.
+  /// What its network carries by its estimate, in bytes per second; nil if it does not say.
   private var estimate: Int64?
+  /// The estimate fell below what was sent. One that is low because little was sent says nothing.
+  private var isCongested = false
+  private var sent = MediaRate()
   private let begunAt: MonotonicTime
   private var reportedAt = MonotonicTime.min
   private var heardAt: MonotonicTime
@@ -149,13 +152,12 @@ final class WebRTCViewer: RelayViewer {
     return hasSent
   }
 
-  /// Bytes in a second: ahead of the stream, so that it catches up, but no more than it wants.
+  /// Bytes in a second: ahead of the stream, so that it catches up; where its network is full, a little more than that carries,
+  /// so that the estimate can rise.
   private var rate: Int64 {
-    let media = relay.bytesPerSecond
-    let most = max(Self.leastRate, Self.headroom * media)
-    // Where all comes in time an estimate is about the stream's rate, or above it.
-    guard let estimate, estimate < media / 4 * 3 else { return most }
-    return max(estimate, Self.burst / 8)
+    let most = max(Self.leastRate, Self.headroom * relay.bytesPerSecond)
+    guard isCongested, let estimate else { return most }
+    return min(most, max(estimate &+ estimate / 4, Self.burst / 8))
   }
 
   private func send(
@@ -179,6 +181,7 @@ final class WebRTCViewer: RelayViewer {
         UnsafeMutableRawBufferPointer(rebasing: target[body...]).copyMemory(from: $0)
       }
     }
+    sent.add(piece.byteCount)
     if let closed { path.write(closed) }
   }
 
@@ -211,6 +214,7 @@ final class WebRTCViewer: RelayViewer {
 
   func tick(_ now: MonotonicTime) {
     guard !isOver else { return }
+    sent.tick(now)
     guard transport.isConnected else {
       if now &- begunAt >= WebRTCLimits.connectDeadline { return end(.left) }
       return transport.tick()
@@ -242,7 +246,7 @@ final class WebRTCViewer: RelayViewer {
     guard !isOver else { return }
     isOver = true
     if case .ended(let reason) = cause {
-      if transport.isConnected {
+      if transport.isConnected, sendings(now).count > 0 {
         var goodbye = RTCPWriter(sendings(now), name: ViewerAnswer.name)
         goodbye.bye([video, audio].compactMap { $0?.source }, because: reason)
         transport.send(rtcp: goodbye.bytes)
@@ -270,10 +274,16 @@ extension WebRTCViewer: WebRTCTransportOwner {
       switch event {
       case .again(let numbers, let source): if source == video?.source { sendAgain(numbers, now) }
       case .keyFrame(let source): if source == video?.source { beginAgain(now) }
-      case .estimate(let bits): estimate = Int64(clamping: bits / 8)
+      case .estimate(let bits): take(estimate: Int64(clamping: bits / 8))
       case .report, .bye: break
       }
     }
+  }
+
+  private func take(estimate new: Int64) {
+    let isFalling = estimate.map { new < $0 } ?? true
+    isCongested = new < sent.bytesPerSecond / 4 * 3 && (isFalling || isCongested)
+    estimate = new
   }
 
   func failed(_ fault: WebRTCTransport.Fault) { end(.left) }

@@ -52,7 +52,9 @@ final class Recorder: FragmentSink {
     self.give = give
     switch target {
     case .recording:
-      queue = RankedMutex(.queue, RecorderQueue(budget: settings.budget, trial: RecordingTrial()))
+      let isAudio = settings.tracks == .kind(.audio)
+      queue = RankedMutex(
+        .queue, RecorderQueue(budget: settings.budget, trial: RecordingTrial(), isAudio: isAudio))
       writer = RankedMutex(
         .recording, RecordingWriter(library: settings, stream: stream, epoch: epoch, give: give))
     case .timeShiftBuffer:

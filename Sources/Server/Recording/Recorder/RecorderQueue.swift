@@ -12,6 +12,8 @@ struct RecorderQueue {
     case shed
     /// The fragments left out end at this media time.
     case shedUntil(MediaTime)
+    /// Fragments were left out here: their key frame had been given up. `isLong` where a segment began without one.
+    case keyless(isLong: Bool)
     case stop
     case cancel
 
@@ -24,7 +26,7 @@ struct RecorderQueue {
       switch self {
       case .event(.fragment(let fragment)): fragment.sequenceNumberOfSegment == number
       case .segmentEnd(let end): end.number == number
-      case .event, .shed, .shedUntil, .stop, .cancel: false
+      case .event, .shed, .shedUntil, .keyless, .stop, .cancel: false
       }
     }
   }
@@ -59,6 +61,8 @@ struct RecorderQueue {
   }
 
   private let budget: RecordingBudget
+  /// Only audio is recorded: it needs no key frame.
+  private let isAudio: Bool
   private var pinned: SegmentMemoryCharge
   private var items = CircularBuffer<(item: Item, since: MonotonicTime)>()
   /// This many of the newest items are not handed out yet.
@@ -73,9 +77,12 @@ struct RecorderQueue {
   private var tick = Tick.none
   /// End of the fragments that are being left out at present; nil if there are none.
   private var shedEnd: MediaTime?
+  /// The key frame that was held has been given up: fragments are left out up to the next one.
+  private var lostItsKey = false
 
-  init(budget: RecordingBudget, trial: RecordingTrial? = nil) {
+  init(budget: RecordingBudget, trial: RecordingTrial? = nil, isAudio: Bool = false) {
     self.budget = budget
+    self.isAudio = isAudio
     self.trial = trial
     pinned = SegmentMemoryCharge(budget: budget)
   }
@@ -115,7 +122,7 @@ struct RecorderQueue {
   mutating func add(_ end: SegmentEnd?, windowStart: Int?, now: MonotonicTime) -> Admission {
     if isClosed { return .passed }
     let admission = windowStart.map { leaveWindow(before: $0, now: now) } ?? .passed
-    if input == .open, let end { append(.segmentEnd(end), now) }
+    if input == .open, !lostItsKey, let end { append(.segmentEnd(end), now) }
     return admission
   }
 
@@ -124,6 +131,10 @@ struct RecorderQueue {
     switch input {
     case .closed: return .passed
     case .open:
+      if lostItsKey {
+        guard fragment.fragment.isIndependent else { return leaveOutKeyless(fragment, now) }
+        (lostItsKey, shedEnd) = (false, nil)
+      }
       guard pinned.take(fragment) else { return shed(until: fragment.fragment.end, now) }
     case .shedding:
       guard fragment.fragment.isIndependent, budget.isRelaxed, pinned.take(fragment) else {
@@ -131,7 +142,7 @@ struct RecorderQueue {
         return shed(until: fragment.fragment.end, now)
       }
       input = .open
-      shedEnd = nil
+      (lostItsKey, shedEnd) = (false, nil)
     }
     // What begins no file is not held: it belongs to the file before, or is missing.
     let isTried = trial.map { $0.isOn && $0.takes(fragment.fragment) } ?? false
@@ -151,6 +162,7 @@ struct RecorderQueue {
     for entry in items.dropFirst(first) {
       if let fragment = entry.item.fragment {
         pinned.release(fragment)
+        lostItsKey = !isAudio
       } else if case .segmentEnd = entry.item {
         continue
       } else {
@@ -234,6 +246,15 @@ struct RecorderQueue {
   }
 
   // MARK: Leaving out
+
+  /// Leaves out a fragment whose key frame was given up: behind the group before, its pictures would be broken.
+  private mutating func leaveOutKeyless(_ fragment: PublishedFragment, _ now: MonotonicTime) -> Admission {
+    pinned.passOver(fragment)
+    let isLong = fragment.fragment.startsSegment
+    if shedEnd == nil || isLong { items.append((.keyless(isLong: isLong), now)) }
+    shedEnd = max(shedEnd ?? fragment.fragment.end, fragment.fragment.end)
+    return .passed
+  }
 
   private mutating func shed(until end: MediaTime, _ now: MonotonicTime) -> Admission {
     shedEnd = max(shedEnd ?? end, end)

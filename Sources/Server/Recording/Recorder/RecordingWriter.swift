@@ -59,6 +59,9 @@ final class RecordingWriter: RecorderWriter {
     case .item(.segmentEnd(let end)): current?.replay?.complete((kept ?? chosen)?.end(end) ?? end)
     case .item(.shed): noteMissing(Self.tooSlow)
     case .item(.shedUntil(let end)): leaveOut(until: end)
+    case .item(.keyless(let isLong)):
+      noteMissing(RecordingWait.reason)
+      if isLong, current == nil, !isOver { waiting = .everything }
     case .item(.stop): stop()
     case .item(.cancel): cancel()
     case .tick: tick()
@@ -76,8 +79,7 @@ final class RecordingWriter: RecorderWriter {
         self.anchor = anchor
         current?.replay?.redate(by: anchor)
       case .end(let reason): try finish(reason == .shutdown ? .shutdown : .streamEnded)
-      // The tables continue across a discontinuity, since samples carry their own times. No media may arrive for a while, so sync
-      // now.
+      // Samples carry their own times, so the tables go on. No media may arrive for a while, so sync now.
       case .discontinuity:
         noteMissing(Self.publisherAway)
         current?.replay?.breakTimeline()
@@ -126,8 +128,7 @@ final class RecordingWriter: RecorderWriter {
   /// Cancels the recording and removes its file.
   private func cancel() {
     guard !isOver, state.cancel() == .done else { return }
-    isOver = true
-    waiting = nil
+    (isOver, waiting) = (true, nil)
     library.logger.of(stream).notice("recording is thrown away: a client cancelled it")
     if let current {
       current.file.discard()
@@ -421,8 +422,7 @@ final class RecordingWriter: RecorderWriter {
     } catch {
       suspend(error)
     }
-    isOver = true
-    waiting = nil
+    (isOver, waiting) = (true, nil)
     do throws(RecordingError) {
       try close(stop)
       if state.complete() == .done { give(.state(state)) }

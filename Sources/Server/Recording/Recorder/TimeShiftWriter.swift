@@ -43,7 +43,7 @@ final class TimeShiftWriter: RecorderWriter {
     case .item(.segmentEnd(let end)): source?.complete(end)
     case .item(.stop), .item(.cancel): source?.end()
     // The index knows which segments are incomplete.
-    case .item(.shed), .item(.shedUntil), .tick: break
+    case .item(.shed), .item(.shedUntil), .item(.keyless), .tick: break
     }
   }
 

@@ -157,8 +157,13 @@ struct DatagramSourceTests {
     let bootstrap = DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
     await #expect(throws: (any Error).self) { _ = try await bootstrap.bind(to: address).get() }
     second.stop(.finished)
-    let endings = await (firstEnding, secondEnding)
-    #expect(endings == (.finished, .finished))
+    // One that comes while the socket is being closed waits for its address.
+    let third = try source("third", 1, RecordingGate())
+    async let thirdEnding = third.run()
+    #expect(try await eventually { third.localAddress == address })
+    third.stop(.finished)
+    let endings = await (firstEnding, secondEnding, thirdEnding)
+    #expect(endings == (.finished, .finished, .finished))
     let again = try await bootstrap.bind(to: address).get()
     try await again.close()
     try await sender.close()
