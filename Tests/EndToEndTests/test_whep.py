@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import publishers
+from harness import offers, publishers
 
 #: What a page does to watch: an offer, the answer of WHEP, and both media in one element.
 WATCH = """(async (path, only) => {
@@ -44,33 +44,7 @@ RECEIVED = """(async () => {
   return result;
 })()"""
 
-OFFER = "\r\n".join("""v=0
-o=- 1 2 IN IP4 127.0.0.1
-s=-
-t=0 0
-a=group:BUNDLE 0 1
-m=audio 9 UDP/TLS/RTP/SAVPF 111
-c=IN IP4 0.0.0.0
-a=ice-ufrag:abcd
-a=ice-pwd:0123456789abcdefghijklmn
-a=fingerprint:sha-256 FINGERPRINT
-a=setup:actpass
-a=mid:0
-a=recvonly
-a=rtcp-mux
-a=rtpmap:111 opus/48000/2
-m=video 9 UDP/TLS/RTP/SAVPF 96
-c=IN IP4 0.0.0.0
-a=ice-ufrag:abcd
-a=ice-pwd:0123456789abcdefghijklmn
-a=fingerprint:sha-256 FINGERPRINT
-a=setup:actpass
-a=mid:1
-a=recvonly
-a=rtcp-mux
-a=rtpmap:96 H264/90000
-a=fmtp:96 packetization-mode=1;profile-level-id=42e01f
-""".replace("FINGERPRINT", ":".join(["AB"] * 32)).split("\n"))
+OFFER = offers.offer("recvonly")
 
 #: Films that are published over and over: name of the stream, film, what is coded anew.
 FILMS = {

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import hls, packets, publishers, sources, tools
+from harness import hls, offers, packets, publishers, sources, tools
 
 #: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer, `types`
 #: names the only codecs that are offered, `rids` the encodings of simulcast.
@@ -52,33 +52,7 @@ SENT = """(async () => {
   return result;
 })()"""
 
-OFFER = "\r\n".join("""v=0
-o=- 1 2 IN IP4 127.0.0.1
-s=-
-t=0 0
-a=group:BUNDLE 0 1
-m=audio 9 UDP/TLS/RTP/SAVPF 111
-c=IN IP4 0.0.0.0
-a=ice-ufrag:abcd
-a=ice-pwd:0123456789abcdefghijklmn
-a=fingerprint:sha-256 FINGERPRINT
-a=setup:actpass
-a=mid:0
-a=sendonly
-a=rtcp-mux
-a=rtpmap:111 opus/48000/2
-m=video 9 UDP/TLS/RTP/SAVPF 96
-c=IN IP4 0.0.0.0
-a=ice-ufrag:abcd
-a=ice-pwd:0123456789abcdefghijklmn
-a=fingerprint:sha-256 FINGERPRINT
-a=setup:actpass
-a=mid:1
-a=sendonly
-a=rtcp-mux
-a=rtpmap:96 CODEC/90000
-a=fmtp:96 packetization-mode=1;profile-level-id=42e01f
-""".replace("FINGERPRINT", ":".join(["AB"] * 32)).split("\n"))
+OFFER = offers.offer("sendonly")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +82,7 @@ def ask(weir, method: str, path: str, body: str = "", **fields):
     return answer.status, answer.headers, answer.text
 
 
-def offer(weir, name: str, sdp: str = OFFER.replace("CODEC", "H264"), key: str | None = None, **fields):
+def offer(weir, name: str, sdp: str = OFFER, key: str | None = None, **fields):
     return ask(weir, "POST", f"/whip/{name}", sdp, Content_Type="application/sdp",
                Authorization=f"Bearer {key or weir.key}", **fields)
 
@@ -285,7 +259,7 @@ def test_an_offer_is_answered_by_the_rules(weir):
 
 
 def test_an_offer_of_vp8_alone_names_what_is_taken(weir):
-    _, _, text = offer(weir, "vp8", OFFER.replace("CODEC", "VP8"))
+    _, _, text = offer(weir, "vp8", offers.offer("sendonly", "VP8"))
     assert "vp8 offered, H.264 (packetization-mode 0 or 1), VP9 and AV1 taken" in text, text
 
 
@@ -300,7 +274,7 @@ def test_an_offer_of_vp8_alone_names_what_is_taken(weir):
     (lambda sdp: sdp + "a=x:" + "y" * (1 << 20), 413, "body-too-large"),
 ])
 def test_an_offer_that_cannot_be_taken_is_refused_with_the_reason(weir, change, status, code):
-    found, _, text = offer(weir, "refused", change(OFFER.replace("CODEC", "H264")))
+    found, _, text = offer(weir, "refused", change(OFFER))
     assert (found, json.loads(text)["code"]) == (status, code), text
     assert weir.stream("refused") is None
 

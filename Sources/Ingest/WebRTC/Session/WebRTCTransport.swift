@@ -33,7 +33,7 @@ protocol WebRTCDirectory: AnyObject {
   func remove(_ transport: WebRTCTransport)
 }
 
-/// The connection to one peer: ICE, DTLS and SRTP, over the ways by which it reaches this listener. Used on the listener's
+/// The connection to one peer: ICE, DTLS and SRTP, over the paths by which it reaches this listener. Used on the listener's
 /// event loop.
 final class WebRTCTransport {
   enum Fault {
@@ -48,7 +48,7 @@ final class WebRTCTransport {
 
   private struct Check {
     let transaction = (0..<12).map { _ in UInt8.random(in: .min ... .max) }
-    /// Bytes of requests from there beyond those of the answers: no more than comes is sent to an address.
+    /// Bytes that came from there minus those that were sent there. No more than comes is sent to an address.
     var credit = 0
     var isAnswered = false
   }
@@ -64,17 +64,17 @@ final class WebRTCTransport {
   private(set) var agent = ICEAgent()
   private let dtls: DTLSConnection
   private(set) var srtp: SRTPSession?
-  /// The ways that have proved themselves, oldest first, and the one that is used.
+  /// The paths whose requests had the password, oldest first, and the one that is used.
   private(set) var paths: [WebRTCPath] = []
   private(set) var chosen: WebRTCPath?
-  /// The way that the handshake takes.
+  /// The path of the handshake.
   private var handshakePath: WebRTCPath?
   /// Where the newest packet came from that was made with the keys.
   private var heard: (place: STUNResponse.Place, at: MonotonicTime)?
   /// When the peer last showed that it still wants what is sent there (RFC 7675).
   private(set) var consentedAt: MonotonicTime
   private var isNominated = false
-  /// What a viewer is asked at addresses that have not proved to be its own, and the one that it wants.
+  /// Checks of addresses that may not be the viewer's own, and the one that it wants media at.
   private var checks: [STUNResponse.Place: Check] = [:]
   private var wanted: STUNResponse.Place?
   private var restarts = 0
@@ -151,14 +151,14 @@ final class WebRTCTransport {
 
   // MARK: where media may go
 
-  /// Whether media may be sent there. A request with the password can have somebody else's address, and a stream that goes there
-  /// is an attack. So a viewer gets it by UDP only where its cookie, or the answer to a check, came back from.
+  /// Whether media may be sent there. A request with the password can carry somebody else's address, and a stream that goes there
+  /// is an attack. So by UDP a viewer gets media only at the address that returned the cookie or answered a check.
   private func mayCarry(_ path: WebRTCPath) -> Bool {
     purpose == .publishing || srtp == nil || path.address == nil
       || path.place.address == dtls.provenPlace?.address || checks[path.place]?.isAnswered == true
   }
 
-  /// Sends a check once the requests from there were so much longer than their answers.
+  /// Sends a check once enough bytes came from there.
   private func check(_ path: WebRTCPath, _ isWanted: Bool, credit: Int) {
     guard paths.contains(where: path.isSame) else { return }
     var check = checks[path.place] ?? Check()
@@ -199,7 +199,7 @@ final class WebRTCTransport {
     if oldest.address == nil { oldest.channel.close(promise: nil) }
   }
 
-  /// A way is closed.
+  /// A path is closed.
   func lose(_ path: WebRTCPath) {
     paths.removeAll(where: path.isSame)
     checks[path.place] = nil

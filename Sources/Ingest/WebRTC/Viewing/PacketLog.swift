@@ -55,7 +55,7 @@ struct PacketLog {
     }
   }
 
-  /// Decoding does not go on: what is kept leads nowhere. A number is left out, so that who had all so far notices.
+  /// Forgets all packets, since some were lost and decoding cannot go on. A number is left out, so that each viewer sees the hole.
   mutating func clear() {
     packets.removeAll()
     end += 1

@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// Who gets the packets of a relay. Called on its event loop.
 protocol RelayViewer: AnyObject {
-  /// Sends what there is, as far as it may have it now. Returns the way, to be flushed; nil if nothing was sent.
+  /// Sends what waits, within its rate. Returns the path, to be flushed; nil if nothing was sent.
   func serve(_ now: MonotonicTime) -> WebRTCPath?
   /// More is there for it than it was given.
   var isBehind: Bool { get }
@@ -189,7 +189,7 @@ final class StreamRelay {
 
   // MARK: sending
 
-  /// Gives viewers what there is, as far as each may have it.
+  /// Gives viewers what waits, within the rate of each.
   private func serve(_ now: MonotonicTime) {
     var last: WebRTCPath?
     var isLate = false
@@ -241,12 +241,12 @@ struct RelayClock {
     .video: .random(in: .min ... .max), .audio: .random(in: .min ... .max),
   ]
 
-  /// Less than this behind a break is no outage, in nanoseconds.
+  /// Media that is later than this after a break had an outage, in nanoseconds.
   private static let tolerance: Int64 = 500_000_000
 
   private static func hertz(_ kind: MediaKind) -> UInt32 { kind == .video ? 90_000 : 48_000 }
 
-  /// What follows does so after a time that the media does not show.
+  /// The next media may come after an outage, which the media's own times do not show.
   mutating func breaks() { isBroken = true }
 
   /// - Parameter time: presentation time.

@@ -35,7 +35,8 @@ final class WebRTCViewer: RelayViewer {
   private var repeats: ByteAllowance
   /// What its network carries by its estimate, in bytes per second; nil if it does not say.
   private var estimate: Int64?
-  /// The estimate fell below what was sent. One that is low because little was sent says nothing.
+  /// The estimate fell below what was sent, and does not reach the stream's rate yet. One that is low because little was sent
+  /// says nothing.
   private var isCongested = false
   private var sent = MediaRate()
   private let begunAt: MonotonicTime
@@ -105,7 +106,7 @@ final class WebRTCViewer: RelayViewer {
     return video?.hasMore(log) ?? false
   }
 
-  /// Sends what there is, as far as it may have it now. Returns the way, to be flushed; nil if nothing was sent.
+  /// Sends what waits, within its rate. Returns the path, to be flushed; nil if nothing was sent.
   func serve(_ now: MonotonicTime) -> WebRTCPath? {
     guard !isOver, let srtp = transport.srtp, let path = transport.chosen else { return nil }
     var hasSent = false
@@ -246,8 +247,9 @@ final class WebRTCViewer: RelayViewer {
     guard !isOver else { return }
     isOver = true
     if case .ended(let reason) = cause {
-      if transport.isConnected, sendings(now).count > 0 {
-        var goodbye = RTCPWriter(sendings(now), name: ViewerAnswer.name)
+      let sendings = sendings(now)
+      if transport.isConnected, !sendings.isEmpty {
+        var goodbye = RTCPWriter(sendings, name: ViewerAnswer.name)
         goodbye.bye([video, audio].compactMap { $0?.source }, because: reason)
         transport.send(rtcp: goodbye.bytes)
       }
@@ -282,7 +284,7 @@ extension WebRTCViewer: WebRTCTransportOwner {
 
   private func take(estimate new: Int64) {
     let isFalling = estimate.map { new < $0 } ?? true
-    isCongested = new < sent.bytesPerSecond / 4 * 3 && (isFalling || isCongested)
+    isCongested = isCongested ? new < relay.bytesPerSecond : isFalling && new < sent.bytesPerSecond / 4 * 3
     estimate = new
   }
 
