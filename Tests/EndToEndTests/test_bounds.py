@@ -188,6 +188,55 @@ def test_a_media_clock_that_crawls_is_ended(scene):
     honest.lost_nothing()
 
 
+def connections(weir, count: int, source: str, request: bytes = b"") -> list[socket.socket]:
+    """Connections of an address to the HTTP server, each with this request and its response."""
+    place, made = urllib.parse.urlsplit(weir.web), []
+    for _ in range(count):
+        made.append(socket.create_connection((place.hostname, place.port), timeout=5, source_address=(source, 0)))
+        if request:
+            made[-1].sendall(request)
+            made[-1].recv(1 << 16)
+    return made
+
+
+def is_closed(connection: socket.socket) -> bool:
+    return bool(select.select([connection], [], [], 0)[0]) and not connection.recv(1 << 16)
+
+
+def test_an_address_with_all_connections_makes_room_for_others(start):
+    weir = start("--no-record", wrapper=("prlimit", "--nofile=64:64"))
+    crowd = connections(weir, 60, "127.0.0.2", b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n")
+    others = []
+    try:
+        for number in range(3, 8):
+            others += connections(weir, 1, f"127.0.0.{number}")
+            others[-1].sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert others[-1].recv(1 << 16).startswith(b"HTTP/1.1 200"), number
+        # One connection of the crowd for each, and theirs stay open.
+        assert not any(is_closed(other) for other in others)
+        cut = 'weir_viewers_cut_total{reason="full"} '
+        assert f"{cut}{len(others)}\n" in weir.get("/metrics").good().text
+        weir.wait(lambda: sum(map(is_closed, crowd)) >= len(others), 5, "the connections of the crowd are closed")
+    finally:
+        for connection in crowd + others:
+            connection.close()
+
+
+def test_a_crowd_that_asks_nothing_keeps_no_probe_away(start):
+    weir = start("--no-record", wrapper=("prlimit", "--nofile=64:64"))
+    crowd, answers, end = [], [], time.monotonic() + 4
+    try:
+        while time.monotonic() < end:
+            crowd = [connection for connection in crowd if not is_closed(connection)]
+            with contextlib.suppress(OSError):
+                crowd += connections(weir, max(1, 120 - len(crowd)), "127.0.0.2")
+            answers.append(weir.get("/healthz", timeout=5).status)
+        assert len(answers) > 10 and set(answers) == {200}, answers
+    finally:
+        for connection in crowd:
+            connection.close()
+
+
 def test_a_full_server_answers_those_who_watch_it(start):
     weir = start("--no-record", wrapper=("prlimit", "--nofile=64:64"))
     connections = []

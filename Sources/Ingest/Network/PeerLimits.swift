@@ -16,4 +16,10 @@ package struct PeerLimits: Sendable {
   package var addresses = 65_536
 
   package init() {}
+
+  /// Allows so many connections that have not published, and one address a quarter of them: others must be able to come.
+  package mutating func share(_ unauthenticated: Int) {
+    self.unauthenticated = min(self.unauthenticated, unauthenticated)
+    unauthenticatedPerAddress = min(unauthenticatedPerAddress, max(16, self.unauthenticated / 4))
+  }
 }

@@ -1,7 +1,7 @@
 /// A token bucket: allows bursts and limits the rate. A value type; the caller gives it the time.
 package struct TokenBucket: Sendable {
-  package let burst: Double
-  package let perSecond: Double
+  package private(set) var burst: Double
+  package private(set) var perSecond: Double
   package private(set) var tokens: Double
   private var last: MonotonicTime?
 
@@ -25,6 +25,13 @@ package struct TokenBucket: Sendable {
       tokens = min(burst, tokens + Double(now &- last) / 1e9 * perSecond)
     }
     last = now
+  }
+
+  /// Allows another burst and rate from now on.
+  package mutating func change(burst: Double, perSecond: Double) {
+    // What was used of the burst stays used.
+    tokens = min(burst, max(0, tokens + burst - self.burst))
+    (self.burst, self.perSecond) = (burst, perSecond)
   }
 
   /// Seconds until the next token.

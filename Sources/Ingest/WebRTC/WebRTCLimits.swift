@@ -35,12 +35,11 @@ enum WebRTCLimits {
   static let missingPackets = 256
   /// Times of arrival that wait for the next feedback.
   static let arrivals = 1024
-  /// Sessions of an address that are not connected, and of all addresses.
+  /// Sessions of an address that are not connected, and of all addresses: of publishers, and of viewers.
   static let unconnectedPerAddress = 32
   static let unconnected = 1024
-  /// Connections by TCP of an address that belong to no session yet, and of all addresses.
-  static let unassignedPerAddress = 16
-  static let unassigned = 512
+  /// Connections by TCP of an address beyond one of each session. That of all addresses is `WebRTCConfiguration.connections`.
+  static let connectionsPerAddress = 16
   /// From the answer to the end of the handshake, in nanoseconds.
   static let connectDeadline: Int64 = 15_000_000_000
   /// Without media, in nanoseconds. Below the 30 s after which consent ends (RFC 7675 §5.1).

@@ -21,7 +21,9 @@ struct WHEPRoutes {
     listener: WebRTCListener?, iceServers: [String], streams: StreamRegistry, viewers: ViewerRegistry,
     descriptors: DescriptorBudget, gate: ViewerGate
   ) {
-    sessions = listener.map { WebRTCSessions(listener: $0, side: .viewer, iceServers: iceServers) }
+    sessions = listener.map {
+      WebRTCSessions(listener: $0, side: .viewer, offers: ArrivingOffers(), iceServers: iceServers)
+    }
     (self.streams, self.viewers, self.descriptors, self.gate) = (streams, viewers, descriptors, gate)
   }
 
@@ -62,7 +64,7 @@ struct WHEPRoutes {
   func body(of request: HTTPRequest) -> (any ArrivingBody)? {
     guard let sessions, case .endpoint(let name)? = WebRTCSessions.Place(request.path) else { return nil }
     let routes = self
-    return OfferBody { offer, loop in
+    return OfferBody(sessions.place(for: request)) { offer, loop in
       routes.gate.admit(request, on: loop) { viewer in
         routes.watch(name, offer, request, viewer, sessions, on: loop)
       }.response(on: loop)

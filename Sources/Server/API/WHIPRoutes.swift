@@ -11,7 +11,9 @@ struct WHIPRoutes {
   ///   - listener: nil where WebRTC is off.
   ///   - iceServers: servers of STUN and TURN that publishers are told, as values of `Link`.
   init(listener: WebRTCListener?, iceServers: [String]) {
-    sessions = listener.map { WebRTCSessions(listener: $0, side: .publisher, iceServers: iceServers) }
+    sessions = listener.map {
+      WebRTCSessions(listener: $0, side: .publisher, offers: ArrivingOffers(), iceServers: iceServers)
+    }
   }
 
   /// Whether a request is for WHIP.
@@ -56,7 +58,7 @@ struct WHIPRoutes {
     let bearer = request.headers("Authorization").first.flatMap { AdminGate.bearer($0) }.map { Secret($0) }
     let key = bearer ?? request.query("key").map { Secret($0) }
     let client = WebRTCClient(of: request)
-    return OfferBody { offer, loop in
+    return OfferBody(sessions.place(for: request)) { offer, loop in
       sessions.listener.offer(offer, for: stream, key: key, of: client).hop(to: loop).map {
         sessions.response($0, to: request)
       }

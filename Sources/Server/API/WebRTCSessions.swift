@@ -33,8 +33,15 @@ struct WebRTCSessions: Sendable {
 
   let listener: WebRTCListener
   let side: WebRTCListener.Side
+  let offers: ArrivingOffers
   /// Servers of STUN and TURN that peers are told, as values of `Link` (RFC 9725 §4.6).
   let iceServers: [String]
+
+  /// A place for an offer of this request; nil if there is none.
+  func place(for request: HTTPRequest) -> ArrivingOffers.Place? {
+    let address = request.client ?? NetworkAddress(request.source.peer)
+    return offers.place(for: address?.hostText ?? "")
+  }
 
   /// RFC 9725 §4.2: which types an address takes.
   static func options(of request: HTTPRequest) -> HTTPResponse {
@@ -146,57 +153,5 @@ struct WebRTCSessions: Sendable {
       return Problem.full(.tooManyViewers, "As many streams are watched by WebRTC as may be.").response
     case .ended(let reason): return Problem(.publicationEnded, reason).response
     }
-  }
-}
-
-/// The body of a request that offers: it is collected, and then answered.
-final class OfferBody: ArrivingBody {
-  /// What answers an offer. `abandon` is called if nobody gets the answer.
-  typealias Answering = @Sendable (_ offer: String, _ loop: any EventLoop) -> EventLoopFuture<HTTPResponse>
-
-  private let answering: Answering
-  private let abandoned: @Sendable (HTTPResponse) -> Void
-  private var source: (any ArrivingBodySource)?
-  private var loop: (any EventLoop)?
-  private var bytes = ByteBuffer()
-
-  init(_ answering: @escaping Answering, abandoned: @escaping @Sendable (HTTPResponse) -> Void) {
-    (self.answering, self.abandoned) = (answering, abandoned)
-  }
-
-  func begin(_ source: any ArrivingBodySource, on eventLoop: any EventLoop) {
-    (self.source, loop) = (source, eventLoop)
-    source.accept()
-  }
-
-  func receive(_ bytes: ByteBuffer) {
-    guard source != nil else { return }
-    guard self.bytes.readableBytes + bytes.readableBytes <= WebRTCSessions.offerBytes else {
-      return respond(Problem.bodyTooLarge(WebRTCSessions.offerBytes).response)
-    }
-    self.bytes.writeImmutableBuffer(bytes)
-  }
-
-  func finish() {
-    guard source != nil, let loop else { return }
-    let text = String(buffer: bytes)
-    bytes = ByteBuffer()
-    let bound = NIOLoopBound(self, eventLoop: loop)
-    answering(text, loop).whenSuccess { bound.value.conclude($0) }
-  }
-
-  func abandon(_ reason: String) {
-    (source, bytes) = (nil, ByteBuffer())
-  }
-
-  private func conclude(_ response: HTTPResponse) {
-    // Nobody gets the answer, so nobody will come.
-    guard source != nil else { return abandoned(response) }
-    respond(response)
-  }
-
-  private func respond(_ response: HTTPResponse) {
-    let source = source.take()
-    source?.respond(response)
   }
 }

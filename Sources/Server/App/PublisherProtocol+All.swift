@@ -16,7 +16,7 @@ extension PublisherProtocol {
     var limits = RTMPListener.Configuration()
     limits.proxies = configuration.trustedProxies
     limits.peerLimits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
-    limits.peerLimits.unauthenticated = min(limits.peerLimits.unauthenticated, server.descriptors.unauthenticated)
+    limits.peerLimits.share(server.descriptors.unauthenticated - connectionsOfWebRTC(server))
     let listener = RTMPListener(
       gate: server.decoding(server.streams), clock: server.clock, logger: server.logger,
       group: NIOSingletons.posixEventLoopGroup,
@@ -30,11 +30,18 @@ extension PublisherProtocol {
     ) { server, key in "\(server)/NAME\(key)   (OBS: server \(server), stream key NAME\(key))" }
   }
 
+  /// Connections of WebRTC by TCP beyond one of each session: a part of those that have not published.
+  private static func connectionsOfWebRTC(_ server: WeirServer) -> Int {
+    guard server.configuration.webRTC != nil else { return 0 }
+    return min(WebRTCConfiguration().connections, server.descriptors.unauthenticated / 4)
+  }
+
   private static func webRTC(_ server: WeirServer, at address: ListenAddress) -> PublisherProtocol {
     let configuration = server.configuration
     var limits = WebRTCConfiguration()
     limits.proxies = configuration.trustedProxies
     limits.peerLimits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
+    limits.connections = connectionsOfWebRTC(server)
     limits.publicAddresses = configuration.webRTCAddresses.map {
       WebRTCConfiguration.PublicAddress(host: $0.host, port: $0.port)
     }

@@ -3,7 +3,8 @@ internal import NIOCore
 internal import Synchronization
 
 /// Counts the connections of the whole server. Per address it counts only connections without a complete request, unless a
-/// limit per address is set: many viewers behind a CDN or an office share one address.
+/// limit per address is set: many viewers behind a CDN or an office share one address. When the server is full, a new connection
+/// gets the place of the newest one of the address with most, if that has more than the new one's address will have.
 final class ConnectionLimiter: Sendable {
   enum Admission: Sendable, Equatable {
     /// Served, with this charge of memory.
@@ -16,16 +17,60 @@ final class ConnectionLimiter: Sendable {
 
   private struct Counts {
     var connections = 0
-    /// Connections that only get a response that the server is full.
-    var refused = 0
-    /// Those of them that have it and wait for their clients to close, oldest first.
-    var answered: [(number: Int, channel: any Channel)] = []
-    /// The numbers of those that are being closed for new ones.
+    /// The refused connections that are not being closed for new ones, oldest first.
+    var refused: [Refused] = []
+    /// The numbers of the connections that are being closed for new ones.
     var displaced: Set<Int> = []
     var unproven: [String: Int] = [:]
-    /// All connections of an address.
+    /// All connections of each address that is no proxy.
     var perAddress: [String: Int] = [:]
+    /// The served ones of them, by their numbers, and those of each address.
+    var served: [Int: any Channel] = [:]
+    var places = AddressPlaces<String, Int>()
     var numbered = 0
+
+    mutating func serve(_ number: Int, of address: String, on channel: any Channel) {
+      served[number] = channel
+      places.change(address, by: 1)
+      let served = served
+      places.add(number, of: address) { served[$0] != nil }
+    }
+
+    /// A connection is served no longer.
+    mutating func leave(_ number: Int, of address: String) -> (any Channel)? {
+      guard let channel = served.removeValue(forKey: number) else { return nil }
+      places.change(address, by: -1)
+      return channel
+    }
+
+    private mutating func newest(of address: String) -> Int? {
+      let served = served
+      return places.newest(of: address) { served[$0] != nil }
+    }
+
+    /// Ends the newest connection of the address with most. Nil if that has no more than `least`.
+    mutating func displace(beyond least: Int) -> (any Channel)? {
+      guard places.most > least, let largest = places.largest, let number = newest(of: largest) else { return nil }
+      displaced.insert(number)
+      return leave(number, of: largest)
+    }
+  }
+
+  /// A connection that only gets a response that the server is full.
+  private struct Refused {
+    let number: Int
+    let address: String
+    let channel: any Channel
+    /// It has its response, and waits for its client to close.
+    var isAnswered = false
+  }
+
+  /// Where a connection comes from.
+  struct Client {
+    /// The address for counting.
+    let address: String
+    /// The address stands for many clients.
+    var isProxy = false
   }
 
   private let policy: Reloadable<HTTPPolicy>
@@ -60,66 +105,87 @@ final class ConnectionLimiter: Sendable {
   /// The open connections.
   var connections: Int { counts.withLock { $0.connections } }
 
-  /// A number for a new connection, in order of arrival.
-  func nextNumber() -> Int {
-    counts.withLock { counts in
-      counts.numbered += 1
-      return counts.numbered
-    }
-  }
-
-  /// Admits a connection. Unless it is dropped, it must leave once. `isProxy`: the address stands for many clients.
-  func admit(_ address: String, isTLS: Bool, isProxy: Bool = false) -> Admission {
+  /// Admits a connection. Unless it is dropped, it must leave once. Its number is in order of arrival.
+  func admit(_ client: Client, on channel: any Channel, isTLS: Bool) -> (admission: Admission, number: Int) {
     let charge = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
-    let (admission, displaced) = admit(address, charge, isProxy: isProxy)
+    let (admission, number, displaced) = admit(client, charge, on: channel)
     displaced?.close(promise: nil)
     if let charge, admission != .served(charge) { memory.giveBack(charge) }
     switch admission {
-    case .served: traffic.add(.openConnections)
+    case .served:
+      traffic.add(.openConnections)
+      if displaced != nil { traffic.add(.displacedConnections) }
     case .refused:
       traffic.add(.openConnections)
       traffic.add(.refusedConnections)
     case .dropped: traffic.add(.droppedConnections)
     }
-    return admission
+    return (admission, number)
   }
 
   private func admit(
-    _ address: String, _ charge: MemoryBudget.Charge?, isProxy: Bool
-  ) -> (Admission, displaced: (any Channel)?) {
-    let (capacity, perAddress) = (capacity, policy.now.connectionsPerAddress)
+    _ client: Client, _ charge: MemoryBudget.Charge?, on channel: any Channel
+  ) -> (Admission, number: Int, displaced: (any Channel)?) {
+    let (capacity, perAddress, address) = (capacity, policy.now.connectionsPerAddress, client.address)
     return counts.withLock { counts in
-      var displaced: (any Channel)?
+      counts.numbered += 1
+      let number = counts.numbered
       guard
-        isProxy || counts.unproven[address, default: 0] < unprovenPerAddress,
-        isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
-      else { return (.dropped, nil) }
-      let isServed = charge != nil && counts.connections - counts.refused < capacity && descriptors.takeViewer()
-      // The response of a full server also needs memory and a descriptor.
-      if !isServed, counts.refused - counts.displaced.count >= refusedCapacity {
-        displaced = displace(&counts)
-        guard displaced != nil else { return (.dropped, nil) }
+        client.isProxy || counts.unproven[address, default: 0] < unprovenPerAddress,
+        client.isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
+      else { return (.dropped, number, nil) }
+      var (admission, displaced) = (Admission.refused, (any Channel)?.none)
+      let served = counts.connections - counts.refused.count - counts.displaced.count
+      if let charge, served < capacity, descriptors.takeViewer() {
+        admission = .served(charge)
+      } else if let channel = displaceServed(for: client, &counts) {
+        (admission, displaced) = (.served(charge ?? .nothing), channel)
+      } else if counts.refused.count >= refusedCapacity {
+        // The response of a full server also needs memory and a descriptor.
+        displaced = displaceRefused(&counts)
+        guard displaced != nil else { return (.dropped, number, nil) }
       }
       counts.connections += 1
       counts.unproven[address, default: 0] += 1
-      counts.perAddress[address, default: 0] += 1
-      if isServed, let charge { return (.served(charge), nil) }
-      counts.refused += 1
-      return (.refused, displaced)
+      if !client.isProxy {
+        counts.perAddress[address, default: 0] += 1
+        if admission != .refused { counts.serve(number, of: address, on: channel) }
+      }
+      if admission == .refused { counts.refused.append(Refused(number: number, address: address, channel: channel)) }
+      return (admission, number, displaced)
     }
   }
 
-  /// Makes room for a connection that is refused: a crowd that does not hang up must not keep others from `/healthz`.
-  private func displace(_ counts: inout Counts) -> (any Channel)? {
-    guard !counts.answered.isEmpty, counts.displaced.count < refusedCapacity else { return nil }
-    let oldest = counts.answered.removeFirst()
+  /// Takes the place of the newest connection of the address with most, and returns its channel, to be closed. Its descriptor
+  /// goes to the new client. Nil if that address has no more than the new client's will have: two must not replace each other
+  /// without end.
+  private func displaceServed(for client: Client, _ counts: inout Counts) -> (any Channel)? {
+    guard counts.displaced.count < refusedCapacity else { return nil }
+    return counts.displace(beyond: (client.isProxy ? 0 : counts.places.count(of: client.address)) + 1)
+  }
+
+  /// Makes room for a connection that is refused: a crowd that does not hang up, or sends nothing, must not keep others from
+  /// `/healthz`. The oldest that has its response goes, else the oldest of the address with most.
+  private func displaceRefused(_ counts: inout Counts) -> (any Channel)? {
+    guard counts.displaced.count < refusedCapacity else { return nil }
+    var perAddress: [String: Int] = [:]
+    for refused in counts.refused { perAddress[refused.address, default: 0] += 1 }
+    let largest = perAddress.max { $0.value < $1.value }?.key
+    guard
+      let index = counts.refused.firstIndex(where: \.isAnswered)
+        ?? counts.refused.firstIndex(where: { $0.address == largest })
+    else { return nil }
+    let oldest = counts.refused.remove(at: index)
     counts.displaced.insert(oldest.number)
     return oldest.channel
   }
 
-  /// The refused connection of this number has its response. It is closed when a new one needs its place.
-  func answered(_ number: Int, on channel: any Channel) {
-    counts.withLock { $0.answered.append((number, channel)) }
+  /// The refused connection of this number has its response.
+  func answered(_ number: Int) {
+    counts.withLock { counts in
+      guard let index = counts.refused.firstIndex(where: { $0.number == number }) else { return }
+      counts.refused[index].isAnswered = true
+    }
   }
 
   /// The connection has sent a complete request.
@@ -127,22 +193,19 @@ final class ConnectionLimiter: Sendable {
     counts.withLock { Self.decrement(address, in: &$0.unproven) }
   }
 
-  func leave(_ address: String, _ admission: Admission, number: Int, isProven: Bool) {
+  func leave(_ client: Client, _ admission: Admission, number: Int, isProven: Bool) {
     traffic.add(.openConnections, -1)
-    if case .served(let charge) = admission {
-      descriptors.giveBackViewer()
-      memory.giveBack(charge)
-    }
-    let left = counts.withLock { counts in
+    let (left, isDisplaced) = counts.withLock { counts in
       counts.connections -= 1
-      if admission == .refused {
-        counts.refused -= 1
-        counts.answered.removeAll { $0.number == number }
-        counts.displaced.remove(number)
-      }
-      if !isProven { Self.decrement(address, in: &counts.unproven) }
-      Self.decrement(address, in: &counts.perAddress)
-      return counts.connections
+      counts.refused.removeAll { $0.number == number }
+      _ = counts.leave(number, of: client.address)
+      if !isProven { Self.decrement(client.address, in: &counts.unproven) }
+      if !client.isProxy { Self.decrement(client.address, in: &counts.perAddress) }
+      return (counts.connections, counts.displaced.remove(number) != nil)
+    }
+    if case .served(let charge) = admission {
+      if !isDisplaced { descriptors.giveBackViewer() }
+      memory.giveBack(charge)
     }
     if left == 0 { emptied.ring() }
   }

@@ -44,11 +44,11 @@ final class HTTPPeer {
     let source =
       kind.isControl
       ? .control : RequestSource(peer: channel.remoteAddress, isTLS: kind.isTLS, proxies: services.proxies)
-    let admission = limiter.admit(host, isTLS: kind.isTLS, isProxy: source.isProxy)
+    let client = ConnectionLimiter.Client(address: host, isProxy: source.isProxy)
+    let (admission, number) = limiter.admit(client, on: channel, isTLS: kind.isTLS)
     guard admission != .dropped else { return nil }
     address = kind.isControl ? "control socket" : channel.remoteAddress?.ipAddress ?? ""
     self.host = host
-    let number = limiter.nextNumber()
     self.number = number
     self.source = source
     self.door = door
@@ -56,15 +56,15 @@ final class HTTPPeer {
     self.limiter = limiter
     polls = PollLimit(repeatsPerSecond: services.policy.now.repeatedPolls, loop: loop)
     channel.closeFuture.assumeIsolated().whenComplete { _ in
-      limiter.leave(host, admission, number: number, isProven: self.isProven)
+      limiter.leave(client, admission, number: number, isProven: self.isProven)
     }
   }
 
   /// The address for counting; empty without an address.
   static func host(of address: SocketAddress?) -> String { NetworkAddress(address)?.hostText ?? "" }
 
-  /// Whether this response, about to be sent, exceeds the limit of repeated polls.
-  func polls(_ response: HTTPResponse) -> Bool { polls.isExceeded(by: response) }
+  /// Whether a response, about to be sent, exceeds the limit of repeated polls. `playlist` is nil for one that is no playlist.
+  func polls(_ playlist: PreencodedResponse?) -> Bool { polls.isExceeded(by: playlist) }
 
   /// A complete request has arrived.
   func prove() {
@@ -74,5 +74,5 @@ final class HTTPPeer {
   }
 
   /// The connection, which is not served, has its response and waits for the client to close.
-  func answered(on channel: any Channel) { limiter.answered(number, on: channel) }
+  func answered() { limiter.answered(number) }
 }

@@ -45,6 +45,9 @@ package struct HTTPResponse: Sendable {
     self.body = body
   }
 
+  /// The body, if it is a playlist.
+  var playlist: PreencodedResponse? { if case .preencoded(let playlist) = body { playlist } else { nil } }
+
   /// A cached response.
   package init(_ preencoded: PreencodedResponse) {
     self.init(status: preencoded.status, body: .preencoded(preencoded))

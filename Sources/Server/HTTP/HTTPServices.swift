@@ -29,7 +29,7 @@ struct HTTPServices: Sendable {
     guard request.method != .options else { return now(responder.options(of: request), to: request) }
     let answer = responder.respond(to: request, on: eventLoop)
     guard case .now(let response) = answer.kind else { return answer }
-    if peer.polls(response) {
+    if peer.polls(response.playlist) {
       traffic.add(.refusedPolls)
       return now(StandardResponse.polled, to: request)
     }

@@ -19,6 +19,8 @@ package final class HTTPTraffic: Sendable {
     case slowViewers
     case lateViewers
     case shedViewers
+    /// Served connections that were closed for one of another address.
+    case displacedConnections
   }
 
   private let http1Bytes = Atomic(0)
@@ -30,6 +32,7 @@ package final class HTTPTraffic: Sendable {
   private let slowViewers = Atomic(0)
   private let lateViewers = Atomic(0)
   private let shedViewers = Atomic(0)
+  private let displacedConnections = Atomic(0)
 
   package init() {}
 
@@ -44,6 +47,7 @@ package final class HTTPTraffic: Sendable {
     case .slowViewers: slowViewers.wrappingAdd(more, ordering: .relaxed)
     case .lateViewers: lateViewers.wrappingAdd(more, ordering: .relaxed)
     case .shedViewers: shedViewers.wrappingAdd(more, ordering: .relaxed)
+    case .displacedConnections: displacedConnections.wrappingAdd(more, ordering: .relaxed)
     }
   }
 
@@ -58,6 +62,7 @@ package final class HTTPTraffic: Sendable {
     case .slowViewers: slowViewers.load(ordering: .relaxed)
     case .lateViewers: lateViewers.load(ordering: .relaxed)
     case .shedViewers: shedViewers.load(ordering: .relaxed)
+    case .displacedConnections: displacedConnections.load(ordering: .relaxed)
     }
   }
 }

@@ -33,10 +33,10 @@ struct PollLimit {
   /// The cost of one repeat.
   private let unit: Int
 
-  /// Whether this response is one repeat too many.
-  mutating func isExceeded(by response: HTTPResponse) -> Bool {
+  /// Whether this response is one repeat too many. `playlist` is nil for one that is no playlist.
+  mutating func isExceeded(by playlist: PreencodedResponse?) -> Bool {
     guard capacity > 0 else { return false }
-    guard case .preencoded(let playlist) = response.body else {
+    guard let playlist else {
       // A client that requests media does not poll.
       repeats = capacity
       return false

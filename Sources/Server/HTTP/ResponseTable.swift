@@ -86,7 +86,13 @@ final class SharedResponse {
   /// Whether it was awaited: then it is only for the requests that waited. A later request may have to wait again.
   private let wasAwaited: Bool
   /// A placeholder while `waiters` is set.
-  private(set) var response: HTTPResponse
+  private(set) var response: HTTPResponse {
+    didSet { (playlist, isRefusal) = (response.playlist, response.status.code >= 400) }
+  }
+  /// The response's, so that a request copies no response.
+  private(set) var playlist: PreencodedResponse?
+  /// Its status is 4xx or 5xx.
+  private(set) var isRefusal: Bool
   /// Nil when the response is available.
   private var waiters: [Waiter]?
   /// The plain and the gzip form, for the second in which they were encoded.
@@ -104,6 +110,7 @@ final class SharedResponse {
     self.sharing = sharing
     (admission, rule, openness) = (answer?.admission, answer?.rule, answer?.openness)
     self.response = response
+    (playlist, isRefusal) = (response.playlist, response.status.code >= 400)
     wasAwaited = false
   }
 
@@ -111,7 +118,7 @@ final class SharedResponse {
   init(awaited sharing: Cacheability, _ answer: HTTPAnswer? = nil) {
     self.sharing = sharing
     (admission, rule, openness) = (answer?.admission, answer?.rule, answer?.openness)
-    response = StandardResponse.failed
+    (response, playlist, isRefusal) = (StandardResponse.failed, nil, true)
     wasAwaited = true
     waiters = []
   }

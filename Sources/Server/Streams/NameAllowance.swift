@@ -26,7 +26,14 @@ struct NameAllowance: Sendable {
   private static let rememberedNames = 2048
   private static let rememberedAddresses = 256
 
-  var limits: Limits
+  /// A change holds for known addresses, too.
+  var limits: Limits {
+    didSet {
+      for address in addresses.keys {
+        addresses[address]?.tokens.change(burst: Double(limits.names), perSecond: Self.perSecond(limits))
+      }
+    }
+  }
   private var addresses: [String: Address] = [:]
 
   init(_ limits: Limits) {
@@ -39,7 +46,7 @@ struct NameAllowance: Sendable {
     var entry =
       addresses[address]
       ?? Address(
-        tokens: TokenBucket(burst: Double(limits.names), perSecond: Double(limits.namesPerMinute) / 60), seen: now)
+        tokens: TokenBucket(burst: Double(limits.names), perSecond: Self.perSecond(limits)), seen: now)
     entry.seen = now
     defer {
       addresses[address] = entry
@@ -65,6 +72,8 @@ struct NameAllowance: Sendable {
     addresses[address]?.names[name] = now
     addresses[address]?.seen = now
   }
+
+  private static func perSecond(_ limits: Limits) -> Double { Double(limits.namesPerMinute) / 60 }
 
   private mutating func forgetOldest() {
     let oldest = addresses.sorted { $0.value.seen < $1.value.seen }.prefix(Self.rememberedAddresses / 8)

@@ -1,3 +1,4 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
 internal import NIOCore
@@ -53,6 +54,13 @@ final class ViewerRegistry: Sendable {
     }
   }
 
+  /// A place by address. Later places have higher numbers.
+  private struct Place {
+    let number: Int
+    let stream: StreamName
+    let client: ClientID
+  }
+
   private struct OpenSeat {
     let number: Int
     let id = SessionID(.viewer)
@@ -65,7 +73,7 @@ final class ViewerRegistry: Sendable {
     var streams: [StreamName: [ClientID: Viewer]] = [:]
     /// The taken places: in all, and by address.
     var total = 0
-    var places = ViewerPlaces()
+    var places = AddressPlaces<NetworkAddress, Place>()
     var numbered = 0
     /// Refused requests, and places that were given to another address.
     var refused = 0
@@ -87,11 +95,12 @@ final class ViewerRegistry: Sendable {
 
     /// A client has the place `number` now.
     mutating func note(_ number: Int, _ stream: StreamName, _ client: ClientID) {
+      guard let host = client.host else { return }
       let streams = streams
-      places.add(ViewerPlaces.Place(number: number, stream: stream, client: client)) { Self.isTaken($0, in: streams) }
+      places.add(Place(number: number, stream: stream, client: client), of: host) { Self.isTaken($0, in: streams) }
     }
 
-    private static func isTaken(_ place: ViewerPlaces.Place, in streams: [StreamName: [ClientID: Viewer]]) -> Bool {
+    private static func isTaken(_ place: Place, in streams: [StreamName: [ClientID: Viewer]]) -> Bool {
       streams[place.stream]?[place.client]?.has(place.number) ?? false
     }
 
@@ -116,7 +125,7 @@ final class ViewerRegistry: Sendable {
       return (true, seat)
     }
 
-    private mutating func newest(of host: NetworkAddress) -> ViewerPlaces.Place? {
+    private mutating func newest(of host: NetworkAddress) -> Place? {
       let streams = streams
       return places.newest(of: host) { Self.isTaken($0, in: streams) }
     }

@@ -148,7 +148,7 @@ import Testing
     }
   }
 
-  @Test func aFullServerSaysSoAndAnOverfullOneHangsUp() async throws {
+  @Test func `a full server says so, and a connection that asks nothing makes room for the next`() async throws {
     var limits = HTTPLimits()
     limits.connections = 2
     limits.refusedConnections = 1
@@ -160,11 +160,11 @@ import Testing
       let third = try await HTTPRawClient.connect(to: address)
       try await third.wait("the third is not counted") { _ in listener.connections == 3 }
       let fourth = try await HTTPRawClient.connect(to: address)
-      try await fourth.waitForClose()
-      let refusal = try await third.get("/")
+      try await third.waitForClose()
+      let refusal = try await fourth.get("/")
       #expect(refusal.status == 503)
       #expect(refusal["Retry-After"] == "5")
-      try await third.waitForClose()
+      try await fourth.waitForClose()
       #expect(try await first.get("/").status == 200)
       await second.close()
       try await first.wait("the second is still counted") { _ in listener.connections == 1 }

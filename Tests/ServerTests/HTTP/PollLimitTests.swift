@@ -32,7 +32,7 @@ import Testing
   private func refused(_ limit: inout PollLimit, _ count: Int, _ answers: () -> [HTTPResponse]) -> Int {
     var refused = 0
     for _ in 0..<count {
-      for answer in answers() where limit.isExceeded(by: answer) { refused += 1 }
+      for answer in answers() where limit.isExceeded(by: answer.playlist) { refused += 1 }
     }
     return refused
   }

@@ -94,4 +94,21 @@ import Testing
     _ = try await stream.rendered(.programme, of: stream.view, on: loop).response(on: loop).get()
     #expect(stream.status.playlistRenders == before + 2)
   }
+
+  @Test func `breaks of the timeline make no more segments than four times the window's`() throws {
+    var settings = StreamSettings()
+    settings.window = MediaTime(milliseconds: 20_000)
+    #expect(settings.segmentLimit == 40)
+    var driver = EpochDriver(settings)
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    try driver.receive(.tracks([try SyntheticMedia.video(frameDuration: 3000)]))
+    var most = 0
+    for number in 0..<200 {
+      try driver.receive(.sample(SyntheticMedia.frame(number, group: 1, duration: 3000, size: 10, isSteady: true)))
+      try driver.receive(.discontinuity)
+      most = max(most, driver.epoch.window.segments.count)
+    }
+    #expect(most == settings.segmentLimit)
+  }
 }

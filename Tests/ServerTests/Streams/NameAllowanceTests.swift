@@ -46,4 +46,15 @@ import Testing
     for number in 0..<5000 { #expect(try Self.take(&allowance, Self.name(1), "\(number)", .at(Int64(number))) == nil) }
     #expect(Mirror(reflecting: allowance).descendant("addresses").map { "\($0)".count } ?? .max < 200_000)
   }
+
+  @Test func `a change of the limits holds for addresses that were seen before`() throws {
+    var allowance = NameAllowance(NameAllowance.Limits(streams: 1000, names: 4, namesPerMinute: 1))
+    for number in 0..<4 { #expect(try Self.take(&allowance, Self.name(number), "a", 0) == nil) }
+    #expect(try Self.take(&allowance, Self.name(4), "a", 0) == 60)
+    allowance.limits.names = 6
+    for number in 4..<6 { #expect(try Self.take(&allowance, Self.name(number), "a", 0) == nil) }
+    #expect(try Self.take(&allowance, Self.name(6), "a", 0) == 60)
+    allowance.limits.namesPerMinute = 30
+    #expect(try Self.take(&allowance, Self.name(6), "a", 0) == 2)
+  }
 }

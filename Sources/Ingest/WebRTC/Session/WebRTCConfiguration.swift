@@ -15,5 +15,8 @@ package struct WebRTCConfiguration: Sendable {
   /// Addresses that publishers are told; empty for those of the machine. Each may have a port of its own.
   package var publicAddresses: [PublicAddress] = []
 
+  /// Connections by TCP of all addresses beyond one of each session.
+  package var connections = 512
+
   package init() {}
 }

@@ -13,13 +13,15 @@ final class WebRTCConnection: ChannelInboundHandler {
   private var deadline: Scheduled<Void>?
   /// It belongs to a session.
   private var isKnown = false
+  /// It is not the only one of a session, or belongs to none yet.
+  private var isCounted = true
   private var isOver = false
 
-  /// Throws if there are too many that belong to no session.
+  /// Throws if there are too many.
   init(_ hub: WebRTCHub, _ channel: any Channel) throws {
     guard let path = WebRTCPath(channel.remoteAddress, isDatagram: false, channel) else { throw Refused() }
     peer = PeerText.host(of: channel.remoteAddress)
-    guard hub.admitStranger(peer) else { throw Refused() }
+    guard hub.admitConnection(of: peer) else { throw Refused() }
     (self.hub, self.path) = (hub, path)
     deadline = channel.eventLoop.scheduleTask(in: .nanoseconds(WebRTCLimits.unassignedDeadline)) {
       channel.close(promise: nil)
@@ -34,16 +36,23 @@ final class WebRTCConnection: ChannelInboundHandler {
       received.moveReaderIndex(forwardBy: 2)
       guard let datagram = received.readSlice(length: Int(length)) else { break }
       let session = hub.receive(datagram, on: path)
-      if session != nil { know() } else if !isKnown { return close(context) }
+      if let session { know(session) } else if !isKnown { return close(context) }
     }
     if received.readableBytes == 0 { received = ByteBuffer() } else { received.discardReadBytes() }
   }
 
-  private func know() {
+  private func know(_ session: WebRTCTransport) {
     guard !isKnown else { return }
     isKnown = true
     deadline?.cancel()
-    hub.dropStranger(peer)
+    // A stream's descriptors are those of one connection.
+    if session.connections <= 1 { release() }
+  }
+
+  private func release() {
+    guard isCounted else { return }
+    isCounted = false
+    hub.releaseConnection(of: peer)
   }
 
   private func close(_ context: ChannelHandlerContext) {
@@ -54,7 +63,7 @@ final class WebRTCConnection: ChannelInboundHandler {
   func channelInactive(context: ChannelHandlerContext) {
     isOver = true
     deadline?.cancel()
-    if !isKnown { hub.dropStranger(peer) }
+    release()
     hub.lose(path)
   }
 

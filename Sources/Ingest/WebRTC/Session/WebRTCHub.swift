@@ -28,18 +28,25 @@ final class WebRTCHub: WebRTCDirectory {
   private var sessions: [String: Entry] = [:]
   private var byFragment: [String: WebRTCTransport] = [:]
   private var byPlace: [STUNResponse.Place: WebRTCTransport] = [:]
-  /// Sessions that are not connected, by the address that offered.
-  private var unconnected: [String: Set<String>] = [:]
-  private var unconnectedCount = 0
-  /// Connections by TCP that belong to no session.
-  private var unassigned: [String: Int] = [:]
-  private var unassignedCount = 0
+  /// Sessions that are not connected, and their number by the address that offered. Those of viewers keep no publisher away.
+  private var unconnected: Set<String> = []
+  private var waiting: [WebRTCTransport.Purpose: AddressCount]
+  /// Connections by TCP beyond one of each session.
+  private var connections: AddressCount
   private var isClosing = false
 
   var identity: DTLSIdentity { shared.identity }
   var clock: SteadyClock { shared.clock }
 
-  init(_ shared: Shared, on loop: any EventLoop) { (self.shared, self.loop) = (shared, loop) }
+  init(_ shared: Shared, on loop: any EventLoop) {
+    (self.shared, self.loop) = (shared, loop)
+    let sessions = AddressCount(
+      perAddress: WebRTCLimits.unconnectedPerAddress, inAll: WebRTCLimits.unconnected)
+    waiting = [.publishing: sessions, .watching: sessions]
+    let most = shared.configuration.connections
+    connections = AddressCount(
+      perAddress: min(WebRTCLimits.connectionsPerAddress, max(4, most / 4)), inAll: most)
+  }
 
   // MARK: offers
 
@@ -50,16 +57,14 @@ final class WebRTCHub: WebRTCDirectory {
     return (host ?? PeerText.unknown, host, isProxied)
   }
 
-  private func mayWait(_ peer: String) -> Bool {
-    unconnected[peer, default: []].count < WebRTCLimits.unconnectedPerAddress
-      && unconnectedCount < WebRTCLimits.unconnected
+  private func mayWait(_ peer: String, _ purpose: WebRTCTransport.Purpose) -> Bool {
+    waiting[purpose]?.hasRoom(for: peer) == true
   }
 
   private func add(_ transport: WebRTCTransport, _ owner: any WebRTCTransportOwner) {
     sessions[transport.id] = Entry(transport: transport, owner: owner)
     byFragment[transport.agent.fragment] = transport
-    unconnected[transport.peer, default: []].insert(transport.id)
-    unconnectedCount += 1
+    if waiting[transport.purpose]?.admit(transport.peer) == true { unconnected.insert(transport.id) }
   }
 
   /// Takes an offer. `reply` is completed once.
@@ -68,7 +73,7 @@ final class WebRTCHub: WebRTCDirectory {
     reply: EventLoopPromise<WebRTCReply>
   ) {
     let (peer, host, isProxied) = place(of: client)
-    guard mayWait(peer) else { return reply.succeed(.tooManyWaiting) }
+    guard mayWait(peer, .publishing) else { return reply.succeed(.tooManyWaiting) }
     let negotiation: Negotiation
     do throws(OfferError) {
       negotiation = try Negotiation(try SessionOffer(offer))
@@ -96,7 +101,7 @@ final class WebRTCHub: WebRTCDirectory {
   /// Takes the offer of a viewer.
   func watch(_ offer: String, _ watched: WatchedMedia, of client: WebRTCClient) -> WebRTCReply {
     let peer = place(of: client).peer
-    guard mayWait(peer) else { return .tooManyWaiting }
+    guard mayWait(peer, .watching) else { return .tooManyWaiting }
     let negotiation: ViewerNegotiation
     do throws(OfferError) {
       negotiation = try ViewerNegotiation(try SessionOffer(offer), of: watched)
@@ -146,9 +151,7 @@ final class WebRTCHub: WebRTCDirectory {
   // MARK: what sessions tell
 
   func connected(_ session: WebRTCTransport) {
-    guard unconnected[session.peer]?.remove(session.id) != nil else { return }
-    unconnectedCount -= 1
-    if unconnected[session.peer]?.isEmpty == true { unconnected[session.peer] = nil }
+    if unconnected.remove(session.id) != nil { waiting[session.purpose]?.leave(session.peer) }
   }
 
   func rename(_ session: WebRTCTransport, from fragment: String) {
@@ -207,20 +210,9 @@ final class WebRTCHub: WebRTCDirectory {
 
   // MARK: connections by TCP
 
-  /// Whether another connection may come that belongs to no session yet.
-  func admitStranger(_ peer: String) -> Bool {
-    guard unassignedCount < WebRTCLimits.unassigned, unassigned[peer, default: 0] < WebRTCLimits.unassignedPerAddress
-    else {
-      return false
-    }
-    unassigned[peer, default: 0] += 1
-    unassignedCount += 1
-    return true
-  }
+  /// Whether another connection may come, which belongs to no session yet.
+  func admitConnection(of peer: String) -> Bool { connections.admit(peer) }
 
-  func dropStranger(_ peer: String) {
-    guard let count = unassigned[peer] else { return }
-    unassigned[peer] = count > 1 ? count - 1 : nil
-    unassignedCount -= 1
-  }
+  /// A connection is the only one of its session, or is closed.
+  func releaseConnection(of peer: String) { connections.leave(peer) }
 }

@@ -67,6 +67,8 @@ final class WebRTCTransport {
   /// The paths whose requests had the password, oldest first, and the one that is used.
   private(set) var paths: [WebRTCPath] = []
   private(set) var chosen: WebRTCPath?
+  /// Its connections by TCP.
+  var connections: Int { paths.count { $0.address == nil } }
   /// The path of the handshake.
   private var handshakePath: WebRTCPath?
   /// Where the newest packet came from that was made with the keys.
@@ -188,9 +190,8 @@ final class WebRTCTransport {
     directory.add(self, at: path.place)
     guard !paths.contains(where: path.isSame) else { return }
     paths.append(path)
-    let connections = paths.filter { $0.address == nil }
     let isFull = paths.count > WebRTCLimits.paths
-    guard isFull || purpose == .watching && connections.count > WebRTCLimits.connectionsOfViewer,
+    guard isFull || purpose == .watching && connections > WebRTCLimits.connectionsOfViewer,
       let index = paths.firstIndex(where: { !$0.isSame(as: chosen) && (isFull || $0.address == nil) })
     else { return }
     let oldest = paths.remove(at: index)

@@ -15,7 +15,7 @@ extension Metric {
       "HTTP connections for which there was no room, no memory, or that came too fast from one address."
     case .viewersRefused:
       "Requests that were refused: too many viewers, one connection that polls, or a place that another address needed."
-    case .viewersCut: "Viewers that were cut: too slow, for memory, or for the descriptors of a stream."
+    case .viewersCut: "Viewers that were cut: too slow, for memory, for a stream's descriptors, or for another address."
     case .adminRejected: "Requests whose admin token was refused, and of addresses that had too many refused."
     case .egress: "Bytes of HTTP responses that sockets took, before TLS; over HTTP/2 bodies alone."
     case .live: "1 while the stream can be played and its publisher is there."

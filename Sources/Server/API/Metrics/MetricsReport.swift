@@ -52,6 +52,7 @@ struct MetricsReport: Sendable {
     sheet.add(.viewersCut, traffic[.slowViewers], [("reason", "slow")])
     sheet.add(.viewersCut, traffic[.lateViewers], [("reason", "memory")])
     sheet.add(.viewersCut, traffic[.shedViewers], [("reason", "descriptors")])
+    sheet.add(.viewersCut, traffic[.displacedConnections], [("reason", "full")])
     let attempts = attempts.counts
     sheet.add(.adminRejected, attempts.wrong, [("reason", "wrong")])
     sheet.add(.adminRejected, attempts.refused, [("reason", "slowed")])

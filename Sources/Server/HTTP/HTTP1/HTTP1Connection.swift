@@ -306,7 +306,7 @@ final class HTTP1Connection: HTTPConnection {
       close()
       return
     }
-    if !peer.isServed { peer.answered(on: context.channel) }
+    if !peer.isServed { peer.answered() }
     context.close(mode: .output, promise: nil)
     if isReadHeldBack {
       isReadHeldBack = false
@@ -354,7 +354,7 @@ extension HTTP1Connection: ResponseWaiter {
     if answer.isAwaited {
       phase = .waiting
       answer.join(SharedResponse.Waiter(connection: self, client: client(head), acceptsGzip: acceptsGzip))
-    } else if peer.polls(answer.response) {
+    } else if peer.polls(answer.playlist) {
       services.traffic.add(.refusedPolls)
       send(
         services.open(StandardResponse.polled), to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: true)
@@ -368,7 +368,7 @@ extension HTTP1Connection: ResponseWaiter {
 
   /// Counts the viewer, once per tick for the same client: a connection has far more requests.
   private func refusal(of client: ClientID, _ answer: SharedResponse) -> HTTPResponse? {
-    guard let admission = answer.admission, answer.response.status.code < 400 else { return nil }
+    guard !answer.isRefusal, let admission = answer.admission else { return nil }
     let stamp = answer.sharing.stamp
     if let admitted, admitted.stamp === stamp, admitted.client == client, admitted.tick == loop.now { return nil }
     if let refusal = admission.refusal(of: client) { return refusal }

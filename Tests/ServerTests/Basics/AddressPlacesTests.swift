@@ -1,20 +1,15 @@
 import Ingest
 import Testing
 
-@testable import Server
+@testable import Basics
 
-@Suite struct ViewerPlacesTests {
+@Suite struct AddressPlacesTests {
   private func address(_ number: Int) throws -> NetworkAddress {
     try #require(NetworkAddress(parsing: "10.0.\(number / 256).\(number % 256)"))
   }
 
-  private func place(_ number: Int, of address: NetworkAddress) throws -> ViewerPlaces.Place {
-    ViewerPlaces.Place(
-      number: number, stream: try #require(StreamName("cam")), client: ClientID(number: number, host: address))
-  }
-
   @Test func whoHasMostIsKnownWithEveryChange() throws {
-    var places = ViewerPlaces()
+    var places = AddressPlaces<NetworkAddress, Int>()
     #expect(places.largest == nil && places.most == 0)
     for number in 0..<600 { places.change(try address(number), by: 1) }
     #expect(places.most == 1)
@@ -29,34 +24,34 @@ import Testing
   }
 
   @Test func theNewestIsTheLastThatIsStillTaken() throws {
-    var places = ViewerPlaces()
+    var places = AddressPlaces<NetworkAddress, Int>()
     let host = try address(1)
     var taken: Set<Int> = []
     for number in 1...4 {
       places.change(host, by: 1)
       taken.insert(number)
-      places.add(try place(number, of: host)) { taken.contains($0.number) }
+      places.add(number, of: host) { taken.contains($0) }
     }
     taken.remove(4)
     taken.remove(2)
     places.change(host, by: -2)
-    let third = places.newest(of: host) { taken.contains($0.number) }
-    #expect(third?.number == 3)
+    let third = places.newest(of: host) { taken.contains($0) }
+    #expect(third == 3)
     taken.remove(3)
     places.change(host, by: -1)
-    let first = places.newest(of: host) { taken.contains($0.number) }
-    #expect(first?.number == 1)
+    let first = places.newest(of: host) { taken.contains($0) }
+    #expect(first == 1)
   }
 
   @Test func placesThatComeAndGoLeaveNothingBehind() throws {
-    var places = ViewerPlaces()
+    var places = AddressPlaces<NetworkAddress, Int>()
     let host = try address(1)
     places.change(host, by: 1)
     for number in 1...10_000 {
-      places.add(try place(number, of: host)) { $0.number == number - 1 }
+      places.add(number, of: host) { $0 == number - 1 }
     }
     #expect("\(places)".count < 20_000)
-    let newest = places.newest(of: host) { $0.number == 10_000 }
-    #expect(newest?.number == 10_000)
+    let newest = places.newest(of: host) { $0 == 10_000 }
+    #expect(newest == 10_000)
   }
 }

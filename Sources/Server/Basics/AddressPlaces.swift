@@ -1,47 +1,38 @@
-internal import Ingest
-
-/// The places of viewers by address: how many each address has, which address has most, and its newest place. The cost of a
-/// change does not depend on the number of viewers or addresses.
-struct ViewerPlaces: Sendable {
-  struct Place: Sendable {
-    /// Later places have higher numbers.
-    let number: Int
-    let stream: StreamName
-    let client: ClientID
-  }
-
-  private struct Address: Sendable {
+/// Places by address: how many each address has, which address has most, and its newest place. The cost of a change does not
+/// depend on the number of places or addresses.
+package struct AddressPlaces<Address: Hashable & Sendable, Place: Sendable>: Sendable {
+  private struct Held: Sendable {
     var count = 0
     /// Its places in order of arrival. Some may be free by now.
     var places: [Place] = []
   }
 
   /// A list is cleaned up when it has more than twice the taken places plus this many.
-  private static let slack = 16
+  private static var slack: Int { 16 }
 
-  private var addresses: [NetworkAddress: Address] = [:]
+  private var addresses: [Address: Held] = [:]
   /// Addresses by their number of places.
-  private var ranks: [Int: Set<NetworkAddress>] = [:]
+  private var ranks: [Int: Set<Address>] = [:]
   /// The highest number of places of an address.
-  private(set) var most = 0
+  package private(set) var most = 0
 
   /// An address with the highest number.
-  var largest: NetworkAddress? { ranks[most]?.first }
+  package var largest: Address? { ranks[most]?.first }
 
   /// The number of places of an address; 0 for nil.
-  func count(of address: NetworkAddress?) -> Int {
+  package func count(of address: Address?) -> Int {
     address.flatMap { addresses[$0]?.count } ?? 0
   }
 
   /// Changes the number of places of an address by `more`, which may be negative.
-  mutating func change(_ address: NetworkAddress, by more: Int) {
+  package mutating func change(_ address: Address, by more: Int) {
     guard more != 0 else { return }
     let before = count(of: address)
     let after = max(0, before + more)
     ranks[before]?.remove(address)
     if ranks[before]?.isEmpty ?? false { ranks[before] = nil }
     if after > 0 {
-      addresses[address, default: Address()].count = after
+      addresses[address, default: Held()].count = after
       ranks[after, default: []].insert(address)
     } else {
       addresses[address] = nil
@@ -50,9 +41,11 @@ struct ViewerPlaces: Sendable {
     while most > 0, ranks[most] == nil { most -= 1 }
   }
 
+  package init() {}
+
   /// Adds a place that is counted already. `isTaken` tells whether a place is still in use.
-  mutating func add(_ place: Place, where isTaken: (Place) -> Bool) {
-    guard let address = place.client.host, let count = addresses[address]?.count,
+  package mutating func add(_ place: Place, of address: Address, where isTaken: (Place) -> Bool) {
+    guard let count = addresses[address]?.count,
       let listed = addresses[address]?.places.count
     else { return }
     if listed >= 2 * count + Self.slack {
@@ -62,7 +55,7 @@ struct ViewerPlaces: Sendable {
   }
 
   /// The newest place of an address. `isTaken` tells whether a place is still in use.
-  mutating func newest(of address: NetworkAddress, where isTaken: (Place) -> Bool) -> Place? {
+  package mutating func newest(of address: Address, where isTaken: (Place) -> Bool) -> Place? {
     while let place = addresses[address]?.places.last {
       if isTaken(place) { return place }
       addresses[address]?.places.removeLast()

@@ -1,0 +1,36 @@
+import Testing
+
+@testable import Ingest
+
+@Suite struct AddressCountTests {
+  @Test func `an address gets its share, and all get no more than there is`() {
+    var count = AddressCount(perAddress: 2, inAll: 3)
+    #expect(count.admit("a") && count.admit("a") && !count.admit("a"))
+    #expect(count.admit("b") && !count.admit("b") && !count.hasRoom(for: "c"))
+    count.leave("a")
+    #expect(count.admit("c") && !count.admit("c"))
+    // One that was never admitted frees nothing.
+    count.leave("d")
+    #expect(!count.admit("d"))
+  }
+
+  @Test func `one address takes a quarter of the connections that have not published`() {
+    var limits = PeerLimits()
+    limits.share(64)
+    #expect(limits.unauthenticated == 64 && limits.unauthenticatedPerAddress == 16)
+    limits = PeerLimits()
+    limits.share(100_000)
+    #expect(limits.unauthenticated == 8192 && limits.unauthenticatedPerAddress == 256)
+  }
+
+  @Test func `a bucket that becomes smaller or larger keeps what was used`() {
+    var bucket = TokenBucket(burst: 10, perSecond: 1)
+    for _ in 0..<4 { #expect(bucket.take(now: .zero)) }
+    bucket.change(burst: 5, perSecond: 2)
+    #expect(bucket.tokens == 1 && bucket.perSecond == 2)
+    bucket.change(burst: 8, perSecond: 2)
+    #expect(bucket.tokens == 4)
+    bucket.change(burst: 1, perSecond: 2)
+    #expect(bucket.tokens == 0)
+  }
+}
