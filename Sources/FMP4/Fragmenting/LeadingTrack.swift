@@ -147,11 +147,11 @@ struct LeadingTrack: Sendable {
     if segmentBytes >= policy.segmentBytes { return true }
     if sample.isSync, segmentEnds(atSync: decodeTime, in: queue, policy) { return true }
     let elapsed = decodeTime &- segmentStart
-    let limit = policy.segmentLimit.rescaled(to: queue.track.timescale)
+    let limit = policy.segmentLimit.rescaled(to: queue.timescale)
     let reach = elapsed &+ Int64(queue.lastDuration ?? 0)
     if reach > limit { return true }
     // Without a sync sample the cut is made where no frame of the next segment is shown before one of this segment.
-    guard !sample.isSync, reach > policy.nominalLimit.rescaled(to: queue.track.timescale) else { return false }
+    guard !sample.isSync, reach > policy.nominalLimit.rescaled(to: queue.timescale) else { return false }
     let nextSync = rhythm.lastSync.map { $0 &+ rhythm.longest &- segmentStart }
     if let nextSync, rhythm.longest > 0, nextSync > elapsed, nextSync <= limit { return false }
     return sample.presentationTime >= presentationEnd
@@ -159,7 +159,7 @@ struct LeadingTrack: Sendable {
 
   /// Whether a sync sample at `decodeTime` would begin the next segment.
   private func segmentEnds(atSync decodeTime: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {
-    let timescale = queue.track.timescale
+    let timescale = queue.timescale
     let elapsed = decodeTime &- segmentStart
     let target = policy.segmentTarget.rescaled(to: timescale)
     if elapsed &+ policy.syncTolerance.rescaled(to: timescale) >= target { return true }
@@ -184,7 +184,7 @@ struct LeadingTrack: Sendable {
   /// Whether the open fragment ends at `decodeTime`. `next` is the likely duration of the sample there.
   func fragmentEnds(at decodeTime: Int64, next: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {
     guard let fragmentStart, !fragmentIsEmpty else { return false }
-    let timescale = queue.track.timescale
+    let timescale = queue.timescale
     let elapsed = decodeTime &- fragmentStart
     let target = isBeginning ? min(policy.partTarget, CutPolicy.firstFragmentTarget) : policy.partTarget
     if elapsed >= target.rescaled(to: timescale) { return true }
@@ -207,7 +207,7 @@ struct LeadingTrack: Sendable {
       fragmentEnds(at: end, next: last, in: queue, policy)
     else { return .unknown }
     // If a segment may have to be cut without a sync sample, the frame order decides.
-    let nominal = policy.nominalLimit.rescaled(to: queue.track.timescale)
+    let nominal = policy.nominalLimit.rescaled(to: queue.timescale)
     guard end &- segmentStart &+ last <= nominal, segmentBytes < policy.segmentBytes else {
       return predictsSync(at: end, queue) ? .segmentEnds : .unknown
     }
@@ -218,6 +218,6 @@ struct LeadingTrack: Sendable {
 
   private func predictsSync(at time: Int64, _ queue: SampleQueue) -> Bool {
     guard let next = rhythm.nextSync else { return false }
-    return (next &- time).magnitude <= UInt64(queue.track.timescale / 1000)
+    return (next &- time).magnitude <= UInt64(queue.timescale / 1000)
   }
 }

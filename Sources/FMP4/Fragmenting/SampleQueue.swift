@@ -3,7 +3,17 @@ internal import NIOCore
 /// Samples of one track on their way into fragments. The newest one waits until its duration is known: from the codec,
 /// from a constant rate, or from the next sample's decode time.
 struct SampleQueue {
-  let track: TrackDescription
+  /// The track, shared: a queue is copied where one looks at it for each sample, and a description is large.
+  private final class Description: Sendable {
+    let track: TrackDescription
+
+    init(_ track: TrackDescription) { self.track = track }
+  }
+
+  private let description: Description
+  var track: TrackDescription { description.track }
+  /// Ticks per second of all times.
+  var timescale: UInt32 { description.track.timescale }
   /// Samples whose duration is known, oldest first.
   private(set) var ready: [RunSample] = []
   private(set) var payloads: [ByteBuffer] = []
@@ -25,7 +35,7 @@ struct SampleQueue {
   private var endIsPredicted = false
 
   init(track: TrackDescription) {
-    self.track = track
+    description = Description(track)
   }
 
   /// Decode time (ticks) and sync flag of the newest sample, while only the next sample can show its duration.
@@ -41,9 +51,9 @@ struct SampleQueue {
   /// Decode time (ticks) at which the track is cut so that its presentation is cut at `time`. A frame of a video that is
   /// shown at the boundary belongs behind it, however the times were rounded.
   func boundary(at time: MediaTime) -> Int64 {
-    let boundary = time.rescaled(to: track.timescale)
-    guard track.kind == .video else { return boundary }
-    return boundary &- syncOffset &- Int64(lastDuration ?? track.frameDuration ?? 0) / 2
+    let boundary = time.rescaled(to: timescale)
+    guard description.track.kind == .video else { return boundary }
+    return boundary &- syncOffset &- Int64(lastDuration ?? description.track.frameDuration ?? 0) / 2
   }
 
   /// Whether the queue holds no sample.
@@ -69,7 +79,7 @@ struct SampleQueue {
     resolveWaiting(until: sample.decodeTime)
     if let duration = sample.duration, duration > 0 {
       admit(sample, duration: duration)
-      endIsPredicted = track.kind == .video
+      endIsPredicted = description.track.kind == .video
     } else {
       waiting = sample
       endIsPredicted = false
@@ -87,7 +97,7 @@ struct SampleQueue {
   /// Ends the track for the time of a pause: the sample after it keeps its own decode time, and the one before it its
   /// usual duration.
   mutating func endBeforePause(until decodeTime: Int64, longerThan limit: MediaTime) {
-    guard let end = waiting?.decodeTime ?? reach, decodeTime &- end > limit.rescaled(to: track.timescale) else {
+    guard let end = waiting?.decodeTime ?? reach, decodeTime &- end > limit.rescaled(to: timescale) else {
       return
     }
     resolveWaitingWithoutSuccessor()
@@ -99,8 +109,8 @@ struct SampleQueue {
   /// - Parameter next: decode time (ticks) at which it ends at the latest; nil if there is none.
   mutating func resolveWaitingWithoutSuccessor(before next: Int64? = nil) {
     guard let sample = waiting else { return }
-    let fallback = UInt32(clamping: max(1, track.timescale / 30))
-    let duration = sample.duration ?? lastDuration ?? track.frameDuration ?? fallback
+    let fallback = UInt32(clamping: max(1, timescale / 30))
+    let duration = sample.duration ?? lastDuration ?? description.track.frameDuration ?? fallback
     let end = sample.decodeTime &+ Int64(max(1, duration))
     resolveWaiting(until: max(sample.decodeTime &+ 1, min(end, next ?? end)))
   }
@@ -167,7 +177,7 @@ struct SampleQueue {
     }
     guard count > 0 else { return nil }
     let run = TrackRun(
-      track: track.id, timescale: track.timescale, baseDecodeTime: readyStart, samples: Array(ready[..<count]),
+      track: description.track.id, timescale: timescale, baseDecodeTime: readyStart, samples: Array(ready[..<count]),
       byteCount: bytes, duration: end &- readyStart)
     let taken = Array(payloads[..<count])
     ready.removeFirst(count)

@@ -40,8 +40,8 @@ extension Segmenter {
   /// How far the samples of a track end behind the leading track, in microseconds. Nil before its first sample.
   func lag(of queue: SampleQueue) -> Int64? {
     guard let head = leader.reached, let reach = queue.reach else { return nil }
-    let time = MediaTime(ticks: head, timescale: queues[leaderIndex].track.timescale).rescaled(to: 1_000_000)
-    return time &- MediaTime(ticks: reach, timescale: queue.track.timescale).rescaled(to: 1_000_000)
+    let time = MediaTime(ticks: head, timescale: queues[leaderIndex].timescale).rescaled(to: 1_000_000)
+    return time &- MediaTime(ticks: reach, timescale: queue.timescale).rescaled(to: 1_000_000)
   }
 
   /// Measures the leading track by decode times: presentation times depend on the publisher alone.
@@ -49,14 +49,14 @@ extension Segmenter {
     if let knownTime, knownTime > fragment.boundary + CutPolicy.followerPatience { return true }
     let queue = queues[leaderIndex]
     let newest = max(queue.waiting?.decodeTime ?? queue.reach ?? .min, leader.reached ?? .min)
-    return MediaTime(ticks: newest, timescale: queue.track.timescale) > fragment.decodeEnd + CutPolicy.followerPatience
+    return MediaTime(ticks: newest, timescale: queue.timescale) > fragment.decodeEnd + CutPolicy.followerPatience
   }
 
   /// Raises the lag of the other tracks, because they were later than expected. The next segments need not wait.
   mutating func learnLag(_ boundary: MediaTime) {
     guard let predicted, predicted.followersEnd < predicted.end else { return }
     let reached = queues.indices.filter(isAwaited).compactMap { index in
-      queues[index].reach.map { MediaTime(ticks: $0, timescale: queues[index].track.timescale) }
+      queues[index].reach.map { MediaTime(ticks: $0, timescale: queues[index].timescale) }
     }
     guard let late = reached.map({ boundary.converted(to: 1_000_000) - $0 }).max() else { return }
     followerLag = min(

@@ -28,7 +28,7 @@ extension Segmenter {
       }
       // Nobody misses a track that is new before it begins.
       let middle = sample.presentationTime &+ Int64((sample.duration ?? 0) / 2)
-      let isBefore = MediaTime(ticks: middle, timescale: queues[index].track.timescale) < boundary
+      let isBefore = MediaTime(ticks: middle, timescale: queues[index].timescale) < boundary
       if early.contains(sample.track) || !isBefore { follow(sample, at: index) }
     }
   }
@@ -123,7 +123,7 @@ extension Segmenter {
     beside fragment: Fragment, from index: Int, before boundary: Int64?, atLeast least: MediaTime? = nil,
     _ output: inout [FragmentEvent]
   ) {
-    let timescale = queues[index].track.timescale
+    let timescale = queues[index].timescale
     let (longest, least) = (policy.partLimit?.rescaled(to: timescale), least?.rescaled(to: timescale) ?? 0)
     while queues[index].length(before: boundary) >= least,
       let taken = queues[index].take(before: boundary, longest: longest)

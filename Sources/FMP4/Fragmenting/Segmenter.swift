@@ -71,7 +71,7 @@ package struct Segmenter: Sendable {
 
   /// The latest known decode end of any track.
   package var mediaEnd: MediaTime? {
-    queues.compactMap { queue in queue.reach.map { MediaTime(ticks: $0, timescale: queue.track.timescale) } }.max()
+    queues.compactMap { queue in queue.reach.map { MediaTime(ticks: $0, timescale: queue.timescale) } }.max()
   }
 
   // MARK: Changes
@@ -130,7 +130,7 @@ package struct Segmenter: Sendable {
 
   mutating func noteReach(of queue: SampleQueue) {
     guard let reach = queue.reach else { return }
-    reached[queue.track.id] = MediaTime(ticks: reach, timescale: queue.track.timescale)
+    reached[queue.track.id] = MediaTime(ticks: reach, timescale: queue.timescale)
   }
 
   /// Emits all samples that are left.
@@ -141,7 +141,7 @@ package struct Segmenter: Sendable {
       closeFragment(
         at: end, endsSegment: true, presentationEnd: max(leader.presentationEnd, end &+ leader.reorderDelay))
     } else if leader.keepsEarlyFollowers, let start = followersStart(), let end = followersReach() {
-      let timescale = queues[leaderIndex].track.timescale
+      let timescale = queues[leaderIndex].timescale
       let time = start.rescaled(to: timescale)
       leader.openSegment(at: time, presentationStart: time, isSync: true)
       closeFragment(at: end.rescaled(to: timescale), endsSegment: true)
@@ -181,7 +181,7 @@ package struct Segmenter: Sendable {
   private func overlaps(_ sample: Sample, in queue: SampleQueue) -> Bool {
     guard queue.isEmpty, queue.reach == nil, let end = reached[sample.track] else { return false }
     let middle = sample.decodeTime &+ Int64((sample.duration ?? 0) / 2)
-    return MediaTime(ticks: middle, timescale: queue.track.timescale) < end
+    return MediaTime(ticks: middle, timescale: queue.timescale) < end
   }
 
   private mutating func lead(_ sample: Sample, _ output: inout [FragmentEvent]) {
@@ -226,7 +226,7 @@ package struct Segmenter: Sendable {
   /// Gives a frame of a variable rate its own fragment if it lasts too long for the open one.
   private mutating func closeBeforePause(until decodeTime: Int64) {
     guard let start = leader.fragmentStart,
-      decodeTime &- start > policy.fragmentLimit.rescaled(to: queues[leaderIndex].track.timescale),
+      decodeTime &- start > policy.fragmentLimit.rescaled(to: queues[leaderIndex].timescale),
       let last = queues[leaderIndex].newest, last.decodeTime > start
     else { return }
     closeFragment(at: last.decodeTime, endsSegment: false)
@@ -237,7 +237,7 @@ package struct Segmenter: Sendable {
   /// Ends the last segment where the open one begins: all frames shown before its key frame have come.
   private mutating func closeGroup() {
     guard let start = leader.closeGroup(), let index = closing.lastIndex(where: \.awaitsGroup) else { return }
-    closing[index].boundary = MediaTime(ticks: start, timescale: queues[leaderIndex].track.timescale)
+    closing[index].boundary = MediaTime(ticks: start, timescale: queues[leaderIndex].timescale)
     closing[index].awaitsGroup = false
   }
 
@@ -252,9 +252,9 @@ package struct Segmenter: Sendable {
 
   /// Drops audio that ends before the first video frame, at the start of the stream.
   private mutating func dropFollowers(endingBefore presentationTime: Int64) {
-    let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].track.timescale)
+    let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].timescale)
     for index in queues.indices where index != leaderIndex {
-      queues[index].drop(endingBefore: start.rescaled(to: queues[index].track.timescale))
+      queues[index].drop(endingBefore: start.rescaled(to: queues[index].timescale))
     }
   }
 
@@ -288,7 +288,7 @@ package struct Segmenter: Sendable {
   /// `leaderPatience`. The last frame stays on screen until then.
   private mutating func cutWithoutLeader(_ output: inout [FragmentEvent]) {
     guard tracks.count > 1, let ahead = followersReach() else { return }
-    let timescale = queues[leaderIndex].track.timescale
+    let timescale = queues[leaderIndex].timescale
     let start = leader.fragmentStart ?? followersStart()?.rescaled(to: timescale) ?? 0
     let known = queues[leaderIndex].waiting?.decodeTime ?? queues[leaderIndex].reach ?? leader.fragmentStart ?? start
     let patience = (policy.segmentTarget + CutPolicy.leaderPatience).rescaled(to: timescale)
@@ -314,7 +314,7 @@ package struct Segmenter: Sendable {
     var furthest: MediaTime?
     for index in queues.indices where index != leaderIndex {
       guard let reach = queues[index].reach else { continue }
-      let time = MediaTime(ticks: reach, timescale: queues[index].track.timescale)
+      let time = MediaTime(ticks: reach, timescale: queues[index].timescale)
       furthest = furthest.map { max($0, time) } ?? time
     }
     return furthest
@@ -323,7 +323,7 @@ package struct Segmenter: Sendable {
   private func followersStart() -> MediaTime? {
     var earliest: MediaTime?
     for index in queues.indices where index != leaderIndex && !queues[index].ready.isEmpty {
-      let time = MediaTime(ticks: queues[index].readyStart, timescale: queues[index].track.timescale)
+      let time = MediaTime(ticks: queues[index].readyStart, timescale: queues[index].timescale)
       earliest = earliest.map { min($0, time) } ?? time
     }
     return earliest
@@ -341,7 +341,7 @@ package struct Segmenter: Sendable {
     guard let start = leader.fragmentStart else { return }
     closeGroup()
     leader.isBeginning = false
-    let timescale = queues[leaderIndex].track.timescale
+    let timescale = queues[leaderIndex].timescale
     let taken = queues[leaderIndex].take(before: decodeTime)
     if let run = taken?.run { learnPartLimit(run, endsSegment: endsSegment) }
     let startsSegment = start == leader.segmentStart
@@ -427,7 +427,7 @@ package struct Segmenter: Sendable {
       let boundary = takesRest ? nil : queues[index].boundary(at: followersBoundary(of: closed))
       // If tracks are delivered one by one, their parts keep to the limit too. The rest goes into further parts.
       let longest = policy.fragmentsWaitForFollowers ? policy.partLimit : nil
-      let timescale = queues[index].track.timescale
+      let timescale = queues[index].timescale
       if let taken = queues[index].take(before: boundary, longest: longest?.rescaled(to: timescale)) {
         runs.append(taken.run)
         payloads.append(contentsOf: taken.payloads)

@@ -55,7 +55,8 @@ package struct RankedMutex<Value: ~Copyable>: ~Copyable, Sendable {
     mutex = Mutex(value)
   }
 
-  @inlinable package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+  // Always inlined: where it is not specialized, each call looks up the metadata of its types.
+  @inlinable @inline(__always) package borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     assert(rank.enter(), "\(rank) is locked out of order")

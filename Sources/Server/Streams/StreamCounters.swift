@@ -135,7 +135,10 @@ struct AVSkew: Sendable {
 
   /// The end of the newest media; nil before the first sample.
   var reach: MediaTime? {
-    tracks.compactMap(\.end).max()
+    // A loop makes no array for each sample.
+    var reach: MediaTime?
+    for track in tracks { if let end = track.end, reach.map({ $0 < end }) ?? true { reach = end } }
+    return reach
   }
 
   /// Seconds by which the first audio track is ahead of the first video track; nil when one of them is missing.

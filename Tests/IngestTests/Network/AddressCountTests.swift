@@ -5,13 +5,15 @@ import Testing
 @Suite struct AddressCountTests {
   @Test func `an address gets its share, and all get no more than there is`() {
     var count = AddressCount(perAddress: 2, inAll: 3)
-    #expect(count.admit("a") && count.admit("a") && !count.admit("a"))
-    #expect(count.admit("b") && !count.admit("b") && !count.hasRoom(for: "c"))
+    let first = ["a", "a", "a", "b", "b"].map { count.admit($0) }
+    #expect(first == [true, true, false, true, false])
+    #expect(!count.hasRoom(for: "c"))
     count.leave("a")
-    #expect(count.admit("c") && !count.admit("c"))
+    let second = ["c", "c"].map { count.admit($0) }
+    #expect(second == [true, false])
     // One that was never admitted frees nothing.
     count.leave("d")
-    #expect(!count.admit("d"))
+    #expect(!count.hasRoom(for: "d"))
   }
 
   @Test func `one address takes a quarter of the connections that have not published`() {
@@ -25,7 +27,7 @@ import Testing
 
   @Test func `a bucket that becomes smaller or larger keeps what was used`() {
     var bucket = TokenBucket(burst: 10, perSecond: 1)
-    for _ in 0..<4 { #expect(bucket.take(now: .zero)) }
+    for _ in 0..<4 { _ = bucket.take(now: .zero) }
     bucket.change(burst: 5, perSecond: 2)
     #expect(bucket.tokens == 1 && bucket.perSecond == 2)
     bucket.change(burst: 8, perSecond: 2)

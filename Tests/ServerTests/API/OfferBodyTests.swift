@@ -1,6 +1,7 @@
 import HTTP
 import NIOCore
 import NIOEmbedded
+import NIOHTTP1
 import Testing
 
 @testable import Server
