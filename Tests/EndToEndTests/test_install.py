@@ -108,3 +108,55 @@ def test_completions_complete(installed, shell, tmp_path):
 def test_without_a_binary_it_says_what_to_do(tmp_path):
     done = install(tmp_path, tmp_path / "nothing")
     assert done.returncode != 0 and "make build" in done.stderr and "swift" not in done.stderr.lower()
+
+
+#: What a purged package may find in /var/lib/weir, and whether it stays.
+STATE = {
+    **{f"{name}.sqlite{ending}": False for name in ("control", "events", "streams") for ending in ("", "-wal", "-shm", "-journal")},
+    "films/cam/20261121T072410Z.mp4": True, "films/.catalogue.sqlite": True, "recordings/cam/20261121T072410Z.mp4": True,
+    "recordings/.catalogue.sqlite": True, "notes.txt": True, "backup/control.sqlite": True, "control.sqlite.bak": True,
+}
+#: The script of the package, as dpkg calls it, where nothing of this machine can be removed.
+PURGE = """
+mount -t tmpfs tmpfs /var/lib && mount -t tmpfs tmpfs /etc && mkdir /var/lib/weir && cp -a "$1/." /var/lib/weir
+if [ "$4" = mounted ]; then mkdir -p /var/lib/weir/recordings && mount -t tmpfs tmpfs /var/lib/weir/recordings; fi
+PATH="$3" /bin/sh "$2" purge
+/usr/bin/find /var/lib -mindepth 1 -printf '%P\n'
+"""
+
+
+def purge(given, tmp_path, mounted: str = "") -> tuple[str, set[str]]:
+    """What the script says when the package is purged, and what is left of `given`."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    # Without the programs that change users and services.
+    for name in ("rm", "rmdir", "find"):
+        (programs / name).symlink_to(shutil.which(name))
+    done = subprocess.run(
+        ["unshare", "--mount", "bash", "-ec", PURGE, "purge", given, tools.ROOT / "packaging/debian/postrm", programs, mounted],
+        capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said, _, left = done.stdout.rpartition("user weir that they belong to.\n")
+    return said, set(left.split())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="folders that nothing else sees need root")
+def test_a_purge_removes_what_weir_made_by_name_and_no_recording_wherever_it_lies(tmp_path):
+    given = tmp_path / "state"
+    for name in STATE:
+        (given / name).parent.mkdir(parents=True, exist_ok=True)
+        (given / name).write_text(name)
+    said, left = purge(given, tmp_path)
+    assert "Recordings stay in /var/lib/weir" in said
+    assert {name for name in STATE if f"weir/{name}" in left} == {name for name, stays in STATE.items() if stays}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="folders that nothing else sees need root")
+@pytest.mark.parametrize("mounted", ["", "mounted"])
+def test_a_purge_leaves_nothing_where_nothing_was_recorded_but_what_is_mounted(tmp_path, mounted):
+    given = tmp_path / "state"
+    for name in ("recordings/cam", "recordings/.deleted", "films"):
+        (given / name).mkdir(parents=True)
+    (given / "recordings/.catalogue.sqlite").write_text("")
+    (given / "streams.sqlite").write_text("")
+    assert purge(given, tmp_path, mounted)[1] == ({"weir", "weir/recordings"} if mounted else set())
