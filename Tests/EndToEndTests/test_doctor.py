@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 
@@ -121,6 +122,15 @@ def test_few_descriptors_are_found(folder):
     code, findings = doctor(*PORTS, "--record", folder, before="ulimit -n 256;")
     [found] = of(findings, "descriptors")
     assert code == 1 and found["level"] == "problem" and found["found"].startswith("256 ")
+
+
+def test_the_room_is_that_of_the_banner(start, folder):
+    flags = ("--max-streams", "7", "--max-viewers", "23")
+    weir = start(*flags)
+    [banner] = re.findall(r"^  room     (\d+) streams, (\d+) connections", weir.text(), re.M)
+    [found] = of(doctor(*PORTS, "--record", folder, *flags)[1], "descriptors")
+    assert banner == re.search(r"room for (\d+) streams, or (\d+) connections", found["found"]).groups(), found
+    assert banner[0] == "7"
 
 
 def test_settings_that_are_wrong_are_found_and_the_rest_is_looked_at_still(folder, tmp_path):

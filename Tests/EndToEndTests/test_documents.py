@@ -100,6 +100,28 @@ def test_links_lead_somewhere():
     assert broken == []
 
 
+def rows(path: pathlib.Path):
+    """Tables of a document, as the line number and the cells of each row. A bar in code is written with a backslash."""
+    lines = re.sub(r"^```.*?^```", lambda block: re.sub(r"[^\n]", "", block[0]), path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    table: list[tuple[int, list[str]]] = []
+    for number, line in enumerate([*lines.split("\n"), ""], 1):
+        if line.startswith("|"):
+            table.append((number, re.split(r"(?<!\\)\|", line.strip())[1:-1]))
+        elif table:
+            yield table
+            table = []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_row_of_a_table_has_as_many_cells_as_its_head(path):
+    wrong = []
+    for table in rows(path):
+        assert len(table) > 2 and all(re.fullmatch(r" ?:?-+:? ?", cell) for cell in table[1][1]), f"{path.name}:{table[0][0]}"
+        wrong += [f"{path.name}:{number}: {len(cells)} of {len(table[0][1])}"
+                  for number, cells in table if len(cells) != len(table[0][1])]
+    assert wrong == []
+
+
 def test_each_document_is_in_the_index():
     index = (tools.ROOT / "docs" / "README.md").read_text()
     own = {path.name for path in (tools.ROOT / "docs").glob("*.md")} - {"README.md"}

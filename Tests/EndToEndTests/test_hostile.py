@@ -434,7 +434,7 @@ def test_writes_are_refused_without_an_admin_token_also_from_localhost(scene):
 
 
 @pytest.mark.parametrize("target, status", [
-    ("POST /nowhere", b"405"), ("POST /api/v1/nowhere", b"404"), ("PUT /api/v1/streams", b"405"),
+    ("POST /nowhere", b"404"), ("POST /", b"405"), ("POST /api/v1/nowhere", b"404"), ("PUT /api/v1/streams", b"405"),
     (f"POST /api/v1/streams/{GOOD}/capture/camera", b"403"), (f"POST /api/v1/streams/{GOOD}/recording/start", b"403"),
     ("GET /api/v1/streams", b"413"), ("GET /", b"413"),
 ])

@@ -339,6 +339,33 @@ def test_what_is_no_address_of_the_api_is_none_for_any_method(live, path, method
     assert answer.status == 404 and "no such address" in json.loads(answer.body)["detail"]
 
 
+#: An address outside of the API → the methods that it allows; None where there is no such address.
+PUBLIC = {
+    "/": "GET, HEAD, OPTIONS", f"/watch/{NAME}": "GET, HEAD, OPTIONS", "/publish": "GET, HEAD, OPTIONS",
+    "/recordings": "GET, HEAD, OPTIONS", "/healthz": "GET, HEAD, OPTIONS", "/time": "GET, HEAD, OPTIONS",
+    "/web/weir-player.js": "GET, HEAD, OPTIONS", f"/live/{NAME}/index.m3u8": "GET, HEAD, OPTIONS",
+    f"/live/{NAME}/status.json": "GET, HEAD, OPTIONS", f"/live/{NAME}/ingest": "POST, PUT, OPTIONS",
+    f"/live/{NAME}/ingest/": "POST, PUT, OPTIONS",
+    "/nowhere": None, f"/live/{NAME}/nothing": None, f"/live/{NAME}/index.m3u8/": None, f"/live/{NAME}/epoch/av/0.txt": None,
+    "/recordings/cam": None, "/watch/a%20b": None, "/time/now": None,
+}
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_every_address_outside_of_the_api_answers_as_it_says(live, path):
+    allowed = PUBLIC[path]
+    for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+        answer = live[0].get(path, method=method)
+        if allowed is None:
+            assert answer.status == 404, method
+        elif method == "OPTIONS":
+            assert answer.status == 204 and answer.headers["allow"] == allowed
+        elif method in allowed.split(", "):
+            assert answer.status not in (404, 405), method
+        else:
+            assert answer.status == 405 and answer.headers["allow"] == allowed, method
+
+
 # The server's own address
 
 

@@ -144,7 +144,8 @@ def test_a_client_that_may_not_is_refused_before_its_body(keyed):
     assert head(keyed, "/live/cam/ingest", bearer, "Origin: http://elsewhere.example")[0] == 403
     assert head(keyed, "/live/cam/ingest", bearer, "Content-Type: video/mp4")[0] == 415
     assert head(keyed, "/live/.cam/ingest", bearer)[0] in (400, 404)
-    assert head(keyed, "/live/cam/other", bearer)[0] == 405
+    assert head(keyed, "/live/cam/other", bearer)[0] == 404
+    assert head(keyed, "/live/cam/index.m3u8", bearer)[0] == 405
     assert head(keyed, "/live/cam/ingest", bearer, "Expect: 100-continue")[0] == 100
     with http_publisher(keyed, "busy", "127.0.0.2"):
         keyed.wait_state("busy", "live")

@@ -10,9 +10,11 @@ struct IngestRoutes {
 
   /// Whether the request publishes.
   static func isAsked(by request: HTTPRequest) -> Bool {
-    (request.method == .post || request.method == .put) && request.path.count == 3 && request.path[0] == "live"
-      && request.path[2] == "ingest"
+    (request.method == .post || request.method == .put) && isPlace(request.path)
   }
+
+  /// Whether it is the address of an upload, whatever is asked of it.
+  static func isPlace(_ path: [String]) -> Bool { path.count == 3 && path[0] == "live" && path[2] == "ingest" }
 
   /// Why the request cannot publish, also with the right key.
   static func refusal(of request: HTTPRequest) -> Problem? {

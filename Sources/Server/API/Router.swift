@@ -27,8 +27,7 @@ struct Router: HTTPResponder {
     if IngestRoutes.isAsked(by: request) { return .now(IngestRoutes.empty) }
     if WHIPRoutes.isAsked(by: request) { return whip.respond(to: request, on: eventLoop) }
     if WHEPRoutes.isAsked(by: request) { return whep.respond(to: request, on: eventLoop) }
-    // Only publishers and the API change anything.
-    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
+    if let refusal = PublicAddress.refusal(of: request) { return .now(refusal.response) }
     if let place = Redirection.place(of: request) {
       return .now(.redirect(to: request.base + place.address, place.kind))
     }
@@ -38,7 +37,10 @@ struct Router: HTTPResponder {
   func options(of request: HTTPRequest) -> HTTPResponse {
     if WHIPRoutes.isAsked(by: request) { return WebRTCSessions.options(of: request) }
     if WHEPRoutes.isAsked(by: request) { return WHEPRoutes.options(of: request) }
-    guard request.path.first == "api" else { return StandardResponse.preflight }
+    guard request.path.first == "api" else {
+      return PublicAddress.methods(of: request).map { StandardResponse.preflight(allowing: $0) }
+        ?? Problem.nothingHere.response
+    }
     guard let (address, _) = APITable.find(request.path) else { return APITable.unknown(request.path).response }
     return StandardResponse.preflight(allowing: address.methods)
   }
@@ -56,9 +58,7 @@ struct Router: HTTPResponder {
     if IngestRoutes.isAsked(by: request) { return IngestRoutes.refusal(of: request) }
     if WHIPRoutes.isAsked(by: request) { return whip.refusal(ofBodyOf: request) }
     if WHEPRoutes.isAsked(by: request) { return whep.refusal(ofBodyOf: request) }
-    guard request.path.first == "api" else {
-      return request.isRead ? Problem.bodyTooLarge(0) : .methodNotAllowed()
-    }
+    guard request.path.first == "api" else { return PublicAddress.refusal(of: request) ?? Problem.bodyTooLarge(0) }
     switch APITable.admit(request, gate) {
     case .failure(let refusal): return refusal.problem
     case .success(let (route, _)): return route.takesBody ? nil : Problem.bodyTooLarge(0)

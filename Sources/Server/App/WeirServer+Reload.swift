@@ -153,10 +153,7 @@ extension WeirServer {
 
   /// What this machine allows, as it is configured.
   func makeCapacity(of configuration: ServerConfiguration) -> ServerCapacity {
-    ServerCapacity(
-      streams: configuration.streams.all.map { streams.capacity(of: $0.settings) }.min() ?? 0,
-      connections: min(configuration.httpLimits.connections, descriptors.viewers),
-      descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
+    ServerCapacity(of: configuration, descriptors, media)
   }
 }
 

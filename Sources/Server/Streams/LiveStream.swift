@@ -7,7 +7,7 @@ internal import Storage
 internal import Synchronization
 
 /// A stream, identified by its name; it outlives its publishers. One lock protects all state. It is held for microseconds: by
-/// the publisher's thread to store an event, and by viewers to take a view. The state consists of four independent values;
+/// the publisher's thread to store an event, and by viewers to take a view. The state consists of six independent values;
 /// this class passes information between them.
 final class LiveStream: Sendable {
   let name: StreamName

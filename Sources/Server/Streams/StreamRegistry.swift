@@ -214,11 +214,6 @@ final class StreamRegistry: PublishGate {
   /// Replaces the limits of names and streams.
   func limit(by limits: NameAllowance.Limits) { state.withLock { $0.names.limits = limits } }
 
-  /// The most streams with these settings at a time.
-  func capacity(of settings: StreamSettings) -> Int {
-    min(state.withLock { $0.names.limits.streams }, descriptors.capacity(of: settings))
-  }
-
   /// For workers that settings do not tell of.
   private var room: WorkerRoom { descriptors.budget.roomForWorkers }
 

@@ -1,5 +1,4 @@
 internal import Basics
-internal import HTTP
 
 /// How many streams and viewers the descriptors and the memory of a process are enough for.
 enum CapacityCheck {
@@ -10,14 +9,13 @@ enum CapacityCheck {
 
   static func findings(_ configuration: ServerConfiguration) -> [Finding] {
     DescriptorLimit.raise()
-    let budget = DescriptorBudget()
-    let descriptors = StreamDescriptors(budget: budget, sinks: configuration.sinksPerStream)
-    let streams = configuration.streams.all.map { descriptors.capacity(of: $0.settings) }.min() ?? 0
     let memory = WindowBudget(perStream: configuration.streamMemory, inAll: configuration.mediaMemory)
+    let capacity = ServerCapacity(of: configuration, DescriptorBudget(), memory)
     return [
-      finding(
-        limit: budget.limit, streams: streams, viewers: min(configuration.httpLimits.connections, budget.viewers)),
-      .ok("memory", "", "\(memory.inAll >> 20) MiB for media of all streams, \(memory.perStream >> 20) MiB for one"),
+      finding(limit: capacity.descriptors, streams: capacity.streams, viewers: capacity.connections),
+      .ok(
+        "memory", "",
+        "\(capacity.mediaBytes >> 20) MiB for media of all streams, \(capacity.mediaBytesPerStream >> 20) MiB for one"),
     ]
   }
 
