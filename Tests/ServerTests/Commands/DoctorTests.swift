@@ -64,6 +64,19 @@ import Testing
     #expect(level(90 * day) == .problem)
   }
 
+  @Test func `A listener of SRT answers the socket that asked, and nothing else is taken for its answer`() {
+    let request = SRTInduction.request
+    #expect(request.count == 64 && request[23] == 2 && request[39] == 1)
+    var answer = request
+    answer.replaceSubrange(12..<16, with: request[40..<44])
+    #expect(SRTInduction.isAnswer(answer))
+    #expect(!SRTInduction.isAnswer(answer.dropLast()))
+    #expect(!SRTInduction.isAnswer(request), "of another socket")
+    answer[1] = 1
+    #expect(!SRTInduction.isAnswer(answer), "no handshake")
+    #expect(!SRTInduction.isAnswer([UInt8]()))
+  }
+
   @Test func fewDescriptorsAreAProblem() {
     func level(_ limit: Int) -> Finding.Level { CapacityCheck.finding(limit: limit, streams: 1, viewers: 1).level }
     #expect(level(1023) == .problem)

@@ -49,6 +49,7 @@ struct DoctorCommand: AsyncParsableCommand {
       add(FolderCheck.findings(configuration))
       add(CapacityCheck.findings(configuration))
       add(await ReachCheck.findings(configuration))
+      add(await PublisherReachCheck.findings(configuration))
     }
     add(ClockCheck.findings())
     add(LibraryCheck.findings(usesSRT: configuration?.srt != nil))

@@ -37,8 +37,8 @@ enum PortCheck {
   }
 
   /// Whether weir, or the service manager for it, has the address now.
-  static func isServed(_ address: ListenAddress) -> Bool {
-    address.port != 0 && PortHolder.of(address.port, .tcp).map(isService) == true
+  static func isServed(_ address: ListenAddress, _ transport: PortHolder.Transport = .tcp) -> Bool {
+    address.port != 0 && PortHolder.of(address.port, transport).map(isService) == true
   }
 
   /// Binds, and gives the address back at once.

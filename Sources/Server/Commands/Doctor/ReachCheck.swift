@@ -27,14 +27,20 @@ enum ReachCheck {
 
   /// Where other machines find pages; none where weir listens for this machine alone.
   private static func addresses(_ address: ListenAddress) -> [String] {
-    let hosts: [String]
-    switch address.host {
-    case .any: hosts = MachineAddresses.all().prefix(mostAddresses).map { $0.contains(":") ? "[\($0)]" : $0 }
-    case .ipv4(let host): hosts = host.hasPrefix("127.") ? [] : [host]
-    case .ipv6(let host): hosts = host == "::1" ? [] : ["[\(host)]"]
-    }
-    return hosts.map { "http://\($0):\(address.port)" }
+    hosts(address).map { "http://\(written($0)):\(address.port)" }
   }
+
+  /// The addresses of this machine by which others reach a listener; none where it is for this machine alone.
+  static func hosts(_ address: ListenAddress) -> [String] {
+    switch address.host {
+    case .any: Array(MachineAddresses.all().prefix(mostAddresses))
+    case .ipv4(let host): host.hasPrefix("127.") ? [] : [host]
+    case .ipv6(let host): host == "::1" ? [] : [host]
+    }
+  }
+
+  /// As URLs have it (RFC 3986 §3.2.2).
+  static func written(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 
   private static func asked(_ url: String, _ advice: String) async -> Finding {
     do throws(OutgoingRequest.Failure) {
