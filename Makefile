@@ -8,6 +8,8 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 PYTHON := .venv/bin/python
+# Where players and benchmarks find publishers, judges and browsers of the end-to-end tests.
+HARNESS := Tests/EndToEndTests
 # End-to-end tests mostly wait for live media: three files of them at a time leave two cores room to keep time, where
 # one browser plays at a time (Tests/EndToEndTests/conftest.py).
 WORKERS ?= 3
@@ -111,7 +113,7 @@ format: ## lay the sources out as `make check` wants them
 
 # Unit tests mostly sleep, one at a time: the others need not wait for them. All that is installed and built is there before.
 # The virtual machine comes last: it takes all processors for a while.
-test: check test-deps ## check, and all tests
+test: check test-deps ## check, and all tests (half an hour)
 	$(MAKE) --no-print-directory -j2 CHECKED=1 unit e2e
 	$(MAKE) --no-print-directory CHECKED=1 test-devices-short
 
@@ -155,7 +157,7 @@ SALVAGES ?= 200
 FINALS ?= 100
 CUTS ?= 100
 
-torture: check test-deps ## recordings under kill -9, power cuts and failing disks, as often as is promised (about two hours; root)
+torture: check test-deps ## recordings under kill -9, power cuts and failing disks, as often as is promised (an hour; root)
 	WEIR_TORTURE=1 $(UNIT) --filter RecordingScanner
 	WEIR_TORTURE=1 WEIR_TORTURE_KILLS=$(KILLS) WEIR_TORTURE_SALVAGES=$(SALVAGES) WEIR_TORTURE_FINALS=$(FINALS) \
 	  WEIR_TORTURE_CUTS=$(CUTS) WEIR_BIN="$(TESTED_BIN)" \
@@ -223,11 +225,11 @@ SHAKAJS ?=
 
 players: check test-deps ## real players on each shape of stream, HLSJS= DASHJS= SHAKAJS= name their scripts (45 minutes)
 	@.ci/install-packages "the players" mpv
-	HLSJS="$(HLSJS)" DASHJS="$(DASHJS)" SHAKAJS="$(SHAKAJS)" WEIR_BIN="$(TESTED_BIN)" \
+	PYTHONPATH="$(HARNESS):$(HARNESS)/browser" HLSJS="$(HLSJS)" DASHJS="$(DASHJS)" SHAKAJS="$(SHAKAJS)" WEIR_BIN="$(TESTED_BIN)" \
 	  $(PYTHON) Tests/Players --report .build/players.json $(ARGS)
 
 bench: build bench-deps ## speed, side by side with ffmpeg and nginx
-	WEIR_BIN="$(abspath $(BIN))" python3 Benchmarks/run.py $(ARGS)
+	PYTHONPATH="$(HARNESS)" WEIR_BIN="$(abspath $(BIN))" python3 Benchmarks/run.py $(ARGS)
 
 # Remote packets can overflow older ones (CVE-2026-55868, CVE-2026-55869).
 LIBSRT_LEAST := 1.5.1-1+deb12u2

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make bench`: weir beside its peers, and Markdown tables for docs/figures.md.
 
-    python3 Benchmarks/run.py [--only PART …] [--rounds N] [--publishers 50] [--gigabytes 1 10] [--out FILE]
+    make bench ARGS="[--only PART …] [--rounds N] [--publishers 50] [--gigabytes 1 10] [--out FILE]"
 
 Needs ffmpeg, nginx with libnginx-mod-rtmp, wrk, h2load and a C compiler; WEIR_BIN or the release build of this checkout.
 """
@@ -14,11 +14,8 @@ import shutil
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-
-# The path above makes them importable.
-from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, tracks  # noqa: E402
-from harness import tools  # noqa: E402
+from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, tracks
+from harness import tools
 
 
 PARTS = ["mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder", "srt",

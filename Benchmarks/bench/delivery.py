@@ -9,6 +9,7 @@ import threading
 import urllib.parse
 
 from harness import hls, http
+from harness.programs import free_port
 from harness.rawrtmp import Closed, RawRTMP
 
 from . import film, meter, peers
@@ -131,7 +132,7 @@ def measure(rounds: int, keys, flags: list[str]) -> str:
                 (path / "www" / name).write_bytes(body)
                 sizes[name] = len(body)
 
-        with peers.nginx("static.conf", prepare, tls=peers.free_port(), keys=str(keys)) as (pid, port, path):
+        with peers.nginx("static.conf", prepare, tls=free_port(), keys=str(keys)) as (pid, port, path):
             tls = int(re.search(r"listen 127.0.0.1:(\d+) ssl", (path / "nginx.conf").read_text()).group(1))
             ciphers = {cipher(server.addresses["https"]), cipher(f"https://127.0.0.1:{tls}")}
             if len(ciphers) != 1:

@@ -4,6 +4,7 @@ import subprocess
 import time
 
 from harness import tools
+from harness.programs import free_port
 from harness.rawrtmp import RawRTMP
 
 from . import film, meter, peers
@@ -60,7 +61,7 @@ def weir(data: Input) -> float:
 
 
 def ffmpeg_from_rtmp(data: Input, folder) -> float:
-    port = peers.free_port()
+    port = free_port()
     out = folder / "out.mp4"
     process = subprocess.Popen(
         [tools.FFMPEG, "-v", "error", "-listen", "1", "-i", f"rtmp://127.0.0.1:{port}/live/bench", *FRAGMENTED, str(out)],

@@ -9,16 +9,11 @@ import subprocess
 import tempfile
 import time
 
+from harness.programs import free_port
 from harness.weir import Weir
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/sbin:/bin") or "nginx"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager

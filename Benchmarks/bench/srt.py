@@ -5,6 +5,7 @@ import subprocess
 import time
 
 from harness import sources
+from harness.programs import free_port
 
 from . import film, ingest, meter, peers
 
@@ -58,7 +59,7 @@ def _weir(folder, count: int, settle: float, seconds: float) -> dict:
 
 def _receivers(folder, count: int, settle: float, seconds: float) -> dict:
     """srt-live-transmit takes one caller: one for each."""
-    ports = [peers.free_port() for _ in range(count)]
+    ports = [free_port() for _ in range(count)]
     with contextlib.ExitStack() as stack:
         found = []
         for port in ports:

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from harness import flv, inband, publishers, rawrtmp, tools, transport
+from harness.programs import free_port
 from test_encoding import Copy, Film
 
 #: Name → options of the audio, what the log calls it, and how it is published.
@@ -47,7 +48,7 @@ def beeps(path) -> list[float]:
 
 @pytest.fixture(scope="module")
 def films(start_shared, tmp_path_factory):
-    folder, port = tmp_path_factory.mktemp("films"), transport.free_port()
+    folder, port = tmp_path_factory.mktemp("films"), free_port()
     weir = start_shared("--test-pattern", "demo", "--source", f"mp2-udp=udp://127.0.0.1:{port}", "--srt", "127.0.0.1:0",
                         "--audio-codec", "opus=opus", "--reconnect-window", "1s", listeners=("http", "rtmp", "srt"))
     weir.wait_state("demo", "live")

@@ -18,6 +18,7 @@ from http.client import HTTPException
 import pytest
 
 from harness import flv, hls, http, nothing_wrong, publishers, scripts, sources, tools
+from harness.gauges import cpu_seconds
 from harness.metrics import Metrics
 from harness.rawrtmp import Closed, RawRTMP, Refused
 
@@ -215,11 +216,6 @@ def test_an_outage_of_ten_seconds_costs_ten_seconds(keyed, canary):
     assert not player.ended, "no viewer that plays is dropped"
     assert media_address(keyed, "outage") == address, "the epoch goes on"
     client.finish()
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_thousand_reconnects_a_second_cost_half_a_core_at_most_and_disturb_nobody(keyed, canary):

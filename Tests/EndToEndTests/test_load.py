@@ -22,6 +22,7 @@ from http.client import HTTPConnection
 import pytest
 
 from harness import hls, http, llhls, publishers, tools
+from harness.gauges import cpu_seconds
 from harness.groups import MemoryGroup
 from harness.pulse import Pulse
 from harness.tools import make_certificate
@@ -54,11 +55,6 @@ def connected(url: str, count: int) -> tuple[list[socket.socket], list[bytes]]:
         except OSError:
             answers.append(b"")
     return connections, answers
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def asked(connection: socket.socket, path: str) -> bytes:

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from harness import nothing_wrong, packets, publishers, sources, transport
+from harness.programs import free_port
 
 TOKEN = "sesame-0815-4711"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
@@ -33,7 +34,7 @@ def recording(weir, name: str):
 
 def test_what_arrives_is_recorded_with_the_senders_times(start):
     """Unicast, multicast, and two programmes, each as a stream of its own: frames and times are the published ones."""
-    ports = {name: transport.free_port() for name in ("uni", "multi", "second")}
+    ports = {name: free_port() for name in ("uni", "multi", "second")}
     ports["first"] = ports["second"]
     film = transport.film("h264-30")
     two = transport.film("h264-30", "-map", "0", "-map", "1", "-program", "program_num=1:st=0:st=1",
@@ -66,7 +67,7 @@ def test_what_arrives_is_recorded_with_the_senders_times(start):
 
 def test_times_are_exact_through_a_wrap(start):
     """The times wrap in the middle of the film, which is sent at its own speed."""
-    port, film = transport.free_port(), transport.wrapping("h264-30").read_bytes()
+    port, film = free_port(), transport.wrapping("h264-30").read_bytes()
     weir = start("--source", f"wrap=udp://127.0.0.1:{port}", "--admin-token", TOKEN)
     clocks = [found for at in range(0, len(film), 188) if (found := transport.clock(film[at:at + 188])) is not None]
     assert max(clocks) > transport.WRAP - 90000 and min(clocks) < 90000, "the film wraps"
@@ -78,7 +79,7 @@ def test_times_are_exact_through_a_wrap(start):
 
 
 def test_a_sender_that_returns_goes_on_in_the_same_playlist(start):
-    port = transport.free_port()
+    port = free_port()
     film = transport.film("h264-30").read_bytes()
     weir = start("--source", f"field=udp://127.0.0.1:{port}", "--admin-token", TOKEN, "--no-record")
     first = transport.Sender(film, port, 8)
@@ -96,7 +97,7 @@ def test_a_sender_that_returns_goes_on_in_the_same_playlist(start):
 
 def test_senders_of_rubbish_disturb_nothing_and_are_counted(start):
     """Noise, foreign senders with a stream of their own, packets without tables: none of it reaches the stream."""
-    port, other = transport.free_port(), transport.free_port()
+    port, other = free_port(), free_port()
     film = transport.film("h264-30").read_bytes()
     weir = start("--source", f"field=udp://127.0.0.1:{port}", "--source", f"own=udp://127.0.0.1:{other}?from=127.0.0.2",
                  "--admin-token", TOKEN)
@@ -122,7 +123,7 @@ def test_senders_of_rubbish_disturb_nothing_and_are_counted(start):
 
 
 def test_a_stream_without_a_programme_is_told_and_leaves_room_for_another(start):
-    port = transport.free_port()
+    port = free_port()
     film = transport.film("h264-30").read_bytes()
     blind = b"".join(piece for piece in (film[at:at + 188] for at in range(0, len(film), 188))
                      if (piece[1] & 0x1F) << 8 | piece[2] != 0)  # without its association table
@@ -152,7 +153,7 @@ def test_audio_of_the_field_is_passed_through(start):
     films = {"ac3": transport.film("h264-30", "-c:a", "ac3", "-b:a", "96k"),
              "eac3": transport.film("h264-30", "-c:a", "eac3", "-b:a", "96k"),
              "latm": transport.film("h264-30", "-mpegts_flags", "latm")}
-    ports = {name: transport.free_port() for name in films}
+    ports = {name: free_port() for name in films}
     flags = [flag for name in films for flag in ("--source", f"{name}=udp://127.0.0.1:{ports[name]}")]
     weir = start(*flags, "--admin-token", TOKEN, "--reconnect-window", "1s", "--audio-codec", "rtmp=source")
     senders = [transport.Sender(films[name].read_bytes(), ports[name], 8) for name in films]

@@ -3,15 +3,11 @@
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "EndToEndTests"))
-
-from harness import tools  # noqa: E402  (the path above makes it importable)
-
-from machine import Machine, Unavailable, base, ready  # noqa: E402
+from harness import tools
+from machine import Machine, Unavailable, base, ready
 
 
 def make(script: str, folder: pathlib.Path, **environment: str) -> pathlib.Path:

@@ -10,11 +10,11 @@ import shutil
 import signal
 import subprocess
 import time
-import socket
 
 import pytest
 
 from harness import tools
+from harness.programs import free_port
 
 
 @pytest.fixture
@@ -88,8 +88,3 @@ def test_the_image_is_built_and_is_healthy(buildah, debian, deb, tmp_path):
 def write(path, text: str):
     path.write_text(text)
     return path
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]

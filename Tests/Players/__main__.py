@@ -1,4 +1,4 @@
-"""Real players against weir: `python Tests/Players --help`. Two players at a time watch each shape of stream. The numbers in
+"""Real players against weir: `make players ARGS=--help`. Two players at a time watch each shape of stream. The numbers in
 the shown frames are judged. HLSJS, DASHJS and SHAKAJS are the paths of the players' built scripts."""
 
 import argparse
@@ -10,15 +10,12 @@ import sys
 import threading
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "EndToEndTests"), str(HERE.parent / "EndToEndTests" / "browser")]
-
-import judgement  # noqa: E402  (the path above makes what it needs importable)
-import programs  # noqa: E402
-import stage  # noqa: E402
-import timing  # noqa: E402
-from scene import NAME, Scene  # noqa: E402
-from shapes import SHAPES, Shape  # noqa: E402
+import judgement
+import programs
+import stage
+import timing
+from scene import NAME, Scene
+from shapes import SHAPES, Shape
 
 
 def jobs(shapes: list[Shape], players: list[str] | None, absent: dict[str, str]) -> list[tuple[Shape, list[str]]]:
@@ -139,7 +136,7 @@ def broken(results: list[dict]) -> list[dict]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python Tests/Players", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make players", description=__doc__)
     parser.add_argument("--shape", action="append", choices=[s.name for s in SHAPES], help="only this one; may be repeated")
     parser.add_argument("--player", action="append", choices=[*stage.PLAYERS, *programs.PROGRAMS, "timing"],
                         help="only this one; may be repeated")

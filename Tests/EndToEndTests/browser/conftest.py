@@ -1,14 +1,9 @@
 """Fixtures of the browser tests: one browser of each kind per file, and a server with the demo stream."""
 
-import pathlib
-import sys
-
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-
-import browsers  # noqa: E402  (the path above makes it importable)
-import watching  # noqa: E402
+import browsers
+import watching
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,6 @@
 """The page that publishes, with the fake cameras and microphone of real browsers: what it sends is live and recorded."""
 
-import contextlib
 import json
-import socket
 import subprocess
 import time
 
@@ -11,6 +9,7 @@ import pytest
 import axe
 import browsers
 from harness import packets, relay, tools
+from harness.programs import free_port
 from test_keyboard_jobs import walk
 from test_pages import OVERFLOW
 
@@ -25,16 +24,6 @@ LABEL = "document.querySelector('#preview').srcObject.getVideoTracks()[0].label"
 ASKS = "(() => { const e = new Event('beforeunload', { cancelable: true }); dispatchEvent(e); return e.defaultPrevented; })()"
 #: The slate's colour, and that of the fake camera, in RGB.
 SLATE, CAMERA = (15, 42, 53), (0, 128, 0)
-
-
-def free_port() -> int:
-    """A port that nobody has, neither by UDP nor by TCP."""
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket() as streams:
-            datagrams.bind(("127.0.0.1", 0))
-            with contextlib.suppress(OSError):
-                streams.bind(datagrams.getsockname())
-                return datagrams.getsockname()[1]
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 """The rules of fragmented MP4 (ISO/IEC 14496-12, CMAF 23000-19, 14496-15). Each is a check that returns violations. A
-returned line begins with the number of the rule in the project's list of requirements."""
+returned line begins with the number of the rule in Tests/RULES.md."""
 
 import dataclasses
 import struct

@@ -1,4 +1,4 @@
-"""DASH manifests (ISO/IEC 23009-1): parsed, judged, and polled over time (requirements D)."""
+"""DASH manifests (ISO/IEC 23009-1): parsed, judged, and polled over time (rules D of Tests/RULES.md)."""
 
 import dataclasses
 import datetime

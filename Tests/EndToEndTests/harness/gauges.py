@@ -23,9 +23,14 @@ class Sample:
     cpu: float  # seconds, since the process began
 
 
+def cpu_seconds(pid: int) -> float:
+    """User and system seconds of a process, since it began (proc_pid_stat(5))."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def look(pid: int, began: float) -> Sample:
     status = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     shared = count = 0
     for entry in os.scandir(f"/proc/{pid}/fd"):
         try:
@@ -36,7 +41,7 @@ def look(pid: int, began: float) -> Sample:
         except FileNotFoundError:
             pass  # closed meanwhile
     return Sample(time.monotonic() - began, int(status["VmRSS"].split()[0]) << 10, shared, count, int(status["Threads"]),
-                  (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
+                  cpu_seconds(pid))
 
 
 class Gauges:

@@ -1,4 +1,4 @@
-"""HLS playlists: parsed, judged alone (requirements B), and polled over time (a listed entry must never change)."""
+"""HLS playlists: parsed, judged alone (rules B of Tests/RULES.md), and polled over time (a listed entry must never change)."""
 
 import dataclasses
 import datetime

@@ -1,5 +1,6 @@
 """Programs of others that run beside weir during a test: caches, proxies, web servers."""
 
+import contextlib
 import pathlib
 import signal
 import socket
@@ -8,9 +9,13 @@ import time
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """A port of 127.0.0.1 that nobody has now, neither by UDP nor by TCP."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket() as streams:
+            datagrams.bind(("127.0.0.1", 0))
+            with contextlib.suppress(OSError):
+                streams.bind(datagrams.getsockname())
+                return datagrams.getsockname()[1]
 
 
 class Program:

@@ -27,13 +27,6 @@ def wrapping(name: str) -> pathlib.Path:
     return film(name, "-muxdelay", "0", "-muxpreload", "0", "-output_ts_offset", str(WRAP / 90000 - 4))
 
 
-def free_port() -> int:
-    """A port of UDP that is free now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 def clock(packet: bytes) -> int | None:
     """The clock reference of a packet in ticks of 90 kHz."""
     if packet[3] & 0x20 and packet[4] >= 7 and packet[5] & 0x10:
