@@ -2,12 +2,11 @@
 puts them into the video, ffmpeg reads what weir serves."""
 
 import re
-import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from harness import captioned, dash, hls, packets, publishers, sources, tools, transport
+from harness import captioned, hls, publishers, tools, transport
 
 WORDS = ["Hello from line 21", "Second caption"]
 SUBTITLES = f"""1

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import flv, inband, publishers, rawrtmp, tools, transport
+from harness import flv, inband, publishers, rawrtmp, tools
 from harness.programs import free_port
 from test_encoding import Copy, Film
 

@@ -31,10 +31,7 @@ NAME = "cam"
 
 
 def media_playlist(weir, name: str = NAME) -> str:
-    index = f"{weir.web}/live/{name}/index.m3u8"
-    weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
-    top = hls.parse_multivariant(http.fetch(index).text, index)
-    return top.absolute(top.variants[0].uri)
+    return hls.first_playlist(f"{weir.web}/live/{name}/index.m3u8")
 
 
 def connected(url: str, count: int) -> tuple[list[socket.socket], list[bytes]]:

@@ -68,9 +68,8 @@ def gate(guarded):
     assert proxy.refused == []
 
 
-def media_playlist(base: str, name: str = NAME) -> str:
-    index = f"{base}/live/{name}/index.m3u8"
-    return urllib.parse.urljoin(index, hls.parse_multivariant(http.fetch(index).good().text, index).variants[0].uri)
+def media_playlist(base: str) -> str:
+    return hls.first_playlist(f"{base}/live/{NAME}/index.m3u8")
 
 
 # MARK: Who may

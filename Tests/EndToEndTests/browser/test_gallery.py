@@ -28,13 +28,9 @@ def archive(start_shared):
 
 
 @pytest.fixture
-def page(chromium):
-    chromium.viewport(1280, 900)
-    chromium.prefer(color_scheme="dark")
-    yield chromium
-    chromium.evaluate("sessionStorage.clear()")
-    watching.leave(chromium)
-    chromium.viewport(1280, 900)
+def page(page):
+    yield page
+    page.evaluate("sessionStorage.clear()")
 
 
 def open_gallery(page, weir) -> None:

@@ -23,11 +23,9 @@ def studio(start_shared):
 
 
 @pytest.fixture
-def page(chromium):
-    chromium.viewport(1280, 900)
-    yield chromium
-    chromium.evaluate("sessionStorage.clear()")
-    watching.leave(chromium)
+def page(page):
+    yield page
+    page.evaluate("sessionStorage.clear()")
 
 
 def enter_token(page) -> None:

@@ -105,6 +105,15 @@ def parse_multivariant(text: str, url: str) -> Multivariant:
     return Multivariant(text, url, variants, media, independent)
 
 
+def first_playlist(index: str, seconds: float = 20) -> str:
+    """The address of the first media playlist that a multivariant one names, once that one is there."""
+    end = time.monotonic() + seconds
+    while (answer := http.fetch(index)).status != 200 and time.monotonic() < end:
+        time.sleep(0.05)
+    top = parse_multivariant(answer.good().text, index)
+    return top.absolute(top.variants[0].uri)
+
+
 def parse_media(text: str, url: str) -> Media:
     version, target, sequence, base, ended, independent, kind = 1, None, 0, 0, False, False, None
     segments: list[Segment] = []
