@@ -41,7 +41,7 @@ WEB_PACKAGES := node-typescript nodejs zbar-tools
 TEST_PACKAGES := caddy certbot chromium chromium-driver curl ffmpeg firefox-esr fish gcc gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy iproute2 nghttp2-client \
   mandoc nginx-light openssl pebble python3 python3-dbusmock python3-gi python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime zsh \
-  dbus-bin dbus-daemon zbar-tools
+  dbus-bin dbus-daemon nftables sqlite3 zbar-tools
 SHORT_DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg kmod python3 qemu-system-x86
 DEVICE_PACKAGES := $(SHORT_DEVICE_PACKAGES) gcc-12 make
 BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-client nginx-light openssl python3 \

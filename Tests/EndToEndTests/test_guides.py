@@ -1,8 +1,10 @@
-"""What docs/proxy.md and docs/tls.md say, with Debian's nginx, Caddy, certbot, and pebble as its certificate authority."""
+"""What the guides say (docs/proxy.md, tls.md, operation.md, troubleshooting.md), with Debian's nginx, Caddy, certbot, nftables and systemd, and
+pebble as certbot's certificate authority."""
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import ssl
 import subprocess
@@ -11,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from harness import llhls, publishers, tools
+from harness import http, llhls, publishers, tools
 from harness.programs import Program, free_port
 
 DOCS = tools.ROOT / "docs"
@@ -181,3 +183,120 @@ def test_a_certificate_that_certbot_renews_is_taken_without_a_restart(authority,
     run("renew", "--force-renewal", "--no-random-sleep-on-renew")
     weir.wait(lambda: serial() != first, 15, "the renewed certificate")
     assert weir.get("/healthz").status == 200
+
+
+# docs/operation.md
+
+
+def operation(heading: str, language: str = "sh") -> str:
+    """The first block of commands below a heading."""
+    text = (DOCS / "operation.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+    return text.split(f"```{language}\n")[1].split("```")[0]
+
+
+#: In a network of its own: a chain as the guide supposes it, its rule, and two programs that listen.
+FIREWALL = """
+ip link set lo up
+nft add table inet filter
+nft add chain inet filter input '{{ type filter hook input priority 0; policy drop; }}'
+nft add rule inet filter input ct state established,related accept
+{rule}
+for port in 8080 1935 9000; do python3 -m http.server $port >/dev/null 2>&1 & done
+sleep 1
+for port in 8080 1935 9000; do
+  timeout 3 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" 2>/dev/null && echo "$port open" || echo "$port shut"
+done
+kill $(jobs -p)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("nft"), reason="a network of its own needs root, and its rules nftables")
+def test_the_rule_of_the_firewall_lets_in_what_it_says_and_nothing_else(tmp_path):
+    def tried(rule: str) -> list[str]:
+        done = subprocess.run(["unshare", "--net", "--pid", "--fork", "--kill-child", "bash", "-ec", FIREWALL.format(rule=rule)],
+                              cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.split("\n")[:-1]
+
+    assert tried(operation("Firewall")) == ["8080 open", "1935 open", "9000 shut"]
+    assert tried("") == ["8080 shut", "1935 shut", "9000 shut"]
+
+
+def test_the_table_of_the_firewall_has_each_listener():
+    text = (DOCS / "operation.md").read_text().split("## Backup")[0]
+    flags = set(re.findall(r"^  --(\w+) <addr>", tools.run(tools.weir_binary(), "serve", "--help").stdout, re.M))
+    assert {"http", "https", "rtmp", "rtmps", "srt", "webrtc"} <= flags
+    assert {flag for flag in flags if f"`{flag}.listen`" not in text} == set()
+
+
+def test_a_backup_that_was_made_while_weir_ran_has_keys_and_recordings(start, tmp_path):
+    state, folder, back = tmp_path / "state", tmp_path / "recordings", tmp_path / "restored"
+    for made in (state, back, back / "state"):
+        made.mkdir()
+    token = {"Authorization": "Bearer sesame-backup-4711"}
+    flags = ("--admin-token", "sesame-backup-4711", "--keep-free", "0MB")
+    weir = start(*flags, "--state", state, "--record", folder)
+    publishers.ffmpeg("short", f"{weir.rtmp}/live/done").wait()
+    weir.wait(lambda: weir.recordings_of("done") and weir.recordings_of("done")[0]["state"] == "completed", 30, "a recording")
+    publisher = publishers.ffmpeg("steady", f"{weir.rtmp}/live/going", loop=-1)
+    weir.wait(lambda: [*folder.glob("going/*.part.mp4")], 30, "a recording that is written")
+    body = json.dumps({"name": "kept", "publish": ["kept"]}).encode()
+    made = http.fetch(f"{weir.web}/api/v1/keys", method="POST", headers={**token, "Content-Type": "application/json"}, body=body)
+    assert made.status in (200, 201), made.text
+    time.sleep(2)
+    # As the guide says, while it runs.
+    command = re.search(r"`(sqlite3 control\.sqlite [^`]+)`", (DOCS / "operation.md").read_text())[1]
+    subprocess.run(["bash", "-ec", command], cwd=state, check=True, timeout=30)
+    shutil.copytree(folder, back / "recordings", ignore=shutil.ignore_patterns(".*"))
+    publisher.kill()
+    weir.stop()
+    # Restored elsewhere: the copy of what was being written is finished by the next start.
+    shutil.copy(state / "control.bak", back / "state/control.sqlite")
+    again = start(*flags, "--state", back / "state", "--record", back / "recordings")
+    again.wait(lambda: [each["state"] for name in ("done", "going") for each in again.recordings_of(name)] == ["completed"] * 2, 30,
+               "both recordings")
+    assert "kept" in [key["name"] for key in json.loads(http.fetch(f"{again.web}/api/v1/keys", headers=token).good().body)["keys"]]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
+def test_the_unit_of_the_guide_to_a_nas_lets_weir_write_there(tmp_path):
+    drop_in = operation("Recordings on a NAS", "ini")
+    folder = tmp_path / "units"
+    shutil.copytree(tools.ROOT / "packaging/systemd", folder)
+    for unit in folder.iterdir():
+        unit.write_text(unit.read_text().replace("@PREFIX@/bin/weir", str(tools.weir_binary())))
+    (folder / "weir.service.d").mkdir()
+    (folder / "weir.service.d/override.conf").write_text(drop_in)
+    said = subprocess.run(["systemd-analyze", "verify", folder / "weir.service"], capture_output=True, text=True, timeout=60)
+    # Whether its manual is installed is no matter here.
+    wrong = [line for line in said.stderr.splitlines() if "weir" in line and "Command 'man" not in line]
+    assert wrong == [], said.stderr
+    # Each setting is one of systemd, and what it names is the folder that the commands make.
+    assert set(re.findall(r"^(\w+)=", drop_in, re.M)) == {"RequiresMountsFor", "ReadWritePaths", "Environment"}
+    paths = set(re.findall(r"/srv/\w+", drop_in + operation("Recordings on a NAS")))
+    assert paths == {"/srv/recordings"}
+
+
+# docs/troubleshooting.md
+
+
+def test_what_the_guide_to_troubles_quotes_is_what_weir_says():
+    rows = re.findall(r"^\| ([^|]*) \|", (DOCS / "troubleshooting.md").read_text(), re.M)
+    quoted = [text for row in rows if not row.startswith("OBS") for text in re.findall(r'"([^"]+)"', row)]
+    assert len(quoted) >= 3
+    sources = [path.read_text() for folder, ending in (("Sources", "*.swift"), ("web/strings", "en.json"))
+               for path in (tools.ROOT / folder).rglob(ending)]
+    assert [text for text in quoted if not any(text in source for source in sources)] == []
+
+
+def test_what_the_guide_to_troubles_asks_for_can_be_asked(start):
+    text = (DOCS / "troubleshooting.md").read_text()
+    weir = start("--admin-token", "sesame-troubles-4711")
+    for path in set(re.findall(r"`GET (/[\w/]+)`", text)):
+        assert weir.get(path, headers={"Authorization": "Bearer sesame-troubles-4711"}).status == 200, path
+    metrics = weir.get("/metrics").text
+    for name in set(re.findall(r"`(weir_\w+)`", text)):
+        assert name in metrics or f"`{name}`" in (DOCS / "metrics.md").read_text(), name
+    for command in set(re.findall(r"`weir ([a-z]+(?: [a-z]+)?)", text)):
+        words = [word for word in command.split() if word not in ("file",)]
+        assert tools.run(tools.weir_binary(), *words, "--help").returncode == 0, command

@@ -171,7 +171,7 @@ def test_killed_while_the_head_is_written(place, tmp_path, record_property):
         check_filled(movie, recording.media)
         shutil.rmtree(folder)
         shutil.rmtree(home)
-    record_property("figure", f"killed while the head is written into the room in front ({place.parent}): {rounds} kills, "
+    record_property("figure", f"killed while the head is written into the space reserved in front ({place.parent}): {rounds} kills, "
                     "each file playable as it was left, and one movie with every sample each")
 
 
@@ -230,5 +230,5 @@ def test_killed_while_finalizing_by_hand(place, left_in_memory, torn, record_pro
             assert movie.read_bytes()[ROOM:].startswith(data[ROOM:fragments[-1][2]]), "it was copied"
             shutil.rmtree(path.parent)
     assert killed >= len(FINALIZING), f"only {killed} met a call"
-    record_property("figure", f"killed within weir record finalize of a file with room in front ({place.parent}): {killed} "
+    record_property("figure", f"killed within weir record finalize of a file with space reserved in front ({place.parent}): {killed} "
                     "kills, each file finished by the next call")

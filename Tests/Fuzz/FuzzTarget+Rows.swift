@@ -8,7 +8,7 @@ import GRDB
 /// What stands in a database: types and values need not be ours.
 extension FuzzTarget {
   private static let database = try? DatabaseQueue()
-  private static let ledgerColumns = [
+  private static let streamStateColumns = [
     "name", "promise", "writtenAt", "epoch", "startedAt", "availabilityStart", "targetDuration", "partTicks",
     "partTimescale", "groupTicks", "groupTimescale", "promisesIndependence", "nextSequenceNumber", "nextPeriod",
     "initVersion", "breaks", "mediaEnd", "knownEnd", "clockOffset", "listedFrom", "periods",
@@ -17,10 +17,10 @@ extension FuzzTarget {
   /// A column a line: its type (`i`, `r`, `b`, `n`, else text), then its value.
   static func row(_ bytes: [UInt8]) {
     var values = bytes.split(separator: 10, omittingEmptySubsequences: false).prefix(32).map(value)
-    while values.count < ledgerColumns.count { values.append(.null) }
+    while values.count < streamStateColumns.count { values.append(.null) }
     let marks = Array(repeating: "?", count: values.count).joined(separator: ", ")
-    let named = ledgerColumns.map { "? AS \($0)" }.joined(separator: ", ")
-    let stateStore = StatementArguments(Array(values.prefix(ledgerColumns.count)))
+    let named = streamStateColumns.map { "? AS \($0)" }.joined(separator: ", ")
+    let stateStore = StatementArguments(Array(values.prefix(streamStateColumns.count)))
     try? database?.read { database in
       let row = try Row.fetchOne(database, sql: "SELECT \(marks)", arguments: StatementArguments(values))
       if let entry = row.flatMap(RecordingEntry.init) {

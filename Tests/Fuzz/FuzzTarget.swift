@@ -65,7 +65,7 @@ enum FuzzTarget: String, CaseIterable {
   case latm
   /// Frames of MP1, MP2 and MP3.
   case mpegaudio
-  /// A row of the catalogue or of the ledger, in a database that another program wrote.
+  /// A row of the catalogue or of the stream state, in a database that another program wrote.
   case catalogue
   /// A token up to its signature, its claims, and keys.
   case token

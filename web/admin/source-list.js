@@ -7,7 +7,7 @@ import { confirmButton } from "../ui/confirm-button.js";
 import { announce, byId, make, setText } from "../ui/dom.js";
 import { sourceBadge } from "./source-names.js";
 
-/** @typedef {import("../api/api.js").OwnSource} OwnSource */
+/** @typedef {import("../api/api.js").LocalSource} LocalSource */
 /** @typedef {"start" | "preview" | "stop"} SourceAction */
 
 /** How long the server's response to a click is shown. */
@@ -25,7 +25,7 @@ export class SourceList {
 
   /** Fetches and shows the state of the sources. */
   async refresh() {
-    /** @type {OwnSource[]} */
+    /** @type {LocalSource[]} */
     let sources = [];
     if (hasToken()) sources = (await change("GET", "/api/v1/sources").catch(() => ({ sources: [] }))).sources;
     this.#section.hidden = sources.length === 0;
@@ -83,7 +83,7 @@ function row(name, control) {
     element,
     /** @param {string | null} text The error message of the last click; null if it succeeded. */
     answer(text) { answered = { text, at: performance.now() }; },
-    /** @param {OwnSource} source */
+    /** @param {LocalSource} source */
     update(source) {
       badge.dataset.state = sourceBadge(source.state);
       setText(badge, t(`sourceState.${source.state}`));

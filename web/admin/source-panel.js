@@ -33,7 +33,7 @@ export class SourcePanel {
   #devices;
   /** Whether the server has an admin token. */
   #isWritable = false;
-  /** @type {import("../api/api.js").OwnSource | null} The last state from the server; it needs the admin token. */
+  /** @type {import("../api/api.js").LocalSource | null} The last state from the server; it needs the admin token. */
   #source = null;
   #askedAt = -Infinity;
   /** @type {string | null} Error message of the last click. */
@@ -87,7 +87,7 @@ export class SourcePanel {
     this.#admin.refresh();
     try {
       const list = hasToken() ? await change("GET", "/api/v1/sources") : { sources: [] };
-      this.#source = list.sources.find((/** @type {import("../api/api.js").OwnSource} */ s) => s.name === this.#name) ?? null;
+      this.#source = list.sources.find((/** @type {import("../api/api.js").LocalSource} */ s) => s.name === this.#name) ?? null;
     } catch {
       this.#source = null;
     }

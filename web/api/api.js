@@ -118,7 +118,7 @@ import { timeout } from "../media/fetching.js";
  */
 
 /**
- * @typedef {object} OwnSource A publisher that is part of the server.
+ * @typedef {object} LocalSource A publisher that is part of the server.
  * @property {string} name
  * @property {"test" | "file" | "capture" | "udp"} kind
  * @property {"live" | "preview" | "stopping" | "stopped"} state "preview": captured, but not offered to viewers.

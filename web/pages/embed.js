@@ -20,4 +20,8 @@ player.addEventListener("phasechange", (event) => {
   // Only pages that may embed this one get here (frame-ancestors).
   if (parent !== window) parent.postMessage({ weir: { phase } }, "*");
 });
-byId("place", HTMLElement).append(player);
+const heading = document.createElement("h1");
+heading.className = "visually-hidden";
+heading.dir = "auto";
+heading.textContent = document.title.replace(/ · weir$/, "");
+byId("place", HTMLElement).append(heading, player);

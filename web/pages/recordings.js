@@ -49,7 +49,7 @@ filter.addEventListener("input", () => reload());
 filter.addEventListener("reset", () => setTimeout(reload));
 more.addEventListener("click", () => append());
 selectAll.addEventListener("click", () => selection.add(finished()));
-document.addEventListener("recording-remarked", () => reload());
+document.addEventListener("recording-annotated", () => reload());
 new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting)) append(); }, { rootMargin: "600px" })
   .observe(more);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });

@@ -19,7 +19,7 @@ export function galleryCard(actions, selection) {
   const thumbnail = /** @type {HTMLButtonElement} */ (make("button", "gallery-thumbnail", icon("audio"), image, length));
   const title = make("h2", "gallery-name");
   const choose = /** @type {HTMLInputElement} */ (make("input", "gallery-choose"));
-  const remark = make("p", "gallery-remark");
+  const annotation = make("p", "gallery-annotation");
   const badges = make("span", "gallery-badges");
   const when = make("p", "gallery-when");
   const note = make("p", "gallery-note");
@@ -28,14 +28,14 @@ export function galleryCard(actions, selection) {
   const remove = button("bin");
   const restore = button("restore", t("recording.restore"));
   const element = make("li", "gallery-item panel", thumbnail, choose,
-    make("div", "gallery-text", make("div", "gallery-head", title, badges), when, remark, note),
+    make("div", "gallery-text", make("div", "gallery-head", title, badges), when, annotation, note),
     make("div", "gallery-actions", download, restore, protect, remove));
   /** @type {import("../api/api.js").Recording | null} */
   let shown = null;
   let couldChange = false;
   choose.type = "checkbox";
   choose.addEventListener("change", () => { if (shown) selection.set(shown, choose.checked); });
-  title.dir = remark.dir = "auto";
+  title.dir = annotation.dir = "auto";
   thumbnail.type = "button";
   image.loading = "lazy";
   image.alt = "";
@@ -68,11 +68,11 @@ export function galleryCard(actions, selection) {
       setText(title, recording.name ? t("recording.named", { name: recording.name, stream: recording.stream }) : recording.stream);
       setText(when, `${format.moment(recording.startedAt)} · ${format.size(recording.bytes)}`);
       showBadges(badges, recording, isDeleted);
-      const remarks = remarksOn(recording);
-      remark.hidden = !recording.note;
-      setText(remark, recording.note ?? "");
-      note.hidden = remarks === "";
-      setText(note, remarks);
+      const problems = problemsOf(recording);
+      annotation.hidden = !recording.note;
+      setText(annotation, recording.note ?? "");
+      note.hidden = problems === "";
+      setText(note, problems);
       thumbnail.disabled = !isPlayable;
       thumbnail.setAttribute("aria-label", t("recording.playOf", { recording: label }));
       download.hidden = !isPlayable;
@@ -120,10 +120,10 @@ function showBadges(place, recording, isDeleted) {
 }
 
 /** @param {import("../api/api.js").Recording} recording */
-function remarksOn(recording) {
-  const remarks = [];
-  if (recording.state === "failed" && recording.reason) remarks.push(recording.reason);
+function problemsOf(recording) {
+  const problems = [];
+  if (recording.state === "failed" && recording.reason) problems.push(recording.reason);
   const gaps = recording.gaps ?? [];
-  if (gaps.length > 0) remarks.push(`${gapSummary(gaps)}: ${gaps[0].reason}`);
-  return remarks.join(" · ");
+  if (gaps.length > 0) problems.push(`${gapSummary(gaps)}: ${gaps[0].reason}`);
+  return problems.join(" · ");
 }

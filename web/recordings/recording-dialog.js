@@ -6,7 +6,7 @@ import { t } from "../strings/strings.js";
 import { showGaps } from "./gaps.js";
 import { recordingLink } from "./recording-link.js";
 import { RecordingPlayer } from "./recording-player.js";
-import { RemarksEditor } from "./remarks-editor.js";
+import { AnnotationEditor } from "./annotation-editor.js";
 import { ShareRecording } from "./share-recording.js";
 
 /** @type {RecordingDialog | null} Made when the first recording is played. */
@@ -29,7 +29,7 @@ class RecordingDialog {
   #reason = make("p", "warning");
   #gaps = make("ul", "gaps");
   #share;
-  #remarks = new RemarksEditor((recording) => this.#entitle(recording));
+  #annotation = new AnnotationEditor((recording) => this.#entitle(recording));
 
   /** @param {HTMLDialogElement} dialog */
   constructor(dialog) {
@@ -47,7 +47,7 @@ class RecordingDialog {
     dialog.append(make("div", "dialog-head", this.#title, close));
     this.#player = new RecordingPlayer(dialog);
     this.#share = new ShareRecording(this.#player.video);
-    dialog.append(this.#error, this.#reason, this.#gaps, this.#remarks.element, this.#share.element);
+    dialog.append(this.#error, this.#reason, this.#gaps, this.#annotation.element, this.#share.element);
     this.#player.video.addEventListener("error", () => {
       this.#error.toggleAttribute("hidden", this.#player.video.error === null || !dialog.open);
     });
@@ -73,7 +73,7 @@ class RecordingDialog {
   /** @param {import("../api/api.js").Recording} recording @param {number} at Seconds at which it begins to play. */
   open(recording, at = 0) {
     this.#entitle(recording);
-    this.#remarks.open(recording);
+    this.#annotation.open(recording);
     const asked = new URLSearchParams(location.search);
     if (isGallery() && (asked.get("play") !== recording.file || asked.get("stream") !== recording.stream)) {
       const link = new URL(recordingLink(recording), location.href);

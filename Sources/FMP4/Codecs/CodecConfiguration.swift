@@ -50,6 +50,12 @@ package protocol CodecConfiguration: Sendable, Hashable {
   /// without one cannot be told from such.
   static func fault(inFrame frame: ByteBuffer) -> CodecError?
 
+  /// Whether access units are made of NAL units.
+  static var hasNALUnits: Bool { get }
+  /// The role of the NAL unit whose header is at an offset of the readable bytes. Nil if its first bytes have not come, and for
+  /// codecs without NAL units.
+  static func role(ofUnitAt offset: Int, in bytes: ByteBuffer) -> NALUnitRole?
+
   /// Ticks of each audio frame. Nil if they differ.
   var frameDuration: UInt32? { get }
   /// Ticks of an audio frame. Nil if the frame is invalid, and for video.
@@ -58,6 +64,8 @@ package protocol CodecConfiguration: Sendable, Hashable {
 
 extension CodecConfiguration {
   package static var fileBrand: FourCC? { nil }
+  package static var hasNALUnits: Bool { false }
+  package static func role(ofUnitAt offset: Int, in bytes: ByteBuffer) -> NALUnitRole? { nil }
   package static var isStatedByFrames: Bool { false }
   package static func record(inFrame frame: ByteBuffer) -> [UInt8]? { nil }
   package static func fault(inFrame frame: ByteBuffer) -> CodecError? { nil }

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Collects the fragments of a section of a recording and makes the head of a movie of it. The movie has the first
+/// Collects the fragments of a section of a recording and makes a movie header for it. The movie has the first
 /// track of each kind; the media stays where it is in the file. It begins with a key frame. An edit list hides what
 /// comes before the first frame to show.
 package struct ClipTables: Sendable {
@@ -54,10 +54,10 @@ package struct ClipTables: Sendable {
     return fragment.start < wanted.upperBound + Self.lag
   }
 
-  /// A clip: a new head, and a byte range of the file.
+  /// A clip: a new movie header, and a byte range of the file.
   package struct Clip: Sendable {
     /// `ftyp`, `moov` and the header of one `mdat`. The bytes of `media` follow it.
-    package var head: ByteBuffer
+    package var movieHeader: ByteBuffer
     /// Byte range of the file.
     package var media: Range<UInt64>
     /// Media time that the clip shows.
@@ -93,7 +93,8 @@ package struct ClipTables: Sendable {
     guard let tables, end > first, let builder = MovieBuilder(tables, metadata: metadata, showing: shown) else {
       return nil
     }
-    return Clip(head: builder.head(contentLength: end - first, blockSize: 1), media: first..<end, shown: shown)
+    return Clip(
+      movieHeader: builder.movieHeader(contentLength: end - first, blockSize: 1), media: first..<end, shown: shown)
   }
 
   /// Start of the first sample to play. Nil if all samples end before the requested time or begin after it.

@@ -17,12 +17,12 @@ package struct MovieMetadata: Sendable, Hashable {
   }
 }
 
-/// Writes the head of a finished recording. Placed before the fragmented file, it makes an ordinary movie of it.
+/// Writes the movie header of a finished recording. Placed before the fragmented file, it makes an ordinary movie of it.
 package struct MovieBuilder: Sendable {
   private let tracks: [MovieTables.Track]
   private let metadata: MovieMetadata
   private let timeline: MovieTimeline
-  /// More bytes between head and media, inside the `free` box that fills the gap. Players skip it.
+  /// More bytes between movie header and media, inside the `free` box that fills the gap. Players skip it.
   package var annex = ByteBuffer()
 
   /// Leaves out tracks without samples. Nil if no track has any. `shown` is the media time to show; nil for all of it.
@@ -35,14 +35,14 @@ package struct MovieBuilder: Sendable {
 
   /// `ftyp`, `moov`, a `free` box as padding, and the header of one `mdat`. That `mdat` encloses the fragmented file's
   /// `contentLength` bytes, which follow. The length is a multiple of `blockSize`, so that the file system can insert
-  /// the head without moving the media. Chunk offsets count from the start of the new file.
-  package func head(contentLength: UInt64, blockSize: Int) -> ByteBuffer {
+  /// the movie header without moving the media. Chunk offsets count from the start of the new file.
+  package func movieHeader(contentLength: UInt64, blockSize: Int) -> ByteBuffer {
     let block = max(blockSize, 1)
     func whole(_ movieSize: Int) -> Int {
       (movieSize + 8 + annex.readableBytes + Self.mediaHeaderSize + block - 1) / block * block
     }
     // `capacity` is far too large for tables of similar samples, so a draft is written to get the real size. The final
-    // head is never longer than the draft: with less before the media, offsets may take 4 bytes instead of 8.
+    // movie header is never longer than the draft: with less before the media, offsets may take 4 bytes instead of 8.
     let draft = ByteBuffer.boxes(capacity: capacity + Self.fileTypeRoom) { out in
       fileType(&out)
       movie(&out, shift: UInt64(whole(capacity + Self.fileTypeRoom)))
@@ -60,8 +60,8 @@ package struct MovieBuilder: Sendable {
     }
   }
 
-  /// A head in two pieces, for space reserved before the fragments.
-  package struct ParcelledHead: Sendable, Hashable {
+  /// A movie header in two pieces, for space reserved before the fragments.
+  package struct SplitHeader: Sendable, Hashable {
     /// `ftyp`, `moov` and the used part of a `free` box, which extends over the rest of the reserved space.
     package var front: ByteBuffer
     /// The `mdat` header at the end of the reserved space.
@@ -71,10 +71,10 @@ package struct MovieBuilder: Sendable {
     package var byteCount: Int { front.readableBytes + mediaHeader.readableBytes }
   }
 
-  /// The head for a file with `room` reserved bytes before its first fragment. The bytes between the two pieces become
+  /// The movie header for a file with `room` reserved bytes before its first fragment. The bytes between the two pieces become
   /// part of the `free` box. At least `spare` bytes before the second piece stay unchanged. Nil if the space is too
   /// small.
-  package func head(contentLength: UInt64, filling room: Int, sparing spare: Int) -> ParcelledHead? {
+  package func movieHeader(contentLength: UInt64, filling room: Int, sparing spare: Int) -> SplitHeader? {
     var front = ByteBuffer.boxes(capacity: capacity + Self.fileTypeRoom) { out in
       fileType(&out)
       movie(&out, shift: UInt64(max(0, room)))
@@ -84,7 +84,7 @@ package struct MovieBuilder: Sendable {
     front.writeInteger(UInt32(clamping: free))
     front.writeString("free")
     front.writeImmutableBuffer(annex)
-    return ParcelledHead(
+    return SplitHeader(
       front: front, mediaHeader: .boxes(capacity: Self.mediaHeaderSize) { Self.mediaHeader(&$0, contentLength) })
   }
 

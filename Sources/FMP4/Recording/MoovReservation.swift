@@ -2,7 +2,7 @@ package import NIOCore
 
 /// Space that a file reserves before its fragments from the start. It is for file systems that cannot insert space
 /// later and cannot share blocks (tmpfs, ext2, ext3, NFS …). The space is a hole in a `free` box: it takes no disk
-/// space, and players skip it. When the recording ends, the movie's head is written into it. No byte of the media is
+/// space, and players skip it. When the recording ends, the movie header is written into it. No byte of the media is
 /// read, written or moved for that. At each moment the file is either the fragmented one or the movie.
 ///
 /// | | |
@@ -19,14 +19,14 @@ package struct MoovReservation: Sendable, Hashable {
     self.length = length
   }
 
-  /// Usual size in bytes, unless less is known to be enough. It holds the head of eleven hours of 30 frames per second
+  /// Usual size in bytes, unless less is known to be enough. It holds the movie header of eleven hours of 30 frames per second
   /// with B-frames and of audio, at 3 MB an hour.
   package static let usual = 32 << 20
   /// Lengths are multiples of this many bytes: the largest blocks by which file systems share a file's bytes.
   package static let unit = 64 << 10
 
   /// Mark at the end of the space, by which it is recognised: `weir-fr1` and the length. It stays in place when the
-  /// head is written, just before the `mdat` header.
+  /// movie header is written, just before the `mdat` header.
   private static let magic = "weir-fr1"
   private static let markSize = 16
   /// Largest `ftyp` in bytes; weir writes no longer one.
@@ -71,8 +71,8 @@ package struct MoovReservation: Sendable, Hashable {
     return MoovReservation(length: length)
   }
 
-  /// The head that makes a movie of a file with `contentLength` recorded bytes. Nil if the space is too small.
-  package func head(_ builder: MovieBuilder, contentLength: UInt64) -> MovieBuilder.ParcelledHead? {
-    builder.head(contentLength: contentLength, filling: length, sparing: Self.markSize)
+  /// The movie header that makes a movie of a file with `contentLength` recorded bytes. Nil if the space is too small.
+  package func movieHeader(_ builder: MovieBuilder, contentLength: UInt64) -> MovieBuilder.SplitHeader? {
+    builder.movieHeader(contentLength: contentLength, filling: length, sparing: Self.markSize)
   }
 }

@@ -9,7 +9,7 @@ struct Publisher {
   let remoteAddress: String
   let host: String?
   /// The address of the listener that accepted the connection; nil if it has none of its own.
-  var door: SocketAddress?
+  var localAddress: SocketAddress?
   let gate: any PublishGate
   let logger: Logger
 

@@ -79,7 +79,9 @@ final class PublisherConnection {
 
   /// Registers the connection. False if the listener is closing.
   func begin() -> Bool {
-    guard connections.add(self, at: publisher.door, end: onLoopWith { $0.end(withListener: $1) }) else { return false }
+    guard connections.add(self, at: publisher.localAddress, end: onLoopWith { $0.end(withListener: $1) }) else {
+      return false
+    }
     awaitPublication()
     return true
   }

@@ -1,13 +1,10 @@
+internal import FMP4
 internal import NIOCore
 
 /// Cuts a byte stream of H.264 or HEVC with start codes (Annex B) into access units. Delimiters, parameter sets and
 /// messages begin one, and so does the first slice of a frame (ITU-T H.264 §7.4.1.2.3, H.265 §7.4.2.4.4). PES packets
 /// need not begin with one: an access unit may span several packets, and a packet may hold several access units.
 struct AccessUnitFinder {
-  enum Syntax {
-    case h264, hevc
-  }
-
   /// An access unit with its start codes.
   struct Unit {
     var bytes: ByteBuffer
@@ -16,19 +13,9 @@ struct AccessUnitFinder {
     var isDamaged: Bool
   }
 
-  /// How a NAL unit takes part in a frame.
-  private enum Role {
-    /// The first slice of a frame.
-    case first
-    case slice
-    /// It stands in front of the slices of its frame.
-    case leading
-    case other
-  }
-
   private static let codeBytes = 3
 
-  private let syntax: Syntax
+  private let codec: any CodecConfiguration.Type
   /// Unfinished bytes, from the start code of the access unit on.
   private var bytes = ByteBuffer()
   /// Bytes that are searched already.
@@ -41,7 +28,7 @@ struct AccessUnitFinder {
   /// Position of the first byte of `bytes` in the stream.
   private var position = 0
 
-  init(_ syntax: Syntax) { self.syntax = syntax }
+  init(_ coding: CodecID) { codec = coding.type }
 
   var heldBytes: Int { bytes.readableBytes }
 
@@ -68,7 +55,7 @@ struct AccessUnitFinder {
     bytes.writeImmutableBuffer(more)
     var found: [Unit] = []
     while let code = nextStartCode() {
-      guard let role = role(at: code &+ Self.codeBytes) else {
+      guard let role = codec.role(ofUnitAt: code &+ Self.codeBytes, in: bytes) else {
         // The bytes behind the start code have not come.
         searched = code
         return found
@@ -124,33 +111,5 @@ struct AccessUnitFinder {
     position &+= end
     searched &-= end
     return hasSlice ? Unit(bytes: part, times: times, isDamaged: isDamaged) : nil
-  }
-
-  /// The role of the NAL unit whose header is at an offset. Nil if its first bytes have not come.
-  private func role(at offset: Int) -> Role? {
-    let index = bytes.readerIndex &+ offset
-    switch syntax {
-    case .h264:
-      guard let header: UInt8 = bytes.getInteger(at: index), let slice: UInt8 = bytes.getInteger(at: index &+ 1) else {
-        return nil
-      }
-      switch header & 31 {
-      // `first_mb_in_slice` is 0 if its first bit is set.
-      case 1, 2, 5: return slice & 0x80 != 0 ? .first : .slice
-      case 6, 7, 8, 9, 14, 15, 16, 17, 18: return .leading
-      default: return .other
-      }
-    case .hevc:
-      guard let header: UInt16 = bytes.getInteger(at: index), let slice: UInt8 = bytes.getInteger(at: index &+ 2) else {
-        return nil
-      }
-      let layer = header >> 3 & 63
-      switch header >> 9 & 63 {
-      // `first_slice_segment_in_pic_flag`.
-      case 0..<32: return slice & 0x80 != 0 && layer == 0 ? .first : .slice
-      case 32...35, 39, 41...44, 48...55: return layer == 0 ? .leading : .other
-      default: return .other
-      }
-    }
   }
 }

@@ -3,8 +3,8 @@ internal import FMP4
 /// What an elementary stream carries, by its stream type and its descriptors (ISO/IEC 13818-1 table 2-34, and the
 /// registrations in use).
 enum ElementContent: Hashable {
-  case h264
-  case hevc
+  /// H.264 or HEVC, with start codes.
+  case video(CodecID)
   /// AAC with a header in front of each frame (ISO/IEC 13818-7 §6.2).
   case adts
   /// AAC in LOAS (ISO/IEC 14496-3 §1.7).
@@ -33,9 +33,9 @@ enum ElementContent: Hashable {
     case 0x10: self = .unsupported(.video, name: "MPEG-4 video")
     case 0x11: self = .latm
     case 0x15: self = .data(name: own.registration == "KLVA" ? "KLV" : "metadata")
-    case 0x1B: self = .h264
+    case 0x1B: self = .video(.h264)
     case 0x21: self = .unsupported(.video, name: "JPEG 2000")
-    case 0x24: self = .hevc
+    case 0x24: self = .video(.hevc)
     case 0x33: self = .unsupported(.video, name: "VVC")
     case 0x42, 0xD2: self = .unsupported(.video, name: "AVS video")
     case 0x80 where inProgram.registration == "HDMV": self = .unsupported(.audio, name: "LPCM")
@@ -56,7 +56,7 @@ enum ElementContent: Hashable {
   private static func privateData(_ own: ElementDescriptors) -> ElementContent {
     switch own.registration {
     case "Opus": return .opus(channels: own.opusChannels ?? 2)
-    case "HEVC": return .hevc
+    case "HEVC": return .video(.hevc)
     case "AC-3": return .ac3
     case "EAC3": return .eac3
     case "AC-4": return .unsupported(.audio, name: "AC-4")
@@ -77,7 +77,7 @@ enum ElementContent: Hashable {
   /// Video or audio, whether weir takes it or not. Nil for other content.
   var kind: MediaKind? {
     switch self {
-    case .h264, .hevc: .video
+    case .video: .video
     case .adts, .latm, .opus, .ac3, .eac3, .mpegAudio, .g711: .audio
     case .unsupported(let kind, _): kind
     case .splices, .data: nil
@@ -87,7 +87,7 @@ enum ElementContent: Hashable {
   /// Whether its media becomes a track.
   var isTaken: Bool {
     switch self {
-    case .h264, .hevc, .adts, .latm, .opus, .ac3, .eac3, .mpegAudio, .g711: true
+    case .video, .adts, .latm, .opus, .ac3, .eac3, .mpegAudio, .g711: true
     case .splices, .unsupported, .data: false
     }
   }
@@ -95,8 +95,7 @@ enum ElementContent: Hashable {
   /// Name for logs and the API.
   var name: String {
     switch self {
-    case .h264: "H.264"
-    case .hevc: "HEVC"
+    case .video(let coding): coding.name
     case .adts, .latm: "AAC"
     case .ac3: "AC-3"
     case .eac3: "E-AC-3"

@@ -26,8 +26,7 @@ struct ElementStream {
     pes = PESReader(keepsLength: element.content.kind != .video)
     guard isTaken else { return }
     switch element.content {
-    case .h264: video = VideoElementReader(.h264)
-    case .hevc: video = VideoElementReader(.hevc)
+    case .video(let coding): video = VideoElementReader(coding)
     case .adts: audio = AudioElementReader(ADTSReader())
     case .latm: audio = AudioElementReader(LATMReader())
     case .ac3: audio = AudioElementReader(AC3FrameReader())

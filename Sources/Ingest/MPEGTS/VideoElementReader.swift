@@ -30,7 +30,7 @@ struct VideoElementReader {
   private var refusal: String?
 
   init(_ coding: CodecID) {
-    finder = AccessUnitFinder(coding == .hevc ? .hevc : .h264)
+    finder = AccessUnitFinder(coding)
     parameters = VideoParameterSets(coding)
   }
 

@@ -24,7 +24,7 @@ extension ConnectionRefusals {
 final class ConnectionRegistry: Sendable {
   private struct State {
     var peers: PeerTable
-    var connections: [ObjectIdentifier: (door: SocketAddress?, end: @Sendable (EndReason) -> Void)] = [:]
+    var connections: [ObjectIdentifier: (localAddress: SocketAddress?, end: @Sendable (EndReason) -> Void)] = [:]
     var isClosed = false
     var refusals = ConnectionRefusals()
     var waiters: [CheckedContinuation<Void, Never>] = []
@@ -73,13 +73,15 @@ final class ConnectionRegistry: Sendable {
     state.withLock { $0.peers.leave(peer) }
   }
 
-  /// Keeps a connection until `remove`. `door` is the address that it was accepted at; `end` asks it to end. False if the
+  /// Keeps a connection until `remove`. `localAddress` is the address that it was accepted at; `end` asks it to end. False if the
   /// listener is closing.
-  func add(_ connection: AnyObject, at door: SocketAddress?, end: @escaping @Sendable (EndReason) -> Void) -> Bool {
+  func add(_ connection: AnyObject, at localAddress: SocketAddress?, end: @escaping @Sendable (EndReason) -> Void)
+    -> Bool
+  {
     let key = ObjectIdentifier(connection)
     return state.withLock {
       if $0.isClosed { return false }
-      $0.connections[key] = (door, end)
+      $0.connections[key] = (localAddress, end)
       return true
     }
   }
@@ -105,8 +107,8 @@ final class ConnectionRegistry: Sendable {
   }
 
   /// The functions that end the present connections of an address that was listened at.
-  func ends(at door: SocketAddress) -> [@Sendable (EndReason) -> Void] {
-    state.withLock { $0.connections.values.filter { $0.door == door }.map(\.end) }
+  func ends(at localAddress: SocketAddress) -> [@Sendable (EndReason) -> Void] {
+    state.withLock { $0.connections.values.filter { $0.localAddress == localAddress }.map(\.end) }
   }
 
   /// Returns when no connection is left.

@@ -124,7 +124,7 @@ extension RTMPListener.Shared {
     let publisher = Publisher(
       protocolName: tls == nil ? "RTMP" : "RTMPS", remoteAddress: PeerText.place(of: address),
       host: peer == PeerText.unknown ? nil : peer,
-      door: channel.parent?.localAddress, gate: gate, logger: logger)
+      localAddress: channel.parent?.localAddress, gate: gate, logger: logger)
     let connection = RTMPConnection(shared: self, peer: peer, publisher: publisher, loop: channel.eventLoop)
     if let tls {
       try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))

@@ -126,7 +126,7 @@ final class SRTLink: ChannelInboundHandler {
     else { return send(.close(caller.connection)) }
     let publisher = Publisher(
       protocolName: "SRT", remoteAddress: PeerText.place(of: address), host: peer == PeerText.unknown ? nil : peer,
-      door: shared.door, gate: shared.gate, logger: shared.logger)
+      localAddress: shared.localAddress, gate: shared.gate, logger: shared.logger)
     var caller = caller
     if let program { caller.program = program }
     let connection = SRTConnection(
@@ -148,7 +148,7 @@ final class SRTLink: ChannelInboundHandler {
     }
     let publisher = Publisher(
       protocolName: "SRT", remoteAddress: PeerText.place(of: address), host: peer == PeerText.unknown ? nil : peer,
-      door: shared.door, gate: shared.gate, logger: shared.logger)
+      localAddress: shared.localAddress, gate: shared.gate, logger: shared.logger)
     let stream = StreamName(refusal.stream)
     let code = refusal.code == 0 ? "" : " (SRT \(refusal.code))"
     let reason = PeerText.printable(refusal.reason, limit: SRTLimits.textBytes) + code

@@ -5,14 +5,14 @@ package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// The SRT listener. It has a door for each address that it listens at.
+/// The SRT listener. A supervisor has the worker of each address that it listens at.
 package final class SRTListener: IngestListener {
   private let shared: SRTShared
   private let loop: any EventLoop
   private let launch: @Sendable (_ udp: Int32) -> WorkerLauncher
   private let table: @Sendable () -> SRTTable
   private let connectionsPerAddress: Mutex<Int?>
-  private let doors = Mutex<[SRTDoor]>([])
+  private let supervisors = Mutex<[SRTSupervisor]>([])
 
   /// - Parameters:
   ///   - group: runs the connections, all on one of its loops.
@@ -40,15 +40,15 @@ package final class SRTListener: IngestListener {
       }
     let address = try UDPSocket.address(of: udp)
     var shared = shared
-    shared.door = address
-    let door = SRTDoor(udp, at: address, shared, loop: loop, launch: launch) { [weak self] in
+    shared.localAddress = address
+    let supervisor = SRTSupervisor(udp, at: address, shared, loop: loop, launch: launch) { [weak self] in
       guard let self else { return SRTTable() }
       var table = table()
       table.connectionsPerAddress = UInt32(clamping: connectionsPerAddress.withLock { $0 } ?? 0)
       return table
     }
-    try door.open()
-    doors.withLock { $0.append(door) }
+    try supervisor.open()
+    supervisors.withLock { $0.append(supervisor) }
     return address
   }
 
@@ -60,23 +60,23 @@ package final class SRTListener: IngestListener {
   }
 
   package func stop(at place: SocketAddress) async {
-    let closing = doors.withLock { doors in
-      defer { doors.removeAll { $0.address == place } }
-      return doors.filter { $0.address == place }
+    let closing = supervisors.withLock { supervisors in
+      defer { supervisors.removeAll { $0.address == place } }
+      return supervisors.filter { $0.address == place }
     }
-    for door in closing { door.refuseOthers() }
+    for supervisor in closing { supervisor.refuseOthers() }
     for end in shared.connections.ends(at: place) { end(.failed("the server no longer listens at this address")) }
-    for door in closing { await door.close() }
+    for supervisor in closing { await supervisor.close() }
   }
 
   package func stop() async {
-    let closing = doors.withLock { doors in
-      defer { doors = [] }
-      return doors
+    let closing = supervisors.withLock { supervisors in
+      defer { supervisors = [] }
+      return supervisors
     }
-    for door in closing { door.refuseOthers() }
+    for supervisor in closing { supervisor.refuseOthers() }
     for end in shared.connections.closeForGood() { end(.shutdown) }
     await shared.connections.allGone()
-    for door in closing { await door.close() }
+    for supervisor in closing { await supervisor.close() }
   }
 }

@@ -9,5 +9,5 @@ struct SRTShared: Sendable {
   var logger: Logger
   var connections: ConnectionRegistry
   /// The address that callers came to; nil for a call of this server.
-  var door: SocketAddress?
+  var localAddress: SocketAddress?
 }

@@ -12,7 +12,7 @@ package final class TranscodeWorker {
   private var decoder: SourceDecoder?
   private var audio: AudioTranscoder?
   /// In order of the rungs' numbers.
-  private var lanes: [Lane] = []
+  private var rungs: [RungThreads] = []
   /// By bit rate: bits that ended encoders had output ahead of their rate.
   private var debts: [UInt32: VBVCarryOver] = [:]
   private var spacing = FrameDropper()
@@ -20,11 +20,11 @@ package final class TranscodeWorker {
   private var consumed: UInt32 = 0
   private var dropped: UInt32 = 0
 
-  private struct Lane {
+  private struct RungThreads {
     let rung: TranscodeConfiguration.Rung
     let encoder: RungEncoder
-    let lane: RungWorker
-    /// Whether the lane before it supplies its frames.
+    let worker: RungWorker
+    /// Whether the rung before it supplies its frames.
     var isFed: Bool
   }
 
@@ -46,7 +46,7 @@ package final class TranscodeWorker {
 
   /// Returns when the server has closed the socket or has broken the protocol.
   package func run() {
-    defer { closeLanes() }
+    defer { closeRungs() }
     var reader = TranscodeFrameReader()
     let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 16)
     defer { chunk.deallocate() }
@@ -80,7 +80,7 @@ package final class TranscodeWorker {
     case .drain:
       try audio?.drain(write)
       try? decoder?.drain(give)
-      for lane in lanes { lane.lane.drain() }
+      for rung in rungs { rung.worker.drain() }
       report()
       output.write(.drained)
     case .still(let still): output.write(.still(try StillImage.jpeg(of: still)))
@@ -91,7 +91,7 @@ package final class TranscodeWorker {
   private func clear() throws {
     try audio?.drain(write)
     try? decoder?.drain(give)
-    closeLanes()
+    closeRungs()
     (audio, decoder) = (nil, nil)
   }
 
@@ -115,12 +115,13 @@ package final class TranscodeWorker {
     for (index, encoder) in encoders.enumerated() {
       output.write(.track(rung: UInt8(clamping: index), record: ByteBuffer(bytes: encoder.configuration.record())))
     }
-    // From the smallest rung on, so that each lane knows the next one.
+    // From the smallest rung on, so that each knows the next one.
     for index in encoders.indices.reversed() {
-      let next = lanes.first.flatMap { Self.isFed(configuration.rungs[index], $0.rung) ? $0.lane : nil }
-      let lane = try RungWorker(number: UInt8(clamping: index), encoder: encoders[index], output: output, next: next)
-      lanes.insert(Lane(rung: configuration.rungs[index], encoder: encoders[index], lane: lane, isFed: false), at: 0)
-      if next != nil { lanes[1].isFed = true }
+      let next = rungs.first.flatMap { Self.isFed(configuration.rungs[index], $0.rung) ? $0.worker : nil }
+      let worker = try RungWorker(number: UInt8(clamping: index), encoder: encoders[index], output: output, next: next)
+      rungs.insert(
+        RungThreads(rung: configuration.rungs[index], encoder: encoders[index], worker: worker, isFed: false), at: 0)
+      if next != nil { rungs[1].isFed = true }
     }
   }
 
@@ -136,7 +137,7 @@ package final class TranscodeWorker {
     }
     // A frame without its captions is better than none.
     if let captions = captions.next(frame.image.captions) { try? frame.image.set(captions: captions) }
-    for lane in lanes where !lane.isFed { lane.lane.give(frame) }
+    for rung in rungs where !rung.isFed { rung.worker.give(frame) }
   }
 
   private func report() {
@@ -145,12 +146,12 @@ package final class TranscodeWorker {
     (consumed, dropped) = (0, 0)
   }
 
-  private func closeLanes() {
-    for lane in lanes {
-      lane.lane.close()
-      debts[lane.rung.bitRate] = lane.encoder.debt
+  private func closeRungs() {
+    for rung in rungs {
+      rung.worker.close()
+      debts[rung.rung.bitRate] = rung.encoder.debt
     }
-    lanes = []
+    rungs = []
   }
 }
 

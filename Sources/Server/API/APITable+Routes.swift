@@ -129,9 +129,9 @@ extension APITable {
     ) { $0.recordingAPI.one($1) },
     APIRoute(
       .put, "/api/v1/recordings/{stream}/{file}", .operate, "names it, and notes what there is to say about it",
-      gives: .json(EntryAnswer.self), body: .json(RemarksRequest.self),
+      gives: .json(EntryAnswer.self), body: .json(AnnotationRequest.self),
       problems: ofRecordings + [.malformedBody, .unusableValue, .diskFailed]
-    ) { $0.recordingAPI.remark($1) },
+    ) { $0.recordingAPI.annotate($1) },
     APIRoute(
       .delete, "/api/v1/recordings/{stream}/{file}", .operate, "moves it aside, to be deleted later",
       gives: .json(EntryAnswer.self), problems: ofRecordings + [.recordingRuns, .recordingProtected, .diskFailed]

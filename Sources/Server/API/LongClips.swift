@@ -48,10 +48,10 @@ final class LongClips: Sendable {
     guard mayMake else { return nil }
     defer { state.withLock { $0.isMaking = false } }
     let clip = try make()
-    guard memory.take(clip.head.readableBytes) != nil else { return nil }
+    guard memory.take(clip.movieHeader.readableBytes) != nil else { return nil }
     var head = try SegmentMemory(in: store)
-    let offset = try head.append([clip.head])
-    let range = FileRange(file: head.file, offset: offset, length: clip.head.readableBytes)
+    let offset = try head.append([clip.movieHeader])
+    let range = FileRange(file: head.file, offset: offset, length: clip.movieHeader.readableBytes)
     state.withLock { $0.heads.append(Head(file: range.file, bytes: range.length)) }
     return (clip, range)
   }

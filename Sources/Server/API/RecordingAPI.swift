@@ -147,13 +147,13 @@ struct RecordingAPI {
   }
 
   /// Sets the name and the note of a recording: 400 if the body is no JSON of that form, 422 for a text that cannot be.
-  func remark(_ request: APIRequest) -> HTTPAnswer {
+  func annotate(_ request: APIRequest) -> HTTPAnswer {
     guard let library, let key = Self.key(request) else { return .now(Self.missing) }
     let base = request.http.base
     do {
-      let remarks = try RemarksBody.remarks(in: request.http.body)
+      let annotation = try AnnotationBody.annotation(in: request.http.body)
       return .fromDisk(
-        library.catalogue.setRemarks(remarks, key, on: request.eventLoop).map { result in
+        library.catalogue.setAnnotation(annotation, key, on: request.eventLoop).map { result in
           switch result {
           case .success(let entry): Self.answer(entry, library, base: base)
           case .failure(let refusal): Self.response(refusal)

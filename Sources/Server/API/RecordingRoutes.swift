@@ -17,7 +17,7 @@ struct RecordingRoutes {
     let kind = request.query("download") == nil ? "inline" : "attachment"
     // Only a download needs the name that it got later. Playback does not wait for the catalogue.
     let named = kind == "inline" ? nil : RecordingName(finished: path[2]).map { RecordingKey(stream: stream, name: $0) }
-    let given = named.map { library.catalogue.entry($0, on: eventLoop).map { $0?.remarks.title } }
+    let given = named.map { library.catalogue.entry($0, on: eventLoop).map { $0?.annotation.title } }
     let title = (given ?? eventLoop.makeSucceededFuture(nil)).flatMapErrorThrowing { _ in nil }
     return .fromDisk(
       library.open(stream: stream, file: path[2], for: request.client, on: eventLoop).and(title).map { opened, title in

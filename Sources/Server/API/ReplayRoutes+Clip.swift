@@ -31,7 +31,7 @@ extension ReplayRoutes {
         guard length <= Self.longest else { return Self.problem(.tooLong).response }
         guard length > LongClips.shortest else {
           let clip = try make()
-          return Self.response(clip, .bytes(clip.head), fileName: fileName, isOver: source.isOver)
+          return Self.response(clip, .bytes(clip.movieHeader), fileName: fileName, isOver: source.isOver)
         }
         guard let (clip, head) = try longClips.make(make) else {
           return Problem.full(.clipsBusy, "Other long clips are being made or sent.").response
@@ -55,7 +55,7 @@ extension ReplayRoutes {
   ) -> HTTPResponse {
     var response = HTTPResponse.media(
       [head, .file(clip.media)], type: .mp4, cache: isOver ? .recording : .never,
-      entityTag: EntityTag.of(clip.head))
+      entityTag: EntityTag.of(clip.movieHeader))
     response.headers.append(HeaderField("Content-Disposition", "attachment; filename=\"\(fileName)\""))
     return response
   }

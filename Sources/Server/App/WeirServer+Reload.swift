@@ -44,7 +44,7 @@ extension WeirServer {
 
   func publisherPlaces(
     _ configuration: ServerConfiguration, _ protocols: [PublisherProtocol], _ certificate: CertificateHolder
-  ) -> [(ListeningPlace, PublisherProtocol)] {
+  ) -> [(ListeningSocket, PublisherProtocol)] {
     protocols.flatMap { each in
       each.places(configuration).map { place in
         let start: @Sendable () async throws -> SocketAddress = {
@@ -54,7 +54,7 @@ extension WeirServer {
         }
         let stop: @Sendable (SocketAddress) async -> Void = { await each.listener.stop(at: $0) }
         return (
-          ListeningPlace(
+          ListeningSocket(
             setting: place.setting, address: place.address, isInherited: inherited[place.setting] != nil, start: start,
             stop: stop), each
         )
@@ -64,9 +64,9 @@ extension WeirServer {
 
   func pagePlaces(
     _ configuration: ServerConfiguration, _ http: HTTPListener, _ certificate: CertificateHolder
-  ) -> [ListeningPlace] {
-    func place(_ setting: SettingName, _ address: ListenAddress, isSecure: Bool) -> ListeningPlace {
-      ListeningPlace(setting: setting, address: address, isInherited: inherited[setting] != nil) {
+  ) -> [ListeningSocket] {
+    func place(_ setting: SettingName, _ address: ListenAddress, isSecure: Bool) -> ListeningSocket {
+      ListeningSocket(setting: setting, address: address, isInherited: inherited[setting] != nil) {
         try await bind(address, setting) {
           try await http.start($0, tls: isSecure ? certificate.current?.https : nil)
         }
@@ -90,7 +90,7 @@ extension WeirServer {
 
   /// Nil where the configuration cannot be read again.
   func makeReloader(
-    _ protocols: [PublisherProtocol], given: SettingSources?, http: HTTPListener, listening: ListeningPlaces,
+    _ protocols: [PublisherProtocol], given: SettingSources?, http: HTTPListener, listening: ListeningSockets,
     certificate: CertificateHolder, control: ControlDatabase?, tokens: ViewerTokens
   ) -> SettingsReloader? {
     guard let given else { return nil }

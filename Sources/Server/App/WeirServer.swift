@@ -142,7 +142,7 @@ struct WeirServer {
     if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
     let certificate = CertificateHolder(logger: logger)
     try certificate.prepare(for: configuration, protocols)
-    let listening = ListeningPlaces()
+    let listening = ListeningSockets()
     var endpoints: [PublisherProtocol.Endpoint] = []
     for (place, each) in publisherPlaces(configuration, protocols, certificate) {
       let bound = try await place.start()

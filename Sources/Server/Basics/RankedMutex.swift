@@ -4,7 +4,7 @@ package import Synchronization
 /// The order of nested locks. A thread that holds a lock takes only locks further down in this list. A lock without a rank
 /// is taken last, and no lock is taken under it.
 package enum LockRank: UInt, Sendable {
-  case source, output, take
+  case source, output, sourceRecording
   /// Protects work with files: of a recording, of retention, of a folder of segments.
   case recording
   /// Protects the table that maps streams to their recordings.

@@ -251,46 +251,46 @@ static const unsigned char file83[] = {
 #embed "../../../web/publish/whip.js"
 };
 static const unsigned char file84[] = {
-#embed "../../../web/recordings/clip-editor.js"
+#embed "../../../web/recordings/annotation-editor.js"
 };
 static const unsigned char file85[] = {
-#embed "../../../web/recordings/gallery-card.js"
+#embed "../../../web/recordings/clip-editor.js"
 };
 static const unsigned char file86[] = {
-#embed "../../../web/recordings/gaps.js"
+#embed "../../../web/recordings/gallery-card.js"
 };
 static const unsigned char file87[] = {
-#embed "../../../web/recordings/last-recording.js"
+#embed "../../../web/recordings/gaps.js"
 };
 static const unsigned char file88[] = {
-#embed "../../../web/recordings/live-clip.js"
+#embed "../../../web/recordings/last-recording.js"
 };
 static const unsigned char file89[] = {
-#embed "../../../web/recordings/play-recording.js"
+#embed "../../../web/recordings/live-clip.js"
 };
 static const unsigned char file90[] = {
-#embed "../../../web/recordings/recording-buttons.js"
+#embed "../../../web/recordings/play-recording.js"
 };
 static const unsigned char file91[] = {
-#embed "../../../web/recordings/recording-card.js"
+#embed "../../../web/recordings/recording-buttons.js"
 };
 static const unsigned char file92[] = {
-#embed "../../../web/recordings/recording-dialog.css"
+#embed "../../../web/recordings/recording-card.js"
 };
 static const unsigned char file93[] = {
-#embed "../../../web/recordings/recording-dialog.js"
+#embed "../../../web/recordings/recording-dialog.css"
 };
 static const unsigned char file94[] = {
-#embed "../../../web/recordings/recording-link.js"
+#embed "../../../web/recordings/recording-dialog.js"
 };
 static const unsigned char file95[] = {
-#embed "../../../web/recordings/recording-panel.js"
+#embed "../../../web/recordings/recording-link.js"
 };
 static const unsigned char file96[] = {
-#embed "../../../web/recordings/recording-player.js"
+#embed "../../../web/recordings/recording-panel.js"
 };
 static const unsigned char file97[] = {
-#embed "../../../web/recordings/remarks-editor.js"
+#embed "../../../web/recordings/recording-player.js"
 };
 static const unsigned char file98[] = {
 #embed "../../../web/recordings/running-recordings.js"
@@ -461,20 +461,20 @@ const weir_web_file weir_web_files[] = {
     {"publish/studio.js", file81, sizeof file81},
     {"publish/video-source.js", file82, sizeof file82},
     {"publish/whip.js", file83, sizeof file83},
-    {"recordings/clip-editor.js", file84, sizeof file84},
-    {"recordings/gallery-card.js", file85, sizeof file85},
-    {"recordings/gaps.js", file86, sizeof file86},
-    {"recordings/last-recording.js", file87, sizeof file87},
-    {"recordings/live-clip.js", file88, sizeof file88},
-    {"recordings/play-recording.js", file89, sizeof file89},
-    {"recordings/recording-buttons.js", file90, sizeof file90},
-    {"recordings/recording-card.js", file91, sizeof file91},
-    {"recordings/recording-dialog.css", file92, sizeof file92},
-    {"recordings/recording-dialog.js", file93, sizeof file93},
-    {"recordings/recording-link.js", file94, sizeof file94},
-    {"recordings/recording-panel.js", file95, sizeof file95},
-    {"recordings/recording-player.js", file96, sizeof file96},
-    {"recordings/remarks-editor.js", file97, sizeof file97},
+    {"recordings/annotation-editor.js", file84, sizeof file84},
+    {"recordings/clip-editor.js", file85, sizeof file85},
+    {"recordings/gallery-card.js", file86, sizeof file86},
+    {"recordings/gaps.js", file87, sizeof file87},
+    {"recordings/last-recording.js", file88, sizeof file88},
+    {"recordings/live-clip.js", file89, sizeof file89},
+    {"recordings/play-recording.js", file90, sizeof file90},
+    {"recordings/recording-buttons.js", file91, sizeof file91},
+    {"recordings/recording-card.js", file92, sizeof file92},
+    {"recordings/recording-dialog.css", file93, sizeof file93},
+    {"recordings/recording-dialog.js", file94, sizeof file94},
+    {"recordings/recording-link.js", file95, sizeof file95},
+    {"recordings/recording-panel.js", file96, sizeof file96},
+    {"recordings/recording-player.js", file97, sizeof file97},
     {"recordings/running-recordings.js", file98, sizeof file98},
     {"recordings/seek-pictures.js", file99, sizeof file99},
     {"recordings/selection.js", file100, sizeof file100},

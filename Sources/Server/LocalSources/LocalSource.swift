@@ -28,7 +28,7 @@ final class LocalSource: Sendable {
   let name: StreamName
   /// Its name in the API, also used as the protocol of the stream.
   let kind: String
-  private let recordingWish: PublishRequest.RecordingWish
+  private let requestedRecording: PublishRequest.RecordingWish
   private let make: Maker
   private let output: SourceOutput
   private let state = RankedMutex(.source, State())
@@ -47,7 +47,7 @@ final class LocalSource: Sendable {
     var phase = Phase.due
     var settings: CaptureSettings?
     /// Its newest recording, also after that has ended.
-    var take: SourceRecording?
+    var recording: SourceRecording?
     /// The server is stopping: nothing begins any more.
     var isOver = false
   }
@@ -61,7 +61,7 @@ final class LocalSource: Sendable {
   ) {
     self.name = name
     self.kind = kind
-    recordingWish = recording
+    requestedRecording = recording
     self.make = make
     output = SourceOutput(gate: gate)
     (calls, caller) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -164,14 +164,14 @@ final class LocalSource: Sendable {
   // MARK: Recording
 
   /// The recorder of its newest recording; nil before the first.
-  var recorder: Recorder? { state.withLock { $0.take }?.recorder }
+  var recorder: Recorder? { state.withLock { $0.recording }?.recorder }
 
   /// Records from its next key frame on, on air and off, until the recording is ended or the source stops. If the source does not
-  /// run, its devices are opened without publishing. `makeTake` is called if recording is possible.
-  func record(_ makeTake: () -> SourceRecording) -> RecordingAnswer {
+  /// run, its devices are opened without publishing. `makeRecording` is called if recording is possible.
+  func record(_ makeRecording: () -> SourceRecording) -> RecordingAnswer {
     state.withLock { state in
-      if recordingWish == .never { return .refused(.neverRecorded) }
-      if state.take?.isActive == true { return .refused(.alreadyRecording) }
+      if requestedRecording == .never { return .refused(.neverRecorded) }
+      if state.recording?.isActive == true { return .refused(.alreadyRecording) }
       switch state.phase {
       case .stopping: return .refused(.isStopping)
       case .due, .running: break
@@ -179,9 +179,9 @@ final class LocalSource: Sendable {
         output.end()
         state.phase = .due
       }
-      let take = makeTake()
-      state.take = take
-      output.record(take)
+      let recording = makeRecording()
+      state.recording = recording
+      output.record(recording)
       if case .due = state.phase { caller.yield() }
       return .done
     }
@@ -189,9 +189,9 @@ final class LocalSource: Sendable {
 
   /// Ends its recording by calling `end`, which returns whether there was one. The devices and the stream go on.
   func endRecording(_ end: (SourceRecording) -> Bool) -> RecordingAnswer {
-    guard let take = state.withLock({ $0.take }) else { return .refused(.notRecording) }
-    output.leave(take)
-    return end(take) ? .done : .refused(.notRecording)
+    guard let recording = state.withLock({ $0.recording }) else { return .refused(.notRecording) }
+    output.leave(recording)
+    return end(recording) ? .done : .refused(.notRecording)
   }
 
   // MARK: Watching

@@ -25,7 +25,7 @@ final class SourceFilm: MediaSink {
   /// - Parameter settings: those of the stream, which also apply to the cutting of the preview.
   init(name: StreamName, settings: StreamSettings, logger: Logger) {
     (self.name, self.logger) = (name, logger)
-    state = RankedMutex(.take, State(epoch: Epoch(id: "film", settings: settings.forOwnUse)))
+    state = RankedMutex(.sourceRecording, State(epoch: Epoch(id: "film", settings: settings.forOwnUse)))
   }
 
   func receive(_ event: MediaEvent) -> SinkVerdict {

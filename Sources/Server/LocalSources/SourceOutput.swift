@@ -20,7 +20,7 @@ final class SourceOutput: PublishGate, MediaSink {
     var isWanted = true
     /// The sink on air; nil off air.
     var air: LateJoiningSink?
-    var take: LateJoiningSink?
+    var recording: LateJoiningSink?
     /// The film for administrators that is watched.
     var film: LateJoiningSink?
     /// The request of the present run; nil if there is none.
@@ -33,7 +33,7 @@ final class SourceOutput: PublishGate, MediaSink {
     /// The request with which the run is published. While the source is recorded, its stream is not recorded automatically.
     var publishRequest: PublishRequest? {
       var request = request
-      if take != nil, request?.recording == .asConfigured { request?.recording = .whenAsked }
+      if recording != nil, request?.recording == .asConfigured { request?.recording = .whenAsked }
       return request
     }
   }
@@ -91,28 +91,28 @@ final class SourceOutput: PublishGate, MediaSink {
 
   /// The run has ended, and its recording and its film with it.
   func finishRun(_ reason: EndReason) {
-    let (take, film) = state.withLock { state in
+    let (recording, film) = state.withLock { state in
       (state.request, state.keyFrame, state.air) = (nil, nil, nil)
-      return (state.take.take(), state.film.take())
+      return (state.recording.take(), state.film.take())
     }
-    _ = take?.sink.receive(.end(reason))
+    _ = recording?.sink.receive(.end(reason))
     _ = film?.sink.receive(.end(reason))
   }
 
   // MARK: Recording
 
   /// Passes everything to a recording, from the next key frame on, until it closes or the run ends.
-  func record(_ take: any MediaSink) {
+  func record(_ recording: any MediaSink) {
     let request = state.withLock { state in
-      state.take = .atKeyFrame(take)
+      state.recording = .atKeyFrame(recording)
       return state.request
     }
     request?.onKeyFrameWanted?()
   }
 
   /// Passes nothing more to the recording.
-  func leave(_ take: any MediaSink) {
-    state.withLock { state in if state.take?.sink === take { state.take = nil } }
+  func leave(_ recording: any MediaSink) {
+    state.withLock { state in if state.recording?.sink === recording { state.recording = nil } }
   }
 
   // MARK: Watching
@@ -135,7 +135,8 @@ final class SourceOutput: PublishGate, MediaSink {
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     let published = state.withLock { state in
       state = State(
-        isWanted: state.isWanted, take: state.take, film: state.film, request: request, keyFrames: state.keyFrames)
+        isWanted: state.isWanted, recording: state.recording, film: state.film, request: request,
+        keyFrames: state.keyFrames)
       return state.isWanted ? state.publishRequest : nil
     }
     guard let published else { return self }
@@ -157,11 +158,11 @@ final class SourceOutput: PublishGate, MediaSink {
   func receive(_ event: MediaEvent) -> SinkVerdict {
     state.withLock { state in
       note(event, &state)
-      if case .closed? = state.take?.give(event, state.tracks, state.anchor) { state.take = nil }
+      if case .closed? = state.recording?.give(event, state.tracks, state.anchor) { state.recording = nil }
       if case .closed? = state.film?.give(event, state.tracks, state.anchor) { state.film = nil }
       let verdict = state.air?.give(event, state.tracks, state.anchor) ?? .accepted
       // A source whose sender is away asks again when it is back.
-      if case .end = event { (state.request, state.take, state.air, state.keyFrame) = (nil, nil, nil, nil) }
+      if case .end = event { (state.request, state.recording, state.air, state.keyFrame) = (nil, nil, nil, nil) }
       return verdict
     }
   }

@@ -17,7 +17,7 @@ final class SourceRecording: MediaSink {
     self.recorder = recorder
     self.logger = logger
     // The recorder keeps what waits for the disk.
-    epoch = RankedMutex(.take, Epoch(id: "take", settings: settings.forOwnUse))
+    epoch = RankedMutex(.sourceRecording, Epoch(id: "recording", settings: settings.forOwnUse))
   }
 
   /// More may still be recorded.

@@ -19,7 +19,7 @@ extension LiveStream {
   func attach(_ sink: any FragmentSink) -> Attachment {
     state.withLock { state in
       guard state.life.phase != .ended else { return .notLive }
-      guard state.publisher.recordingWish != .never else { return .unwanted }
+      guard state.publisher.requestedRecording != .never else { return .unwanted }
       guard state.subscribers.hasRoomForSinks() else { return .tooManyClosing }
       state.subscribers.attach(sink, to: state.life.epoch)
       return .attached

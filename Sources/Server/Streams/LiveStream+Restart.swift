@@ -20,7 +20,7 @@ extension LiveStream {
 
   /// Writes the record of the epoch for the next process.
   private func note(_ record: EpochRecord, in stateStore: StreamStateStore) {
-    stateStore.note(record, promise: settings.promise, of: name) { [weak self] in
+    stateStore.note(record, contract: settings.contract, of: name) { [weak self] in
       self?.periods(ofEpoch: record.epoch)
     }
   }
@@ -77,7 +77,7 @@ extension LiveStream {
 
 extension StreamSettings {
   /// What players learned from the settings, as text. An epoch can be resumed only when it is the same.
-  var promise: String {
+  var contract: String {
     let rungs = ladder.map(\.name) + (audio.map { [$0.coding.rawValue] } ?? [])
     return [
       "part \(partTarget.rescaled(to: 1000))", "segment \(segmentTarget.rescaled(to: 1000))", "\(targetDuration)",

@@ -46,7 +46,7 @@ struct PublisherSlot: Sendable {
   private(set) var lastAddress: String?
   /// The same when the last publisher had no key.
   private(set) var unprovenHost: String?
-  private(set) var recordingWish = PublishRequest.RecordingWish.asConfigured
+  private(set) var requestedRecording = PublishRequest.RecordingWish.asConfigured
   /// What the transport stream of the last publisher has; nil where it has none.
   private(set) var content: TransportContent?
   private var lastTakeover: MonotonicTime?
@@ -86,7 +86,7 @@ struct PublisherSlot: Sendable {
     if former != nil { lastTakeover = now }
     publications += 1
     counters.begin(request.protocolName)
-    recordingWish = request.recording
+    requestedRecording = request.recording
     content = nil
     lastProtocol = request.protocolName
     lastHost = request.host

@@ -242,7 +242,7 @@ final class StreamRegistry: PublishGate {
         continue
       }
       let settings = settings(name)
-      guard entry.promise == settings.promise else {
+      guard entry.contract == settings.contract else {
         logger.of(name).notice("begins anew: the lengths or layouts in the settings have changed since the last run")
         stateStore?.forget(name)
         continue

@@ -75,7 +75,7 @@ extension StreamStateEntry {
   private static let moments = Int64(0)...(Int64.max / 4)
 
   init?(_ row: Row) {
-    guard let promise = row.value("promise") as String?, let writtenAt = Self.moment(row.value("writtenAt")),
+    guard let contract = row.value("promise") as String?, let writtenAt = Self.moment(row.value("writtenAt")),
       let epoch = row.value("epoch") as String?, (1...32).contains(epoch.utf8.count),
       epoch.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }),
       let startedAt = Self.moment(row.value("startedAt")), let available = Self.moment(row.value("availabilityStart")),
@@ -95,7 +95,7 @@ extension StreamStateEntry {
       promisesIndependence: independence != 0,
       nextSequenceNumber: max(1, number), nextPeriod: period, initVersion: version, breaks: breaks,
       mediaEnd: Int64(end), knownEnd: Int64(known), clockOffset: offset, listedFrom: listedFrom, periods: periods)
-    self.promise = promise
+    self.contract = contract
     self.writtenAt = writtenAt
   }
 
@@ -116,7 +116,7 @@ extension StreamStateEntry {
     try database.execute(
       sql: "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       arguments: [
-        name.description, promise, writtenAt, record.epoch, record.startedAt, record.availabilityStart,
+        name.description, contract, writtenAt, record.epoch, record.startedAt, record.availabilityStart,
         record.targetDuration, record.partTarget?.ticks, record.partTarget.map { Int64($0.timescale) },
         record.longestGroup?.ticks, record.longestGroup.map { Int64($0.timescale) }, record.promisesIndependence,
         record.nextSequenceNumber, record.nextPeriod, record.initVersion, record.breaks, record.mediaEnd,

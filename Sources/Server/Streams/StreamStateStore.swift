@@ -2,6 +2,8 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
+internal import NIOCore
+internal import NIOPosix
 
 /// Stores the epochs of live streams outside of this process, so that the next one can resume them. Callers never block: a
 /// separate thread writes, and only the newest state of each stream.
@@ -11,12 +13,13 @@ final class StreamStateStore: Sendable {
   private let logger: Logger
   private let thread: any WorkThreads
   private let state = RankedMutex(.budget, State())
+  /// A change that comes before a write begins is part of it.
+  private let writes: SingleFlight<Int, Void>
 
   private struct State {
     /// Nil until `begin`.
     var database: StreamStateDatabase?
     var changes: [StreamName: @Sendable () -> StreamStateEntry?] = [:]
-    var isWriting = false
     /// The last write failed. Logged once.
     var hasFailed = false
   }
@@ -25,6 +28,7 @@ final class StreamStateStore: Sendable {
     folder: String, clock: SteadyClock, thread: any WorkThreads = WorkLane("weir-streams"), logger: Logger
   ) {
     self.thread = thread
+    writes = SingleFlight(limit: 1, on: thread, sharing: .untilBegun)
     self.folder = folder
     self.clock = clock
     self.logger = logger
@@ -46,13 +50,13 @@ final class StreamStateStore: Sendable {
     return fresh
   }
 
-  /// Stores a record. `promise` is what players learned from the settings; an epoch is only resumed when it is the same.
+  /// Stores a record. `contract` is what players learned from the settings; an epoch is only resumed when it is the same.
   /// `periods` is called on the writing thread; nil leaves those of the record. No lock of a window is thus held while a disk is slow.
   func note(
-    _ record: EpochRecord, promise: String, of name: StreamName,
+    _ record: EpochRecord, contract: String, of name: StreamName,
     periods: @escaping @Sendable () -> [KeptPeriod]? = { nil }
   ) {
-    let entry = StreamStateEntry(record: record, promise: promise, writtenAt: clock.wallTime)
+    let entry = StreamStateEntry(record: record, contract: contract, writtenAt: clock.wallTime)
     change(name) {
       var entry = entry
       if let kept = periods() { entry.record.periods = kept }
@@ -66,33 +70,29 @@ final class StreamStateStore: Sendable {
   }
 
   private func change(_ name: StreamName, _ entry: @escaping @Sendable () -> StreamStateEntry?) {
-    let begins = state.withLock { state in
+    let isKept = state.withLock { state in
       guard state.database != nil else { return false }
       state.changes.updateValue(entry, forKey: name)
-      defer { state.isWriting = true }
-      return !state.isWriting
+      return true
     }
-    if begins { thread.submit { [self] _ in write() } }
+    if isKept { _ = writes.value(of: 0, on: MultiThreadedEventLoopGroup.singleton.any()) { self.write() } }
   }
 
   private func write() {
-    while true {
-      let (database, changes) = state.withLock { state in
-        defer { state.changes = [:] }
-        state.isWriting = !state.changes.isEmpty
-        return (state.database, state.changes)
+    let (database, changes) = state.withLock { state in
+      defer { state.changes = [:] }
+      return (state.database, state.changes)
+    }
+    guard let database, !changes.isEmpty else { return }
+    do {
+      try database.write(changes.mapValues { $0() })
+      state.withLock { $0.hasFailed = false }
+    } catch {
+      let isNew = state.withLock { state in
+        defer { state.hasFailed = true }
+        return !state.hasFailed
       }
-      guard let database, !changes.isEmpty else { return }
-      do {
-        try database.write(changes.mapValues { $0() })
-        state.withLock { $0.hasFailed = false }
-      } catch {
-        let isNew = state.withLock { state in
-          defer { state.hasFailed = true }
-          return !state.hasFailed
-        }
-        if isNew { logger.warning("cannot write the state of streams, so a restart would not resume them: \(error)") }
-      }
+      if isNew { logger.warning("cannot write the state of streams, so a restart would not resume them: \(error)") }
     }
   }
 
@@ -111,6 +111,6 @@ final class StreamStateStore: Sendable {
 struct StreamStateEntry: Sendable, Hashable {
   var record: EpochRecord
   /// What players learned from the stream's settings.
-  var promise: String
+  var contract: String
   var writtenAt: WallTime
 }

@@ -15,14 +15,19 @@ SCHEMES = ["dark", "light"]
 WIDTHS = [320, 390, 768, 1280, 2560]
 
 
-def check(page, what: str, widths=WIDTHS, schemes=SCHEMES) -> None:
-    """At the smallest width in each scheme, and at each width in the last one."""
-    for scheme, width in [(s, widths[0]) for s in schemes] + [(schemes[-1], w) for w in widths[1:]]:
+#: For states that add little to others.
+FEW = [320, 1280, 2560]
+
+
+def check(page, what: str, widths=WIDTHS) -> None:
+    """In each scheme, at each width."""
+    for scheme in SCHEMES:
         page.prefer(color_scheme=scheme)
-        page.viewport(width, 900)
-        time.sleep(0.05)
-        assert axe.findings(page) == [], (what, scheme, width)
-        assert page.evaluate(OVERFLOW) <= 0, (what, scheme, width)
+        for width in widths:
+            page.viewport(width, 900)
+            time.sleep(0.05)
+            assert axe.findings(page) == [], (what, scheme, width)
+            assert page.evaluate(OVERFLOW) <= 0, (what, scheme, width)
 
 
 def test_the_home_page_in_each_state(page, archive):  # noqa: F811
@@ -30,7 +35,7 @@ def test_the_home_page_in_each_state(page, archive):  # noqa: F811
     page.wait("document.querySelectorAll('#streams > li').length >= 1 && document.querySelectorAll('#recordings-list > li').length >= 3")
     check(page, "as a viewer")
     page.click("document.querySelector('#manage')")
-    check(page, "the dialog of signing in", [320, 1280])
+    check(page, "the dialog of signing in", FEW)
     page.evaluate(f"document.querySelector('#admin-token').value = '{TOKEN}'")
     page.click("document.querySelector('#admin-form [type=submit]')")
     page.wait("document.querySelector('#publish').checkVisibility()")
@@ -46,11 +51,11 @@ def test_the_home_page_with_many_streams_none_and_a_broken_server(page, archive)
         with page.answering(f"{archive.web}/api/v1/streams", lambda _: overview(streams)):
             open_home(page, archive)
             page.wait(f"document.querySelectorAll('#streams > li').length >= {min(len(streams), 40)}")
-            check(page, what, [320, 1280, 2560])
+            check(page, what, FEW)
     with page.answering(f"{archive.web}/api/v1/*", lambda _: (503, "{}")):
         page.open(f"{archive.web}/")
         page.wait("document.querySelector('#connection').checkVisibility()")
-        check(page, "broken", [320, 1280])
+        check(page, "broken", FEW)
 
 
 def test_the_gallery_in_each_state(page, archive):  # noqa: F811
@@ -63,8 +68,8 @@ def test_the_gallery_in_each_state(page, archive):  # noqa: F811
     check(page, "with a selection")
     page.evaluate(f"{button('cam', 'Play')}.click()")
     page.wait("document.querySelector('#recording-video')?.currentTime > 0.3")
-    page.evaluate("(document.querySelector('#clip-open').click(), document.querySelector('#remarks').open = true)")
-    check(page, "the player of recordings, with the editor of clips", [320, 768, 1280])
+    page.evaluate("(document.querySelector('#clip-open').click(), document.querySelector('#annotation').open = true)")
+    check(page, "the player of recordings, with the editor of clips", [320, 768, 1280, 2560])
     page.viewport(320, 700)
     assert page.evaluate("(() => { const d = document.querySelector('#recording-dialog'); return d.scrollWidth - d.clientWidth; })()") <= 0
     page.press("Escape", "Escape")
@@ -73,7 +78,7 @@ def test_the_gallery_in_each_state(page, archive):  # noqa: F811
     with page.answering(f"{archive.web}/api/v1/recordings*", lambda _: json.dumps({"recordings": [], "next": None, "total": 0})):
         page.open(f"{archive.web}/recordings")
         page.wait("document.querySelector('#nothing').checkVisibility()")
-        check(page, "empty", [320, 1280])
+        check(page, "empty", FEW)
 
 
 def test_the_watch_page_in_each_state(page, archive):  # noqa: F811
@@ -82,7 +87,7 @@ def test_the_watch_page_in_each_state(page, archive):  # noqa: F811
     page.evaluate("(document.querySelector('#clip-open').click(), document.querySelector('#info').click())")
     check(page, "playing, as a viewer")
     page.evaluate("document.querySelector('#help-open').click()")
-    check(page, "the keys", [320, 1280])
+    check(page, "the keys", FEW)
     page.evaluate("document.querySelector('#help').close()")
     enter_token(page, TOKEN)
     page.wait("document.querySelector('#recording').checkVisibility()")
@@ -91,10 +96,22 @@ def test_the_watch_page_in_each_state(page, archive):  # noqa: F811
     page.evaluate("sessionStorage.clear()")
     page.open(f"{archive.web}/watch/nobody")
     watching.wait_phase(page, "notStarted")
-    check(page, "not started", [320, 1280])
+    check(page, "not started", FEW)
     page.open(f"{archive.web}/nothing/here")
     page.wait("document.querySelector('#address').textContent !== ''")
-    check(page, "no such page", [320, 1280])
+    check(page, "no such page", FEW)
+
+
+def test_the_embedded_player_in_each_state(page, archive):  # noqa: F811
+    page.open(f"{archive.web}/embed/stage?player=mse")
+    page.wait("document.querySelector('weir-player')?.phase === 'playing'")
+    check(page, "playing")
+    page.open(f"{archive.web}/embed/nobody")
+    page.wait("document.querySelector('weir-player')?.phase === 'notStarted'")
+    check(page, "not started", FEW)
+    page.open(f"{archive.web}/embed/no%20name")
+    page.wait("document.querySelector('#address').textContent !== ''")
+    check(page, "no such stream", FEW)
 
 
 @BOTH

@@ -1,11 +1,13 @@
 """The gallery of recordings: readable without a token, changed with the admin token."""
 
+import datetime
 import json
 import shutil
 import urllib.parse
 
 import pytest
 
+import browsers
 import watching
 from harness import publishers
 from test_pages import FOREIGN, OVERFLOW, POOR_CONTRAST
@@ -344,3 +346,21 @@ def test_hostile_texts_of_the_catalogue_are_shown_and_not_run(page, archive):
         assert page.evaluate("document.querySelector('#evil') === null && (window.hacked ?? null) === null")
         assert page.evaluate("[...document.querySelectorAll('main a[href]')].every((a) => a.protocol === 'http:')")
         assert page.evaluate(FOREIGN) == [] and page.errors == []
+
+
+#: No summer time, and another date than UTC's for most of the day.
+ZONE, AHEAD = "Pacific/Kiritimati", datetime.timedelta(hours=14)
+
+
+def test_dates_are_in_the_language_and_the_time_zone_of_the_reader(archive):
+    began = min(each["startedAt"] for each in archive.json("/api/v1/recordings?state=completed")["recordings"])
+    local = datetime.datetime.fromisoformat(began.replace("Z", "+00:00")).replace(tzinfo=None) + AHEAD
+    wanted = {"en-US": f"{local:%b} {local.day}, {local:%Y}, {local.hour % 12 or 12}:{local:%M:%S} {local:%p}",
+              "en-GB": f"{local.day} {local:%b} {local:%Y}, {local:%H:%M:%S}", "de-DE": f"{local:%d.%m.%Y, %H:%M:%S}"}
+    for language, date in wanted.items():
+        with browsers.chromium(f"--lang={language}", f"--accept-lang={language}") as reader:
+            reader.call("Emulation.setTimezoneOverride", timezoneId=ZONE)
+            open_gallery(reader, archive)
+            # Intl has narrow spaces, too.
+            dates = reader.evaluate("[...document.querySelectorAll('.gallery-when')].map((e) => e.textContent.replace(/\\s/g, ' '))")
+            assert any(text.startswith(date) for text in dates), (language, date, dates)

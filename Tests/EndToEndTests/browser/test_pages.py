@@ -7,7 +7,7 @@ import urllib.parse
 import pytest
 
 import watching
-from harness import publishers
+from harness import publishers, tools
 
 BOTH = pytest.mark.parametrize("browser", ["chromium", "firefox"], indirect=True)
 SCHEMES = pytest.mark.parametrize("scheme", ["dark", "light"])
@@ -90,6 +90,26 @@ def test_an_empty_home_page_says_how_to_publish_with_this_hosts_name(page, start
     assert page.evaluate("document.querySelector('#open-warning').hidden") is False
     page.evaluate("(() => { const i = document.querySelector('#name'); i.value = 'stage.left'; i.dispatchEvent(new Event('input')); })()")
     page.wait(f"document.querySelector('#publish-rows').innerText.includes('{server.rtmp}/live/stage.left')")
+
+
+def test_a_server_with_rtmps_says_how_to_publish_encrypted(page, start, tmp_path):
+    cert, key = tools.make_certificate(tmp_path)
+    server = start("--rtmps", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, listeners=("http", "rtmp", "rtmps"))
+    rows = """Object.fromEntries([...document.querySelectorAll('#publish-rows .copy-row')].map((row) =>
+      [row.firstElementChild.textContent.trim(), row.querySelector('code').textContent]))"""
+    open_home(page, server)
+    page.wait("document.querySelector('#publish-rows .copy-row') !== null")
+    shown = page.evaluate(rows)
+    assert shown["OBS server"] == f"{server.rtmp}/live"
+    assert shown["OBS server, encrypted"] == f"{server.addresses['rtmps']}/live"
+    # Without RTMP it is the only one. The usual port, that of HTTPS, is left out.
+    alone = {**server.json("/api/v1/streams"), "rtmpPort": None, "rtmpsPort": 443}
+    with page.answering(f"{server.web}/api/v1/streams", lambda _: json.dumps(alone)):
+        open_home(page, server)
+        page.wait("document.querySelector('#publish-rows .copy-row') !== null")
+        shown = page.evaluate(rows)
+    assert shown["OBS server"] == "rtmps://127.0.0.1/live" and "OBS server, encrypted" not in shown
+    assert any('"rtmps://127.0.0.1/live/cam"' in command for command in shown.values())
 
 
 def test_a_button_copies_the_command_beside_it(page, demo):

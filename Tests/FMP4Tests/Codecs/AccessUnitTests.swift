@@ -47,18 +47,18 @@ import Testing
 
   /// x264 with open-gop=1: its own message, and a recovery point of no frames before the slice of a frame that is no IDR.
   @Test func decodingMayStartAtARecoveryPoint() throws {
-    let remark: [UInt8] = [0x06, 0x05, 0x03, 0xAA, 0xBB, 0xCC, 0x06, 0x01, 0xC4, 0x80]
-    #expect(try H264.accessUnit(prefixed([remark, slice], lengthSize: 4), lengthSize: 4).isSync)
+    let message: [UInt8] = [0x06, 0x05, 0x03, 0xAA, 0xBB, 0xCC, 0x06, 0x01, 0xC4, 0x80]
+    #expect(try H264.accessUnit(prefixed([message, slice], lengthSize: 4), lengthSize: 4).isSync)
     // ue(v) of 1: whole only a frame later.
     let gradual: [UInt8] = [0x06, 0x06, 0x01, 0x54, 0x80]
     #expect(try !H264.accessUnit(prefixed([gradual, slice], lengthSize: 4), lengthSize: 4).isSync)
-    for length in 1..<remark.count - 2 {
+    for length in 1..<message.count - 2 {
       #expect(
-        try !H264.accessUnit(prefixed([Array(remark.prefix(length)), slice], lengthSize: 4), lengthSize: 4).isSync)
+        try !H264.accessUnit(prefixed([Array(message.prefix(length)), slice], lengthSize: 4), lengthSize: 4).isSync)
     }
     let endless: [UInt8] = [0x06] + Array(repeating: 0xFF, count: 4000)
     #expect(try !H264.accessUnit(prefixed([endless, slice], lengthSize: 4), lengthSize: 4).isSync)
-    #expect(H264.accessUnit(annexB: ByteBuffer(bytes: [0, 0, 0, 1] + remark + [0, 0, 1] + slice)).isSync)
+    #expect(H264.accessUnit(annexB: ByteBuffer(bytes: [0, 0, 0, 1] + message + [0, 0, 1] + slice)).isSync)
   }
 
   @Test func messagesTellOfHighDynamicRange() throws {

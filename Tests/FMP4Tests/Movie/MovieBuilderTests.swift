@@ -21,16 +21,16 @@ import Testing
     }
     events += segmenter.receive(.end(.finished))
     for case .fragment(let fragment) in events {
-      let head = FragmentBoxes.interleavedHead(of: fragment).readableBytes
-      tables.append(fragment.runs, mediaOffset: position + UInt64(head))
-      position += UInt64(head + fragment.mediaByteCount)
+      let movieHeader = FragmentBoxes.interleavedHead(of: fragment).readableBytes
+      tables.append(fragment.runs, mediaOffset: position + UInt64(movieHeader))
+      position += UInt64(movieHeader + fragment.mediaByteCount)
     }
     return tables
   }
 
   private func boxes(_ tables: MovieTables, contentLength: UInt64 = 100_000) throws -> [Box] {
     let builder = try #require(MovieBuilder(tables, metadata: metadata))
-    var bytes = Array(builder.head(contentLength: contentLength, blockSize: 4096).readableBytesView)
+    var bytes = Array(builder.movieHeader(contentLength: contentLength, blockSize: 4096).readableBytesView)
     #expect(bytes.count % 4096 == 0)
     // The mdat's contents follow in the file.
     let header = bytes.suffix(16)
@@ -48,11 +48,11 @@ import Testing
 
   @Test func chunkOffsetsCountFromTheHead() throws {
     let builder = try #require(MovieBuilder(try tables(), metadata: metadata))
-    let head = builder.head(contentLength: 100_000, blockSize: 4096)
+    let movieHeader = builder.movieHeader(contentLength: 100_000, blockSize: 4096)
     let moov = try #require(try boxes(try tables()).first { $0.type == "moov" })
     let offsets = try #require(moov.first("trak/mdia/minf/stbl/stco"))
     let first = try #require(try tables().tracks.first?.table.chunks.first)
-    #expect(offsets.number(8) == Int(first.offset) + head.readableBytes)
+    #expect(offsets.number(8) == Int(first.offset) + movieHeader.readableBytes)
   }
 
   /// The video's two frames of reordering are trimmed, and so is the audio that lies before its first frame.
@@ -101,7 +101,7 @@ import Testing
       var tables = MovieTables(tracks: [try SyntheticMedia.video()])
       tables.append([run(.video, 30_000, at: 0, 30, 1000)], mediaOffset: start)
       let builder = try #require(MovieBuilder(tables, metadata: metadata))
-      #expect(builder.head(contentLength: 1, blockSize: 4096).readableBytes == Int(headLength))
+      #expect(builder.movieHeader(contentLength: 1, blockSize: 4096).readableBytes == Int(headLength))
       let table = try #require(try boxes(tables).first { $0.type == "moov" }?.first("trak/mdia/minf/stbl"))
       let offsets = try #require(table.first(type))
       #expect(offsets.number(4) == 1)
@@ -121,7 +121,7 @@ import Testing
       for annex in [0, 1, 4000, 50_000] {
         var builder = try #require(MovieBuilder(tables, metadata: metadata))
         builder.annex = ByteBuffer(repeating: 7, count: annex)
-        var bytes = Array(builder.head(contentLength: 1_000_000, blockSize: 4096).readableBytesView)
+        var bytes = Array(builder.movieHeader(contentLength: 1_000_000, blockSize: 4096).readableBytesView)
         #expect(bytes.count % 4096 == 0)
         bytes.removeLast(16)
         let boxes = try #require(Box.parse(bytes))
@@ -133,28 +133,29 @@ import Testing
     }
   }
 
-  /// A head in two pieces, for room that is there already: with what lies between them it is the head of that length.
+  /// A movieHeader in two pieces, for room that is there already: with what lies between them it is the movieHeader of that length.
   @Test func aHeadFillsRoomThatIsThere() throws {
     var builder = try #require(MovieBuilder(try tables(), metadata: metadata))
     builder.annex = ByteBuffer(repeating: 7, count: 100)
     let room = 8192
-    let head = try #require(builder.head(contentLength: 100_000, filling: room, sparing: 16))
-    #expect(head.mediaHeader.readableBytes == 16 && head.byteCount == head.front.readableBytes + 16)
-    let between = [UInt8](repeating: 9, count: room - head.byteCount)
-    let bytes = Array(head.front.readableBytesView) + between + Array(head.mediaHeader.readableBytesView)
+    let movieHeader = try #require(builder.movieHeader(contentLength: 100_000, filling: room, sparing: 16))
+    #expect(
+      movieHeader.mediaHeader.readableBytes == 16 && movieHeader.byteCount == movieHeader.front.readableBytes + 16)
+    let between = [UInt8](repeating: 9, count: room - movieHeader.byteCount)
+    let bytes = Array(movieHeader.front.readableBytesView) + between + Array(movieHeader.mediaHeader.readableBytesView)
     #expect(bytes.suffix(16) == (SyntheticMedia.hex("000000016d646174") + [0, 0, 0, 0, 0, 1, 0x86, 0xB0])[...])
     let boxes = try #require(Box.parse(Array(bytes.dropLast(16))))
     #expect(boxes.map(\.type) == ["ftyp", "moov", "free"])
     #expect(boxes[2].payload.prefix(101) == ([UInt8](repeating: 7, count: 100) + [9])[...])
     // It says the same as one that is inserted, of a place that is as far away.
     let same = try #require(
-      Box.parse(Array(builder.head(contentLength: 100_000, blockSize: room).readableBytesView.dropLast(16))))
+      Box.parse(Array(builder.movieHeader(contentLength: 100_000, blockSize: room).readableBytesView.dropLast(16))))
     #expect(boxes.prefix(2).map(\.description) == same.prefix(2).map(\.description))
 
-    let least = head.byteCount + 16
-    #expect(builder.head(contentLength: 1, filling: least, sparing: 16) != nil)
-    #expect(builder.head(contentLength: 1, filling: least - 1, sparing: 16) == nil)
-    #expect(builder.head(contentLength: 1, filling: 0, sparing: 0) == nil)
+    let least = movieHeader.byteCount + 16
+    #expect(builder.movieHeader(contentLength: 1, filling: least, sparing: 16) != nil)
+    #expect(builder.movieHeader(contentLength: 1, filling: least - 1, sparing: 16) == nil)
+    #expect(builder.movieHeader(contentLength: 1, filling: 0, sparing: 0) == nil)
   }
 
   @Test func durationsBeyond32BitsTakeVersion1() throws {
@@ -205,8 +206,8 @@ import Testing
     let moov = try #require(try boxes(tables).first { $0.type == "moov" })
     #expect(moov.all("trak").count == 1)
     #expect(moov.first("mvhd")?.number(12) == 48_000)
-    let head = try #require(MovieBuilder(tables, metadata: metadata)).head(contentLength: 9, blockSize: 1)
-    let header = try #require(BoxReader(head).first { $0.type == "moov" }).child("mvhd")
+    let movieHeader = try #require(MovieBuilder(tables, metadata: metadata)).movieHeader(contentLength: 9, blockSize: 1)
+    let header = try #require(BoxReader(movieHeader).first { $0.type == "moov" }).child("mvhd")
     #expect(try MovieReader.duration(header) == MediaTime(ticks: 94 * 1024, timescale: 48_000))
   }
 

@@ -22,7 +22,7 @@ import Testing
     }
     let metadata = MovieMetadata(title: "cam", date: "2026", tool: "weir", creation: .zero)
     let builder = try #require(MovieBuilder(tables, metadata: metadata))
-    return Array(builder.head(contentLength: UInt64(bytes.count), blockSize: 4096).readableBytesView) + bytes
+    return Array(builder.movieHeader(contentLength: UInt64(bytes.count), blockSize: 4096).readableBytesView) + bytes
   }
 
   private func outline(of bytes: [UInt8]) -> MovieOutline {

@@ -81,7 +81,7 @@ struct FileOutlineTests {
     func annex(_ bytes: [UInt8]) -> Range<UInt64>? { FileOutline.annex(size: UInt64(bytes.count), source(bytes)) }
     let (movie, free) = (BoxBytes.box("moov"), BoxBytes.box("free", [1, 2]))
     #expect(annex(fileType + movie + free) == 32..<34)
-    #expect(annex(fileType + free + movie) == nil, "room in front is none")
+    #expect(annex(fileType + free + movie) == nil, "reserved space is none")
     #expect(annex(movie + BoxBytes.box("mdat") + free) == nil)
     #expect(annex(movie + BoxBytes.box("moof") + free) == nil)
     let skip = BoxBytes.box("skip")

@@ -37,8 +37,10 @@ import Testing
   }
 
   @Test(arguments: [
-    "/nowhere", "/live", "/live/cam", "/live/cam/nothing", "/live/cam/index.m3u8/", "/live/cam/e1/av", "/live/cam/e1/av/0.txt",
-    "/live/a%20b/index.m3u8", "/watch/a%20b", "/watch/cam/x", "/recordings/cam", "/recordings/cam/x/y", "/time/now", "/web",
+    "/nowhere", "/live", "/live/cam", "/live/cam/nothing", "/live/cam/index.m3u8/", "/live/cam/e1/av",
+    "/live/cam/e1/av/0.txt",
+    "/live/a%20b/index.m3u8", "/watch/a%20b", "/watch/cam/x", "/recordings/cam", "/recordings/cam/x/y", "/time/now",
+    "/web",
     "/healthz/x", "/recordings/cam/20261121T072410Z/av/12.m4s/x",
   ])
   func `What is no address is none for any method`(_ target: String) throws {

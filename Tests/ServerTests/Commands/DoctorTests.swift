@@ -1,3 +1,4 @@
+import FMP4
 import Glibc
 import Testing
 
@@ -54,7 +55,9 @@ import Testing
   @Test func aCertificateIsOkUntilTwentyDaysBeforeItsEnd() {
     let day: Int64 = 86_400
     func level(_ now: Int64) -> Finding.Level {
-      CertificateCheck.finding(TLSFiles.Validity(begin: 0, end: 90 * day), now: now, "cert.pem").level
+      CertificateCheck.finding(
+        TLSFiles.Validity(begin: 0, end: 90 * day), now: WallTime(milliseconds: now * 1000), "cert.pem"
+      ).level
     }
     #expect(level(-1) == .problem)
     #expect(level(0) == .ok)

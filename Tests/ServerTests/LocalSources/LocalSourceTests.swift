@@ -36,7 +36,7 @@ import Testing
   }
 
   /// Admits no publisher: these runs publish nothing.
-  private struct Door: PublishGate {
+  private struct TestGate: PublishGate {
     func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink { throw .shuttingDown }
   }
 
@@ -53,7 +53,7 @@ import Testing
       let name = try #require(StreamName("cam"))
       let runs = Runs()
       self.runs = runs
-      source = LocalSource(name: name, kind: "capture", gate: Door()) { settings, _ in
+      source = LocalSource(name: name, kind: "capture", gate: TestGate()) { settings, _ in
         let actor = Run(name, settings: settings)
         runs.all.withLock { $0.append(actor) }
         return actor

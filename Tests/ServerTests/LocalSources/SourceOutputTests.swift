@@ -11,7 +11,7 @@ import Testing
 
 @Suite struct SourceOutputTests {
   /// The registry's side: who was let in, and what they said.
-  private final class Door: PublishGate, MediaSink {
+  private final class TestGate: PublishGate, MediaSink {
     private struct State {
       var admitted = 0
       var refusal: PublishRefusal?
@@ -47,7 +47,7 @@ import Testing
 
   private static let wall: WallTime = 1_795_262_584_000_000_000
 
-  private let door = Door()
+  private let gate = TestGate()
   private let output: SourceOutput
   private let keyFramesAskedFor = Counter()
 
@@ -55,7 +55,7 @@ import Testing
     let value = Atomic(0)
   }
 
-  init() { output = SourceOutput(gate: door) }
+  init() { output = SourceOutput(gate: gate) }
 
   /// A source begins.
   private func run() async throws -> any MediaSink {
@@ -75,7 +75,7 @@ import Testing
   @Test func onAirEverythingGoesOnAsItIs() async throws {
     let sink = try await run()
     for sample in film { #expect(sink.receive(.sample(sample)) == .accepted) }
-    #expect(door.admitted == 1 && door.samples.map(\.decodeTime) == film.map(\.decodeTime))
+    #expect(gate.admitted == 1 && gate.samples.map(\.decodeTime) == film.map(\.decodeTime))
     #expect(output.keyFrame?.sample == film.last { $0.track == .video && $0.isSync }?.payload)
   }
 
@@ -83,7 +83,7 @@ import Testing
     output.end()
     let sink = try await run()
     for sample in film { #expect(sink.receive(.sample(sample)) == .accepted) }
-    #expect(door.admitted == 0 && door.events.isEmpty && !output.isOnAir)
+    #expect(gate.admitted == 0 && gate.events.isEmpty && !output.isOnAir)
     #expect(output.keyFrame?.sample == film.last { $0.track == .video && $0.isSync }?.payload)
     output.finishRun(.finished)
     #expect(output.keyFrame == nil)
@@ -99,7 +99,7 @@ import Testing
     for sample in after { _ = sink.receive(.sample(sample)) }
     let first = try #require(after.firstIndex { $0.track == .video && $0.isSync })
     let start = MediaTime(ticks: film[first].decodeTime, timescale: try SyntheticMedia.video().timescale)
-    guard case .clock(let anchor)? = door.events.first, case .tracks(let tracks)? = door.events.dropFirst().first else {
+    guard case .clock(let anchor)? = gate.events.first, case .tracks(let tracks)? = gate.events.dropFirst().first else {
       Issue.record("the clock and the tracks come first")
       return
     }
@@ -111,20 +111,20 @@ import Testing
       sample.decodeTime -= start.rescaled(to: timescale)
       if sample.decodeTime >= 0 { expected.append(sample) }
     }
-    #expect(door.samples.map(\.decodeTime) == expected.map(\.decodeTime))
-    #expect(door.samples.map(\.payload) == expected.map(\.payload))
-    #expect(door.samples.first?.decodeTime == 0 && door.samples.first?.isSync == true)
+    #expect(gate.samples.map(\.decodeTime) == expected.map(\.decodeTime))
+    #expect(gate.samples.map(\.payload) == expected.map(\.payload))
+    #expect(gate.samples.first?.decodeTime == 0 && gate.samples.first?.isSync == true)
   }
 
   @Test func takenOffTheAirItsStreamEndsAndItGoesOn() async throws {
     let sink = try await run()
     for sample in film.prefix(20) { _ = sink.receive(.sample(sample)) }
     output.end()
-    #expect(door.hasEnded)
-    let told = door.events.count
+    #expect(gate.hasEnded)
+    let told = gate.events.count
     for sample in film.dropFirst(20) { #expect(sink.receive(.sample(sample)) == .accepted) }
     #expect(sink.receive(.end(.finished)) == .accepted)
-    #expect(door.events.count == told)
+    #expect(gate.events.count == told)
   }
 
   @Test func takenOffBeforeItHasBegunItNeverWas() async throws {
@@ -133,17 +133,17 @@ import Testing
     #expect(await output.begin() == nil)
     output.end()
     for sample in film { _ = sink.receive(.sample(sample)) }
-    #expect(door.samples.isEmpty && door.hasEnded)
+    #expect(gate.samples.isEmpty && gate.hasEnded)
   }
 
   @Test func whereAnotherOneHasTheNameItStaysOffAir() async throws {
     output.end()
     let sink = try await run()
     let refusal = PublishRefusal.busy(stream: try #require(StreamName("cam")), holder: "10.0.0.1:5")
-    door.refuse(refusal)
+    gate.refuse(refusal)
     #expect(await output.begin() == refusal)
     for sample in film { #expect(sink.receive(.sample(sample)) == .accepted) }
-    #expect(door.events.isEmpty && !output.isOnAir)
+    #expect(gate.events.isEmpty && !output.isOnAir)
   }
 
   @Test func audioAloneBeginsAtOnce() async throws {
@@ -152,7 +152,7 @@ import Testing
     _ = sink.receive(.tracks([try SyntheticMedia.audio()]))
     #expect(await output.begin() == nil)
     for sample in film where sample.track == .audio { _ = sink.receive(.sample(sample)) }
-    #expect(door.samples.count == film.count { $0.track == .audio } && output.keyFrame == nil)
+    #expect(gate.samples.count == film.count { $0.track == .audio } && output.keyFrame == nil)
   }
 
   @Test func whatDoesNotRunAsksForNoAdmission() async throws {
@@ -160,7 +160,7 @@ import Testing
     _ = try await run()
     output.finishRun(.finished)
     #expect(await output.begin() == nil)
-    #expect(door.admitted == 1, "the run's own")
+    #expect(gate.admitted == 1, "the run's own")
   }
 
   // MARK: Recording
@@ -168,7 +168,7 @@ import Testing
   @Test func whatIsRecordedHearsEverythingOnAirAndOff() async throws {
     output.end()
     let sink = try await run()
-    let take = Door()
+    let take = TestGate()
     for sample in film.prefix(10) { _ = sink.receive(.sample(sample)) }
     output.record(take)
     #expect(keyFramesAskedFor.value.load(ordering: .relaxed) == 1)
@@ -182,30 +182,30 @@ import Testing
     #expect(take.samples.first?.decodeTime == 0 && take.samples.first?.isSync == true)
     #expect(take.samples.map(\.payload) == film.suffix(take.samples.count).map(\.payload))
     #expect(take.samples.count >= heard - 1 && !take.hasEnded, "but for audio of before its first frame")
-    #expect(door.hasEnded && door.requested == .whenAsked, "it is not recorded once more with its stream")
+    #expect(gate.hasEnded && gate.requested == .whenAsked, "it is not recorded once more with its stream")
     output.finishRun(.finished)
     #expect(take.hasEnded)
   }
 
   @Test func theRecordingThatLeftHearsNothingMoreAndTheStreamGoesOn() async throws {
     let sink = try await run()
-    let take = Door()
-    #expect(door.requested == .asConfigured)
+    let take = TestGate()
+    #expect(gate.requested == .asConfigured)
     output.record(take)
     for sample in film { _ = sink.receive(.sample(sample)) }
     let heard = take.events.count
     output.leave(take)
     for sample in film { #expect(sink.receive(.sample(sample)) == .accepted) }
-    #expect(heard > 0 && take.events.count == heard && door.samples.count == 2 * film.count)
+    #expect(heard > 0 && take.events.count == heard && gate.samples.count == 2 * film.count)
     output.finishRun(.finished)
     #expect(!take.hasEnded)
   }
 
   @Test func aRecordingIsThereBeforeItsSourceHasBegun() async throws {
-    let take = Door()
+    let take = TestGate()
     output.record(take)
     let sink = try await run()
     for sample in film { _ = sink.receive(.sample(sample)) }
-    #expect(take.samples.map(\.payload) == film.map(\.payload) && door.samples.count == film.count)
+    #expect(take.samples.map(\.payload) == film.map(\.payload) && gate.samples.count == film.count)
   }
 }

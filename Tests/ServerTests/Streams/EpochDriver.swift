@@ -15,7 +15,7 @@ extension StreamSettings {
 }
 
 extension Epoch {
-  /// What the ledger writes down.
+  /// What is stored for the next process.
   var wholeRecord: EpochRecord? {
     var record = record
     record?.periods = periodsToKeep

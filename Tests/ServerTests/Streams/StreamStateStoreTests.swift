@@ -31,13 +31,13 @@ import Testing
   @Test func whatWasNotedIsThereForTheNextProcess() async throws {
     let first = stateStore()
     #expect(try first.begin(patience: patience).isEmpty)
-    first.note(record, promise: "p", of: try name("cam"))
-    first.note(record, promise: "p", of: try name("gone"))
+    first.note(record, contract: "p", of: try name("cam"))
+    first.note(record, contract: "p", of: try name("gone"))
     first.forget(try name("gone"))
     await first.close()
     let second = stateStore(at: EpochDriver.wall + 5_000_000_000)
     let found = try second.begin(patience: patience)
-    #expect(found == [try name("cam"): StreamStateEntry(record: record, promise: "p", writtenAt: EpochDriver.wall)])
+    #expect(found == [try name("cam"): StreamStateEntry(record: record, contract: "p", writtenAt: EpochDriver.wall)])
     await second.close()
   }
 
@@ -68,7 +68,7 @@ import Testing
     var newest = record
     for number in 1...500 {
       newest.nextSequenceNumber = number
-      first.note(newest, promise: "p", of: try name("cam"))
+      first.note(newest, contract: "p", of: try name("cam"))
     }
     await first.close()
     let second = stateStore()
@@ -79,7 +79,7 @@ import Testing
   @Test func whatIsTooOldIsForgotten() async throws {
     let first = stateStore()
     _ = try first.begin(patience: patience)
-    first.note(record, promise: "p", of: try name("cam"))
+    first.note(record, contract: "p", of: try name("cam"))
     await first.close()
     // The reconnect window and a segment.
     let late = stateStore(at: EpochDriver.wall + 34_000_000_000)
@@ -107,7 +107,7 @@ import Testing
     fclose(file)
     let stateStore = stateStore()
     #expect(try stateStore.begin(patience: patience).isEmpty)
-    stateStore.note(record, promise: "p", of: try name("cam"))
+    stateStore.note(record, contract: "p", of: try name("cam"))
     await stateStore.close()
     let second = self.stateStore()
     #expect(try second.begin(patience: patience).count == 1)
@@ -119,14 +119,14 @@ import Testing
     _ = try first.begin(patience: patience)
     var strange = record
     strange.epoch = "../../etc"
-    first.note(strange, promise: "p", of: try name("a"))
+    first.note(strange, contract: "p", of: try name("a"))
     strange = record
     strange.nextSequenceNumber = -1
-    first.note(strange, promise: "p", of: try name("b"))
+    first.note(strange, contract: "p", of: try name("b"))
     strange = record
     strange.mediaEnd = .max
-    first.note(strange, promise: "p", of: try name("c"))
-    first.note(record, promise: "p", of: try name("d"))
+    first.note(strange, contract: "p", of: try name("c"))
+    first.note(record, contract: "p", of: try name("d"))
     await first.close()
     let second = stateStore()
     #expect(try second.begin(patience: patience).keys.map(\.description) == ["d"])

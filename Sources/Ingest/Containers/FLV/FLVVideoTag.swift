@@ -70,7 +70,7 @@ struct FLVVideoTag {
     case 0: return coding.type.isStatedByFrames ? nil : .configuration(coding, bytes)
     case 1:
       var composition: Int32 = 0
-      if [.h264, .hevc].contains(coding) {
+      if coding.type.hasNALUnits {
         guard let value = bytes.readI24() else { return nil }
         composition = value
       }

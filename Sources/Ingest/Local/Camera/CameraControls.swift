@@ -39,10 +39,10 @@ extension CameraHandle {
   }
 
   /// Sets the requested controls.
-  func set(_ wishes: [CameraSettings.Control]) throws(CaptureError) {
-    guard !wishes.isEmpty else { return }
+  func set(_ requests: [CameraSettings.Control]) throws(CaptureError) {
+    guard !requests.isEmpty else { return }
     let known = controls()
-    for requested in wishes {
+    for requested in requests {
       guard let control = known.first(where: { $0.name == requested.name }) else {
         let names = known.map(\.name).joined(separator: ", ")
         throw CaptureError(.camera(path), .unusable("it has no control \(requested.name), only \(names)"))

@@ -97,15 +97,15 @@ final class EncoderWorker: Sendable {
     }
 
     let ended = Semaphore()
-    private let lane: EncoderWorker
+    private let owner: EncoderWorker
     private let avoided: Set<VideoEncoderName>
     private let turn: FrameQueue.Turn
     private let state = Mutex(State())
 
-    init(_ lane: EncoderWorker, avoided: Set<VideoEncoderName>) {
-      self.lane = lane
+    init(_ owner: EncoderWorker, avoided: Set<VideoEncoderName>) {
+      self.owner = owner
       self.avoided = avoided
-      turn = lane.queue.takeOver()
+      turn = owner.queue.takeOver()
     }
 
     var outcome: FirstError { state.withLock { $0.outcome } }
@@ -135,9 +135,9 @@ final class EncoderWorker: Sendable {
     private var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
 
     private func code() throws {
-      let sink = GuardedSink(sink: lane.sink) { self.isAbandoned }
+      let sink = GuardedSink(sink: owner.sink) { self.isAbandoned }
       var coder: (any FrameEncoding)?
-      while let item = lane.queue.pop(turn) {
+      while let item = owner.queue.pop(turn) {
         switch item {
         case .flush:
           try coder?.finish(sink)
@@ -149,10 +149,10 @@ final class EncoderWorker: Sendable {
           }
           let current = try coder ?? begin(frame)
           coder = current
-          let began = lane.clock.monotonic()
-          try current.encode(frame, forcingKeyFrame: lane.keyFrame.take(now: began), sink)
-          let took = lane.clock.monotonic() &- began
-          lane.figures.update { $0.video?.count(codedIn: took) }
+          let began = owner.clock.monotonic()
+          try current.encode(frame, forcingKeyFrame: owner.keyFrame.take(now: began), sink)
+          let took = owner.clock.monotonic() &- began
+          owner.figures.update { $0.video?.count(codedIn: took) }
         }
         if isAbandoned { return }
       }
@@ -161,9 +161,9 @@ final class EncoderWorker: Sendable {
     }
 
     private func begin(_ first: QueuedFrame) throws -> any FrameEncoding {
-      let coder = try lane.make(first, avoided)
+      let coder = try owner.make(first, avoided)
       state.withLock { $0.encoder = coder.encoder }
-      lane.figures.update { $0.video?.encoder = coder.encoder.rawValue }
+      owner.figures.update { $0.video?.encoder = coder.encoder.rawValue }
       return coder
     }
   }

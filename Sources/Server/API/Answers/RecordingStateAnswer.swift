@@ -106,7 +106,7 @@ struct EntryAnswer: APIObject {
     let base = "\(base)/recordings/\(entry.stream)/"
     let isServed = entry.isPlayable && entry.deletedAt == nil
     (stream, file, name, state) = (entry.stream.description, entry.file, entry.shownTitle, entry.state.rawValue)
-    note = entry.remarks.note
+    note = entry.annotation.note
     (url, thumbnail) = isServed ? (base + entry.file, "\(base)\(entry.name.stem).jpg") : (nil, nil)
     (bytes, seconds) = (entry.bytes, (entry.seconds * 1000).rounded() / 1000)
     (startedAt, deletedAt) = (JSONText.time(entry.startedAt), entry.deletedAt.map(JSONText.time))

@@ -10,10 +10,10 @@ actor SettingsReloader {
   /// What takes the new configuration.
   struct Parts: Sendable {
     /// Where a configuration listens.
-    var places: @Sendable (ServerConfiguration) -> [ListeningPlace]
+    var places: @Sendable (ServerConfiguration) -> [ListeningSocket]
     /// Gets ready for a configuration, as far as that can fail: reads a certificate, and the keys of tokens. Returns what makes it hold.
     var prepare: @Sendable (ServerConfiguration) async throws -> @Sendable () -> Void
-    var listening: ListeningPlaces
+    var listening: ListeningSockets
   }
 
   /// What the server was started with. Flags and variables stay, the file is read again. A setting that needs a restart is
@@ -74,7 +74,7 @@ actor SettingsReloader {
       throw error
     }
     let places = parts.places(configuration)
-    let opened: [(place: ListeningPlace, bound: SocketAddress)]
+    let opened: [(place: ListeningSocket, bound: SocketAddress)]
     let apply: @Sendable () -> Void
     do {
       apply = try await parts.prepare(configuration)

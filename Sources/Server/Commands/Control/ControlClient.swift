@@ -66,13 +66,13 @@ struct ControlClient {
   }
 
   /// Whether more messages are wanted.
-  enum Wish {
+  enum Demand {
     case more, enough
   }
 
   /// Gives the messages of an endless response (server-sent events) to `take`, until it has enough, or the server ends it.
-  /// Returns the last wish.
-  func follow(_ target: String, _ take: (ServerSentEvents.Message) throws -> Wish) async throws -> Wish {
+  /// Returns the last demand.
+  func follow(_ target: String, _ take: (ServerSentEvents.Message) throws -> Demand) async throws -> Demand {
     var request = request(target, .GET)
     request.headers.add(name: "Accept", value: "text/event-stream")
     let response: HTTPClientResponse

@@ -1,6 +1,7 @@
 internal import Basics
-internal import Glibc
+internal import FMP4
 internal import HTTP
+internal import Ingest
 
 /// Whether the certificate can be used, and for how long.
 enum CertificateCheck {
@@ -11,13 +12,14 @@ enum CertificateCheck {
   static func findings(_ configuration: ServerConfiguration) -> [Finding] {
     guard let files = configuration.tls else { return [] }
     do throws(TLSFilesError) {
-      return [finding(try files.validity(), now: Int64(time(nil)), files.certificate)]
+      return [finding(try files.validity(), now: SteadyClock.system().wallTime, files.certificate)]
     } catch {
       return [.split(.problem, "certificate", "", error.description)]
     }
   }
 
-  static func finding(_ validity: TLSFiles.Validity, now: Int64, _ path: String) -> Finding {
+  static func finding(_ validity: TLSFiles.Validity, now: WallTime, _ path: String) -> Finding {
+    let now = now.seconds
     let renew = "put a renewed one in its place, it is taken without a restart"
     if now >= validity.end {
       let days = (now - validity.end) / day

@@ -153,7 +153,7 @@ extension RecordingEntry {
       title: row.value(14), isSalvaged: isSalvaged, isProtected: isProtected, deletedAt: row.value(11),
       isPlayable: isPlayable,
       modifiedAt: modifiedAt)
-    remarks = RecordingRemarks(title: row.value(15), note: row.value(16))
+    annotation = RecordingAnnotation(title: row.value(15), note: row.value(16))
   }
 }
 

@@ -3,8 +3,8 @@ internal import Glibc
 internal import Ingest
 internal import Storage
 
-/// The tables of the catalogue. All but remarks can be read from the files again, so a damaged database or one of another version
-/// is discarded, and its remarks are taken over. Calls wait for the disk.
+/// The tables of the catalogue. All but annotations can be read from the files again, so a damaged database or one of another version
+/// is discarded, and its annotations are taken over. Calls wait for the disk.
 struct CatalogueDatabase: Sendable {
   private let writer: any DatabaseWriter
 
@@ -60,13 +60,13 @@ struct CatalogueDatabase: Sendable {
     return CatalogueDatabase(writer: copy)
   }
 
-  /// Makes the database anew, with the remarks of the old one.
+  /// Makes the database anew, with the annotations of the old one.
   static func remake(_ path: String) throws -> CatalogueDatabase {
-    let remarks = remarks(in: path)
+    let annotations = annotations(in: path)
     for ending in ["", "-wal", "-shm", "-journal"] { unlink(path + ending) }
     let database = CatalogueDatabase(writer: try DatabasePool(path: path, configuration: configuration))
     try database.makeTable()
-    try database.take(remarks)
+    try database.put(annotations)
     return database
   }
 

@@ -18,7 +18,7 @@ struct CatalogueUpdate {
     switch event.kind {
     case .cancelled, .deleted:
       try database.remove(key)
-      try database.removeRemarks(of: key)
+      try database.removeAnnotation(of: key)
     case .started, .progressed, .stopped:
       if facts.disclosure == .whileWritten { try database.put(try entry(.running, in: database)) }
     // A recording that ended early is failed, even if a movie is made of it later.

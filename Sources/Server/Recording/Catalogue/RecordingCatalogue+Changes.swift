@@ -16,7 +16,7 @@ extension RecordingCatalogue {
       guard !entry.isProtected else { throw .protected }
       let (folder, deleted) = try self.folders(of: key.stream)
       let file = entry.isPlayable ? key.name.finished : key.name.unfinished
-      self.foretell(.deleted, entry.facts)
+      self.announce(.deleted, entry.facts)
       try Self.onDisk { () throws(RecordingError) in try folder.move(file, to: deleted) }
       // Use the inode's time, which is the one left after a loss of the catalogue.
       let moved = deleted.look(at: file)?.changedAt ?? now
@@ -39,7 +39,7 @@ extension RecordingCatalogue {
         try deleted.move(entry.isPlayable ? key.name.finished : key.name.unfinished, to: folder)
       }
       entry.deletedAt = nil
-      self.foretell(.restored, entry.facts)
+      self.announce(.restored, entry.facts)
       self.logger.of(key.stream).notice("restored \(entry.file)")
     }
   }
@@ -60,14 +60,14 @@ extension RecordingCatalogue {
   }
 
   /// Replaces what is said about a recording, which may also be running or deleted.
-  func setRemarks(
-    _ remarks: RecordingRemarks, _ key: RecordingKey, on eventLoop: any EventLoop
+  func setAnnotation(
+    _ annotation: RecordingAnnotation, _ key: RecordingKey, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
     change(on: eventLoop) { database in
       do {
         let entry = try database.write { database -> RecordingEntry? in
           guard try database.entry(key) != nil else { return nil }
-          try database.put(remarks, of: key)
+          try database.put(annotation, of: key)
           return try database.entry(key)
         }
         return entry.map { .success($0) } ?? .failure(.notFound)

@@ -14,7 +14,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   let folder: String
   let logger: Logger
   /// Called before a client gets the response to a change.
-  let foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void
+  let announce: @Sendable (RecordingProspect, RecordingFacts) -> Void
   let thread: any WorkThreads
   private let readers: any WorkThreads
   private let state = Mutex(State())
@@ -36,14 +36,14 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   }
 
   init(
-    folder: String, foretell: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
+    folder: String, announce: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
     thread: any WorkThreads = WorkLane("weir-catalogue"), readers: any WorkThreads = WorkLane("weir-lists", threads: 2),
     logger: Logger
   ) {
     self.thread = thread
     self.readers = readers
     self.folder = folder
-    self.foretell = foretell
+    self.announce = announce
     self.logger = logger
     thread.submit { pool in
       if case .active = pool { self.openDatabase() }

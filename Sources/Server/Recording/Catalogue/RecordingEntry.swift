@@ -30,7 +30,7 @@ struct RecordingEntry: Sendable, Hashable {
   var reason: String?
   /// The name that a client gave to it when it began: its file has it.
   var title: String?
-  var remarks = RecordingRemarks()
+  var annotation = RecordingAnnotation()
   /// A killed run left it unfinished, and a later run finished it.
   var isSalvaged = false
   /// Neither requests nor retention delete it.
@@ -64,7 +64,7 @@ struct RecordingEntry: Sendable, Hashable {
   }
 
   /// The name that people see.
-  var shownTitle: String? { remarks.title ?? title }
+  var shownTitle: String? { annotation.title ?? title }
 
   var file: String { name.finished }
 

@@ -10,7 +10,7 @@ struct RetentionKeeper {
   /// Nanoseconds for which a deletion can be undone.
   private var undoTime: Int64
   private let tell: @Sendable (RecordingEvent) -> Void
-  private let foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void
+  private let announce: @Sendable (RecordingProspect, RecordingFacts) -> Void
   private let freeBytes: @Sendable () -> Int64?
 
   private var lastFree: Int64?
@@ -33,7 +33,7 @@ struct RetentionKeeper {
 
   init(
     catalogue: RecordingCatalogue, settings: RetentionSettings, keepFree: Int64,
-    foretell: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
+    announce: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
     tell: @escaping @Sendable (RecordingEvent) -> Void
   ) {
     self.catalogue = catalogue
@@ -44,7 +44,7 @@ struct RetentionKeeper {
     undoTime = settings.undoTime
     let folder = catalogue.folder
     freeBytes = settings.freeBytes ?? { try? RecordingFolder.open(folder).freeBytes }
-    (self.tell, self.foretell) = (tell, foretell)
+    (self.tell, self.announce) = (tell, announce)
   }
 
   /// Follows other rules from the next look on.
@@ -132,7 +132,7 @@ struct RetentionKeeper {
 
   private func remove(_ entry: RecordingEntry, _ reason: String, _ database: CatalogueDatabase) throws {
     let folder = try RecordingFolder.open(catalogue.folder).folder(of: entry.stream, ifAbsent: .fail)
-    foretell(.removed(reason: reason), entry.facts)
+    announce(.removed(reason: reason), entry.facts)
     if entry.deletedAt == nil {
       folder.erase(entry.key)
       catalogue.logger.of(entry.stream).notice("removed \(entry.file): \(reason)")

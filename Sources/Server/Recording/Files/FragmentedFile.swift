@@ -126,17 +126,17 @@ enum FragmentedFile {
       throw .system("truncate", file.path, errno: errno)
     }
     guard fdatasync(file.descriptor) == 0 else { throw .system("make durable", file.path, errno: errno) }
-    let head = builder.head(contentLength: length, blockSize: MoovInsertion.blockSize(file.descriptor))
+    let movieHeader = builder.movieHeader(contentLength: length, blockSize: MoovInsertion.blockSize(file.descriptor))
     do throws(MoovInsertion.Failure) {
       if let room {
-        let filling = room.head(builder, contentLength: length)
+        let filling = room.movieHeader(builder, contentLength: length)
         if let filling, !room.isTooLoose(for: filling, contentLength: length) {
           try room.fill(with: filling, of: file.descriptor, path: file.path, calls: .system)
           return RecordingFile.Outcome.filled.words
         }
       } else {
         let insertion = MoovInsertion(descriptor: file.descriptor, path: file.path)
-        if try insertion.insert(head) == .inserted { return RecordingFile.Outcome.inserted.words }
+        if try insertion.insert(movieHeader) == .inserted { return RecordingFile.Outcome.inserted.words }
       }
     } catch {
       throw error.error
@@ -145,7 +145,7 @@ enum FragmentedFile {
     let copy = MovieCopy(
       source: file.descriptor, content: content, folder: folder, temporary: ".\(name).weir-tmp",
       permissions: file.permissions)
-    let outcome = try copy.make(head, effort: .whatItTakes) { progress($0, length) }
+    let outcome = try copy.make(movieHeader, effort: .whatItTakes) { progress($0, length) }
     try folder.rename(copy.temporary, to: name)
     return outcome.words
   }
@@ -164,7 +164,7 @@ extension RecordingFile.Outcome {
   fileprivate var words: String {
     switch self {
     case .filled: "room filled"
-    case .inserted: "head inserted"
+    case .inserted: "movie header inserted"
     case .shared: "blocks shared"
     case .copied: "copied"
     case .leftFragmented: "left as it is"

@@ -53,7 +53,7 @@ struct MovieCopy {
   /// Makes the copy durable under its temporary name. `progress` receives the bytes done. After `.leftFragmented` and after an
   /// error there is no copy.
   func make(
-    _ head: ByteBuffer, effort: RecordingFile.Effort, progress: (UInt64) -> Void
+    _ movieHeader: ByteBuffer, effort: RecordingFile.Effort, progress: (UInt64) -> Void
   ) throws(RecordingError) -> RecordingFile.Outcome {
     let path = "\(folder.path)/\(temporary)"
     folder.remove(temporary)
@@ -65,21 +65,21 @@ struct MovieCopy {
     do throws(RecordingError) {
       let media = MediaCopy(source: source, target: target, path: path)
       var outcome = RecordingFile.Outcome.shared
-      if !File(target).share(source, from: content.lowerBound, at: head.readableBytes) {
+      if !File(target).share(source, from: content.lowerBound, at: movieHeader.readableBytes) {
         guard effort == .whatItTakes else {
           folder.remove(temporary)
           return .leftFragmented
         }
         // Half a copy is useless and takes space from the recordings in progress.
-        let whole = UInt64(content.count) + UInt64(head.readableBytes)
+        let whole = UInt64(content.count) + UInt64(movieHeader.readableBytes)
         try requireRoom(whole)
-        try media.copy(content, to: head.readableBytes) { done throws(RecordingError) in
+        try media.copy(content, to: movieHeader.readableBytes) { done throws(RecordingError) in
           progress(done)
           try requireRoom(whole - done)
         }
         outcome = .copied
       }
-      try RecordingFile.write(head, to: target, at: 0, path: path)
+      try RecordingFile.write(movieHeader, to: target, at: 0, path: path)
       guard fdatasync(target) == 0 else { throw .system("make durable", path, errno: errno) }
       return outcome
     } catch {

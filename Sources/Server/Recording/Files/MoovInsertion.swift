@@ -33,7 +33,7 @@ struct MoovInsertion {
     /// Inserted room. It may hold part of the moov, and may not lie before all fragments.
     case room
     /// The moov in its reservation (`MoovReservation`); the disk may not have it.
-    case head
+    case movieHeader
   }
 
   /// Bytes that a disk writes as a whole or not at all. The first sector is written last. Until then the file begins with zeros,
@@ -45,19 +45,19 @@ struct MoovInsertion {
     File(descriptor).space?.block ?? 4096
   }
 
-  /// `head` must be a whole number of file system blocks, and the fragments must be durable.
-  func insert(_ head: ByteBuffer) throws(Failure) -> Outcome {
-    let room = head.readableBytes
+  /// `movieHeader` must be a whole number of file system blocks, and the fragments must be durable.
+  func insert(_ movieHeader: ByteBuffer) throws(Failure) -> Outcome {
+    let room = movieHeader.readableBytes
     let before = size
     let code = move(by: room, FALLOC_FL_INSERT_RANGE)
     guard code == 0 else {
       // A file system that fails midway has made the file longer and moved some of its extents.
       let remains = size == before ? Remains.nothing : .room
       if remains == .nothing, ![ENOSPC, EDQUOT, EFBIG, EIO, EROFS].contains(code) { return .unsupported }
-      throw Failure(error: .system("put the head into", path, errno: code), remains: remains)
+      throw Failure(error: .system("put the movie header into", path, errno: code), remains: remains)
     }
-    var rest = head
-    let first = rest.readSlice(length: min(Self.sector, room)) ?? head
+    var rest = movieHeader
+    let first = rest.readSlice(length: min(Self.sector, room)) ?? movieHeader
     do throws(RecordingError) {
       try RecordingFile.write(rest, to: descriptor, at: UInt64(first.readableBytes), path: path, calls: calls)
       try sync()
@@ -114,7 +114,7 @@ struct MoovInsertion {
       let start = try beginning(length)
     else { return 0 }
     let code = move(by: -Int(clamping: start), FALLOC_FL_COLLAPSE_RANGE)
-    guard code == 0 else { throw .system("remove the unfinished head of", path, errno: code) }
+    guard code == 0 else { throw .system("remove the unfinished movie header of", path, errno: code) }
     try sync()
     return start
   }

@@ -32,13 +32,13 @@ extension MoovReservation {
 
   /// Whether more than a sixteenth of the recording would remain unused in the reservation. A copy avoids that, and takes seconds
   /// for a recording of less than half a gigabyte.
-  func isTooLoose(for head: MovieBuilder.ParcelledHead, contentLength: UInt64) -> Bool {
-    UInt64(max(0, length - head.byteCount)) > contentLength / 16
+  func isTooLoose(for movieHeader: MovieBuilder.SplitHeader, contentLength: UInt64) -> Bool {
+    UInt64(max(0, length - movieHeader.byteCount)) > contentLength / 16
   }
 
   /// Whether the unused rest would be larger than the media. Such a recording is copied in a moment, even during shutdown.
-  func isMostOfTheFile(for head: MovieBuilder.ParcelledHead, contentLength: UInt64) -> Bool {
-    let left = length - head.byteCount
+  func isMostOfTheFile(for movieHeader: MovieBuilder.SplitHeader, contentLength: UInt64) -> Bool {
+    let left = length - movieHeader.byteCount
     return left > Self.worthACopy && UInt64(left) > contentLength
   }
 

@@ -14,16 +14,16 @@ extension MoovReservation {
   /// Writes the moov into the reservation, durably; the media must be durable before. The first sector is written last, and a
   /// disk writes it as a whole or not at all. Until then the file is what it was.
   func fill(
-    with head: MovieBuilder.ParcelledHead, of descriptor: CInt, path: String, calls: DiskCalls
+    with movieHeader: MovieBuilder.SplitHeader, of descriptor: CInt, path: String, calls: DiskCalls
   ) throws(MoovInsertion.Failure) {
-    var rest = head.front
-    let first = rest.readSlice(length: min(MoovInsertion.sector, rest.readableBytes)) ?? head.front
+    var rest = movieHeader.front
+    let first = rest.readSlice(length: min(MoovInsertion.sector, rest.readableBytes)) ?? movieHeader.front
     let before: ByteBuffer
     do throws(RecordingError) {
       before = try RecordingFile.read(from: descriptor, at: 0, count: first.readableBytes, path: path)
       try RecordingFile.write(rest, to: descriptor, at: UInt64(first.readableBytes), path: path, calls: calls)
-      let end = UInt64(length - head.mediaHeader.readableBytes)
-      try RecordingFile.write(head.mediaHeader, to: descriptor, at: end, path: path, calls: calls)
+      let end = UInt64(length - movieHeader.mediaHeader.readableBytes)
+      try RecordingFile.write(movieHeader.mediaHeader, to: descriptor, at: end, path: path, calls: calls)
       try Self.sync(descriptor, path, calls)
     } catch {
       throw MoovInsertion.Failure(error: error, remains: .nothing)
@@ -34,7 +34,7 @@ extension MoovReservation {
     } catch {
       // The disk may hold either state, and either is whole.
       let isBack = (try? RecordingFile.write(before, to: descriptor, at: 0, path: path, calls: calls)) != nil
-      throw MoovInsertion.Failure(error: error, remains: isBack ? .nothing : .head)
+      throw MoovInsertion.Failure(error: error, remains: isBack ? .nothing : .movieHeader)
     }
   }
 

@@ -36,7 +36,7 @@ extension RecordingFile {
     try requireFragments()
     try sync()
     releaseReserve()
-    let filling = room?.head(builder, contentLength: length)
+    let filling = room?.movieHeader(builder, contentLength: length)
     var effort = effort
     if effort == .atOnce, let room, let filling, room.isMostOfTheFile(for: filling, contentLength: length) {
       effort = .whatItTakes
@@ -44,11 +44,11 @@ extension RecordingFile {
     if let room, let filling, effort == .atOnce || !room.isTooLoose(for: filling, contentLength: length) {
       return try fill(room, with: filling)
     }
-    let head = builder.head(contentLength: length, blockSize: MoovInsertion.blockSize(descriptor))
-    if room == nil, try insert(head) {
-      beforeFinalName(length + UInt64(head.readableBytes))
+    let movieHeader = builder.movieHeader(contentLength: length, blockSize: MoovInsertion.blockSize(descriptor))
+    if room == nil, try insert(movieHeader) {
+      beforeFinalName(length + UInt64(movieHeader.readableBytes))
       try folder.rename(name.unfinished, to: name.finished)
-      noteFinished(length + UInt64(head.readableBytes))
+      noteFinished(length + UInt64(movieHeader.readableBytes))
       return .inserted
     }
     let copy = MovieCopy(
@@ -56,17 +56,17 @@ extension RecordingFile {
       keepFree: keepFree, calls: calls)
     let outcome: Outcome
     do throws(RecordingError) {
-      outcome = try copy.make(head, effort: effort, progress: onProgress)
+      outcome = try copy.make(movieHeader, effort: effort, progress: onProgress)
     } catch {
       guard error.code == ENOSPC, let room, let filling else { throw error }
       return try fill(room, with: filling)
     }
     if outcome != .leftFragmented {
       noteHead()
-      beforeFinalName(length + UInt64(head.readableBytes))
+      beforeFinalName(length + UInt64(movieHeader.readableBytes))
       try folder.rename(name.temporary, to: name.finished)
       folder.remove(name.unfinished)
-      noteFinished(length + UInt64(head.readableBytes))
+      noteFinished(length + UInt64(movieHeader.readableBytes))
     }
     return outcome
   }
@@ -81,10 +81,10 @@ extension RecordingFile {
   }
 
   /// False if the file system cannot insert a range.
-  private func insert(_ head: ByteBuffer) throws(RecordingError) -> Bool {
+  private func insert(_ movieHeader: ByteBuffer) throws(RecordingError) -> Bool {
     guard length > 0 else { return false }
     do throws(MoovInsertion.Failure) {
-      guard try insertion.insert(head) == .inserted else { return false }
+      guard try insertion.insert(movieHeader) == .inserted else { return false }
     } catch {
       if error.remains != .nothing { noteHead() }
       throw error.error
@@ -93,10 +93,12 @@ extension RecordingFile {
     return true
   }
 
-  private func fill(_ room: MoovReservation, with head: MovieBuilder.ParcelledHead) throws(RecordingError) -> Outcome {
+  private func fill(_ room: MoovReservation, with movieHeader: MovieBuilder.SplitHeader) throws(RecordingError)
+    -> Outcome
+  {
     guard length > 0 else { return .leftFragmented }
     do throws(MoovInsertion.Failure) {
-      try room.fill(with: head, of: descriptor, path: path, calls: calls)
+      try room.fill(with: movieHeader, of: descriptor, path: path, calls: calls)
     } catch {
       if error.remains != .nothing { noteHead() }
       throw error.error

@@ -120,9 +120,9 @@ final class RecordingLibrary: Sendable {
     self.settings = settings
     self.keepFree = keepFree
     undo = Atomic(retention.undoTime / 1_000_000_000)
-    let foretell: @Sendable (RecordingProspect, RecordingFacts) -> Void = { registers.take(.prospect($0, $1)) }
+    let announce: @Sendable (RecordingProspect, RecordingFacts) -> Void = { registers.take(.prospect($0, $1)) }
     catalogue = RecordingCatalogue(
-      folder: folder, foretell: foretell, thread: lanes.catalogue, readers: lanes.lists, logger: logger)
+      folder: folder, announce: announce, thread: lanes.catalogue, readers: lanes.lists, logger: logger)
     let counters = settings.counters
     registers.observers.withLock { [catalogue] in $0 = [catalogue, counters] + (archive.map { [$0] } ?? []) }
     var retention = retention
@@ -135,7 +135,7 @@ final class RecordingLibrary: Sendable {
     keeper = RankedMutex(
       .recording,
       RetentionKeeper(
-        catalogue: catalogue, settings: retention, keepFree: keepFree, foretell: foretell,
+        catalogue: catalogue, settings: retention, keepFree: keepFree, announce: announce,
         tell: { registers.take(.event($0)) }))
   }
 

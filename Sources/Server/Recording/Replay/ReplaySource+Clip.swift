@@ -4,7 +4,7 @@ internal import Storage
 
 /// A range of a recording as a movie: a new moov, and the media in place.
 struct RecordingClip: Sendable {
-  var head: ByteBuffer
+  var movieHeader: ByteBuffer
   var media: FileRange
   /// Seconds of media.
   var seconds: Double
@@ -73,7 +73,7 @@ extension ReplaySource {
     }
     guard let clip = tables.make(metadata: metadata) else { throw failure }
     return RecordingClip(
-      head: clip.head,
+      movieHeader: clip.movieHeader,
       media: range(clip.media.lowerBound, Int(clamping: clip.media.upperBound - clip.media.lowerBound)),
       seconds: (min(clip.shown.upperBound, index.end) - clip.shown.lowerBound).seconds)
   }

@@ -47,15 +47,15 @@ enum ClipFile {
     defer { close(target) }
     do {
       let first = UInt64(clip.media.offset) + UInt64(clip.media.file.origin?.shift ?? 0)
-      try RecordingFile.write(clip.head, to: target, at: 0, path: out)
+      try RecordingFile.write(clip.movieHeader, to: target, at: 0, path: out)
       try MediaCopy(source: file.descriptor, target: target, path: out).copy(
-        first..<first + UInt64(clip.media.length), to: clip.head.readableBytes
+        first..<first + UInt64(clip.media.length), to: clip.movieHeader.readableBytes
       ) { progress($0, UInt64(clip.media.length)) }
     } catch {
       unlink(out)
       throw error
     }
-    let bytes = clip.head.readableBytes + clip.media.length
+    let bytes = clip.movieHeader.readableBytes + clip.media.length
     let length = Decimals.fixed(seconds: clip.seconds, digits: 3)
     return Result(
       text: "\(LogText.escaped(out)): \(length) s, \(bytes) bytes", seconds: clip.seconds, bytes: bytes)

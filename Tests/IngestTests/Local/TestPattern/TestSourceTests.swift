@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct TestSourceTests {
   /// Admits or refuses, and keeps what it hears.
-  private final class Door: PublishGate, MediaSink {
+  private final class TestGate: PublishGate, MediaSink {
     private struct State {
       var request: PublishRequest?
       var events: [MediaEvent] = []
@@ -46,13 +46,13 @@ import Testing
   }
 
   private func source(
-    _ door: Door, pacing: TestSourceSettings.Pacing = .unpaced, limit: Int64? = nil,
+    _ gate: TestGate, pacing: TestSourceSettings.Pacing = .unpaced, limit: Int64? = nil,
     clock: SteadyClock = SteadyClock(ClockReading(wall: 1_795_262_584_400_000_000, monotonic: 0)) { 0 }
   ) throws -> TestSource {
     let settings = TestSourceSettings(
       width: 320, height: 180, videoBitRate: 300_000, pacing: pacing, frameLimit: limit)
     return TestSource(
-      name: try #require(StreamName("demo")), settings: settings, gate: door, clock: clock,
+      name: try #require(StreamName("demo")), settings: settings, gate: gate, clock: clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
   }
 
@@ -61,94 +61,94 @@ import Testing
   }
 
   @Test func itPublishesLikeAnyOtherButIsNeverRecorded() async throws {
-    let door = Door()
-    try await source(door, limit: 45).run()
-    let request = try #require(door.request)
+    let gate = TestGate()
+    try await source(gate, limit: 45).run()
+    let request = try #require(gate.request)
     #expect(request.stream.description == "demo" && request.protocolName == "test")
     #expect(request.recording == .never)
-    guard case .clock(let anchor)? = door.events.first, case .tracks(let tracks) = door.events[1] else {
+    guard case .clock(let anchor)? = gate.events.first, case .tracks(let tracks) = gate.events[1] else {
       Issue.record("the clock and the tracks come first")
       return
     }
     #expect(anchor.wallTime == 1_795_262_584_400_000_000)
     #expect(tracks.map(\.timescale) == [30000, 48000])
     #expect(tracks.map(\.frameDuration) == [1000, nil])
-    #expect(door.frames == 45)
-    #expect(isEnd(door.events.last, .finished))
-    let decoded = try DecodedTestMedia(events: door.events, width: 320)
+    #expect(gate.frames == 45)
+    #expect(isEnd(gate.events.last, .finished))
+    let decoded = try DecodedTestMedia(events: gate.events, width: 320)
     #expect(decoded.frames.map(\.number) == Array(0..<45))
   }
 
   @Test func nothingIsSaidToASinkThatHasClosed() async throws {
-    let door = Door(closeAfter: 20)
-    try await source(door).run()
-    #expect(door.events.count == 20)
-    #expect(!door.events.contains { isEnd($0, .finished) || isEnd($0, .shutdown) })
+    let gate = TestGate(closeAfter: 20)
+    try await source(gate).run()
+    #expect(gate.events.count == 20)
+    #expect(!gate.events.contains { isEnd($0, .finished) || isEnd($0, .shutdown) })
   }
 
   @Test func aRefusedSourceEnds() async throws {
-    let door = Door(refusal: .shuttingDown)
-    let reason = try await source(door).run()
+    let gate = TestGate(refusal: .shuttingDown)
+    let reason = try await source(gate).run()
     #expect(reason == .failed(PublishRefusal.shuttingDown.description))
-    #expect(door.events.isEmpty)
+    #expect(gate.events.isEmpty)
   }
 
   @Test func stoppingIsToldWithItsReason() async throws {
-    let door = Door()
-    let source = try source(door, pacing: .realTime, clock: .system())
+    let gate = TestGate()
+    let source = try source(gate, pacing: .realTime, clock: .system())
     async let running = source.run()
-    while door.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    while gate.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
     source.stop(.shutdown)
     #expect(await running == .shutdown)
-    #expect(isEnd(door.events.last, .shutdown))
+    #expect(isEnd(gate.events.last, .shutdown))
   }
 
   @Test func cancellingTheTaskStopsIt() async throws {
-    let door = Door()
-    let source = try source(door, pacing: .realTime, clock: .system())
+    let gate = TestGate()
+    let source = try source(gate, pacing: .realTime, clock: .system())
     let running = Task { _ = await source.run() }
-    while door.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    while gate.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
     running.cancel()
     await running.value
-    #expect(isEnd(door.events.last, .shutdown))
+    #expect(isEnd(gate.events.last, .shutdown))
   }
 
   @Test func anEvictedSourceFallsSilent() async throws {
-    let door = Door()
-    let source = try source(door, pacing: .realTime, clock: .system())
+    let gate = TestGate()
+    let source = try source(gate, pacing: .realTime, clock: .system())
     async let running = source.run()
-    while door.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
-    try #require(door.request).onEviction(.replaced)
+    while gate.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    try #require(gate.request).onEviction(.replaced)
     #expect(await running == .replaced)
-    guard case .sample? = door.events.last else {
-      Issue.record("it spoke on: \(String(describing: door.events.last))")
+    guard case .sample? = gate.events.last else {
+      Issue.record("it spoke on: \(String(describing: gate.events.last))")
       return
     }
   }
 
   @Test func aKeyFrameThatIsAskedForIsMade() async throws {
-    let door = Door()
-    let source = try source(door, pacing: .realTime, clock: .system())
+    let gate = TestGate()
+    let source = try source(gate, pacing: .realTime, clock: .system())
     async let running = source.run()
-    while door.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    while gate.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
     #expect(source.change(.keyFrame) == nil)
     // The next one by itself is the 60th.
-    while door.frames < 10 { try await Task.sleep(for: .milliseconds(10)) }
+    while gate.frames < 10 { try await Task.sleep(for: .milliseconds(10)) }
     #expect(source.change(.controls([])) == .isNoCapture)
     source.stop(.finished)
     #expect(await running == .finished)
     #expect(source.change(.keyFrame) == .hasEnded)
-    let keyFrames = door.events.count {
+    let keyFrames = gate.events.count {
       if case .sample(let sample) = $0 { sample.track == .video && sample.isSync } else { false }
     }
     #expect(keyFrames == 2)
   }
 
   @Test func framesComeInRealTime() async throws {
-    let door = Door()
+    let gate = TestGate()
     let start = ContinuousClock.now
-    try await source(door, pacing: .realTime, limit: 16, clock: .system()).run()
+    try await source(gate, pacing: .realTime, limit: 16, clock: .system()).run()
     #expect(ContinuousClock.now - start >= .milliseconds(499))
-    #expect(door.frames == 16)
+    #expect(gate.frames == 16)
   }
 }

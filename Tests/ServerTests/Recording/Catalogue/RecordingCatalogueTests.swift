@@ -110,9 +110,9 @@ import Testing
     let folder = try await folder()
     let harness = try await restart(folder)
     let entry = try #require(try await page(harness).entries.first)
-    let remarks = RecordingRemarks(title: "Interview", note: "second take\nbetter light")
-    let said = try await harness.library.catalogue.setRemarks(remarks, entry.key, on: loop).get().get()
-    #expect(said.remarks == remarks && said.shownTitle == "Interview" && said.title == entry.title)
+    let annotation = RecordingAnnotation(title: "Interview", note: "second take\nbetter light")
+    let said = try await harness.library.catalogue.setAnnotation(annotation, entry.key, on: loop).get().get()
+    #expect(said.annotation == annotation && said.shownTitle == "Interview" && said.title == entry.title)
     await harness.library.shutDown()
     let file = Glibc.open("\(folder.path)/\(CatalogueDatabase.fileName)", O_RDWR)
     // user_version is at 60 (sqlite.org/fileformat2.html §1.3).
@@ -122,10 +122,11 @@ import Testing
     let again = try await restart(folder)
     #expect(try await page(again).entries == [said])
     // What is empty removes it, and a recording that does not exist gets none.
-    let cleared = try await again.library.catalogue.setRemarks(RecordingRemarks(), entry.key, on: loop).get().get()
+    let cleared = try await again.library.catalogue.setAnnotation(RecordingAnnotation(), entry.key, on: loop).get()
+      .get()
     #expect(cleared == entry)
     let other = RecordingKey(stream: try #require(StreamName("other")), name: entry.name)
-    #expect(try await again.library.catalogue.setRemarks(remarks, other, on: loop).get() == .failure(.notFound))
+    #expect(try await again.library.catalogue.setAnnotation(annotation, other, on: loop).get() == .failure(.notFound))
   }
 
   @Test(arguments: CatalogueQuery.Order.allCases)

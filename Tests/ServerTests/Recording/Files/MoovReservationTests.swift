@@ -9,7 +9,7 @@ import Testing
 @testable import Server
 @testable import Storage
 
-/// Recordings that keep room in front for their movie's head: on tmpfs, which can neither insert room nor share blocks.
+/// Recordings that reserve space in front for their movie header: on tmpfs, which can neither insert room nor share blocks.
 @Suite struct MoovReservationTests {
   private static let name = RecordingName(start: UTCText(RecordingHarness.start))
   private static let file = "cam/20261121T072410Z.mp4"
@@ -328,7 +328,7 @@ import Testing
     // The index of as many segments of two seconds.
     builder.annex = ByteBuffer(
       repeating: 0, count: hours * 1800 * 80 + RecordingMetadata.maximumBytes(gaps: 10))
-    let head = try #require(MoovReservation(length: MoovReservation.usual).head(builder, contentLength: 1 << 34))
+    let head = try #require(MoovReservation(length: MoovReservation.usual).movieHeader(builder, contentLength: 1 << 34))
     let megabytes = Double(head.byteCount) / Double(hours) / 1_000_000
     print("a movie's head, video with B-frames: \(megabytes) MB an hour")
     #expect(megabytes > 2 && megabytes < 3.05)

@@ -31,7 +31,7 @@ import Testing
     #expect(RecordingMetadata(stored: plain.stored) == plain)
   }
 
-  @Test func noRemarkIsReadFromDamagedBytes() {
+  @Test func noMetadataIsReadFromDamagedBytes() {
     let stored = Self.metadata.stored
     for at in 0..<stored.readableBytes where !(8..<12).contains(at) {
       var damaged = stored

@@ -128,7 +128,7 @@ import Testing
     let clip = try opened.clip(
       from: .media(MediaTime(milliseconds: 1000)), to: .media(MediaTime(milliseconds: 3000)), metadata: metadata)
     let path = "\(folder.path)/clip.mp4"
-    let bytes = Array(try [BodyPiece.bytes(clip.head), .file(clip.media)].read().readableBytesView)
+    let bytes = Array(try [BodyPiece.bytes(clip.movieHeader), .file(clip.media)].read().readableBytesView)
     let descriptor = open(path, O_WRONLY | O_CREAT, 0o644)
     #expect(write(descriptor, bytes, bytes.count) == bytes.count)
     close(descriptor)

@@ -52,12 +52,12 @@ import Testing
   /// How a file's end is given where its file system can make a movie at once, and where that needs a copy.
   private static let finished = [["prospect stored", "stored"], ["needs copy"]]
 
-  @Test func `A file is foretold before it has its name, and told after it`() async throws {
+  @Test func `A file is announced before it has its name, and told after it`() async throws {
     let given = try await Self.outputs()
     #expect(Self.finished.map { ["started", "stopped(\(RecordingStop.streamEnded))"] + $0 }.contains(given))
   }
 
-  @Test func `A cancelled recording is not foretold`() async throws {
+  @Test func `A cancelled recording is not announced`() async throws {
     #expect(try await Self.outputs { $0.cancel() } == ["started", "cancelled"])
   }
 

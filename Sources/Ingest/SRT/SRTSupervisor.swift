@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// An address that takes SRT callers. libsrt runs in a worker process; here is the worker's supervision. When the worker ends, its
 /// publications count as lost connections, and the next worker takes callers at the same UDP socket.
-final class SRTDoor: Sendable {
+final class SRTSupervisor: Sendable {
   private struct State {
     var isStopped = false
     var isClosed = false
@@ -90,7 +90,7 @@ final class SRTDoor: Sendable {
     while !isStopped, MonotonicTime.now() < end { wake.wait(nanoseconds: end &- MonotonicTime.now()) }
   }
 
-  /// Serves a worker until it or the door ends. Returns how it ended.
+  /// Serves a worker until it or the supervisor ends. Returns how it ended.
   private func serve(_ worker: RunningWorker) -> String {
     defer { state.withLock { $0.link = nil } }
     return SRTLink.serve(worker, shared, loop: loop) { link, isOver in

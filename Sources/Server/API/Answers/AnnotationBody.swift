@@ -2,9 +2,9 @@ internal import Basics
 internal import FoundationEssentials
 internal import NIOCore
 
-/// The body of a request that sets the remarks on a recording: `{"name": "Interview", "note": "second take"}`. A member that is
+/// The body of a request that sets the annotations on a recording: `{"name": "Interview", "note": "second take"}`. A member that is
 /// missing, null or empty removes what was said.
-struct RemarksBody: Decodable {
+struct AnnotationBody: Decodable {
   /// It is no JSON object with these members.
   struct Malformed: Error {}
 
@@ -26,14 +26,14 @@ struct RemarksBody: Decodable {
   }
 
   /// Throws `Malformed` or a `ValueError`.
-  static func remarks(in body: ByteBuffer) throws -> RecordingRemarks {
-    let read: RemarksBody
+  static func annotation(in body: ByteBuffer) throws -> RecordingAnnotation {
+    let read: AnnotationBody
     do {
-      read = try JSONDecoder().decode(RemarksBody.self, from: Data(body.readableBytesView))
+      read = try JSONDecoder().decode(AnnotationBody.self, from: Data(body.readableBytesView))
     } catch is DecodingError {
       throw Malformed()
     }
-    return RecordingRemarks(
+    return RecordingAnnotation(
       title: try told("name", read.name) { text throws(ValueError) in try RecordingTitle(text).description },
       note: try told("note", read.note) { text throws(ValueError) in try RecordingNote(text).description })
   }
@@ -52,7 +52,7 @@ struct RemarksBody: Decodable {
 }
 
 /// The same for the API's description.
-struct RemarksRequest: APIObject {
+struct AnnotationRequest: APIObject {
   let name: String?
   let note: String?
 

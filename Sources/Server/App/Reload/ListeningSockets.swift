@@ -3,7 +3,7 @@ internal import Ingest
 internal import NIOCore
 
 /// An address to listen at, and how.
-struct ListeningPlace: Sendable {
+struct ListeningSocket: Sendable {
   let setting: SettingName
   let address: ListenAddress
   /// Its socket was passed to this process: it stays where it is until weir starts again.
@@ -15,15 +15,15 @@ struct ListeningPlace: Sendable {
 }
 
 /// Where the server listens. Others are added and removed while it runs.
-actor ListeningPlaces {
-  private var open: [SettingName: (place: ListeningPlace, bound: SocketAddress)] = [:]
+actor ListeningSockets {
+  private var open: [SettingName: (place: ListeningSocket, bound: SocketAddress)] = [:]
 
-  func add(_ place: ListeningPlace, bound: SocketAddress) { open[place.setting] = (place, bound) }
+  func add(_ place: ListeningSocket, bound: SocketAddress) { open[place.setting] = (place, bound) }
 
   /// The places that `next` has and the server does not listen at yet, opened. If one of them cannot be opened, none is.
   /// A place whose port is still taken by the one that it replaces cannot be opened beside it.
-  func opened(of next: [ListeningPlace]) async throws -> [(place: ListeningPlace, bound: SocketAddress)] {
-    var opened: [(place: ListeningPlace, bound: SocketAddress)] = []
+  func opened(of next: [ListeningSocket]) async throws -> [(place: ListeningSocket, bound: SocketAddress)] {
+    var opened: [(place: ListeningSocket, bound: SocketAddress)] = []
     for place in next where !isOpen(place) {
       do {
         opened.append((place, try await place.start()))
@@ -35,13 +35,13 @@ actor ListeningPlaces {
     return opened
   }
 
-  private func isOpen(_ place: ListeningPlace) -> Bool {
+  private func isOpen(_ place: ListeningSocket) -> Bool {
     guard let open = open[place.setting]?.place else { return false }
     return open.isInherited || open.address == place.address
   }
 
   /// Takes over what `opened` returned, and closes what `next` has no longer.
-  func replace(with opened: [(place: ListeningPlace, bound: SocketAddress)], next: [ListeningPlace]) async {
+  func replace(with opened: [(place: ListeningSocket, bound: SocketAddress)], next: [ListeningSocket]) async {
     let kept = Set(next.map(\.setting)).subtracting(opened.map(\.place.setting))
     let closing = open.filter { !kept.contains($0.key) && !$0.value.place.isInherited }
     for (setting, _) in closing { open[setting] = nil }

@@ -10,9 +10,9 @@ const TITLE_LENGTH = 100;
 const NOTE_LENGTH = 2000;
 
 /** Sent to the document when the title or the note of a recording was changed. */
-export const REMARKED = "recording-remarked";
+export const ANNOTATED = "recording-annotated";
 
-export class RemarksEditor {
+export class AnnotationEditor {
   element;
   #note = make("p", "recording-note");
   #fold = /** @type {HTMLDetailsElement} */ (make("details"));
@@ -27,26 +27,26 @@ export class RemarksEditor {
   constructor(changed) {
     this.#changed = changed;
     this.#note.dir = this.#title.dir = this.#text.dir = "auto";
-    this.#title.id = "remark-title";
+    this.#title.id = "annotation-title";
     this.#title.maxLength = TITLE_LENGTH;
     this.#title.autocomplete = "off";
-    this.#text.id = "remark-note";
+    this.#text.id = "annotation-note";
     this.#text.maxLength = NOTE_LENGTH;
     this.#text.rows = 3;
     this.#problem.setAttribute("role", "alert");
     this.#problem.toggleAttribute("hidden", true);
-    const save = /** @type {HTMLButtonElement} */ (make("button", "button", t("remarks.save")));
+    const save = /** @type {HTMLButtonElement} */ (make("button", "button", t("annotation.save")));
     save.type = "submit";
-    const form = make("form", "remarks-form", make("label", "", t("remarks.name"), this.#title),
-      make("label", "", t("remarks.note"), this.#text), this.#problem, save);
+    const form = make("form", "annotation-form", make("label", "", t("annotation.name"), this.#title),
+      make("label", "", t("annotation.note"), this.#text), this.#problem, save);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#save();
     });
-    this.#fold.id = "remarks";
-    this.#fold.append(make("summary", "", t("remarks.edit")), form);
-    this.element = make("section", "remarks", this.#note, this.#fold);
-    this.element.setAttribute("aria-label", t("remarks.heading"));
+    this.#fold.id = "annotation";
+    this.#fold.append(make("summary", "", t("annotation.edit")), form);
+    this.element = make("section", "annotation", this.#note, this.#fold);
+    this.element.setAttribute("aria-label", t("annotation.heading"));
   }
 
   /** @param {import("../api/api.js").Recording} recording */
@@ -78,8 +78,8 @@ export class RemarksEditor {
       this.#fold.open = false;
       this.#show();
       this.#changed(recording);
-      document.dispatchEvent(new Event(REMARKED));
-      announce(t("remarks.saved"));
+      document.dispatchEvent(new Event(ANNOTATED));
+      announce(t("annotation.saved"));
     } catch (error) {
       setText(this.#problem, error instanceof Error ? error.message : t("page.failed"));
       this.#problem.toggleAttribute("hidden", false);

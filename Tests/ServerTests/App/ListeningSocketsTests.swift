@@ -5,7 +5,7 @@ import Testing
 
 @testable import Server
 
-@Suite struct ListeningPlacesTests {
+@Suite struct ListeningSocketsTests {
   /// What was started and stopped, in order.
   private final class Diary: Sendable {
     let lines = Mutex<[String]>([])
@@ -15,8 +15,8 @@ import Testing
 
   private func place(
     _ setting: SettingName, _ port: UInt16, _ diary: Diary, isInherited: Bool = false, isTaken: Bool = false
-  ) -> ListeningPlace {
-    ListeningPlace(
+  ) -> ListeningSocket {
+    ListeningSocket(
       setting: setting, address: ListenAddress(host: .ipv4("127.0.0.1"), port: port), isInherited: isInherited
     ) {
       guard !isTaken else { throw Taken() }
@@ -27,13 +27,13 @@ import Testing
     }
   }
 
-  private func listening(to places: [ListeningPlace]) async throws -> ListeningPlaces {
-    let listening = ListeningPlaces()
+  private func listening(to places: [ListeningSocket]) async throws -> ListeningSockets {
+    let listening = ListeningSockets()
     for place in places { await listening.add(place, bound: try await place.start()) }
     return listening
   }
 
-  private func change(_ listening: ListeningPlaces, to next: [ListeningPlace]) async throws {
+  private func change(_ listening: ListeningSockets, to next: [ListeningSocket]) async throws {
     await listening.replace(with: try await listening.opened(of: next), next: next)
   }
 
