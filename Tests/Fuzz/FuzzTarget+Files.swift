@@ -119,6 +119,6 @@ extension FuzzTarget {
     let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: .zero)
     guard var builder = MovieBuilder(tables, metadata: metadata) else { return nil }
     builder.annex = indexer.finished.stored
-    return Array(builder.head(contentLength: length, blockSize: 1).readableBytesView) + recording
+    return Array(builder.movieHeader(contentLength: length, blockSize: 1).readableBytesView) + recording
   }
 }

@@ -257,6 +257,6 @@ enum FuzzTarget: String, CaseIterable {
     guard case .fragmented(let tables, let length) = scanner.content else { return }
     precondition(length <= UInt64(bytes.count))
     let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: .zero)
-    _ = MovieBuilder(tables, metadata: metadata)?.head(contentLength: length, blockSize: 4096)
+    _ = MovieBuilder(tables, metadata: metadata)?.movieHeader(contentLength: length, blockSize: 4096)
   }
 }

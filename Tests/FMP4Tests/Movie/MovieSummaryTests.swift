@@ -60,7 +60,7 @@ struct MovieSummaryTests {
     let recording = SyntheticRecording([try SyntheticMedia.video()], seconds: 2, offset: 0)
     for fragment in recording.fragments { tables.append(fragment.runs, mediaOffset: 0) }
     let metadata = MovieMetadata(title: "", date: "", tool: "", creation: .zero)
-    let head = try #require(MovieBuilder(tables, metadata: metadata)).head(contentLength: 1, blockSize: 1)
+    let head = try #require(MovieBuilder(tables, metadata: metadata)).movieHeader(contentLength: 1, blockSize: 1)
     let summary = try MovieSummary(try #require(BoxReader(head).first { $0.type == "moov" }))
     #expect(summary.samples == 60 && summary.seconds == 2)
   }

@@ -143,7 +143,7 @@ struct FragmentWalkerTests {
     var tables = MovieTables(tracks: recording.tracks)
     for fragment in recording.fragments { tables.append(fragment.runs, mediaOffset: 0) }
     let metadata = MovieMetadata(title: "", date: "", tool: "", creation: .zero)
-    let head = try #require(MovieBuilder(tables, metadata: metadata)).head(contentLength: 100, blockSize: 1)
+    let head = try #require(MovieBuilder(tables, metadata: metadata)).movieHeader(contentLength: 100, blockSize: 1)
     #expect(walk(Array(head.readableBytesView) + [UInt8](repeating: 0, count: 100)).told.isEmpty)
   }
 

@@ -105,7 +105,7 @@ import Testing
     let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: .zero)
     let content = UInt64(440 * bytes)
     let builder = try #require(MovieBuilder(tables, metadata: metadata))
-    let head = Array(builder.head(contentLength: content, blockSize: 4096).readableBytesView)
+    let head = Array(builder.movieHeader(contentLength: content, blockSize: 4096).readableBytesView)
     #expect(head.count > 16 << 20)
     let (found, read) = scan(head: head, size: UInt64(head.count) + content)
     guard case .finished = found else {
@@ -288,7 +288,7 @@ import Testing
 
   private func head(_ tables: MovieTables) -> ByteBuffer? {
     let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: .zero)
-    return MovieBuilder(tables, metadata: metadata)?.head(contentLength: 1, blockSize: 4096)
+    return MovieBuilder(tables, metadata: metadata)?.movieHeader(contentLength: 1, blockSize: 4096)
   }
 
   @Test func theTablesOfAWholeFileAreThoseOfTheRecorder() throws {
