@@ -40,12 +40,13 @@ struct AudioReaderTests {
   }
 
   @Test(arguments: zip(UInt8(0)...9, [nil, 19, 19, 24, 25, 26, 27, 28, 29, nil]))
-  func `Each assignment of one to eight channels has its identification header`(_ code: UInt8, _ length: Int?) throws {
+  func `Each assignment of one to eight channels has its identification header`(_ code: UInt8, _ length: Int?) {
     let reader = OpusPacketReader(channels: code)
     #expect((reader == nil) == (length == nil))
     guard var reader, let length else { return }
     reader.append(ByteBuffer(bytes: packet(10)))
-    let record = try #require(reader.next()).record
+    let frame = reader.next()
+    let record = frame?.record ?? []
     #expect(record.count == length && record.prefix(8) == Array("OpusHead".utf8)[...] && record[9] == code)
   }
 
