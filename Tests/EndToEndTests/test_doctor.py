@@ -141,6 +141,33 @@ def test_a_missing_folder_and_a_full_disk_are_found(tmp_path, folder):
     assert code == 1 and "mkdir -p" in gone["advice"] and "recording stops below" in full["found"]
 
 
+#: Devices of a camera and a microphone, with the mode given, where only this command sees them.
+DEVICES = """
+mount -t tmpfs tmpfs "$1" && mkdir "$1/snd"
+for one in null urandom; do touch "$1/$one" && mount --bind /dev/$one "$1/$one"; done
+mknod -m "$2" "$1/video0" c 81 0 && mknod -m "$2" "$1/snd/pcmC0D0c" c 116 24 && mknod -m "$2" "$1/snd/controlC0" c 116 0
+mount --rbind "$1" /dev
+shift 2 && exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="devices that only the test sees need root")
+def test_a_camera_and_a_microphone_that_this_user_may_not_use_are_found(tmp_path):
+    def found(mode: str) -> list[dict]:
+        done = subprocess.run(["unshare", "--mount", "bash", "-ec", DEVICES, "devices", tmp_path, mode, tools.weir_binary(), "doctor", "--json",
+                               *PORTS, "--no-record"], capture_output=True, text=True, timeout=60, env=clean_environment())
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)["findings"]
+
+    forbidden = found("600")
+    [camera], [microphone] = of(forbidden, "camera"), of(forbidden, "microphone")
+    assert camera["level"] == microphone["level"] == "advice"
+    assert "may not use the camera /dev/video0" in camera["found"] and "usermod -aG video" in camera["advice"]
+    assert "may not use the microphone" in microphone["found"] and "usermod -aG audio" in microphone["advice"]
+    # With the right to open it, it is another matter that there is no camera behind the device.
+    assert not any("may not use" in each["found"] for each in found("666"))
+
+
 def test_few_descriptors_are_found(folder):
     code, findings = doctor(*PORTS, "--record", folder, before="ulimit -n 256;")
     [found] = of(findings, "descriptors")
