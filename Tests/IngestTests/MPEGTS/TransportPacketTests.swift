@@ -95,17 +95,18 @@ struct TransportPacketTests {
 
   @Test func `Times belong to the first access unit that begins in their packet`() {
     var marks = PESTimeMarks()
+    func taken(at position: Int) -> UInt64? { marks.take(at: position).presentation }
     marks.add(PESReader.Times(presentation: 10), at: 0)
     marks.add(PESReader.Times(presentation: 20), at: 100)
     marks.add(PESReader.Times(presentation: 30), at: 200)
-    #expect(marks.take(at: 0).presentation == 10)
-    #expect(marks.take(at: 50).presentation == nil, "the second one of its packet")
-    #expect(marks.take(at: 250).presentation == 30, "none began in the packet before")
-    #expect(marks.take(at: 260).presentation == nil)
+    #expect(taken(at: 0) == 10)
+    #expect(taken(at: 50) == nil, "the second one of its packet")
+    #expect(taken(at: 250) == 30, "none began in the packet before")
+    #expect(taken(at: 260) == nil)
     for number in 0..<UInt64(MPEGTSLimits.timeMarks + 1) {
       marks.add(PESReader.Times(presentation: number), at: 1000 + Int(number))
     }
-    #expect(marks.take(at: 1000).presentation == nil, "the oldest has gone")
-    #expect(marks.take(at: 1001).presentation == 1)
+    #expect(taken(at: 1000) == nil, "the oldest has gone")
+    #expect(taken(at: 1001) == 1)
   }
 }

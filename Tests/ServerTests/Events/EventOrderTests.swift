@@ -68,7 +68,7 @@ import Testing
           promisesIndependence: true, nextSequenceNumber: 17, nextPeriod: 2, initVersion: 3, breaks: 1,
           mediaEnd: 34_567,
           knownEnd: 30_000, clockOffset: 7, listedFrom: 5),
-        promise: StreamSettings().promise, writtenAt: SteadyClock.system().wallTime)
+        contract: StreamSettings().contract, writtenAt: SteadyClock.system().wallTime)
     }
     registry.resume([try #require(StreamName("cam")): entry("e1"), try #require(StreamName("over")): entry("e3")])
     await second.ticket.written()
