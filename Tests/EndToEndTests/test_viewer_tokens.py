@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 import urllib.parse
-from http.client import IncompleteRead
+from http.client import HTTPConnection, IncompleteRead
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
@@ -295,6 +295,92 @@ def test_behind_a_cache_good_tokens_share_the_objects_and_others_get_none(guarde
         stream = http.Stream(f"{cache.web}/~{viewers[0]}/live/{NAME}/stream.mp4")
         assert stream.status == 200 and stream.answer.read1(100)
         stream.close()
+    finally:
+        cache.stop()
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_a_token_reaches_no_other_stream_by_an_escaped_slash(guarded, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
+    try:
+        both, own = token(weir={"watch": "*"}), token(weir={"watch": NAME})
+        url = media_playlist(f"{cache.web}/~{both}", OTHER)
+        playlist = llhls.parse(http.fetch(url).good().text, url)
+        media = urllib.parse.urlsplit(urllib.parse.urljoin(url, playlist.segments[0].uri)).path.split("/", 2)[2]
+        # What somebody else may see is in the cache when it is asked for.
+        for path in (media, f"live/{OTHER}/index.m3u8"):
+            for border in ("%2F", "%2f", "%252F", "/x/..%2f", "%3F/"):
+                assert http.fetch(f"{cache.web}/~{both}/{path}").good().status == 200
+                crossed = http.fetch(f"{cache.web}/~{own}{border}live%2F{NAME}/{path}")
+                assert crossed.status in (400, 403, 404), (border, path)
+                crossed = http.fetch(f"{cache.web}/~{own}/live/{NAME}{border}..%2F{OTHER}/{path.split('/', 2)[2]}")
+                assert crossed.status in (400, 403, 404), (border, path)
+            assert http.fetch(f"{cache.web}/~{own}/{path}").status == 403
+    finally:
+        cache.stop()
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_a_bearer_is_not_answered_with_what_others_were_refused(guarded, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
+    index = f"{cache.web}/live/{NAME}/index.m3u8"
+    try:
+        for _ in range(5):
+            assert http.fetch(index).status == 403
+            assert http.fetch(index, headers={"Authorization": f"Bearer {guarded.good}"}).status == 200
+        assert http.fetch(index).status == 403, "what a bearer got is for nobody else"
+    finally:
+        cache.stop()
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_wrong_tokens_count_for_who_sends_them(start, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    weir = start("--no-record", "--viewers", "token", "--trusted-proxy", "127.0.0.1",
+                 environment={"WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN})
+    cache = None
+    with served(weir, NAME):
+        try:
+            cache = test_cdn.CACHES[kind](tmp_path, weir.web)
+
+            def ask(viewer: str, source: str):
+                connection = HTTPConnection("127.0.0.1", cache.port, timeout=10, source_address=(source, 0))
+                try:
+                    connection.request("GET", f"/~{viewer}/live/{NAME}/index.m3u8")
+                    answer = connection.getresponse()
+                    answer.read()
+                    return answer
+                finally:
+                    connection.close()
+
+            statuses = [ask(f"wrong-{number}", "127.0.0.2").status for number in range(30)]
+            assert statuses[:20] == [403] * 20 and statuses[-1] == 429
+            waits = ask("wrong", "127.0.0.2")
+            assert waits.status == 429 and int(waits.getheader("Retry-After")) > 0
+            assert ask(token(sub="new"), "127.0.0.2").status == 429
+            # The same edge, another viewer, whose token weir has not seen yet.
+            assert ask(token(sub="another"), "127.0.0.3").status == 200
+        finally:
+            if cache is not None:
+                cache.stop()
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_expired_tokens_stop_in_time_for_playlists_and_media(guarded, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
+    try:
+        url = media_playlist(f"{cache.web}/~{guarded.good}")
+        playlist = llhls.parse(http.fetch(url).good().text, url)
+        media = urllib.parse.urlsplit(urllib.parse.urljoin(url, playlist.segments[0].uri)).path.split("/", 2)[2]
+        # weir allows the issuer's clock ten seconds: this token holds for four seconds more.
+        brief, end = token(seconds=-6, sub=f"brief-{kind}"), time.monotonic() + 4
+        wanted = [f"live/{NAME}/index.m3u8", urllib.parse.urlsplit(url).path.split("/", 2)[2], media]
+        assert [http.fetch(f"{cache.web}/~{brief}/{path}").status for path in wanted] == [200] * 3
+        guarded.wait(lambda: time.monotonic() > end + 1.5, 10, "the end of the token")
+        assert [http.fetch(f"{cache.web}/~{brief}/{path}").status for path in wanted] == [403] * 3
     finally:
         cache.stop()
 

@@ -59,7 +59,7 @@ struct Router: HTTPResponder {
     guard request.path.first == "api" else {
       return request.isRead ? Problem.bodyTooLarge(0) : .methodNotAllowed()
     }
-    switch APITable.admit(request, gate) {
+    switch APITable.admit(request, gate, .beforeBody) {
     case .failure(let refusal): return refusal.problem
     case .success(let (route, _)): return route.takesBody ? nil : Problem.bodyTooLarge(0)
     }

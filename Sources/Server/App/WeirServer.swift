@@ -173,7 +173,8 @@ struct WeirServer {
       tokens: tokens)
     let report = StartupReport(
       configuration: configuration, capacity: capacity.now, http: page, https: pages["https"], endpoints: endpoints,
-      addresses: MachineAddresses.all())
+      addresses: MachineAddresses.all(),
+      publishing: authorizer.isClosedToAll ? .closedToAll : authorizer.isClosed ? .byKey : .open)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
       http: http, commands: commands, sources: sources, certificate: certificate, memory: memory,
