@@ -7,6 +7,8 @@ struct AuthorizeAPI {
   let gate: ViewerGate
   /// How long a cache may go by the answer, in seconds.
   let recheck: @Sendable () -> Int64
+  /// Whether the API has an address.
+  let isOfAPI: @Sendable ([String]) -> Bool
 
   /// The address stands in the field X-Original-URI, or in the query as `path`. 204, or a refusal as the address itself has it. A
   /// cache goes by the answer for all that it takes for the same stream. So an address of any other form is refused.
@@ -20,7 +22,7 @@ struct AuthorizeAPI {
     guard let target = try? RequestTarget(parsing: parts.map { String(buffer: $0.rest) } ?? address) else {
       return .now(Problem(.malformedQuery, "The address to decide on is malformed.").response)
     }
-    guard StreamResource.isOne(target) else {
+    guard StreamResource.isOne(target, isOfAPI: isOfAPI) else {
       return .now(
         Problem(
           .viewerNotAllowed, "The address to decide on is not one thing of one stream.",

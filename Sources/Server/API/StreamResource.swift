@@ -6,7 +6,9 @@ internal import Ingest
 /// form than any that is served.
 enum StreamResource {
   /// True as well for `/live/NAME/`, which stands for all of a live stream.
-  static func isOne(_ target: RequestTarget) -> Bool {
+  ///
+  /// - Parameter isOfAPI: whether the API has the address.
+  static func isOne(_ target: RequestTarget, isOfAPI: ([String]) -> Bool) -> Bool {
     let path = target.segments
     guard ViewerGate.stream(at: path) != nil else { return false }
     if target.endsWithSlash { return path.first == "live" && path.count == 2 }
@@ -14,7 +16,7 @@ enum StreamResource {
     case "live": return path.count == 3 || path.count == 5 && isMedia(path)
     case "watch", "embed", "whep": return path.count == 2
     case "recordings": return path.count <= 3 || isReplay(path)
-    case "api": return APITable.find(path) != nil
+    case "api": return isOfAPI(path)
     default: return false
     }
   }

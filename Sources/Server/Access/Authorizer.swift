@@ -72,6 +72,11 @@ final class Authorizer: Sendable {
   /// Publishing needs a key, and there is none, nor a token or a callback that would do.
   var isClosedToAll: Bool { isClosed && !hasPublishKeys && tokens.now == nil }
 
+  /// Told at start, and whenever the last key goes.
+  static let closedToAll =
+    "nobody may publish: publishers need a key, as they did before, and there is none; make one, or let everybody publish with "
+    + "--publishers open"
+
   /// Publishers needed a key once, also in an earlier process (`restoreClosed`): with `PublishersRule.auto` they still do.
   var staysClosed: Bool { wasClosed.load(ordering: .acquiring) || keys.hadPublishers }
 

@@ -59,18 +59,13 @@ struct StartupReport {
   /// Who may publish.
   enum Publishing: Sendable { case open, byKey, closedToAll }
 
-  /// Told at start, and whenever the last key goes.
-  static let closedToAll =
-    "nobody may publish: publishers need a key, as they did before, and there is none; make one, or let everybody publish with "
-    + "--publishers open"
-
   private var warnings: [String] {
     var warnings: [String] = []
     switch publishing {
     case .open:
       warnings.append(
         "every client that reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY")
-    case .closedToAll: warnings.append(Self.closedToAll)
+    case .closedToAll: warnings.append(Authorizer.closedToAll)
     case .byKey: break
     }
     if let length = configuration.publishKeys.shortest, length < Self.leastKey {

@@ -176,7 +176,7 @@ extension WeirServer {
 
   /// Tells when nobody may publish, and keeps that publishers need keys for the next process.
   func noteClosed(_ control: ControlDatabase?) {
-    if authorizer.isClosedToAll { logger.warning("\(StartupReport.closedToAll)") }
+    if authorizer.isClosedToAll { logger.warning("\(Authorizer.closedToAll)") }
     NIOSingletons.posixBlockingThreadPool.submit { [authorizer, logger] _ in
       do {
         try control?.setClosed(authorizer.staysClosed)
@@ -198,7 +198,8 @@ extension WeirServer {
 extension ServerConfiguration {
   /// Who may what.
   var accessRules: Authorizer.Rules {
-    Authorizer.Rules(publishKeys: publishKeys, adminToken: adminToken, callback: callback, keys: keys, publishers: publishers)
+    Authorizer.Rules(
+      publishKeys: publishKeys, adminToken: adminToken, callback: callback, keys: keys, publishers: publishers)
   }
 
   /// How long a cache may go by what it was told of a token, in seconds.
