@@ -1,5 +1,6 @@
 internal import FMP4
 internal import GRDB
+internal import Glibc
 internal import Ingest
 internal import Storage
 
@@ -30,6 +31,16 @@ struct ControlDatabase: Sendable {
           CREATE TABLE IF NOT EXISTS mark (name TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
           """)
     }
+  }
+
+  /// The settings of streams in a state folder, also while a server uses it. Nil where there are none. Nothing is written.
+  static func settings(in folder: String) throws -> StreamTexts? {
+    let path = "\(folder)/\(fileName)"
+    guard access(path, F_OK) == 0 else { return nil }
+    var configuration = Configuration()
+    configuration.readonly = true
+    configuration.busyMode = .timeout(1)
+    return try settings(in: DatabaseQueue(path: path, configuration: configuration))
   }
 
   // MARK: Keys
@@ -90,7 +101,9 @@ struct ControlDatabase: Sendable {
   }
 
   /// The settings of streams. A row that cannot be read leaves the others as they are.
-  func settings() throws -> StreamTexts {
+  func settings() throws -> StreamTexts { try Self.settings(in: queue) }
+
+  private static func settings(in queue: DatabaseQueue) throws -> StreamTexts {
     try queue.read { database in
       var settings = StreamTexts()
       for row in try Row.fetchAll(database, sql: "SELECT * FROM setting") {

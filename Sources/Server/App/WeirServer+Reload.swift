@@ -45,16 +45,9 @@ extension WeirServer {
         "a row of what was set over the API cannot be read and is left out",
         metadata: ["stream": "\(LogText.escaped(name))"])
     }
-    for (stream, text) in kept.texts {
-      do throws(ConfigurationError) {
-        var next = given
-        next.setByAPI[stream] = try ConfigFile.texts(of: stream, setByAPI: text)
-        _ = try StreamProfiles(loading: next, publicURL: configuration.publicURL)
-        given = next
-      } catch {
-        logger.of(stream).error("what was set over the API is left out: \(error)")
-      }
-    }
+    let (taken, leftOut) = given.taking(kept.texts, publicURL: configuration.publicURL)
+    for (stream, error) in leftOut { logger.of(stream).error("what was set over the API is left out: \(error)") }
+    given = taken
     if !given.setByAPI.isEmpty {
       profiles.now = try StreamProfiles(loading: given, publicURL: configuration.publicURL)
     }

@@ -1,6 +1,5 @@
 import Basics
 import FMP4
-import GRDB
 import Glibc
 import Ingest
 import Support
@@ -228,19 +227,6 @@ import Testing
     #expect(try database.isClosed(), "a key that allowed to publish was kept")
     try database.setClosed(false)
     #expect(try !database.isClosed())
-  }
-
-  @Test func aRowOfSettingsThatCannotBeReadLeavesTheOthers() throws {
-    let folder = try TemporaryFolder()
-    let database = try ControlDatabase(folder: folder.path)
-    try database.setSettings("{}", of: try name("cam"))
-    try database.setSettings("{}", of: try name("desk"))
-    database.close()
-    let raw = try DatabaseQueue(path: "\(folder.path)/\(ControlDatabase.fileName)")
-    try raw.write { try $0.execute(sql: "UPDATE setting SET stream = 'no name' WHERE stream = 'desk'") }
-    try raw.close()
-    let settings = try ControlDatabase(folder: folder.path).settings()
-    #expect(settings.texts == [try name("cam"): "{}"] && settings.unreadable == ["no name"])
   }
 
   @Test func aDatabaseThatIsNoneIsAnErrorAndStays() throws {

@@ -100,10 +100,13 @@ actor SettingsReloader {
     let outcome = Outcome(
       changes: try SettingChanges(from: current, to: next),
       pending: try SettingChanges(from: atStart, to: next).places[.restart] ?? [])
+    // Nobody sees the new settings before the event is written.
+    let changed = outcome.changes.places.values.joined().sorted().prefix(20).joined(separator: ", ")
+    await events?.tell(.settingsReloaded, by: who, ["changed": .text(orNull: changed)]).written()
     current = next
     apply()
     await parts.listening.replace(with: opened, next: places)
-    tell(outcome, who)
+    tell(outcome)
     return outcome
   }
 
@@ -113,16 +116,13 @@ actor SettingsReloader {
     return sources
   }
 
-  private func tell(_ outcome: Outcome, _ who: String?) {
+  private func tell(_ outcome: Outcome) {
     func list(_ effect: SettingEffect, _ words: String) -> String? {
       outcome.changes.places[effect].map {
         "\(words): \($0.prefix(10).joined(separator: ", "))" + ($0.count > 10 ? " …" : "")
       }
     }
     let parts = [list(.now, "changed"), list(.nextEpoch, "from the next epoch or recording on")].compactMap { $0 }
-    events?.tell(
-      .settingsReloaded, by: who,
-      ["changed": .text(orNull: outcome.changes.places.values.joined().sorted().prefix(20).joined(separator: ", "))])
     logger.notice("settings read again: \(parts.isEmpty ? "nothing changed" : parts.joined(separator: "; "))")
     if !outcome.pending.isEmpty {
       logger.warning("these settings need a restart: \(outcome.pending.joined(separator: ", "))")
