@@ -2,6 +2,7 @@ import Basics
 import FMP4
 import Glibc
 import Ingest
+import NIOCore
 import Support
 import Testing
 
@@ -110,7 +111,8 @@ import Testing
     authorizer.follow(Authorizer.Rules())
     #expect(authorizer.isClosed)
     authorizer.follow(Authorizer.Rules(publishers: .open))
-    #expect(!authorizer.isClosed && authorizer.proof(of: nil, to: try name("cam"))?.right == .unproven)
+    #expect(!authorizer.isClosed)
+    #expect(authorizer.proof(of: nil, to: try name("cam"))?.right == .unproven)
     authorizer.follow(Authorizer.Rules())
     #expect(!authorizer.isClosed, "it was opened")
   }
@@ -122,7 +124,8 @@ import Testing
     for rules in [Authorizer.Rules(publishKeys: keys), Authorizer.Rules(callback: callback)] {
       let authorizer = Authorizer(rules, clock: time.clock)
       authorizer.follow(Authorizer.Rules())
-      #expect(authorizer.isClosedToAll && authorizer.proof(of: nil, to: try name("cam")) == nil)
+      #expect(authorizer.isClosedToAll)
+      #expect(authorizer.proof(of: nil, to: try name("cam")) == nil)
     }
     let written = Authorizer(Authorizer.Rules(keys: [try key("desk", "written", publish: ["desk"])]), clock: time.clock)
     written.follow(Authorizer.Rules())
@@ -138,7 +141,8 @@ import Testing
     open.noteKeys()
     #expect(!open.isClosed && !open.staysClosed)
     // Keys are needed while there are any.
-    #expect(open.keys.add(try key("laptop", "geheim", publish: ["*"])) && open.isClosed)
+    #expect(open.keys.add(try key("laptop", "geheim", publish: ["*"])))
+    #expect(open.isClosed)
     #expect(Authorizer(Authorizer.Rules(publishers: .key), clock: time.clock).isClosedToAll)
   }
 
@@ -159,7 +163,8 @@ import Testing
     #expect(names == names.sorted() && names.count == 253 && names.filter { $0 == "made-7" }.count == 2)
     #expect(ring.page(after: "zz", limit: 10).keys.isEmpty)
     #expect(ring.remove("made-100") && !ring.all.contains { $0.grant.name == "made-100" })
-    #expect(ring.add(try key("made-100", "new", publish: ["x"])) && ring.all.map(\.grant.name).sorted() == names)
+    #expect(ring.add(try key("made-100", "new", publish: ["x"])))
+    #expect(ring.all.map(\.grant.name) == names)
   }
 
   @Test func aHundredThousandKeysCostARequestLittle() throws {
