@@ -155,6 +155,24 @@ def test_recordings_are_started_and_deleted(published):
     assert "no such recording" in ask(weir, "recordings", "delete", "cam/20200101T000000Z.mp4", code=1)
 
 
+def test_a_recording_has_a_name_tracks_and_limits_and_is_protected(published):
+    weir = published
+    assert "limits.duration" in ask(weir, "recordings", "start", "cam", "--duration", "soon", code=1)
+    assert ask(weir, "recordings", "start", "cam", "--name", "Interview", "--tracks", "video", "--duration", "2s",
+               "--size", "1GB").startswith(("running", "idle"))
+    entry = weir.wait(lambda: next((one for one in answer(weir, "recordings", "--stream", "cam", "--state", "completed")["recordings"]
+                                    if one["name"] == "Interview"), None), 20, "it ends by itself")
+    assert 1.5 < entry["seconds"] < 5
+    kinds = {stream["codec_type"] for stream in json.loads(tools.run(
+        tools.FFPROBE, "-v", "error", "-show_streams", "-of", "json", weir.recordings / "cam" / entry["file"]))["streams"]}
+    assert kinds == {"video"}
+    one = f"cam/{entry['file']}"
+    ask(weir, "recordings", "protect", one)
+    assert "protected" in ask(weir, "recordings", "delete", one, code=1)
+    ask(weir, "recordings", "unprotect", one)
+    assert "can be restored until" in ask(weir, "recordings", "delete", one)
+
+
 def test_a_session_is_ended_and_its_stream_waits(published):
     weir = published
     sessions = answer(weir, "sessions", "--stream", "cam")["sessions"]
@@ -204,7 +222,8 @@ def kept(start_shared):
     (folder / "state").mkdir()
     file = folder / "weir.yaml"
     file.write_text("limits: {viewers: 100}\n")
-    weir = start_shared("--no-record", "--config", file, "--state", folder / "state", "--control", folder / "weir.sock")
+    weir = start_shared("--no-record", "--config", file, "--state", folder / "state", "--control", folder / "weir.sock",
+                        "--publishers", "open")
     weir.socket, weir.file = folder / "weir.sock", file
     yield weir
     shutil.rmtree(folder)
@@ -249,6 +268,22 @@ def test_keys_that_cannot_be_made_say_why(kept):
     assert "write 30d or" in ask(weir, "keys", "add", "x", "--publish", "a", "--expires", "soon", code=2)
     assert "no time to come" in ask(weir, "keys", "add", "x", "--publish", "a", "--expires", "2020-01-01T00:00:00Z", code=1)
     assert ask(weir, "keys") == ""
+
+
+def test_what_was_set_over_the_api_is_shown_without_the_server(kept):
+    weir = kept
+    state = weir.file.parent / "state"
+    flags = ("--config", weir.file, "--state", state)
+    put = subprocess.run(
+        ["curl", "-sS", "-f", "-X", "PUT", "--unix-socket", weir.socket, "http://weir/api/v1/streams/show-9/settings",
+         "-d", '{"partDuration": "100ms"}'], capture_output=True, text=True, check=True)
+    assert json.loads(put.stdout)["fromNextEpoch"] == ["streams.show-9.partDuration"]
+    code, out, err = command("config", "show", *flags, "--stream", "show-9")
+    assert code == 0 and re.search(r"partDuration: \"?100ms\"? +# API", out), out + err
+    assert "# stream show-9, over the API: partDuration" in command("config", "show", *flags)[1]
+    assert "# API" not in command("config", "show", "--config", weir.file, "--stream", "show-9")[1]
+    # A folder without any is left as it is.
+    assert command("config", "show", "--state", weir.file.parent)[0] == 0 and not (weir.file.parent / "control.sqlite").exists()
 
 
 def test_keys_need_a_state_folder(weir):

@@ -333,6 +333,62 @@ def test_events_come_over_http2_and_end_with_the_key_that_reads_them(start, tmp_
             admin.kill()
 
 
+def test_each_kind_says_who_and_what(start, tmp_path, follow):
+    """What the tests above do not see: resumed, warned, reloaded, deleted, salvaged, and who caused it."""
+    flags = configured(tmp_path)
+    weir = start(*flags, "--reconnect-window", "20s", "--target-duration", "2", "--retain-deleted", "1h")
+    events = follow(weir.web)
+
+    def told(kind: str) -> dict:
+        events.wait(lambda all: any(event["kind"] == kind for _, event in all.events), 20)
+        return next(event for _, event in events.events if event["kind"] == kind)
+
+    # Two encoders, one after the other: the first is lost. Audio that cannot be used is warned of.
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", options=("-c:a", "adpcm_swf", "-ar", "44100"))
+    try:
+        weir.wait_state("cam", "live")
+        assert "ADPCM" in told("stream.warned")["data"]["warning"]
+    finally:
+        publisher.kill()
+    assert told("stream.interrupted")["who"].startswith("127.0.0.1")
+    again = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+    try:
+        assert told("stream.resumed")["stream"] == "cam"
+        weir.wait_state("cam", "live")
+        time.sleep(1.5)
+        weir.get("/api/v1/streams/cam", method="DELETE", headers=ADMIN).good()
+        assert told("stream.ended")["who"] == "127.0.0.1"
+    finally:
+        again.kill()
+    file = told("recording.stored")["data"]["file"]
+    weir.get(f"/api/v1/recordings/cam/{file}", method="DELETE", headers=ADMIN).good()
+    deleted = told("recording.deleted")
+    assert (deleted["who"], deleted["data"]["file"], deleted["data"]["reason"]) == ("127.0.0.1", file, "a client deleted it")
+    weir.get("/api/v1/settings/reload", method="POST", headers=ADMIN).good()
+    assert told("settings.reloaded")["who"] == "127.0.0.1"
+    weir.send(signal.SIGHUP)
+    events.wait(lambda all: [e["who"] for _, e in all.events if e["kind"] == "settings.reloaded"] == ["127.0.0.1", "SIGHUP"])
+
+
+def test_a_recording_that_a_kill_left_is_told_as_salvaged(supervise, tmp_path):
+    service = supervise(*configured(tmp_path), "--record", tmp_path / "recordings", "--reconnect-window", "1s")
+    publisher = publishers.ffmpeg("h264-30", f"{service.rtmp}/live/cam", loop=-1)
+    try:
+        wait(lambda: any((tmp_path / "recordings" / "cam").glob("*.part.mp4")), 20)
+        time.sleep(2)
+    finally:
+        publisher.kill()
+        service.process.send_signal(signal.SIGKILL)
+    service.wait_ready(2)
+
+    def salvaged() -> list[dict]:
+        return service.get("/api/v1/events?kind=recording.salvaged", headers=ADMIN).good().json["events"]
+
+    wait(lambda: salvaged(), 20)
+    (event,) = salvaged()
+    assert (tmp_path / "recordings" / "cam" / event["data"]["file"]).exists() and event["who"] is None
+
+
 # MARK: Webhooks and programs
 
 
@@ -362,6 +418,48 @@ def test_a_webhook_is_signed_repeated_and_in_order(start, tmp_path):
     failed = [one for one in known.json["deliveries"] if not one["done"]]
     assert [(one["outcome"], one["attempt"], one["hook"]) for one in failed] == [("500", 1, "all")], failed
     assert "geheim" not in known.text
+    receiver.close()
+
+
+def test_an_event_that_is_refused_delays_its_own_stream_alone_and_nothing_else_is_repeated(start, tmp_path):
+    """A thousand newer events of other streams are more than a hook has in memory."""
+    refuses = True
+
+    def answer(event, attempt):
+        return 500 if refuses and event["stream"] == "cam" else 200
+
+    receiver = Receiver(answer)
+    flags = configured(tmp_path, {"name": "all", "on": "stream.*", "url": receiver.url, "secret": SECRET})
+    weir = start(*flags, "--no-record", "--max-names", "1000")
+    weir.secrets += [SECRET, "geheim"]
+
+    def come_and_go(name: str) -> None:
+        with RawRTMP(weir.rtmp).start(name) as client:
+            client.finish()
+
+    def told(name: str) -> list[int]:
+        return [event["id"] for _, event in receiver.taken if event["stream"] == name]
+
+    come_and_go("cam")
+    wait(lambda: receiver.attempts, 10, weir.tail)
+    for number in range(550):
+        come_and_go(f"other-{number % 10}")
+        if number % 50 == 0:
+            come_and_go("cam")
+    newest = weir.get("/api/v1/events?limit=1", headers=ADMIN).good().json["next"]
+    wait(lambda: any(event["id"] >= newest - 1 for _, event in receiver.taken), 30, weir.tail)
+    taken = len(receiver.taken)
+    assert taken >= 1000 and not told("cam"), taken
+    time.sleep(1)
+    weir.stop()
+    # The next process takes up the stream that was refused, and repeats nothing.
+    refuses = False
+    again = start(*flags, "--no-record")
+    again.secrets += [SECRET, "geheim"]
+    wait(lambda: len(told("cam")) == 24, 30, again.tail)
+    assert told("cam") == sorted(told("cam"))
+    others = [event["id"] for _, event in receiver.taken if event["stream"] != "cam"]
+    assert len(others) == len(set(others)) == taken
     receiver.close()
 
 
@@ -410,10 +508,14 @@ class Witness:
         self.began: set[tuple[str, str]] = set()
         self.ended: set[tuple[str, str]] = set()
         self.files: set[str] = set()
+        #: What the API said was done: recordings that were deleted, and how often the settings were read again.
+        self.deleted: set[str] = set()
+        self.reloads = 0
         self.stops = False
         # A playlist of a stream that begins waits, so each name has a watcher of its own.
         self.threads = [threading.Thread(target=self._watch, args=(name,), daemon=True) for name in ("one", "two", "three")]
         self.threads.append(threading.Thread(target=self._look, daemon=True))
+        self.threads.append(threading.Thread(target=self._act, daemon=True))
         for thread in self.threads:
             thread.start()
 
@@ -437,6 +539,22 @@ class Witness:
                 if not path.name.endswith((".part.mp4", ".moov.mp4", ".tmp.mp4")):
                     self.files.add(f"{path.parent.name}/{path.name}")
             time.sleep(0.003)
+
+    def _act(self) -> None:
+        """Asks for what the API answers with 200 only when its event is written."""
+        while not self.stops:
+            try:
+                if self.service.get("/api/v1/settings/reload", method="POST", headers=ADMIN, timeout=3).status == 200:
+                    self.reloads += 1
+                known = self.service.get("/api/v1/recordings?state=completed&limit=20", headers=ADMIN, timeout=3).json["recordings"]
+                if len(known) > 5:
+                    one = random.choice(known)
+                    path = f"{one['stream']}/{one['file']}"
+                    if self.service.get(f"/api/v1/recordings/{path}", method="DELETE", headers=ADMIN, timeout=3).status == 200:
+                        self.deleted.add(path)
+            except Exception:  # the server was killed
+                pass
+            time.sleep(random.uniform(0.02, 0.3))
 
     def stop(self) -> None:
         self.stops = True
@@ -503,6 +621,12 @@ def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path):
     assert witness.ended <= set(ended), witness.ended - set(ended)
     assert len(ended) == len(set(ended))
     assert witness.files <= set(stored), witness.files - set(stored)
+    # So does what the API answered for.
+    deleted = {f"{event['stream']}/{event['data']['file']}" for event in of("recording.deleted")}
+    print(f"{len(witness.deleted)} deletions and {witness.reloads} reloads were answered")
+    assert witness.deleted and witness.deleted <= deleted, witness.deleted - deleted
+    assert 0 < witness.reloads <= len(of("settings.reloaded"))
+    assert all(event["who"].startswith("127.0.0.1") for event in of("settings.reloaded", "recording.deleted"))
     assert len(stored) == len(set(stored)), [file for file in stored if stored.count(file) > 1]
     # The life of each stream makes sense.
     for name in ("one", "two", "three"):

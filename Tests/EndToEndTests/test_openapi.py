@@ -23,7 +23,7 @@ def weir(start_shared, tmp_path_factory):
               "-pix_fmt", "yuv420p", "-c:a", "aac", clip)
     state = tmp_path_factory.mktemp("state")
     weir = start_shared("--public-url", "https://live.example.com", "--state", state, "--source", f"loop=file:{clip}", "--test-pattern", "demo", "--admin-token", TOKEN,
-                        "--record-mode", "manual")
+                        "--record-mode", "manual", "--publishers", "open")
     weir.clip = clip
     weir.wait_state("loop", "live")
     weir.wait_state("demo", "live")
@@ -75,6 +75,9 @@ def test_every_route_answers_as_it_says(weir, described):
     weir.secrets.append(visit("/api/v1/keys", "POST", 200, key).json["key"])
     assert visit("/api/v1/keys", "POST", 409, key).json["code"] == "key-exists"
     assert visit("/api/v1/keys", "POST", 400, b"[]").json["code"] == "malformed-body"
+    page = visit("/api/v1/keys?limit=1", status=200).json
+    assert (page["total"], page["next"], [one["name"] for one in page["keys"]]) == (1, None, ["laptop"])
+    assert visit("/api/v1/keys?limit=0", status=400).json["code"] == "malformed-query"
     visit("/api/v1/keys/laptop", "DELETE", 200)
     assert visit("/api/v1/keys/laptop", "DELETE", 404).json["code"] == "no-such-key"
     visit("/api/v1/settings/reload", "POST", 200)
@@ -82,6 +85,10 @@ def test_every_route_answers_as_it_says(weir, described):
     assert visit("/api/v1/streams/other/settings", "PUT", 422, b'{"window": 5}').json["code"] == "settings-refused"
     visit("/api/v1/streams/other/settings", "DELETE", 200)
     visit("/api/v1/authorize?path=/live/loop/index.m3u8", status=204)
+    visit("/api/v1/authorize?path=/live/loop/", status=204)
+    # What a cache would take for something of another stream.
+    for odd in ("/live/loop/live/demo/", "/live/loop/live/demo/index.m3u8", "/live/", "/web/live/demo/", "/x/live/demo/"):
+        assert visit(f"/api/v1/authorize?path={odd}", status=403).json["code"] == "viewer-not-allowed", odd
     # Sources.
     for action in ("preview", "start"):
         visit(f"/api/v1/sources/loop/{action}", "POST", 200)
@@ -131,6 +138,7 @@ def test_every_route_answers_as_it_says(weir, described):
         visit(f"/api/v1/{action}/{'cam' if action == 'streams' else session}", "DELETE", 200)
         publisher.outcome()
     visit("/api/v1/sessions/p-0-0", status=404)
+    assert visit("/api/v1/sessions?after=x", status=400).json["code"] == "malformed-query"
     visit("/api/v1/sources/loop/stop", "POST", 200)
     # What needs devices answers with problems alone here (test_capture.py has them). What does not end is not read here
     # (browser/test_sources.py does).

@@ -8,6 +8,7 @@ import random
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -183,6 +184,82 @@ def test_keys_are_made_told_once_used_and_revoked(configured, tmp_path):
     assert server.call("DELETE", "/api/v1/keys/none").status == 404
 
 
+def test_revoking_the_last_key_does_not_open_the_server(configured, tmp_path, start):
+    (tmp_path / "state").mkdir()
+    server = configured({}, "--state", tmp_path / "state")
+    weir = server.weir
+    with RawRTMP(weir.rtmp).start("cam") as client:
+        client.finish()
+    key = server.call("POST", "/api/v1/keys", {"name": "laptop", "publish": ["*"]}).good().json["key"]
+    weir.secrets.append(key)
+    with RawRTMP(weir.rtmp).start(f"cam?key={key}") as client:
+        server.call("DELETE", "/api/v1/keys/laptop").good()
+        client.wait_closed(5)
+    weir.wait_log("nobody may publish: publishers need a key")
+    for name in ("cam", f"cam?key={key}", "other"):
+        assert "missing or wrong" in refused(weir, name)
+    assert weir.json("/api/v1/streams")["publishKeyRequired"] is True
+    # Neither a reload without keys nor the next process opens it.
+    server.reload({"limits": {"viewers": 9}}).good()
+    assert "missing or wrong" in refused(weir, "cam")
+    weir.stop()
+    again = Configured(start, tmp_path, {}, "--state", tmp_path / "state")
+    assert "missing or wrong" in refused(again.weir, "cam")
+    again.weir.wait_log("nobody may publish: publishers need a key")
+    # Who asks for it gets it, and it stays so.
+    again.reload({"access": {"publishers": "open"}}).good()
+    with RawRTMP(again.weir.rtmp).start("cam") as client:
+        client.finish()
+    again.reload({}).good()
+    with RawRTMP(again.weir.rtmp).start("cam") as client:
+        client.finish()
+
+
+@pytest.mark.parametrize("protocol", ["srt", "http", "whip"])
+def test_a_named_key_publishes_and_its_revocation_ends_that_in_each_protocol(configured, tmp_path, protocol):
+    (tmp_path / "state").mkdir()
+    port = free_port()
+    server = configured({}, "--state", tmp_path / "state", "--srt", f"127.0.0.1:{port}", "--webrtc", f"127.0.0.1:{free_port()}")
+    weir = server.weir
+    keys = {name: server.call("POST", "/api/v1/keys", {"name": name, "publish": [f"{name}-*"]}).good().json["key"]
+            for name in ("own", "other", "third")}
+    weir.secrets += keys.values()
+
+    def publish(key: str) -> publishers.Publisher:
+        if protocol == "srt":
+            return srt.ffmpeg(sources.ts("short"), port, f"own-1?key={key}", loop=-1)
+        if protocol == "http":
+            return publishers.Publisher([
+                tools.FFMPEG, "-hide_banner", "-nostdin", "-v", "warning", "-re", "-stream_loop", "-1", "-i", str(sources.ts("short")),
+                "-c", "copy", "-headers", f"Authorization: Bearer {key}\r\n", "-f", "mpegts", "-method", "POST",
+                f"{weir.web}/live/own-1/ingest"])
+        return publishers.Publisher([
+            tools.new_ffmpeg(), "-v", "warning", "-nostdin", "-re", "-stream_loop", "-1", "-i", str(sources.source("h264-30")),
+            "-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-profile:v", "baseline", "-g", "30", "-bf", "0",
+            "-pix_fmt", "yuv420p", "-c:a", "libopus", "-ar", "48000", "-ac", "2", "-authorization", key,
+            "-f", "whip", f"{weir.web}/whip/own-1"])
+
+    wrong = publish(keys["other"])
+    assert wrong.outcome(20)[0] != 0 and not live(weir, "own-1")
+    running = publish(keys["own"])
+    try:
+        weir.wait(lambda: live(weir, "own-1"), 20, "own-1 live")
+        server.call("DELETE", "/api/v1/keys/other").good()
+        time.sleep(0.5)
+        assert live(weir, "own-1") and running.process.poll() is None, "another key was revoked"
+        server.call("DELETE", "/api/v1/keys/own").good()
+        running.outcome(15)
+        weir.wait(lambda: not live(weir, "own-1"), 10, "its publication ended")
+    finally:
+        running.kill()
+    late = publish(keys["own"])
+    try:
+        late.outcome(20)
+        assert not live(weir, "own-1")
+    finally:
+        late.kill()
+
+
 def test_scopes_hold_and_keys_outlive_the_process(configured, tmp_path, start):
     (tmp_path / "state").mkdir()
     server = configured({}, "--state", tmp_path / "state")
@@ -323,6 +400,46 @@ def test_reloads_under_publishers_and_viewers_disturb_nobody(configured):
             one.kill()
 
 
+def test_settings_over_the_api_leave_the_file_as_it_was_read(configured, tmp_path):
+    (tmp_path / "state").mkdir()
+    server = configured({"limits": {"viewers": 100}}, "--state", tmp_path / "state")
+    path = "/api/v1/streams/cam/settings"
+
+    def viewers() -> str:
+        return next(one["value"] for one in server.call("GET", "/api/v1/settings").good().json["settings"]
+                    if one["place"] == "limits.viewers")
+
+    # Somebody is in the middle of editing the file.
+    for text in ("limits: {viewers: 50\n", "limits: {viewers: 50}\nstreams: {cam: {viewers: token}}\n"):
+        server.write(text)
+        assert server.call("PUT", path, {"partDuration": "100ms"}).status == 200
+        assert viewers() == "100"
+        assert server.call("DELETE", path).status == 200
+    assert server.weir.get("/watch/cam").status != 403
+    assert server.reload().good().json["changed"] == ["limits.viewers", "streams.cam.viewers"]
+    assert viewers() == "50"
+
+
+def test_a_row_of_settings_that_cannot_be_read_is_told_and_leaves_the_others(configured, tmp_path, start):
+    (tmp_path / "state").mkdir()
+    server = configured({}, "--state", tmp_path / "state")
+    for name in ("cam", "desk", "stage"):
+        server.call("PUT", f"/api/v1/streams/{name}/settings", {"partDuration": "100ms"}).good()
+    server.weir.stop()
+    with contextlib.closing(sqlite3.connect(tmp_path / "state" / "control.sqlite")) as database, database:
+        database.execute("UPDATE setting SET stream = 'no name' WHERE stream = 'desk'")
+        database.execute("UPDATE setting SET text = '{\"partDurations\": 5}' WHERE stream = 'stage'")
+    again = Configured(start, tmp_path, {}, "--state", tmp_path / "state")
+    again.weir.wait_log("a row of what was set over the API cannot be read and is left out")
+    again.weir.wait_log("stage.*what was set over the API is left out: ")
+
+    def part(name: str) -> str:
+        return next(one["value"] for one in again.call("GET", f"/api/v1/streams/{name}/settings").good().json["settings"]
+                    if one["place"] == "partDuration")
+
+    assert [part(name) for name in ("cam", "desk", "stage")] == ["100ms", "200ms", "200ms"]
+
+
 # MARK: Listeners, hooks, and what weir allows
 
 
@@ -421,7 +538,11 @@ def test_the_callback_follows_a_reload(configured):
         assert "missing or wrong" in refused(server.weir, "desk")
         assert (len(first.questions), len(second.questions)) == (1, 1)
         client.finish()
+    # Without a callback nobody decides: the server stays closed until it is opened.
     assert server.reload({}).good()
+    assert "missing or wrong" in refused(server.weir, "desk")
+    server.weir.wait_log("nobody may publish: publishers need a key")
+    assert server.reload({"access": {"publishers": "open"}}).good().json["changed"] == ["access.publishers"]
     with RawRTMP(server.weir.rtmp).start("desk"):
         pass
     for accounts in (first, second):

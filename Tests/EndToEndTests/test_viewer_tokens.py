@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 import urllib.parse
-from http.client import IncompleteRead
+from http.client import HTTPConnection, IncompleteRead
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
@@ -298,6 +298,92 @@ def test_behind_a_cache_good_tokens_share_the_objects_and_others_get_none(guarde
         cache.stop()
 
 
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_a_token_reaches_no_other_stream_by_an_escaped_slash(guarded, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
+    try:
+        both, own = token(weir={"watch": "*"}), token(weir={"watch": NAME})
+        url = media_playlist(f"{cache.web}/~{both}", OTHER)
+        playlist = llhls.parse(http.fetch(url).good().text, url)
+        media = urllib.parse.urlsplit(urllib.parse.urljoin(url, playlist.segments[0].uri)).path.split("/", 2)[2]
+        # What somebody else may see is in the cache when it is asked for.
+        for path in (media, f"live/{OTHER}/index.m3u8"):
+            for border in ("%2F", "%2f", "%252F", "/x/..%2f", "%3F/"):
+                assert http.fetch(f"{cache.web}/~{both}/{path}").good().status == 200
+                crossed = http.fetch(f"{cache.web}/~{own}{border}live%2F{NAME}/{path}")
+                assert crossed.status in (400, 403, 404), (border, path)
+                crossed = http.fetch(f"{cache.web}/~{own}/live/{NAME}{border}..%2F{OTHER}/{path.split('/', 2)[2]}")
+                assert crossed.status in (400, 403, 404), (border, path)
+            assert http.fetch(f"{cache.web}/~{own}/{path}").status == 403
+    finally:
+        cache.stop()
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_a_bearer_is_not_answered_with_what_others_were_refused(guarded, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
+    index = f"{cache.web}/live/{NAME}/index.m3u8"
+    try:
+        for _ in range(5):
+            assert http.fetch(index).status == 403
+            assert http.fetch(index, headers={"Authorization": f"Bearer {guarded.good}"}).status == 200
+        assert http.fetch(index).status == 403, "what a bearer got is for nobody else"
+    finally:
+        cache.stop()
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_wrong_tokens_count_for_who_sends_them(start, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    weir = start("--no-record", "--viewers", "token", "--trusted-proxy", "127.0.0.1",
+                 environment={"WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN})
+    cache = None
+    with served(weir, NAME):
+        try:
+            cache = test_cdn.CACHES[kind](tmp_path, weir.web)
+
+            def ask(viewer: str, source: str):
+                connection = HTTPConnection("127.0.0.1", cache.port, timeout=10, source_address=(source, 0))
+                try:
+                    connection.request("GET", f"/~{viewer}/live/{NAME}/index.m3u8")
+                    answer = connection.getresponse()
+                    answer.read()
+                    return answer
+                finally:
+                    connection.close()
+
+            statuses = [ask(f"wrong-{number}", "127.0.0.2").status for number in range(30)]
+            assert statuses[:20] == [403] * 20 and statuses[-1] == 429
+            waits = ask("wrong", "127.0.0.2")
+            assert waits.status == 429 and int(waits.getheader("Retry-After")) > 0
+            assert ask(token(sub="new"), "127.0.0.2").status == 429
+            # The same edge, another viewer, whose token weir has not seen yet.
+            assert ask(token(sub="another"), "127.0.0.3").status == 200
+        finally:
+            if cache is not None:
+                cache.stop()
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_expired_tokens_stop_in_time_for_playlists_and_media(guarded, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
+    try:
+        url = media_playlist(f"{cache.web}/~{guarded.good}")
+        playlist = llhls.parse(http.fetch(url).good().text, url)
+        media = urllib.parse.urlsplit(urllib.parse.urljoin(url, playlist.segments[0].uri)).path.split("/", 2)[2]
+        # weir allows the issuer's clock ten seconds: this token holds for four seconds more.
+        brief, end = token(seconds=-6, sub=f"brief-{kind}"), time.monotonic() + 4
+        wanted = [f"live/{NAME}/index.m3u8", urllib.parse.urlsplit(url).path.split("/", 2)[2], media]
+        assert [http.fetch(f"{cache.web}/~{brief}/{path}").status for path in wanted] == [200] * 3
+        guarded.wait(lambda: time.monotonic() > end + 1.5, 10, "the end of the token")
+        assert [http.fetch(f"{cache.web}/~{brief}/{path}").status for path in wanted] == [403] * 3
+    finally:
+        cache.stop()
+
+
 #: Seconds between the positions that all viewers ask for, and how many there are.
 STEP, STEPS, CROWD = 2, 16, 1000
 
@@ -412,13 +498,48 @@ def test_hostile_tokens_are_refused_and_stop_nobody(start):
                 assert weir.get(f"/~{'a' * size}/live/{NAME}/index.m3u8").status in (414, 431)
             with contextlib.suppress(ConnectionError):
                 assert weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": "Bearer " + "a" * size}).status in (403, 429, 431)
-        # Too many wrong ones: the address has to wait with others, but those that are known go on.
-        known = token(sub="known")
-        elsewhere = weir.get(f"/~{known}/live/{NAME}/index.m3u8")
-        limited = [weir.get(f"/~wrong{n}/live/{NAME}/index.m3u8").status for n in range(30)]
-        assert limited[-1] == 429
-        assert elsewhere.status == 429 or weir.get(f"/~{known}/live/{NAME}/index.m3u8").status == 200
         assert not any("/~" in line for _, line in list(weir.lines)), "no address with a token is in the log"
+
+
+def test_an_address_with_many_wrong_tokens_waits_and_tokens_that_are_known_go_on(start, tmp_path):
+    (tmp_path / "state").mkdir()
+    weir = start("--no-record", "--log-level", "debug", "--viewers", "token", "--state", tmp_path / "state",
+                 environment={"WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN})
+    known, new = token(sub="known"), token(sub="new")
+    wrong = [f"wrong-token-number-{number}" for number in range(30)]
+    weir.secrets += [SECRET, ADMIN, known, new, *wrong]
+
+    def status(text: str) -> int:
+        return weir.get(f"/~{text}/live/{NAME}/index.m3u8").status
+
+    with served(weir, NAME):
+        assert status(known) == 200
+        statuses = [status(text) for text in wrong]
+        assert statuses[:20] == [403] * 20 and statuses[-1] == 429
+        assert status(known) == 200 and status(new) == 429
+        # Longer ones than a path takes count as a bearer, and are verified there.
+        bearer = token(sub="x" * 1500)
+        assert len(bearer) > 1024
+        answers = [weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": f"Bearer {text}"}) for text in (known, bearer)]
+        assert [answer.status for answer in answers] == [200, 429]
+        weir.wait(lambda: status(new) == 200, 30, "the address is forgiven", every=2)
+        assert weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": f"Bearer {bearer}"}).status == 200
+        weir.secrets.append(bearer)
+        # It is told, without the tokens: `stop` looks for them in the log.
+        admin = {"Authorization": f"Bearer {ADMIN}"}
+        events = weir.get("/api/v1/events?kind=access.refused", headers=admin).good()
+        metrics = weir.get("/metrics").good().text
+        found = {"events": events.text, "metrics": metrics, "body": weir.get(f"/~{wrong[0]}/live/{NAME}/index.m3u8").text,
+                 "sessions": weir.get("/api/v1/sessions", headers=admin).good().text,
+                 "settings": weir.get("/api/v1/settings", headers=admin).good().text}
+        assert {event["data"]["reason"] for event in events.json["events"]} == {"a wrong viewer's token"}
+        assert all(event["who"].startswith("127.0.0.1") for event in events.json["events"])
+        counted = {reason: float(count) for reason, count in re.findall(
+            r'^weir_viewer_tokens_rejected_total\{reason="(\w+)"\} (\S+)', metrics, re.M)}
+        assert counted["wrong"] >= 20 and counted["slowed"] >= 5, counted
+        weir.wait_log("a wrong viewer's token came over HTTP")
+        for place, text in found.items():
+            assert not any(secret in text for secret in (*wrong, known, new, bearer, SECRET, ADMIN)), place
 
 
 # MARK: Keys
@@ -509,6 +630,26 @@ def test_keys_of_an_address_come_and_go(start):
         # Within ten seconds of a fetch nothing asks again.
         weir.wait(lambda: status("second", second) == 200, 15, "the new key is known", every=1)
         assert len(issuer.requests) <= 4
+    issuer.server.shutdown()
+
+
+def test_an_administrator_waits_for_a_key_that_is_new_in_the_set(start, tmp_path):
+    (tmp_path / "state").mkdir()
+    issuer = KeySet()
+    issuer.new("first")
+    weir = start("--no-record", "--state", tmp_path / "state", "--jwt-key-set", issuer.url)
+    for name, ask in (("read", lambda admin: weir.get("/api/v1/settings", headers=admin)),
+                      ("body", lambda admin: weir.get("/api/v1/streams/cam/settings", method="PUT", headers=admin, body=b"{}"))):
+        # A fetch for an unknown key comes ten seconds after the last one, at most.
+        time.sleep(11)
+        key = issuer.new(name)
+        good = token(key=key, algorithm="ES256", headers={"kid": name}, weir={"admin": "admin"})
+        weir.secrets.append(good)
+        assert ask({"Authorization": f"Bearer {good}"}).status == 200, name
+        # Nobody's token is admitted unverified meanwhile.
+        forged = token(key=ec.generate_private_key(ec.SECP256R1()), algorithm="ES256", headers={"kid": "none"}, weir={"admin": "admin"})
+        assert ask({"Authorization": f"Bearer {forged}"}).status == 401, name
+    assert 'weir_admin_rejected_total{reason="wrong"} 2' in weir.get("/metrics").text
     issuer.server.shutdown()
 
 

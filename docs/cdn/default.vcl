@@ -1,5 +1,7 @@
 # Varnish before weir: every viewer's request for the same thing becomes one request to weir, also while weir holds it
 # back (blocking playlist reload, the hinted part). `varnishd -a :80 -f default.vcl`
+# Start weir with `--trusted-proxy` and the address that Varnish asks from: it tells weir the address of each viewer
+# (X-Forwarded-For), and wrong tokens count for who sent them.
 vcl 4.1;
 
 import std;
@@ -19,12 +21,14 @@ sub vcl_recv {
     if (req.restarts == 0) {
         unset req.http.X-Weir-URL;
         unset req.http.X-Original-URI;
-        if (req.url ~ "^/~[^/?]+/live/[^/?]+/") {
+        # No other letters: what is asked here is decoded, and an escaped slash would move the border of token and path.
+        if (req.url ~ "^/~[A-Za-z0-9._~-]+/live/[A-Za-z0-9._-]+/") {
             unset req.http.Authorization;
             set req.http.X-Weir-URL = req.url;
             set req.http.X-Weir-Method = req.method;
             set req.method = "GET";
-            set req.url = "/api/v1/authorize?path=" + regsub(req.url, "^(/~[^/?]+/live/[^/?]+/).*$", "\1");
+            set req.url = "/api/v1/authorize?path="
+                + regsub(req.url, "^(/~[A-Za-z0-9._~-]+/live/[A-Za-z0-9._-]+/).*$", "\1");
             return (hash);
         }
     }
@@ -37,7 +41,11 @@ sub vcl_recv {
         # Endless, and different for each viewer. weir ends it when its token ends.
         return (pipe);
     }
-    if (req.url !~ "^(/~[^/?]+)?/live/" || req.method == "OPTIONS") {
+    # Only what was asked for above may have a token and be shared. A bearer is judged by weir, each time.
+    if (req.url !~ "^/live/" && !(req.restarts > 0 && req.http.X-Weir-URL)) {
+        return (pass);
+    }
+    if (req.http.Authorization || req.method == "OPTIONS") {
         return (pass);
     }
     # Playlists differ by three items of the query and nothing else, in whatever order they come; media by none.
@@ -52,7 +60,7 @@ sub vcl_recv {
 
 sub vcl_hash {
     # Not the objects of requests without a token, which nobody checks here.
-    hash_data(regsub(req.url, "^/~[^/?]+", "~"));
+    hash_data(regsub(req.url, "^/~[A-Za-z0-9._~-]+/", "~/"));
     if (req.http.host) {
         hash_data(req.http.host);
     } else {
@@ -75,8 +83,8 @@ sub vcl_backend_response {
     set beresp.keep = 0s;
     # Bytes go on while they come: a segment in the making reaches all its viewers chunk by chunk.
     set beresp.do_stream = true;
-    # A token that was refused after all is no answer to the others.
-    if (bereq.url ~ "^/~" && (beresp.status == 403 || beresp.status == 429)) {
+    # A token that was refused after all is no answer to the others, nor is what one address has to wait for.
+    if (beresp.status == 429 || (bereq.url ~ "^/~" && beresp.status == 403)) {
         set beresp.uncacheable = true;
         set beresp.ttl = 0s;
         return (deliver);

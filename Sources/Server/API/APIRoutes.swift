@@ -56,7 +56,7 @@ struct APIRoutes {
     guard let stream = StreamName(request[0]).flatMap(streams.stream), stream.phase != .ended else {
       return .now(Problem(.noSuchStream, "There is no stream of that name at present.").response)
     }
-    stream.endOnRequest()
+    stream.endOnRequest(by: request.who)
     return .now(.json(describe(stream, base: request.http.base)))
   }
 

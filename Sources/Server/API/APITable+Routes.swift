@@ -35,8 +35,10 @@ extension APITable {
       problems: [.readOnly, .otherOrigin, .tokenMissing, .tokenWrong, .tooManyWrongTokens]
     ) { $0.refusals.list($1) },
     APIRoute(
-      .get, "/api/v1/sessions", .read, "publishers and viewers that are connected", gives: .json(SessionsAnswer.self),
-      query: [APIParameter("stream", .text, "Only those of this stream.")]
+      .get, "/api/v1/sessions", .read, "a page of the publishers and viewers that are connected",
+      gives: .json(SessionsAnswer.self),
+      query: [APIParameter("stream", .text, "Only those of this stream.")] + ListPage.parameters,
+      problems: [.malformedQuery]
     ) { $0.sessions.list($1) },
     APIRoute(
       .get, "/api/v1/sessions/{session}", .read, "one of them", gives: .json(SessionAnswer.self),
@@ -54,20 +56,24 @@ extension APITable {
 
   static let control = [
     APIRoute(
-      .get, "/api/v1/events", .read, "what happened: a page, or as it comes (text/event-stream)", gives: .document,
+      .get, "/api/v1/events", .read, "what happened: a page, or as it comes (Accept: text/event-stream)",
+      gives: .jsonOrEvents(EventsAnswer.self),
       query: [
         APIParameter("stream", .text, "Only those of this stream."),
         APIParameter("kind", .text, "Only those of this kind; `recording.*` stands for several."),
         APIParameter("after", .wholeNumber(0...Int.max), "Only those behind this one."),
         APIParameter("limit", .wholeNumber(1...EventsAPI.longestPage), "The length of the page; by default 100."),
+        APIParameter("Last-Event-ID", .text, in: .header, "Where text/event-stream goes on: behind this event."),
       ], problems: [.malformedQuery, .tooManyEventStreams]
     ) { $0.events.list($1) },
     APIRoute(
-      .get, "/api/v1/events/deliveries", .read, "what hooks did lately, and what they wait for", gives: .document
+      .get, "/api/v1/events/deliveries", .read, "what hooks did lately, and what they wait for",
+      gives: .json(DeliveriesAnswer.self)
     ) { api, _ in api.events.listDeliveries },
-    APIRoute(.get, "/api/v1/keys", .admin, "the keys, without their texts", gives: .json(KeysAnswer.self)) {
-      routes, _ in routes.control.keys()
-    },
+    APIRoute(
+      .get, "/api/v1/keys", .admin, "a page of the keys, without their texts", gives: .json(KeysAnswer.self),
+      query: ListPage.parameters, problems: [.malformedQuery]
+    ) { $0.control.keys($1) },
     APIRoute(
       .post, "/api/v1/keys", .admin, "makes a key; its text is told once", gives: .json(KeyAnswer.self),
       body: .json(KeyRequest.self), problems: [.malformedBody, .keyExists, .needsState, .notReadable]
@@ -95,7 +101,7 @@ extension APITable {
     APIRoute(
       .put, "/api/v1/streams/{stream}/settings", .admin, "sets what holds for a stream",
       gives: .json(ReloadAnswer.self),
-      body: .text(
+      body: .entry(
         "The stream's entry in the configuration file, as JSON or YAML.", example: #"{"partDuration": "100ms"}"#),
       problems: ofSettings
     ) { $0.control.setSettings($1, clearing: false) },

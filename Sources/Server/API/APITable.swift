@@ -27,14 +27,16 @@ enum APITable {
   }
 
   /// The route of a request, and the values from its address.
-  static func admit(_ request: HTTPRequest, _ gate: AdminGate) -> Result<(route: APIRoute, values: [String]), Refusal> {
+  static func admit(
+    _ request: HTTPRequest, _ gate: AdminGate, _ moment: AdminGate.Moment = .beforeAnswer
+  ) -> Result<(route: APIRoute, values: [String]), Refusal> {
     guard let (address, values) = find(request.path) else { return .failure(Refusal(problem: unknown(request.path))) }
     guard let route = address.route(for: request.method) else {
       return .failure(Refusal(problem: .methodNotAllowed(allow: address.methods.description)))
     }
     if let scope = route.access.scope {
       let recording = route.access == .record ? values.first.flatMap { StreamName($0) } : nil
-      if let refusal = gate.refusal(of: request, needing: scope, orRecording: recording) {
+      if let refusal = gate.refusal(of: request, needing: scope, orRecording: recording, moment) {
         return .failure(Refusal(problem: refusal))
       }
     }

@@ -2,7 +2,7 @@ internal import Ingest
 internal import Logging
 internal import Synchronization
 
-/// Counts the wrong admin tokens of each client address. An address with too many is refused for a while, even with the right
+/// Counts the wrong tokens of each client address, of administrators or of viewers. An address with too many is refused for a while, even with the right
 /// token. Bounded; the most recent addresses are remembered.
 final class AdminAttempts: Sendable {
   /// Wrong tokens that an address may send at once, and how many of them are forgiven per second.
@@ -11,6 +11,13 @@ final class AdminAttempts: Sendable {
   /// Limit of remembered addresses.
   fileprivate static let addresses = 4096
 
+  /// Whose tokens are counted.
+  enum Tokens: String, Sendable {
+    case administrators = "a wrong admin token"
+    case viewers = "a wrong viewer's token"
+  }
+
+  private let tokens: Tokens
   private let clock: SteadyClock
   private let events: EventLog?
   private let logger: Logger?
@@ -22,7 +29,10 @@ final class AdminAttempts: Sendable {
     var refused = 0
   }
 
-  init(clock: SteadyClock = .system(), events: EventLog? = nil, logger: Logger? = nil) {
+  init(
+    of tokens: Tokens = .administrators, clock: SteadyClock = .system(), events: EventLog? = nil, logger: Logger? = nil
+  ) {
+    self.tokens = tokens
     self.clock = clock
     self.events = events
     self.logger = logger
@@ -50,9 +60,10 @@ final class AdminAttempts: Sendable {
       _ = bucket.take(now: now)
       state.buckets[address?.host] = bucket
     }
-    events?.tell(.accessRefused, by: address?.host.hostText, ["reason": "a wrong admin token"])
-    logger?.warning(
-      "a wrong admin token came over HTTP", metadata: ["remote": "\(address?.host.hostText ?? "unknown")"])
+    events?.tell(.accessRefused, by: address?.host.hostText, ["reason": .text(tokens.rawValue)])
+    logger?.log(
+      level: tokens == .administrators ? .warning : .notice, "\(tokens.rawValue) came over HTTP",
+      metadata: ["remote": "\(address?.host.hostText ?? "unknown")"])
   }
 
   /// Numbers of wrong tokens and of refused requests.

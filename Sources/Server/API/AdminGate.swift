@@ -11,13 +11,22 @@ struct AdminGate: Sendable {
   /// Somebody may administer over HTTP.
   var isOpen: Bool { authorizer.hasAdministrators }
 
+  /// When a request is judged.
+  enum Moment: Sendable {
+    /// Before its body is read. A token whose key has to be fetched is judged later.
+    case beforeBody
+    /// Before it is answered.
+    case beforeAnswer
+  }
+
   /// Why the request is refused; nil if it is allowed. Reveals nothing about the requested resource.
   ///
   /// - Parameters:
   ///   - scope: what the bearer must be allowed to do.
   ///   - stream: it is enough that the bearer may record this one; nil where it is not.
   func refusal(
-    of request: HTTPRequest, needing scope: AdminScope = .operate, orRecording stream: StreamName? = nil
+    of request: HTTPRequest, needing scope: AdminScope = .operate, orRecording stream: StreamName? = nil,
+    _ moment: Moment = .beforeAnswer
   ) -> Problem? {
     // The system has checked the peer.
     if request.source.isControl { return nil }
@@ -37,8 +46,9 @@ struct AdminGate: Sendable {
     }
     let client = request.client
     if let seconds = attempts.pause(of: client) { return Self.tooMany(retryAfter: seconds) }
-    guard fields.count == 1, let given = Self.bearer(fields[0]).map({ Secret($0) }),
-      let granted = authorizer.scope(of: given, orRecording: stream)
+    let given = fields.count == 1 ? Self.bearer(fields[0]).map { Secret($0) } : nil
+    if moment == .beforeBody, let given, authorizer.needsKeys(of: given) { return nil }
+    guard let given, let granted = authorizer.scope(of: given, orRecording: stream)
     else {
       attempts.fail(client)
       return Self.unauthorized(

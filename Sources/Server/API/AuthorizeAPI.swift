@@ -7,8 +7,11 @@ struct AuthorizeAPI {
   let gate: ViewerGate
   /// How long a cache may go by the answer, in seconds.
   let recheck: @Sendable () -> Int64
+  /// Whether the API has an address.
+  let isOfAPI: @Sendable ([String]) -> Bool
 
-  /// The address stands in the field X-Original-URI, or in the query as `path`. 204, or a refusal as the address itself has it.
+  /// The address stands in the field X-Original-URI, or in the query as `path`. 204, or a refusal as the address itself has it. A
+  /// cache goes by the answer for all that it takes for the same stream. So an address of any other form is refused.
   func answer(_ request: APIRequest) -> HTTPAnswer {
     guard let address = request.http.header("X-Original-URI") ?? request.http.query("path"), !address.isEmpty else {
       return .now(
@@ -18,6 +21,13 @@ struct AuthorizeAPI {
     let parts = TokenPrefix.split(ByteBuffer(string: address))
     guard let target = try? RequestTarget(parsing: parts.map { String(buffer: $0.rest) } ?? address) else {
       return .now(Problem(.malformedQuery, "The address to decide on is malformed.").response)
+    }
+    guard StreamResource.isOne(target, isOfAPI: isOfAPI) else {
+      return .now(
+        Problem(
+          .viewerNotAllowed, "The address to decide on is not one thing of one stream.",
+          help: "Ask about /live/NAME/, or about the address of something of a stream, and leave it encoded."
+        ).response)
     }
     let asked = HTTPRequest(
       method: .get, target: target, fields: request.http.fields, source: request.http.source, token: parts?.token)

@@ -2,6 +2,7 @@ internal import Basics
 internal import FMP4
 internal import HTTP
 internal import Ingest
+internal import Logging
 internal import NIOCore
 internal import NIOPosix
 
@@ -13,11 +14,23 @@ struct ControlAPI {
   let database: ControlDatabase?
   let settings: SettingsHolder
   let clock: SteadyClock
+  let logger: Logger
 
   // MARK: Keys
 
-  func keys() -> HTTPAnswer {
-    .now(.json(KeysAnswer(keys: authorizer.keys.all.map { KeyAnswer($0, now: clock.wallTime) })))
+  /// A page of keys. There may be a hundred thousand, so it is made on a thread.
+  func keys(_ request: APIRequest) -> HTTPAnswer {
+    let page: ListPage
+    do throws(ValueError) {
+      page = try ListPage(request.http)
+    } catch {
+      return ListPage.refusal(error)
+    }
+    let (keys, now) = (authorizer.keys, clock.wallTime)
+    return .later(
+      NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: request.eventLoop) {
+        .json(KeysAnswer(keys.page(after: page.after, limit: page.limit), now: now))
+      })
   }
 
   func addKey(_ request: APIRequest) -> HTTPAnswer {
@@ -52,7 +65,8 @@ struct ControlAPI {
   /// Deletes a key and ends the publications that depend on it.
   func removeKey(_ request: APIRequest) -> HTTPAnswer {
     guard let database else { return .now(Self.needsState.response) }
-    let (keys, streams, name, now) = (authorizer.keys, streams, request[0], clock.wallTime)
+    let (authorizer, keys, streams, logger) = (authorizer, authorizer.keys, streams, logger)
+    let (name, now) = (request[0], clock.wallTime)
     return onDisk(request) {
       guard let key = keys[name] else {
         guard !keys.isConfigured(name) else {
@@ -66,6 +80,7 @@ struct ControlAPI {
       try database.removeKey(name)
       _ = keys.remove(name)
       streams.endRevoked()
+      if authorizer.isClosedToAll { logger.warning("\(Authorizer.closedToAll)") }
       return .json(KeyAnswer(key, now: now))
     }
   }
@@ -110,7 +125,7 @@ struct ControlAPI {
   }
 
   func reload(_ request: APIRequest) -> HTTPAnswer {
-    withSettings(request) { Self.response(await $0.reload()) }
+    withSettings(request) { Self.response(await $0.reload(by: request.who)) }
   }
 
   /// Replaces what was set of a stream; without a body takes it back.
@@ -118,7 +133,7 @@ struct ControlAPI {
     guard let name = StreamName(request[0]) else { return .now(Self.noName.response) }
     guard database != nil else { return .now(Self.needsState.response) }
     let text = clearing ? nil : String(buffer: request.http.body)
-    return withSettings(request) { Self.response(await $0.set(text, of: name)) }
+    return withSettings(request) { Self.response(await $0.set(text, of: name, by: request.who)) }
   }
 
   private static func response(_ result: Result<ReloadAnswer, SettingsMistake>) -> HTTPResponse {

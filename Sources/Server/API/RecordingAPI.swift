@@ -132,7 +132,7 @@ struct RecordingAPI {
     let (catalogue, loop, base) = (library.catalogue, request.eventLoop, request.http.base)
     let changed =
       switch change {
-      case .delete: catalogue.delete(key, now: clock.wallTime, on: loop)
+      case .delete: catalogue.delete(key, by: request.who, now: clock.wallTime, on: loop)
       case .restore: catalogue.restore(key, on: loop)
       case .protect: catalogue.setProtection(true, key, on: loop)
       case .unprotect: catalogue.setProtection(false, key, on: loop)

@@ -59,7 +59,7 @@ struct Router: HTTPResponder {
     if WHIPRoutes.isAsked(by: request) { return whip.refusal(ofBodyOf: request) }
     if WHEPRoutes.isAsked(by: request) { return whep.refusal(ofBodyOf: request) }
     guard request.path.first == "api" else { return PublicAddress.refusal(of: request) ?? Problem.bodyTooLarge(0) }
-    switch APITable.admit(request, gate) {
+    switch APITable.admit(request, gate, .beforeBody) {
     case .failure(let refusal): return refusal.problem
     case .success(let (route, _)): return route.takesBody ? nil : Problem.bodyTooLarge(0)
     }

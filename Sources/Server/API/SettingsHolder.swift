@@ -4,13 +4,15 @@ internal import Synchronization
 /// What the API can do with the settings of a running server.
 protocol SettingsControl: Sendable {
   /// Reads the configuration file again.
-  func reload() async -> Result<ReloadAnswer, SettingsMistake>
+  ///
+  /// - Parameter who: who asked for it, for the event.
+  func reload(by who: String?) async -> Result<ReloadAnswer, SettingsMistake>
   /// What holds, and where each value comes from: for the server, or for a stream.
   func listing(of stream: StreamName?) async -> SettingsAnswer
   /// Replaces what was set of a stream over the API; nil takes it back.
   ///
   /// - Parameter text: JSON, as the stream's entry in the configuration file.
-  func set(_ text: String?, of stream: StreamName) async -> Result<ReloadAnswer, SettingsMistake>
+  func set(_ text: String?, of stream: StreamName, by who: String?) async -> Result<ReloadAnswer, SettingsMistake>
 }
 
 /// Why settings were refused: one line that names the setting, the value, and what to do.

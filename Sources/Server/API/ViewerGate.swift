@@ -43,10 +43,15 @@ struct ViewerGate: Sendable {
   ) -> HTTPAnswer {
     let version = rules.version
     var viewer = Viewer(rule: hasRules() ? rule : nil)
+    let isOfAPI = request.path.first == "api"
     func wait(for token: String) -> HTTPAnswer {
       let tokens = tokens
       let verified = eventLoop.makeFutureWithTask { _ = await tokens.verified(token) }
       return .later(verified.flatMap { admit(request, on: eventLoop, .isOver, route).settled(on: eventLoop) })
+    }
+    // An administrator's token may be signed with a key that is new in the set.
+    if isOfAPI, patience == .waits, let token = Self.bearer(of: request), tokens.needsKeys(token) {
+      return wait(for: token)
     }
     if let token = request.token {
       switch look(at: token, of: request, patience) {
@@ -56,7 +61,6 @@ struct ViewerGate: Sendable {
       }
     }
     let stream = Self.stream(at: request.path)
-    let isOfAPI = request.path.first == "api"
     // Requests that change something need the admin token. An offer to watch is none.
     let reads = request.isRead || WHEPRoutes.isOffer(request)
     guard viewer.rule != nil, reads, isOfAPI || stream.map({ !viewer.maySee($0) }) == true else {

@@ -2,6 +2,7 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
+internal import Synchronization
 
 /// Decides who may publish, watch, record and administer: one for all protocols.
 final class Authorizer: Sendable {
@@ -14,6 +15,7 @@ final class Authorizer: Sendable {
     var callback: AuthorizationCallback.Settings?
     /// Keys with names.
     var keys: [AccessKey] = []
+    var publishers = PublishersRule.auto
   }
 
   private let rules: Reloadable<Rules>
@@ -22,6 +24,8 @@ final class Authorizer: Sendable {
   let tokens = Reloadable<ViewerTokens?>(nil)
   /// The keys with names: of the configuration, and made over the API.
   let keys: KeyRing
+  /// Publishers needed a key once. Losing the last one does not open the server.
+  private let wasClosed = Atomic(false)
   private let clock: SteadyClock
   private let logger: Logger
 
@@ -35,12 +39,15 @@ final class Authorizer: Sendable {
     self.keys = keys
     keys.configure(rules.keys)
     self.clock = clock
+    noteKeys()
   }
 
   /// Follows other rules from now on.
   func follow(_ rules: Rules) {
+    noteKeys()
     self.rules.now = rules
     keys.configure(rules.keys)
+    noteKeys()
     guard callback.now?.settings != rules.callback else { return }
     callback.now = rules.callback.map { AuthorizationCallback($0, clock: clock) }
   }
@@ -49,8 +56,41 @@ final class Authorizer: Sendable {
 
   /// Publishing needs a key or a token.
   var isClosed: Bool {
+    switch rules.now.publishers {
+    case .key: true
+    case .open: hasPublishKeys
+    case .auto: hasPublishKeys || staysClosed
+    }
+  }
+
+  /// There is a key that allows to publish, or a callback that decides.
+  private var hasPublishKeys: Bool {
     let rules = rules.now
     return !rules.publishKeys.isEmpty || keys.mayPublish || rules.callback != nil
+  }
+
+  /// Publishing needs a key, and there is none, nor a token or a callback that would do.
+  var isClosedToAll: Bool { isClosed && !hasPublishKeys && tokens.now == nil }
+
+  /// Told at start, and whenever the last key goes.
+  static let closedToAll =
+    "nobody may publish: publishers need a key, as they did before, and there is none; make one, or let everybody publish with "
+    + "--publishers open"
+
+  /// Publishers needed a key once, also in an earlier process (`restoreClosed`): with `PublishersRule.auto` they still do.
+  var staysClosed: Bool { wasClosed.load(ordering: .acquiring) || keys.hadPublishers }
+
+  /// An earlier process needed keys.
+  func restoreClosed() { wasClosed.store(true, ordering: .releasing) }
+
+  /// Remembers that there are keys; forgets it where everybody is to publish. Call after each change of the keys.
+  func noteKeys() {
+    if hasPublishKeys {
+      wasClosed.store(true, ordering: .releasing)
+    } else if rules.now.publishers == .open {
+      wasClosed.store(false, ordering: .releasing)
+      keys.forgetPublishers()
+    }
   }
 
   /// How a publisher proved its right.
@@ -109,15 +149,17 @@ final class Authorizer: Sendable {
   private static let mostInTable = 1000
 
   /// All keys that allow to publish, with the names that each is for; empty if none is needed. Nil if a publisher may be accepted
-  /// by something else, or there are too many.
+  /// by something else, if a key is needed and none holds, or if there are too many.
   var knownPublishKeys: [(names: StreamPattern, key: Secret)]? {
     guard isClosed else { return [] }
     guard callback.now == nil, tokens.now == nil, keys.count <= Self.mostInTable else { return nil }
     let now = clock.wallTime
-    return rules.now.publishKeys.all
+    let known =
+      rules.now.publishKeys.all
       + keys.all.filter { $0.grant.holds(at: now) }.flatMap { key in
         (key.grant.streams[.publish] ?? []).map { ($0, key.secret) }
       }
+    return known.isEmpty ? nil : known
   }
 
   /// Whether a key that a publication depends on still gives the right. A key that has expired ends no publication.
@@ -155,15 +197,12 @@ final class Authorizer: Sendable {
   private func grant(of token: Secret) -> AccessGrant? {
     if let grant = keys.grant(of: token) { return grant.holds(at: clock.wallTime) ? grant : nil }
     guard let tokens = tokens.now, let text = token.text, JSONWebToken.isLike(text) else { return nil }
-    switch tokens.look(text) {
-    case .verified(let verified): return verified.grant
-    case .refused: return nil
-    case .needsKeys:
-      // The next request finds them.
-      Task { await tokens.keys.refresh() }
-      return nil
-    }
+    guard case .verified(let verified) = tokens.look(text) else { return nil }
+    return verified.grant
   }
+
+  /// Whether a token can be judged only when the key set has been fetched again. `ViewerGate` waits for that.
+  func needsKeys(of token: Secret) -> Bool { token.text.map { tokens.now?.needsKeys($0) ?? false } ?? false }
 }
 
 /// Keys that may watch: those that were made over the API, and the admin token.

@@ -1,9 +1,10 @@
 internal import FMP4
 internal import GRDB
+internal import Glibc
 internal import Ingest
 internal import Storage
 
-/// What was set over the API and outlives the process: keys, and settings of streams. Calls block on the disk. A change is on
+/// What was set over the API and outlives the process: keys, and settings of streams; and that publishers need a key. Calls block on the disk. A change is on
 /// the disk when the call returns. A damaged file is an error and is never replaced: its keys would be lost without notice.
 struct ControlDatabase: Sendable {
   private let queue: DatabaseQueue
@@ -27,8 +28,19 @@ struct ControlDatabase: Sendable {
             publish TEXT NOT NULL, watch TEXT NOT NULL, record TEXT NOT NULL, scope TEXT
           ) WITHOUT ROWID;
           CREATE TABLE IF NOT EXISTS setting (stream TEXT NOT NULL PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+          CREATE TABLE IF NOT EXISTS mark (name TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
           """)
     }
+  }
+
+  /// The settings of streams in a state folder, also while a server uses it. Nil where there are none. Nothing is written.
+  static func settings(in folder: String) throws -> StreamTexts? {
+    let path = "\(folder)/\(fileName)"
+    guard access(path, F_OK) == 0 else { return nil }
+    var configuration = Configuration()
+    configuration.readonly = true
+    configuration.busyMode = .timeout(1)
+    return try settings(in: DatabaseQueue(path: path, configuration: configuration))
   }
 
   // MARK: Keys
@@ -54,6 +66,7 @@ struct ControlDatabase: Sendable {
           key.grant.name, key.secret.hex, key.madeAt, key.grant.ends, patterns(.publish), patterns(.watch),
           patterns(.record), key.grant.scope?.rawValue,
         ])
+      if key.grant.streams[.publish] != nil { try Self.setClosed(true, in: database) }
     }
   }
 
@@ -61,17 +74,45 @@ struct ControlDatabase: Sendable {
     try queue.write { try $0.execute(sql: "DELETE FROM key WHERE name = ?", arguments: [name]) }
   }
 
+  // MARK: Whether publishers need a key
+
+  private static let closed = "publishersNeedKeys"
+
+  /// Publishers needed a key: `Authorizer.staysClosed`.
+  func isClosed() throws -> Bool {
+    try queue.read { try Row.fetchOne($0, sql: "SELECT 1 FROM mark WHERE name = ?", arguments: [Self.closed]) != nil }
+  }
+
+  func setClosed(_ isClosed: Bool) throws { try queue.write { try Self.setClosed(isClosed, in: $0) } }
+
+  private static func setClosed(_ isClosed: Bool, in database: Database) throws {
+    try database.execute(
+      sql: isClosed ? "INSERT OR IGNORE INTO mark VALUES (?)" : "DELETE FROM mark WHERE name = ?", arguments: [closed])
+  }
+
   // MARK: Settings of streams
 
-  /// The settings of streams, as text, by name.
-  func settings() throws -> [StreamName: String] {
+  /// What was set of streams.
+  struct StreamTexts: Sendable, Equatable {
+    /// As text, by name.
+    var texts: [StreamName: String] = [:]
+    /// What the rows that cannot be read have as a name.
+    var unreadable: [String] = []
+  }
+
+  /// The settings of streams. A row that cannot be read leaves the others as they are.
+  func settings() throws -> StreamTexts { try Self.settings(in: queue) }
+
+  private static func settings(in queue: DatabaseQueue) throws -> StreamTexts {
     try queue.read { database in
-      var settings: [StreamName: String] = [:]
+      var settings = StreamTexts()
       for row in try Row.fetchAll(database, sql: "SELECT * FROM setting") {
-        guard let name = (row.value("stream") as String?).flatMap({ StreamName($0) }),
-          let text = row.value("text") as String?
-        else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
-        settings[name] = text
+        let stream = row.value("stream") as String?
+        guard let name = stream.flatMap({ StreamName($0) }), let text = row.value("text") as String? else {
+          settings.unreadable.append(stream ?? "")
+          continue
+        }
+        settings.texts[name] = text
       }
       return settings
     }

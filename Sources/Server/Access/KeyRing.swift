@@ -5,37 +5,13 @@ internal import Synchronization
 /// The keys with names, in memory: those of the configuration file, and those that were made over the API. Looked up by their
 /// digest, so that the time of a look tells nothing about the text of any key.
 final class KeyRing: Sendable {
-  private struct Keys {
-    var byName: [String: AccessKey] = [:]
-    var byDigest: [Secret: String] = [:]
-    /// How many allow to publish, and how many to administer. Counted, because each request asks.
-    var publishers = 0
-    var administrators = 0
-
-    mutating func add(_ key: AccessKey) {
-      byName[key.grant.name] = key
-      byDigest[key.secret] = key.grant.name
-      count(key.grant, 1)
-    }
-
-    mutating func remove(_ name: String) -> Bool {
-      guard let key = byName.removeValue(forKey: name) else { return false }
-      byDigest[key.secret] = nil
-      count(key.grant, -1)
-      return true
-    }
-
-    func grant(of secret: Secret) -> AccessGrant? { byDigest[secret].flatMap { byName[$0]?.grant } }
-
-    private mutating func count(_ grant: AccessGrant, _ change: Int) {
-      if grant.streams[.publish] != nil { publishers += change }
-      if grant.scope != nil || grant.streams[.record] != nil { administrators += change }
-    }
-  }
-
   private struct State {
-    var made = Keys()
-    var configured = Keys()
+    var made = NamedKeys()
+    var configured = NamedKeys()
+    /// Some key allowed to publish once.
+    var hadPublishers = false
+
+    mutating func note() { if made.publishers + configured.publishers > 0 { hadPublishers = true } }
   }
 
   private let state = Mutex(State())
@@ -45,24 +21,51 @@ final class KeyRing: Sendable {
   }
 
   /// All of them, sorted by name.
-  var all: [AccessKey] {
-    state.withLock { Array($0.made.byName.values) + $0.configured.byName.values }
-      .sorted { $0.grant.name < $1.grant.name }
+  var all: [AccessKey] { page(after: nil, limit: .max).keys }
+
+  /// The keys whose names come after `name`, sorted by name. `limit` counts names: a key of the file and one that was made may have
+  /// the same one.
+  func page(after name: String?, limit: Int) -> (keys: [AccessKey], isMore: Bool, total: Int) {
+    state.withLock { state in
+      let (made, configured) = (state.made, state.configured)
+      var (first, second) = (made.names[made.place(after: name)...], configured.names[configured.place(after: name)...])
+      var keys: [AccessKey] = []
+      var names = 0
+      while names < limit, let next = [first.first, second.first].compactMap({ $0 }).min() {
+        names += 1
+        for one in [first.first == next ? made.key(next) : nil, second.first == next ? configured.key(next) : nil] {
+          if let one { keys.append(one) }
+        }
+        if first.first == next { first = first.dropFirst() }
+        if second.first == next { second = second.dropFirst() }
+      }
+      return (keys, !first.isEmpty || !second.isEmpty, made.count + configured.count)
+    }
   }
 
   /// Some key allows to publish.
   var mayPublish: Bool { state.withLock { $0.made.publishers + $0.configured.publishers > 0 } }
 
+  /// Some key allowed to publish since this was made, or since `forgetPublishers`.
+  var hadPublishers: Bool { state.withLock { $0.hadPublishers } }
+
+  func forgetPublishers() {
+    state.withLock { state in
+      state.hadPublishers = false
+      state.note()
+    }
+  }
+
   /// Some key is an administrator's, or allows to record.
   var hasAdministrators: Bool { state.withLock { $0.made.administrators + $0.configured.administrators > 0 } }
 
-  var count: Int { state.withLock { $0.made.byName.count + $0.configured.byName.count } }
+  var count: Int { state.withLock { $0.made.count + $0.configured.count } }
 
   /// A key that was made.
-  subscript(name: String) -> AccessKey? { state.withLock { $0.made.byName[name] } }
+  subscript(name: String) -> AccessKey? { state.withLock { $0.made.key(name) } }
 
   /// Whether a key of that name stands in the configuration file.
-  func isConfigured(_ name: String) -> Bool { state.withLock { $0.configured.byName[name] != nil } }
+  func isConfigured(_ name: String) -> Bool { state.withLock { $0.configured.key(name) != nil } }
 
   /// What a key allows; nil for an unknown key.
   func grant(of secret: Secret) -> AccessGrant? {
@@ -71,22 +74,30 @@ final class KeyRing: Sendable {
 
   /// The keys of the configuration file from now on.
   func configure(_ keys: [AccessKey]) {
-    var configured = Keys()
-    for key in keys { configured.add(key) }
-    state.withLock { [configured] in $0.configured = configured }
+    let configured = NamedKeys(keys)
+    state.withLock { state in
+      state.configured = configured
+      state.note()
+    }
   }
 
-  /// Adds a key that a former process made, also beside one of the file with its name.
-  func restore(_ key: AccessKey) { state.withLock { $0.made.add(key) } }
+  /// Keys that a former process made, also beside those of the file with their names. For the start: before any is added.
+  func restore(_ keys: [AccessKey]) {
+    let made = NamedKeys(keys)
+    state.withLock { state in
+      state.made = made
+      state.note()
+    }
+  }
 
   /// Adds a key that was made. False if the name is taken, or there are too many keys.
   func add(_ key: AccessKey) -> Bool {
     state.withLock { state in
       let name = key.grant.name
-      guard state.made.byName[name] == nil, state.configured.byName[name] == nil,
-        state.made.byName.count < ControlDatabase.keyLimit
+      guard state.made.key(name) == nil, state.configured.key(name) == nil, state.made.count < ControlDatabase.keyLimit
       else { return false }
       state.made.add(key)
+      state.note()
       return true
     }
   }

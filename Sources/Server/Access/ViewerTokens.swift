@@ -96,6 +96,14 @@ final class ViewerTokens: Sendable {
     }
   }
 
+  /// Whether a token can be judged only when the key set has been fetched again. Cheap for tokens that no fetch helps.
+  func needsKeys(_ token: String) -> Bool {
+    guard JSONWebToken.isLike(token), let parsed = try? JSONWebToken(parsing: token), keys.mayFindKey(of: parsed),
+      case .needsKeys = look(token)
+    else { return false }
+    return true
+  }
+
   private func remember(_ token: VerifiedToken, _ digest: SHA256Digest) -> Look {
     state.withLock { state in
       if state.remembered.count >= Self.capacity {

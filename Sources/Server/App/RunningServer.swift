@@ -104,7 +104,7 @@ struct RunningServer {
 
   /// Reads the settings again at each SIGHUP.
   private func reloadAtHangUp() async {
-    for await _ in await UnixSignalsSequence(trapping: .sighup) { _ = await settings.control?.reload() }
+    for await _ in await UnixSignalsSequence(trapping: .sighup) { _ = await settings.control?.reload(by: "SIGHUP") }
   }
 
   /// Ends streams whose publishers stay away, and checks recordings, free memory and whether the machine may sleep.

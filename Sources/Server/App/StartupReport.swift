@@ -14,6 +14,7 @@ struct StartupReport {
   let endpoints: [PublisherProtocol.Endpoint]
   /// The addresses of this machine for others (`MachineAddresses`).
   let addresses: [String]
+  let publishing: Publishing
 
   /// The address of the first source's page, or of the list of streams.
   var page: String { "http://\(http.authority)/\(path)" }
@@ -28,7 +29,7 @@ struct StartupReport {
     if let https {
       for authority in [https.authority] + others(https) { lines.append("           https://\(authority)/\(path)") }
     }
-    let key = configuration.publishKeys.isEmpty ? "" : "?key=…"
+    let key = publishing == .open ? "" : "?key=…"
     for endpoint in endpoints {
       lines.append("  publish  \(endpoint.of.invitation(endpoint.server, key))")
       for authority in others(endpoint.address) {
@@ -55,11 +56,17 @@ struct StartupReport {
   private static let leastKey = 8
   private static let leastToken = 16
 
+  /// Who may publish.
+  enum Publishing: Sendable { case open, byKey, closedToAll }
+
   private var warnings: [String] {
     var warnings: [String] = []
-    if configuration.publishKeys.isEmpty {
+    switch publishing {
+    case .open:
       warnings.append(
         "every client that reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY")
+    case .closedToAll: warnings.append(Authorizer.closedToAll)
+    case .byKey: break
     }
     if let length = configuration.publishKeys.shortest, length < Self.leastKey {
       warnings.append("a publish key of \(length) characters can be guessed; use \(Self.leastKey) or more")

@@ -12,30 +12,42 @@ extension WeirServer {
     guard let folder = configuration.stateFolder else { return nil }
     do {
       let database = try ControlDatabase(folder: folder)
-      for key in try database.keys() { authorizer.keys.restore(key) }
+      authorizer.keys.restore(try database.keys())
+      if try database.isClosed() { authorizer.restoreClosed() }
+      authorizer.noteKeys()
+      try database.setClosed(authorizer.staysClosed)
       return database
     } catch {
-      throw ConfigurationError(
-        .configuration,
-        "\(LogText.escaped(folder))/\(ControlDatabase.fileName), which has the keys made over the API, cannot be used:"
-          + " \(error); put a copy of it back, or move it away and make the keys anew")
+      throw Self.unusable(folder, error)
     }
   }
 
-  /// The sources with what was set over the API, which holds from now on. What this version does not understand is left out, and
-  /// told.
+  private static func unusable(_ folder: String, _ error: any Error) -> ConfigurationError {
+    ConfigurationError(
+      .configuration,
+      "\(LogText.escaped(folder))/\(ControlDatabase.fileName), which has the keys made over the API, cannot"
+        + " be used: \(error); put a copy of it back, or move it away and make the keys anew")
+  }
+
+  /// The sources with what was set over the API, which holds from now on. What this version does not understand, and rows that
+  /// cannot be read, are left out and told. A database that cannot be read at all is an error: without its settings a stream could
+  /// be open to everybody.
   func takeSettings(of control: ControlDatabase?) throws(ConfigurationError) -> SettingSources? {
     guard var given = sources else { return nil }
-    for (stream, text) in (try? control?.settings()) ?? [:] {
-      do throws(ConfigurationError) {
-        var next = given
-        next.setByAPI[stream] = try ConfigFile.texts(of: stream, setByAPI: text)
-        _ = try StreamProfiles(loading: next, publicURL: configuration.publicURL)
-        given = next
-      } catch {
-        logger.of(stream).error("what was set over the API is left out: \(error)")
-      }
+    let kept: ControlDatabase.StreamTexts
+    do {
+      kept = try control?.settings() ?? ControlDatabase.StreamTexts()
+    } catch {
+      throw Self.unusable(configuration.stateFolder ?? "", error)
     }
+    for name in kept.unreadable {
+      logger.error(
+        "a row of what was set over the API cannot be read and is left out",
+        metadata: ["stream": "\(LogText.escaped(name))"])
+    }
+    let (taken, leftOut) = given.taking(kept.texts, publicURL: configuration.publicURL)
+    for (stream, error) in leftOut { logger.of(stream).error("what was set over the API is left out: \(error)") }
+    given = taken
     if !given.setByAPI.isEmpty {
       profiles.now = try StreamProfiles(loading: given, publicURL: configuration.publicURL)
     }
@@ -104,7 +116,7 @@ extension WeirServer {
         let followTokens = try await prepare(tokens, for: configuration.jwt)
         return {
           followTokens()
-          apply(configuration, protocols, http)
+          apply(configuration, protocols, http, control)
         }
       }, listening: listening)
     return SettingsReloader(given: given, parts: parts, control: control, events: events, logger: logger)
@@ -130,7 +142,10 @@ extension WeirServer {
   }
 
   /// Makes a configuration hold, but for its listeners.
-  private func apply(_ configuration: ServerConfiguration, _ protocols: [PublisherProtocol], _ http: HTTPListener) {
+  private func apply(
+    _ configuration: ServerConfiguration, _ protocols: [PublisherProtocol], _ http: HTTPListener,
+    _ control: ControlDatabase?
+  ) {
     profiles.now = configuration.streams
     embedFrom.now = configuration.embedFrom
     viewersRules.change()
@@ -149,6 +164,19 @@ extension WeirServer {
     hooks.follow(configuration.hooks)
     capacity.now = makeCapacity(of: configuration)
     streams.endRevoked()
+    noteClosed(control)
+  }
+
+  /// Tells when nobody may publish, and keeps that publishers need keys for the next process.
+  func noteClosed(_ control: ControlDatabase?) {
+    if authorizer.isClosedToAll { logger.warning("\(Authorizer.closedToAll)") }
+    NIOSingletons.posixBlockingThreadPool.submit { [authorizer, logger] _ in
+      do {
+        try control?.setClosed(authorizer.staysClosed)
+      } catch {
+        logger.error("that publishers need keys cannot be kept for the next start: \(error)")
+      }
+    }
   }
 
   /// What this machine allows, as it is configured.
@@ -160,7 +188,8 @@ extension WeirServer {
 extension ServerConfiguration {
   /// Who may what.
   var accessRules: Authorizer.Rules {
-    Authorizer.Rules(publishKeys: publishKeys, adminToken: adminToken, callback: callback, keys: keys)
+    Authorizer.Rules(
+      publishKeys: publishKeys, adminToken: adminToken, callback: callback, keys: keys, publishers: publishers)
   }
 
   /// How long a cache may go by what it was told of a token, in seconds.

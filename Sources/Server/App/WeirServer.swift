@@ -173,7 +173,8 @@ struct WeirServer {
       tokens: tokens)
     let report = StartupReport(
       configuration: configuration, capacity: capacity.now, http: page, https: pages["https"], endpoints: endpoints,
-      addresses: MachineAddresses.all())
+      addresses: MachineAddresses.all(),
+      publishing: authorizer.isClosedToAll ? .closedToAll : authorizer.isClosed ? .byKey : .open)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
       http: http, commands: commands, sources: sources, certificate: certificate, memory: memory,
@@ -194,7 +195,10 @@ struct WeirServer {
   /// Continues the log of events of the previous process.
   private func resumeEvents() async {
     defer { hooks.begin() }
-    guard let folder = configuration.stateFolder else { return }
+    guard let folder = configuration.stateFolder else {
+      logger.notice("events are kept in memory alone and end with this process: there is no state folder (--state)")
+      return
+    }
     do {
       try await NIOSingletons.posixBlockingThreadPool.runIfActive { [events] in try events.begin(folder: folder) }
     } catch {
@@ -288,16 +292,17 @@ struct WeirServer {
     sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, events: events, logger: logger)
+    let viewerAttempts = AdminAttempts(of: .viewers, clock: clock, events: events, logger: logger)
     let viewerGate = ViewerGate(
       tokens: tokens, rule: { [profiles] in profiles.now[$0].viewers },
       hasRules: { [profiles] in profiles.now.hasViewersRules }, rules: viewersRules,
-      attempts: AdminAttempts(clock: clock))
+      attempts: viewerAttempts)
     let gate = AdminGate(authorizer: authorizer, attempts: attempts)
     let traffic = HTTPTraffic()
     let metrics = MetricsReport(
       streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic,
       capacity: { [capacity] in capacity.now },
-      attempts: attempts
+      attempts: attempts, viewerAttempts: viewerAttempts
     ) { ConnectionRefusals(sumOf: publishers.map(\.refusals)) }
     let replay = ReplayRoutes(
       archive: archive, streams: streams,
@@ -311,13 +316,15 @@ struct WeirServer {
         sources: sources, previews: SourcePreviews(pool: threads.liveThumbnails), recordings: sourceRecordings,
         film: { [profiles, logger] in SourceFilm(name: $0, settings: profiles.now[$0].settings, logger: logger) }),
       replay: replay, events: EventsAPI(log: events, hooks: hooks),
-      authorize: AuthorizeAPI(gate: viewerGate, recheck: { [recheck] in recheck.now }),
+      authorize: AuthorizeAPI(
+        gate: viewerGate, recheck: { [recheck] in recheck.now }, isOfAPI: { APITable.find($0) != nil }),
       gate: gate, clock: clock, rtmpPort: ports.rtmp, rtmpsPort: ports.rtmps, webRTCPort: ports.webRTC,
       publicURL: publicURL,
       player: configuration.playerDefault, oEmbed: OEmbedAPI(publicURL: publicURL, settings: settingsOf),
       embedFrom: embedFrom, capacity: { [capacity] in capacity.now },
       control: ControlAPI(
-        authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock),
+        authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock,
+        logger: logger),
       lists: SingleFlight(limit: 64, on: threads.reports, sharing: .untilBegun))
     let router = Router(
       live: LiveRoutes(

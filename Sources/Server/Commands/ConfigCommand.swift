@@ -2,6 +2,23 @@ internal import ArgumentParser
 internal import Basics
 internal import Ingest
 
+extension SettingSources {
+  /// The same sources with what is kept in the state folder.
+  fileprivate func withState(of configuration: ServerConfiguration) throws -> SettingSources {
+    guard let folder = configuration.stateFolder else { return self }
+    let kept: ControlDatabase.StreamTexts?
+    do {
+      kept = try ControlDatabase.settings(in: folder)
+    } catch {
+      throw ConfigurationError(
+        .configuration,
+        "\(LogText.escaped(folder))/\(ControlDatabase.fileName) cannot be read: \(error); run this as the user of the server"
+      )
+    }
+    return taking(kept?.texts ?? [:], publicURL: configuration.publicURL).sources
+  }
+}
+
 /// `weir config`: checks a configuration file, shows what holds, writes a sample and the schema, and has a running server read
 /// its file again.
 struct ConfigCommand: ParsableCommand {
@@ -36,7 +53,8 @@ struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "show", abstract: "Print what holds, and where each value comes from.",
       discussion: """
-        Takes the flags and variables of weir serve. Keys and tokens are not printed.
+        Takes the flags and variables of weir serve. With --state it also shows what was set over the API. Keys and tokens are
+        not printed.
 
         Example:
           weir config show --config weir.yaml --stream cam-1
@@ -47,14 +65,15 @@ struct ConfigCommand: ParsableCommand {
 
     func run() throws {
       let sources = try SettingSources(flags: settings.given, environment: Arguments.environment()).readingFile()
-      _ = try ServerConfiguration(loading: sources)
+      let configuration = try ServerConfiguration(loading: sources)
+      let shown = try sources.withState(of: configuration)
       let name: StreamName?
       do throws(ValueError) {
         name = try stream.map { text throws(ValueError) in try StreamName(parsing: text) }
       } catch {
         throw ValidationError("\(error.reason). \(error.advice)")
       }
-      print(try ConfigListing(sources, stream: name).text, terminator: "")
+      print(try ConfigListing(shown, stream: name).text, terminator: "")
     }
   }
 

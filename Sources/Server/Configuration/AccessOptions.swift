@@ -1,9 +1,12 @@
 internal import Basics
 
-/// Who is asked about publishers.
+/// Who may publish, and who is asked about it.
 struct AccessOptions: TitledSettings {
   static let title = "Publishers"
 
+  let publishers = Setting<PublishersRule>(
+    "publishers", at: "access.publishers", .word, default: "auto",
+    "When publishers need a key: from the first key on (auto), always (key), or only while there is one (open).")
   let callback = Setting(
     "auth-callback", at: "access.callback.url", SettingText("url", CallbackAddress.parse),
     "Address that is asked whether a publisher may publish (POST, JSON); 2xx admits, 401, 403 and 404 refuse.")

@@ -36,6 +36,8 @@ struct ServerConfiguration: Sendable {
   var publishKeys: PublishKeys
   /// Keys with names, which stand in the file alone.
   var keys: [AccessKey]
+  /// Whether publishers need a key.
+  var publishers: PublishersRule
   /// Who is asked about publishers; nil for nobody.
   var callback: AuthorizationCallback.Settings?
   var nameLimits: NameAllowance.Limits
@@ -119,6 +121,7 @@ extension ServerConfiguration {
     sources = try options.sources.specifications(given)
     sourcesBegin = try options.sources.beginning(given, adminToken: options.http.adminToken)
     publishKeys = try PublishKeys(loading: given)
+    publishers = try given[options.access.publishers]
     callback = try options.access.callback(given)
     nameLimits = try options.publishers.names(given)
     streamMemory = try given[options.publishers.streamMemory]

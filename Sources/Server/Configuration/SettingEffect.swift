@@ -14,7 +14,8 @@ extension SettingDeclaration {
     case "publish-key", "admin-token", "max-viewers", "poll-limit", "max-connections-per-address", "cors",
       "embed-from",
       "max-streams", "max-names", "retain-age", "retain-size", "retain-stream-size", "retain-deleted", "when-full",
-      "log-level", "auth-callback", "auth-callback-timeout", "auth-callback-cache", "auth-callback-otherwise",
+      "log-level", "publishers",
+      "auth-callback", "auth-callback-timeout", "auth-callback-cache", "auth-callback-otherwise",
       "takeover", "publish-from", "jwt-secret", "jwt-key", "jwt-key-set", "jwt-key-set-staleness", "jwt-issuer",
       "jwt-audience", "jwt-clock-skew", "jwt-without-expiry", "viewers-recheck", "srt", "viewers", "srt-passphrase",
       "srt-latency", "http", "https", "rtmp", "rtmps":

@@ -12,6 +12,25 @@ extension SettingSources {
     return sources
   }
 
+  /// The same sources with what was set over the API. What this version does not understand is left out, with the reason.
+  func taking(
+    _ texts: [StreamName: String], publicURL: PublicURL?
+  ) -> (sources: SettingSources, leftOut: [(stream: StreamName, error: ConfigurationError)]) {
+    var taken = self
+    var leftOut: [(StreamName, ConfigurationError)] = []
+    for (stream, text) in texts.sorted(by: { $0.key < $1.key }) {
+      do throws(ConfigurationError) {
+        var next = taken
+        next.setByAPI[stream] = try ConfigFile.texts(of: stream, setByAPI: text)
+        _ = try StreamProfiles(loading: next, publicURL: publicURL)
+        taken = next
+      } catch {
+        leftOut.append((stream, error))
+      }
+    }
+    return (taken, leftOut)
+  }
+
   /// The names and patterns with settings of their own, the most specific first, each with the sources of its settings. Of the
   /// entries that match a name, only the most specific counts, over what holds for all.
   var ofStreams: [(pattern: StreamPattern, sources: SettingSources)] {

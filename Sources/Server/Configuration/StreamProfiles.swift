@@ -15,6 +15,8 @@ struct StreamProfiles: Sendable {
   let standard: StreamProfile
   /// The most specific first.
   private let entries: [(pattern: StreamPattern, profile: StreamProfile)]
+  /// Finds among them: each request asks for the profile of its stream.
+  private let index: StreamPatternIndex
 
   /// Some stream is not open to every viewer.
   let hasViewersRules: Bool
@@ -31,11 +33,12 @@ struct StreamProfiles: Sendable {
     var entries: [(StreamPattern, StreamProfile)] = []
     for (pattern, sources) in try given.ofStreams { entries.append((pattern, try profile(sources))) }
     self.entries = entries
+    index = StreamPatternIndex(entries.map(\.0))
     hasViewersRules = ([standard] + entries.map(\.1)).contains { $0.viewers != .open }
   }
 
   subscript(name: StreamName) -> StreamProfile {
-    entries.first { $0.pattern.matches(name) }?.profile ?? standard
+    index.first(matching: name).map { entries[$0].profile } ?? standard
   }
 
   /// The profiles by pattern, the most specific first, and that of all others.

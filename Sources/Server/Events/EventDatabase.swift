@@ -16,20 +16,20 @@ struct EventDatabase: Sendable {
     var events: [Event] = []
     /// Streams whose end was not told, with the last change of their state.
     var open: [String: OpenStream] = [:]
-    /// The event up to which each hook has delivered.
-    var positions: [String: Int64] = [:]
+    /// Where each hook is.
+    var places: [String: HookPlace] = [:]
   }
 
   /// What is written together.
   struct Batch: Sendable {
     var events: [Event] = []
-    var positions: [String: Int64] = [:]
+    var places: [String: HookPlace] = [:]
     /// Keys that may be told again.
     var forgotten: [String] = []
     /// Older events go.
     var first: Int64?
 
-    var isEmpty: Bool { events.isEmpty && positions.isEmpty && forgotten.isEmpty }
+    var isEmpty: Bool { events.isEmpty && places.isEmpty && forgotten.isEmpty }
   }
 
   /// Opens or creates it. `wasReplaced`: a damaged one was thrown away.
@@ -45,6 +45,7 @@ struct EventDatabase: Sendable {
         DROP TABLE IF EXISTS event;
         DROP TABLE IF EXISTS open;
         DROP TABLE IF EXISTS hook;
+        DROP TABLE IF EXISTS behind;
         CREATE TABLE event (
           id INTEGER PRIMARY KEY, kind TEXT NOT NULL, stream TEXT, who TEXT, at INTEGER NOT NULL, data TEXT NOT NULL,
           key TEXT, epoch TEXT, subject TEXT
@@ -53,6 +54,12 @@ struct EventDatabase: Sendable {
         CREATE TABLE open (stream TEXT NOT NULL PRIMARY KEY, epoch TEXT NOT NULL, kind TEXT NOT NULL) WITHOUT ROWID;
         CREATE TABLE hook (name TEXT NOT NULL PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
         """)
+    // Streams that a hook is behind with (`HookPlace`). Earlier versions had none, and their log goes on.
+    try queue.write {
+      try $0.execute(
+        sql:
+          "CREATE TABLE IF NOT EXISTS behind (name TEXT NOT NULL PRIMARY KEY, streams TEXT NOT NULL) WITHOUT ROWID")
+    }
   }
 
   /// The newest events, oldest first, and the rest. Rows that this program cannot have written are skipped.
@@ -68,9 +75,10 @@ struct EventDatabase: Sendable {
         else { continue }
         contents.open[name] = OpenStream(epoch: epoch, kind: kind)
       }
-      for row in try Row.fetchAll(database, sql: "SELECT * FROM hook") {
+      let hooks = "SELECT hook.name, position, streams FROM hook LEFT JOIN behind ON behind.name = hook.name"
+      for row in try Row.fetchAll(database, sql: hooks) {
         guard let name = row.value("name") as String?, let position = row.value("position") as Int64? else { continue }
-        contents.positions[name] = position
+        contents.places[name] = HookPlace(through: position, text: (row.value("streams") as String?) ?? "")
       }
       return contents
     }
@@ -95,8 +103,12 @@ struct EventDatabase: Sendable {
             arguments: [stream, event.epoch ?? "", event.kind.rawValue])
         }
       }
-      for (name, position) in batch.positions {
-        try database.execute(sql: "INSERT OR REPLACE INTO hook VALUES (?, ?)", arguments: [name, position])
+      for (name, place) in batch.places {
+        try database.execute(sql: "INSERT OR REPLACE INTO hook VALUES (?, ?)", arguments: [name, place.through])
+        try database.execute(
+          sql: place.behind.isEmpty
+            ? "DELETE FROM behind WHERE name = ?" : "INSERT OR REPLACE INTO behind VALUES (?, ?)",
+          arguments: place.behind.isEmpty ? [name] : [name, place.text])
       }
       for key in batch.forgotten {
         try database.execute(sql: "UPDATE event SET key = NULL WHERE key = ?", arguments: [key])

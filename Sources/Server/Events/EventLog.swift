@@ -291,14 +291,14 @@ final class EventLog: Sendable {
     state.withLock { Set($0.events.lazy.filter { $0.kind == .streamEnded }.compactMap(\.epoch)) }
   }
 
-  /// The event up to which a hook has delivered; nil for a new one.
-  func position(ofHook name: String) -> Int64? { state.withLock { $0.positions[name] } }
+  /// Where a hook is; nil for a new one.
+  func place(ofHook name: String) -> HookPlace? { state.withLock { $0.places[name] } }
 
-  func note(position: Int64, ofHook name: String) {
+  func note(_ place: HookPlace, ofHook name: String) {
     let begins = state.withLock { state in
-      state.positions[name] = position
+      state.places[name] = place
       guard state.database != nil else { return false }
-      state.newPositions[name] = position
+      state.newPlaces[name] = place
       return state.begin()
     }
     if begins { submit() }

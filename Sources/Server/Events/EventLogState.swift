@@ -29,8 +29,8 @@ struct EventLogState {
   var waiting: [(id: Int64, body: @Sendable () -> Void)] = []
   var followers: [Int: @Sendable () -> Void] = [:]
   var followerCount = 0
-  var positions: [String: Int64] = [:]
-  var newPositions: [String: Int64] = [:]
+  var places: [String: HookPlace] = [:]
+  var newPlaces: [String: HookPlace] = [:]
   var forgotten: [String] = []
   var prunedThrough: Int64 = 0
 
@@ -73,7 +73,7 @@ struct EventLogState {
     bytes = contents.events.reduce(ownBytes) { $0 + $1.bytes }
     for event in contents.events { if let key = event.key { keys[key] = event.id } }
     self.open = contents.open.merging(open) { $1 }
-    positions = contents.positions
+    places = contents.places
     // A clock that was set back.
     if nextID <= newest {
       let shift = newest + 1 - (own.first?.id ?? nextID)
@@ -125,7 +125,7 @@ struct EventLogState {
   // MARK: Writing
 
   var needsWriting: Bool {
-    database != nil && (written < nextID - 1 || !newPositions.isEmpty || !forgotten.isEmpty)
+    database != nil && (written < nextID - 1 || !newPlaces.isEmpty || !forgotten.isEmpty)
   }
 
   /// True if the caller has to submit the work.
@@ -143,7 +143,7 @@ struct EventLogState {
     }
     var batch = EventDatabase.Batch()
     batch.events = Array(events[place(after: written)...].prefix(limit))
-    (batch.positions, newPositions) = (newPositions, [:])
+    (batch.places, newPlaces) = (newPlaces, [:])
     (batch.forgotten, forgotten) = (forgotten, [])
     // Rows of events that were dropped go with the batch.
     if let first = events.first, first.id > prunedThrough, dropped > 0 { batch.first = first.id }
@@ -152,7 +152,7 @@ struct EventLogState {
 
   mutating func giveBack(_ batch: EventDatabase.Batch) {
     isWriting = false
-    newPositions.merge(batch.positions) { newer, _ in newer }
+    newPlaces.merge(batch.places) { newer, _ in newer }
     forgotten = batch.forgotten + forgotten
   }
 

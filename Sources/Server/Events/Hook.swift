@@ -38,10 +38,10 @@ final class Hook: Sendable {
 
   /// Takes its place in the log: where the last process was, or for a new hook the end.
   func begin() {
-    let known = log.position(ofHook: name)
-    let position = known ?? log.newestID
-    queue.withLock { $0 = HookQueue(after: position) }
-    if known == nil { log.note(position: position, ofHook: name) }
+    let known = log.place(ofHook: name)
+    let place = known ?? HookPlace(through: log.newestID)
+    queue.withLock { $0 = HookQueue(at: place) }
+    if known == nil { log.note(place, ofHook: name) }
   }
 
   // MARK: Reloads
@@ -76,11 +76,11 @@ final class Hook: Sendable {
   /// Whether a hook that was removed has nothing under way any more.
   private func isOver() -> Bool {
     let isFree = queue.withLock { queue in
-      queue.drop { _ in true }
+      queue.dropAll()
       return !queue.isRunning
     }
     guard isFree else { return false }
-    log.note(position: queue.withLock { $0.doneThrough }, ofHook: name)
+    log.note(queue.withLock { $0.place }, ofHook: name)
     return state.withLock { state in
       guard state.life == .removed else { return false }
       state.life = .over
@@ -102,7 +102,7 @@ final class Hook: Sendable {
     let follower = log.follow { [call] in call.yield() }
     defer { log.unfollow(follower) }
     await withDiscardingTaskGroup { group in
-      var noted = queue.withLock { $0.doneThrough }
+      var noted = queue.withLock { $0.place }
       var notedAt = second
       group.addTask {
         // Repeated attempts are due at some second.
@@ -120,18 +120,17 @@ final class Hook: Sendable {
         }
         read()
         start(&group)
-        let done = queue.withLock { $0.doneThrough }
-        let isQuiet = queue.withLock { $0.items.isEmpty }
-        guard done != noted,
-          !isQuiet || delivered.exchange(false, ordering: .relaxed) || second - notedAt >= Self.noteInterval
+        let place = queue.withLock { $0.place }
+        guard place != noted,
+          delivered.exchange(false, ordering: .relaxed) || second - notedAt >= Self.noteInterval
         else { continue }
-        (noted, notedAt) = (done, second)
-        log.note(position: done, ofHook: name)
+        (noted, notedAt) = (place, second)
+        log.note(place, ofHook: name)
       }
     }
     // A hook that is over has noted it; another one may have its name now.
     guard !hasEnded else { return }
-    log.note(position: queue.withLock { $0.doneThrough }, ofHook: name)
+    log.note(queue.withLock { $0.place }, ofHook: name)
   }
 
   /// Nothing is being done or about to be.
@@ -144,9 +143,17 @@ final class Hook: Sendable {
   private let delivered = Atomic(false)
 
   private func read() {
+    let filter = settings.filter
+    while let next = queue.withLock({ $0.next }) {
+      var ofStream = filter
+      ofStream.streams = { stream in stream == next.stream && filter.streams?(stream) ?? true }
+      let page = log.page(after: next.after, limit: HookSettings.ofStream, ofStream)
+      if let gap = page.gapUntil { miss(gap) }
+      queue.withLock { $0.add(page.events, of: next.stream, through: page.isMore ? page.through : nil) }
+    }
     let (after, room) = queue.withLock { ($0.readThrough, $0.room) }
     guard room > 0 else { return }
-    let page = log.page(after: after, limit: room, settings.filter)
+    let page = log.page(after: after, limit: room, filter)
     if let next = page.gapUntil { miss(next) }
     queue.withLock { $0.add(page.events, through: page.through) }
   }

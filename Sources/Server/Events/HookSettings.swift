@@ -20,8 +20,10 @@ struct HookSettings: Sendable {
   static let atOnce = 4
   /// The most events of one hook in memory. The others wait in the log.
   static let window = 1000
-  /// Seconds from a failed attempt to the next one. After the last the event is given up for this hook: about a day in all.
-  static let retries: [Int64] = [5, 300, 1800, 7200, 18_000, 36_000]
+  /// The most of one stream among them. Of a stream whose event is tried again, it is that event alone.
+  static let ofStream = 32
+  /// Seconds from a failed attempt to the next one. After the last the event is given up for this hook: a day in all.
+  static let retries: [Int64] = [5, 300, 1800, 7200, 18_000, 28_800, 30_600]
 
   /// What the API shows of the action: no query, which may hold a token.
   var target: String {

@@ -18,12 +18,14 @@ extension LiveStream {
   }
 
   /// Disconnects the publisher of a session; the stream goes on as after a lost connection. False if the session is over.
-  func endSession(_ id: SessionID) -> Bool {
+  ///
+  /// - Parameter who: the administrator, for the event.
+  func endSession(_ id: SessionID, by who: String? = nil) -> Bool {
     let reason = EndReason.failed("an administrator ended the session")
     let former = state.withLock { state -> PublisherSlot.Holder? in
       guard state.publisher.holder?.id == id else { return nil }
       let former = state.publisher.dismiss(reason)
-      turn(.lost(reason), &state)
+      turn(.lost(reason), by: who, &state)
       return former
     }
     former?.evict(reason)
@@ -31,11 +33,13 @@ extension LiveStream {
   }
 
   /// Disconnects the publisher and ends the stream.
-  func endOnRequest() {
+  ///
+  /// - Parameter who: the administrator, for the event.
+  func endOnRequest(by who: String? = nil) {
     let reason = EndReason.failed("an administrator ended the stream")
     let former = state.withLock { state in
       let former = state.publisher.dismiss(reason)
-      turn(.ended(.finished), &state)
+      turn(.ended(.finished), by: who, &state)
       return former
     }
     logger.notice("ended by an administrator")

@@ -29,14 +29,16 @@ struct StreamTurns: Sendable {
 /// publisher and viewers find the stream as it was.
 extension LiveStream {
   /// Tells of a change. It is made at once if there is nothing to wait for.
-  func turn(_ turn: StreamTurn, _ state: inout State) {
+  ///
+  /// - Parameter who: who caused it; nil for the publisher.
+  func turn(_ turn: StreamTurn, by who: String? = nil, _ state: inout State) {
     makeTurn(&state)
     let ticket =
       switch turn {
-      case .lost(let reason): tell(.streamInterrupted, because: reason.text, state)
+      case .lost(let reason): tell(.streamInterrupted, because: reason.text, by: who, state)
       case .resumed: tell(.streamResumed, because: nil, state)
       case .ended(let reason):
-        state.life.phase == .ended ? EventTicket.settled : tell(.streamEnded, because: reason.text, state)
+        state.life.phase == .ended ? EventTicket.settled : tell(.streamEnded, because: reason.text, by: who, state)
       }
     let number = state.turns.put(turn)
     let waits = ticket.whenWritten { [self] in

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// The id of a session of a publisher or a viewer, unique beyond the process: a letter for the kind, a random number of the
 /// process, and a count.
-struct SessionID: Sendable, Hashable, CustomStringConvertible {
+struct SessionID: Sendable, Hashable, Comparable, CustomStringConvertible {
   enum Kind: String, Sendable {
     case publisher, viewer
   }
@@ -18,6 +18,24 @@ struct SessionID: Sendable, Hashable, CustomStringConvertible {
   /// A new one.
   init(_ kind: Kind) {
     (self.kind, number) = (kind, Self.count.wrappingAdd(1, ordering: .relaxed).newValue)
+  }
+
+  /// One of this process, as `description` has it. Nil for any other text.
+  init?(_ text: String) {
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[1] == Self.process, let number = Int(parts[2]) else { return nil }
+    switch parts[0] {
+    case "p": kind = .publisher
+    case "v": kind = .viewer
+    default: return nil
+    }
+    self.number = number
+    guard description == text else { return nil }
+  }
+
+  /// Publishers before viewers, each in the order in which they came.
+  static func < (a: SessionID, b: SessionID) -> Bool {
+    a.kind == b.kind ? a.number < b.number : a.kind == .publisher
   }
 
   var description: String { "\(kind.rawValue.prefix(1))-\(Self.process)-\(number)" }

@@ -220,9 +220,9 @@ final class ViewerRegistry: Sendable {
     }
   }
 
-  /// The open endless responses, oldest first.
+  /// The open endless responses, in no order.
   var sessions: [ViewerSession] {
-    let sessions = state.withLock { state in
+    state.withLock { state in
       state.streams.flatMap { stream, clients in
         clients.flatMap { client, viewer in
           viewer.seats.map {
@@ -232,13 +232,26 @@ final class ViewerRegistry: Sendable {
         }
       }
     }
-    return sessions.sorted { $0.since < $1.since }
+  }
+
+  /// One of them.
+  func session(_ id: SessionID) -> ViewerSession? {
+    state.withLock { state in
+      for (stream, clients) in state.streams {
+        for (client, viewer) in clients {
+          guard let seat = viewer.seats.first(where: { $0.id == id }) else { continue }
+          return ViewerSession(
+            id: seat.id, stream: stream, host: client.host, since: seat.since, delivery: seat.delivery)
+        }
+      }
+      return nil
+    }
   }
 
   /// Ends an endless response. False if there is none of that id.
-  func endSession(_ id: String) -> Bool {
+  func endSession(_ id: SessionID) -> Bool {
     let seat = state.withLock { state in
-      state.streams.values.lazy.flatMap(\.values).flatMap(\.seats).first { $0.id.description == id }?.seat
+      state.streams.values.lazy.flatMap(\.values).flatMap(\.seats).first { $0.id == id }?.seat
     }
     seat?.revoke()
     return seat != nil

@@ -2,6 +2,7 @@ import Basics
 import FMP4
 import Glibc
 import Ingest
+import NIOCore
 import Support
 import Testing
 
@@ -96,6 +97,103 @@ import Testing
     #expect(!authorizer.stillGives(Secret("old"), rightTo: try name("cam")))
   }
 
+  // MARK: The last key
+
+  @Test func losingTheLastKeyDoesNotOpenTheServer() throws {
+    let authorizer = Authorizer(clock: time.clock)
+    #expect(authorizer.keys.add(try key("laptop", "geheim", publish: ["*"])))
+    #expect(authorizer.keys.remove("laptop"))
+    #expect(authorizer.isClosed && authorizer.isClosedToAll && authorizer.staysClosed)
+    #expect(authorizer.proof(of: nil, to: try name("cam")) == nil)
+    #expect(authorizer.proof(of: Secret("geheim"), to: try name("cam")) == nil)
+    #expect(authorizer.knownPublishKeys == nil, "a protocol that may not wait does not take it for open")
+    // A configuration without keys does not, either; one that says so does.
+    authorizer.follow(Authorizer.Rules())
+    #expect(authorizer.isClosed)
+    authorizer.follow(Authorizer.Rules(publishers: .open))
+    #expect(!authorizer.isClosed)
+    #expect(authorizer.proof(of: nil, to: try name("cam"))?.right == .unproven)
+    authorizer.follow(Authorizer.Rules())
+    #expect(!authorizer.isClosed, "it was opened")
+  }
+
+  @Test func keysOfTheConfigurationAndACallbackCloseForGoodAsWell() throws {
+    var keys = PublishKeys()
+    keys.add(Secret("old"), for: .all)
+    let callback = AuthorizationCallback.Settings(url: "http://127.0.0.1:1/")
+    for rules in [Authorizer.Rules(publishKeys: keys), Authorizer.Rules(callback: callback)] {
+      let authorizer = Authorizer(rules, clock: time.clock)
+      authorizer.follow(Authorizer.Rules())
+      #expect(authorizer.isClosedToAll)
+      #expect(authorizer.proof(of: nil, to: try name("cam")) == nil)
+    }
+    let written = Authorizer(Authorizer.Rules(keys: [try key("desk", "written", publish: ["desk"])]), clock: time.clock)
+    written.follow(Authorizer.Rules())
+    #expect(written.isClosedToAll)
+  }
+
+  @Test func anEarlierProcessThatNeededKeysClosesThisOne() throws {
+    let authorizer = Authorizer(clock: time.clock)
+    authorizer.restoreClosed()
+    #expect(authorizer.isClosedToAll)
+    let open = Authorizer(Authorizer.Rules(publishers: .open), clock: time.clock)
+    open.restoreClosed()
+    open.noteKeys()
+    #expect(!open.isClosed && !open.staysClosed)
+    // Keys are needed while there are any.
+    #expect(open.keys.add(try key("laptop", "geheim", publish: ["*"])))
+    #expect(open.isClosed)
+    #expect(Authorizer(Authorizer.Rules(publishers: .key), clock: time.clock).isClosedToAll)
+  }
+
+  // MARK: Many keys
+
+  @Test func pagesOfKeysAreSortedAndLeaveNoneOut() throws {
+    let ring = KeyRing()
+    ring.restore(try (0..<250).map { try key("made-\($0)", "text-\($0)", publish: ["x"]) })
+    ring.configure(try ["a", "made-7", "z"].map { try key($0, "file-\($0)", publish: ["x"]) })
+    var names: [String] = []
+    var after: String?
+    repeat {
+      let page = ring.page(after: after, limit: 10)
+      #expect(page.total == 253 && (10...11).contains(page.keys.count) || !page.isMore)
+      names += page.keys.map(\.grant.name)
+      after = page.isMore ? page.keys.last?.grant.name : nil
+    } while after != nil
+    #expect(names == names.sorted() && names.count == 253 && names.filter { $0 == "made-7" }.count == 2)
+    #expect(ring.page(after: "zz", limit: 10).keys.isEmpty)
+    #expect(ring.remove("made-100") && !ring.all.contains { $0.grant.name == "made-100" })
+    #expect(ring.add(try key("made-100", "new", publish: ["x"])))
+    #expect(ring.all.map(\.grant.name) == names)
+  }
+
+  @Test func aHundredThousandKeysCostARequestLittle() throws {
+    let ring = KeyRing()
+    let all = try (0..<ControlDatabase.keyLimit).map { try key("key-\($0)", "text-\($0)", publish: ["cam-\($0)"]) }
+    let clock = ContinuousClock()
+    let restoring = clock.measure { ring.restore(all) }
+    #expect(!ring.add(try key("one-more", "one-more", publish: ["x"])))
+    var bytes = 0
+    let (now, last) = (time.clock.wallTime, all[all.count - 1].grant.name)
+    let pages = clock.measure {
+      for after in [nil, "key-5", last] {
+        bytes = max(bytes, JSONText.encode(KeysAnswer(ring.page(after: after, limit: 100), now: now)).readableBytes)
+      }
+    }
+    let lookups = clock.measure {
+      for number in 0..<10_000 { #expect(ring.grant(of: Secret("text-\(number * 10)")) != nil) }
+    }
+    let changes = clock.measure {
+      for number in 0..<1000 {
+        #expect(ring.remove("key-\(number * 100)") && ring.add(all[number * 100]))
+      }
+    }
+    #expect(bytes < 32 << 10, "\(bytes)")
+    // A sort of all of them for each page takes longer than all of this.
+    #expect(pages < .milliseconds(500) && changes < .seconds(5), "\(restoring) \(pages) \(lookups) \(changes)")
+    #expect(restoring < .seconds(20) && lookups < .seconds(5), "\(restoring) \(lookups)")
+  }
+
   @Test func textsOfKeysAreLongAndUnlike() {
     var generator = SystemRandomNumberGenerator()
     let texts = Set((0..<100).map { _ in AccessKey.text(using: &generator) })
@@ -127,10 +225,13 @@ import Testing
     let key = try #require(try database.keys().first)
     #expect(key.secret == Secret("geheim") && key.grant.scope == .read && key.grant.ends == 5_000_000_000)
     #expect(key.grant.streams.mapValues { $0.map(\.description) } == [.publish: ["a-*", "*"], .watch: ["b"]])
-    #expect(try database.settings() == [try name("cam"): "{\"window\": \"20s\"}"])
+    #expect(try database.settings().texts == [try name("cam"): "{\"window\": \"20s\"}"])
     try database.removeKey("full")
     try database.setSettings(nil, of: try name("cam"))
-    #expect(try database.keys().isEmpty && database.settings().isEmpty)
+    #expect(try database.keys().isEmpty && database.settings().texts.isEmpty)
+    #expect(try database.isClosed(), "a key that allowed to publish was kept")
+    try database.setClosed(false)
+    #expect(try !database.isClosed())
   }
 
   @Test func aDatabaseThatIsNoneIsAnErrorAndStays() throws {

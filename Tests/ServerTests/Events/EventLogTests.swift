@@ -88,7 +88,7 @@ import Testing
     #expect(!isLate)
     first.tell(.streamStarted, of: "stage", epoch: "e2")
     first.tell(.streamEnded, of: "stage", epoch: "e2")
-    first.note(position: ticket.id, ofHook: "h")
+    first.note(HookPlace(through: ticket.id, behind: ["cam": 3, nil: 4]), ofHook: "h")
     await first.close()
 
     let second = log()
@@ -97,7 +97,8 @@ import Testing
     #expect(
       events.map(\.kind) == [.streamStarted, .streamStarted, .streamEnded] && events.first?.data == #"{"a":"b"}"#)
     #expect(second.openStreams == ["cam": OpenStream(epoch: "e1", kind: .streamStarted)])
-    #expect(second.endedEpochs == ["e2"] && second.position(ofHook: "h") == ticket.id)
+    #expect(second.endedEpochs == ["e2"] && second.place(ofHook: "h")?.through == ticket.id)
+    #expect(second.place(ofHook: "h")?.behind == ["cam": 3, nil: 4])
     let next = second.tell(.streamInterrupted, of: "cam", epoch: "e1")
     await next.written()
     #expect(next.id > (events.last?.id ?? .max))

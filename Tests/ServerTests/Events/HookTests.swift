@@ -124,10 +124,73 @@ import Testing
     _ = queue.begin(now: now)
     let last = queue.fail(1, now: now)
     #expect(last == nil && queue.doneThrough == 1)
+    // What waited behind it is still in the log.
+    let left = queue.next
+    #expect(left?.stream == "cam" && left?.after == 1)
+    queue.add([Self.event(2)], of: "cam", through: nil)
     let next = queue.begin(now: now)
     #expect(next?.event.id == 2)
-    // Most of a day in all.
-    #expect(now > 17 * 3600 && now < 24 * 3600)
+    queue.finish(2)
+    #expect(queue.doneThrough == 3 && queue.next == nil)
+    // A day in all.
+    #expect(now >= 24 * 3600 && now < 25 * 3600)
+  }
+
+  @Test func aStreamThatIsHeldUpTakesOnePlaceHoweverMuchComes() {
+    var queue = HookQueue(after: 0)
+    var id: Int64 = 1
+    queue.add([Self.event(1)], through: 1)
+    _ = queue.begin(now: 0)
+    _ = queue.fail(1, now: 0)
+    var done = 0
+    // Ten times what a hook keeps in memory, of the same stream, another one and none.
+    for _ in 0..<10_000 {
+      let room = queue.room
+      #expect(room >= HookSettings.window - 1)
+      queue.add([Self.event(id + 1), Self.event(id + 2, "stage"), Self.event(id + 3, nil)], through: id + 3)
+      id += 3
+      while let item = queue.begin(now: 1) {
+        #expect(item.event.stream != "cam")
+        queue.finish(item.event.id)
+        done += 1
+      }
+    }
+    #expect(done == 20_000 && queue.items.count == 1 && queue.doneThrough == 0 && !queue.isBusy)
+    // The next process repeats nothing that was done.
+    #expect(queue.place == HookPlace(through: id, behind: ["cam": 0]))
+    var next = HookQueue(at: HookPlace(through: id, text: queue.place.text))
+    let first = next.next
+    #expect(first?.stream == "cam" && first?.after == 0 && next.isBusy)
+    next.add((1...40).map { Self.event($0) }, of: "cam", through: 40)
+    #expect(next.items.count == 40 && next.place.behind == ["cam": 0])
+    for _ in 0..<40 { next.begin(now: 0).map { next.finish($0.event.id) } }
+    #expect(next.next?.after == 40)
+    next.add([Self.event(id + 1)], of: "cam", through: nil)
+    #expect(next.items.isEmpty && next.place == HookPlace(through: id), "what is newer is read with all others")
+  }
+
+  @Test func aStreamWithMuchToDoLeavesPlacesToOthers() {
+    var queue = HookQueue(after: 0)
+    queue.add((1...500).map { Self.event($0) } + [Self.event(501, "stage")], through: 501)
+    #expect(queue.items.count == HookSettings.ofStream + 1 && queue.next == nil)
+    var order: [Int64] = []
+    while order.count < 500 {
+      if let left = queue.next {
+        let events = ((left.after + 1)...500).prefix(HookSettings.ofStream).map { Self.event($0) }
+        queue.add(events, of: left.stream, through: events.last.map { $0.id < 500 ? $0.id : nil } ?? nil)
+      }
+      guard let item = queue.begin(now: 0) else { break }
+      queue.finish(item.event.id)
+      if item.event.stream == "cam" { order.append(item.event.id) }
+    }
+    #expect(order == Array(1...500) && queue.doneThrough == 501)
+  }
+
+  @Test func aPlaceIsReadAsItIsWrittenAndOddTextsAreLeftOut() {
+    let place = HookPlace(through: 9, behind: ["cam-1.x": 3, "a": 0, nil: 7])
+    #expect(HookPlace(through: 9, text: place.text) == place && place.doneThrough == 0)
+    #expect(HookPlace(through: 9, text: "") == HookPlace(through: 9))
+    #expect(HookPlace(through: 9, text: "a b=1,cam,cam=,cam=-1,=x,,b=2").behind == ["b": 2])
   }
 
   @Test func atMostFourAreDoneAtATime() {
@@ -169,6 +232,42 @@ import Testing
       await log.close()
     }
     #expect(got.withLock { $0 } == wanted)
+  }
+
+  @Test func afterARestartOnlyWhatWasHeldUpIsDoneAgain() async throws {
+    let folder = try TemporaryFolder()
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let settings = try Self.settings("/bin/true")
+    let got = Mutex<[(stream: String?, id: Int64)]>([])
+    let isBack = Mutex(false)
+    var wanted: [String: [Int64]] = [:]
+    for process in 0..<2 {
+      let log = EventLog(clock: .system(), logger: logger)
+      try log.begin(folder: folder.path)
+      let hook = Hook(settings, log: log, deliveries: HookDeliveries(), clock: .system(), logger: logger) { event, _ in
+        guard event.stream != "cam" || isBack.withLock({ $0 }) else { return .failed("500") }
+        got.withLock { $0.append((event.stream, event.id)) }
+        return .done("")
+      }
+      hook.begin()
+      let task = Task { await hook.run() }
+      if process == 0 {
+        for number in 0..<1500 {
+          let stream = number % 10 == 0 ? "cam" : "stage-\(number % 3)"
+          wanted[stream, default: []].append(log.tell(.streamResumed, of: stream).id)
+        }
+      }
+      await log.ticket.written()
+      for _ in 0..<500 where !hook.isIdle { try await Task.sleep(for: .milliseconds(20)) }
+      let counts = got.withLock { $0.count }
+      #expect(counts == (process == 0 ? 1350 : 1500))
+      isBack.withLock { $0 = true }
+      task.cancel()
+      await task.value
+      await log.close()
+    }
+    let all = got.withLock { $0 }
+    for (stream, ids) in wanted { #expect(all.filter { $0.stream == stream }.map(\.id) == ids, "\(stream)") }
   }
 
   /// Hooks with a delivery that lasts until a test lets it go.
@@ -234,7 +333,7 @@ import Testing
     await task.value
     #expect(slow.done.withLock { $0 } == ["/old"] && hook.hasEnded)
     #expect(!hook.follow(try Self.settings("/new")), "another hook takes its place")
-    #expect(try #require(log.position(ofHook: "h")) >= first)
+    #expect(try #require(log.place(ofHook: "h")).doneThrough >= first)
   }
 
   @Test func hooksComeAndGo() async throws {

@@ -84,8 +84,10 @@ import Testing
     #expect(session.stream == cam && session.id.description.hasPrefix("v-"))
     let ends = Mutex(0)
     seat.whenRevoked { ends.withLock { $0 += 1 } }
-    #expect(!viewers.endSession("v-0-0"))
-    #expect(viewers.endSession(session.id.description))
+    #expect(SessionID("v-0-0") == nil && SessionID("v-0") == nil && SessionID("") == nil)
+    #expect(SessionID(session.id.description) == session.id && viewers.session(session.id)?.id == session.id)
+    #expect(!viewers.endSession(SessionID(.viewer)))
+    #expect(viewers.endSession(session.id))
     #expect(ends.withLock { $0 } == 1)
     withExtendedLifetime(seat) {}
   }

@@ -30,8 +30,28 @@ struct KeyAnswer: APIObject {
   }
 }
 
-struct KeysAnswer: APIObject {
-  let keys: [KeyAnswer]
+/// `/api/v1/keys`
+struct KeysAnswer: APIObject, PagedAnswer {
+  private(set) var keys: [KeyAnswer]
+  private(set) var next: String?
+  let total: Int
+
+  static let notes: [String: FieldNote] = [
+    "keys": "A page of them, by name.",
+    "next": "`after` of the next page; null on the last one.",
+    "total": "How many there are in all.",
+  ]
+
+  init(_ page: (keys: [AccessKey], isMore: Bool, total: Int), now: WallTime) {
+    keys = page.keys.map { KeyAnswer($0, now: now) }
+    next = page.isMore ? page.keys.last?.grant.name : nil
+    total = page.total
+  }
+
+  mutating func append(_ page: KeysAnswer) {
+    keys += page.keys
+    next = page.next
+  }
 }
 
 /// The body of a request that makes a key.

@@ -4,6 +4,8 @@ internal import HTTP
 /// The body of a successful response.
 enum APIResult: Sendable {
   case json(any APIObject.Type)
+  /// The same, or without an end as `text/event-stream`, as the client prefers.
+  case jsonOrEvents(any APIObject.Type)
   /// The state that an action leads to (`APIAction`): 200, or 202 while it is not reached.
   case state(any APIObject.Type)
   /// A JSON object that is not made of members: a document of its own standard.
@@ -18,9 +20,11 @@ enum APIBody: Sendable {
   case json(any APIObject.Type)
   /// Plain text; what it is, with an example.
   case text(String, example: String)
+  /// An entry of the configuration file, as JSON or YAML; what it is, with an example.
+  case entry(String, example: String)
 }
 
-/// An item of the query.
+/// An item of the query, or a field of the request.
 struct APIParameter: Sendable {
   enum Value: Sendable {
     case text
@@ -30,12 +34,17 @@ struct APIParameter: Sendable {
     case words([String])
   }
 
+  enum Place: String, Sendable {
+    case query, header
+  }
+
   let name: String
   let value: Value
+  let place: Place
   let meaning: String
 
-  init(_ name: String, _ value: Value, _ meaning: String) {
-    (self.name, self.value, self.meaning) = (name, value, meaning)
+  init(_ name: String, _ value: Value, in place: Place = .query, _ meaning: String) {
+    (self.name, self.value, self.place, self.meaning) = (name, value, place, meaning)
   }
 
   var schema: JSONTree {

@@ -130,7 +130,8 @@ enum OpenAPIDocument {
 
   private static func parameter(_ parameter: APIParameter) -> JSONTree {
     .object([
-      ("name", .text(parameter.name)), ("in", .text("query")), ("description", .text(parameter.meaning)),
+      ("name", .text(parameter.name)), ("in", .text(parameter.place.rawValue)),
+      ("description", .text(parameter.meaning)),
       ("schema", parameter.schema),
     ])
   }
@@ -150,6 +151,18 @@ enum OpenAPIDocument {
             )
           ])
         ),
+      ])
+    case .entry(let meaning, let example):
+      .object([
+        ("description", .text(meaning)),
+        (
+          "content",
+          .object(
+            [(ContentType.json.rawValue, "object"), ("application/yaml", "string")].map { type, kind in
+              (type, .object([("schema", .object([("type", .text(kind))]))]))
+            })
+        ),
+        ("x-example", .text(example)),
       ])
     }
   }
@@ -229,6 +242,11 @@ enum OpenAPIDocument {
   private static func content(of result: APIResult, _ book: SchemaBook) -> JSONTree? {
     switch result {
     case .json(let type), .state(let type): content(.json, book.schema(of: type))
+    case .jsonOrEvents(let type):
+      .object([
+        (ContentType.json.rawValue, .object([("schema", book.schema(of: type))])),
+        ("text/event-stream", .object([("schema", .object([("type", .text("string"))]))])),
+      ])
     case .document: content(.json, .object([("type", .text("object"))]))
     case .bytes(let type): .object([(type.rawValue, .object([]))])
     case .nothing: nil

@@ -17,6 +17,8 @@ extension Metric {
       "Requests that were refused: too many viewers, one connection that polls, or a place that another address needed."
     case .viewersCut: "Viewers that were cut: too slow, for memory, for a stream's descriptors, or for another address."
     case .adminRejected: "Requests whose admin token was refused, and of addresses that had too many refused."
+    case .viewerTokensRejected:
+      "Requests whose viewer's token is unknown or malformed, and of addresses that had too many refused."
     case .egress: "Bytes of HTTP responses that sockets took, before TLS; over HTTP/2 bodies alone."
     case .live: "1 while the stream can be played and its publisher is there."
     case .started: "When the stream's present life began, since 1970."

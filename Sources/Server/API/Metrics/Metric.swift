@@ -14,6 +14,7 @@ enum Metric: String, CaseIterable, Sendable {
   case viewersRefused = "weir_viewers_refused_total"
   case viewersCut = "weir_viewers_cut_total"
   case adminRejected = "weir_admin_rejected_total"
+  case viewerTokensRejected = "weir_viewer_tokens_rejected_total"
   case egress = "weir_egress_bytes_total"
 
   case live = "weir_stream_live"

@@ -14,6 +14,7 @@ struct MetricsReport: Sendable {
   let traffic: HTTPTraffic
   let capacity: @Sendable () -> ServerCapacity
   var attempts = AdminAttempts()
+  var viewerAttempts = AdminAttempts(of: .viewers)
   /// Publisher connections that were closed before any data was read, or had to wait.
   let refusals: @Sendable () -> ConnectionRefusals
 
@@ -56,6 +57,9 @@ struct MetricsReport: Sendable {
     let attempts = attempts.counts
     sheet.add(.adminRejected, attempts.wrong, [("reason", "wrong")])
     sheet.add(.adminRejected, attempts.refused, [("reason", "slowed")])
+    let ofViewers = viewerAttempts.counts
+    sheet.add(.viewerTokensRejected, ofViewers.wrong, [("reason", "wrong")])
+    sheet.add(.viewerTokensRejected, ofViewers.refused, [("reason", "slowed")])
     sheet.add(.egress, traffic[.http1Bytes], [("version", "1.1")])
     sheet.add(.egress, traffic[.http2Bytes], [("version", "2")])
   }

@@ -2,17 +2,18 @@ internal import Basics
 internal import Ingest
 
 extension SettingsReloader: SettingsControl {
-  func reload() async -> Result<ReloadAnswer, SettingsMistake> {
-    await answer { try await self.reload() }
+  func reload(by who: String?) async -> Result<ReloadAnswer, SettingsMistake> {
+    await answer { try await self.change(.asItIsNow, by: who) { $0 } }
   }
 
-  func set(_ text: String?, of stream: StreamName) async -> Result<ReloadAnswer, SettingsMistake> {
+  func set(_ text: String?, of stream: StreamName, by who: String?) async -> Result<ReloadAnswer, SettingsMistake> {
     guard let control else {
       return .failure(SettingsMistake(text: "the server keeps no state (--state)", isOfServer: true))
     }
     return await answer {
       let texts = try text.map { try ConfigFile.texts(of: stream, setByAPI: $0) }
-      return try await self.change { sources in
+      // The file stays as it was read last: a reload is asked for by itself.
+      return try await self.change(.asItWasRead, by: who) { sources in
         var sources = sources
         sources.setByAPI[stream] = texts
         return sources

@@ -44,30 +44,38 @@ actor SettingsReloader {
   /// The sources of the present settings.
   var sources: SettingSources { current }
 
-  /// Reads the file again. Throws `ConfigurationError` for a mistake, and where an address cannot be listened at.
-  func reload() async throws -> Outcome { try await change { sources in sources } }
+  /// Which content of the configuration file a change goes with.
+  enum FileContent: Sendable {
+    case asItIsNow
+    case asItWasRead
+  }
 
-  /// Changes what was set over the API, with the file as it is now. `commit` makes the change last; it may throw.
+  /// Changes the sources of settings. Throws `ConfigurationError` for a mistake, and where an address cannot be listened at.
+  ///
+  /// - Parameters:
+  ///   - who: who asked for it, for the event.
+  ///   - commit: makes the change last; it may throw.
   func change(
-    _ edit: @escaping @Sendable (SettingSources) throws -> SettingSources,
+    _ file: FileContent, by who: String?, _ edit: @escaping @Sendable (SettingSources) throws -> SettingSources,
     commit: @escaping @Sendable () throws -> Void = {}
   ) async throws -> Outcome {
     let before = last
     let task = Task { () -> Result<Outcome, any Error> in
       await before?.value
-      do { return .success(try await self.perform(edit, commit)) } catch { return .failure(error) }
+      do { return .success(try await self.perform(file, who, edit, commit)) } catch { return .failure(error) }
     }
     last = Task { _ = await task.value }
     return try await task.value.get()
   }
 
   private func perform(
-    _ edit: @Sendable (SettingSources) throws -> SettingSources, _ commit: @escaping @Sendable () throws -> Void
+    _ file: FileContent, _ who: String?, _ edit: @Sendable (SettingSources) throws -> SettingSources,
+    _ commit: @escaping @Sendable () throws -> Void
   ) async throws -> Outcome {
     let next: SettingSources
     let configuration: ServerConfiguration
     do {
-      next = try edit(try readFile())
+      next = try edit(file == .asItIsNow ? try readFile() : current)
       configuration = try ServerConfiguration(loading: next)
     } catch {
       logger.error("the settings stay as they are: \(error)")
@@ -92,6 +100,9 @@ actor SettingsReloader {
     let outcome = Outcome(
       changes: try SettingChanges(from: current, to: next),
       pending: try SettingChanges(from: atStart, to: next).places[.restart] ?? [])
+    // Nobody sees the new settings before the event is written.
+    let changed = outcome.changes.places.values.joined().sorted().prefix(20).joined(separator: ", ")
+    await events?.tell(.settingsReloaded, by: who, ["changed": .text(orNull: changed)]).written()
     current = next
     apply()
     await parts.listening.replace(with: opened, next: places)
@@ -112,9 +123,6 @@ actor SettingsReloader {
       }
     }
     let parts = [list(.now, "changed"), list(.nextEpoch, "from the next epoch or recording on")].compactMap { $0 }
-    events?.tell(
-      .settingsReloaded,
-      ["changed": .text(orNull: outcome.changes.places.values.joined().sorted().prefix(20).joined(separator: ", "))])
     logger.notice("settings read again: \(parts.isEmpty ? "nothing changed" : parts.joined(separator: "; "))")
     if !outcome.pending.isEmpty {
       logger.warning("these settings need a restart: \(outcome.pending.joined(separator: ", "))")

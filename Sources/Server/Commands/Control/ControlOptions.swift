@@ -28,4 +28,17 @@ struct ControlOptions: ParsableArguments {
       print(text(try await client.ask(target, method, content: content, for: type)), terminator: "")
     }
   }
+
+  /// Gets all pages of a list, and prints them as one.
+  ///
+  /// - Parameter target: a path with a query.
+  func runPages<Page: PagedAnswer>(_ target: String, for type: Page.Type, text: (Page) -> String) async throws {
+    let client = try client()
+    let target = "\(target)\(target.contains("?") ? "&" : "?")limit=\(ListPage.longest)"
+    var all = try await client.ask(target, for: type)
+    while let next = all.next {
+      all.append(try await client.ask("\(target)&after=\(ControlClient.escaped(next))", for: type))
+    }
+    if json { print(String(buffer: JSONText.encode(all))) } else { print(text(all), terminator: "") }
+  }
 }

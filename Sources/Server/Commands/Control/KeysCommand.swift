@@ -26,7 +26,7 @@ struct KeysCommand: AsyncParsableCommand {
     @OptionGroup var server: ControlOptions
 
     func run() async throws {
-      try await server.run("/api/v1/keys", for: KeysAnswer.self) { answer in
+      try await server.runPages("/api/v1/keys", for: KeysAnswer.self) { answer in
         var table = TextTable("NAME", "PUBLISH", "WATCH", "RECORD", "ADMIN", "MADE", "EXPIRES")
         for key in answer.keys {
           table.add(

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import NIOCore
 internal import NIOHTTP1
 
 /// `weir recordings`: the recordings of the running server.
@@ -10,11 +11,13 @@ struct RecordingsCommand: AsyncParsableCommand {
 
       Examples:
         weir recordings --stream cam
-        weir recordings start cam
+        weir recordings start cam --name Interview --tracks audio --duration 90m
         weir recordings stop cam
         weir recordings delete cam/20261121T072410Z.mp4
       """,
-    subcommands: [List.self, Start.self, Stop.self, Cancel.self, Delete.self, Restore.self],
+    subcommands: [
+      List.self, Start.self, Stop.self, Cancel.self, Delete.self, Restore.self, Protect.self, Unprotect.self,
+    ],
     defaultSubcommand: List.self)
 
   struct List: AsyncParsableCommand {
@@ -46,12 +49,25 @@ struct RecordingsCommand: AsyncParsableCommand {
 
   struct Start: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "start", abstract: "Record a live stream.", discussion: "Example:\n  weir recordings start cam")
+      commandName: "start", abstract: "Record a live stream.",
+      discussion: """
+        Examples:
+          weir recordings start cam
+          weir recordings start cam --name Interview --tracks audio --duration 90m --size 2GB
+        """)
 
-    @Argument(help: "The name of the stream.") var name: String
+    @Argument(help: "The name of the stream.") var stream: String
+    @Option(help: ArgumentHelp("Name of the recording and of its download.", valueName: "text")) var name: String?
+    @Option(help: ArgumentHelp("all, audio, video, or numbers of tracks: 1,3.", valueName: "tracks"))
+    var tracks: String?
+    @Option(help: ArgumentHelp("End it after this time: 90m.", valueName: "duration")) var duration: String?
+    @Option(help: ArgumentHelp("End it at this size: 2GB.", valueName: "size")) var size: String?
     @OptionGroup var server: ControlOptions
 
-    func run() async throws { try await RecordingsCommand.control(name, "start", server) }
+    func run() async throws {
+      let order = RecordingOrderText(name: name, tracks: tracks, duration: duration, size: size)
+      try await RecordingsCommand.control(stream, "start", server, content: order.json)
+    }
   }
 
   struct Stop: AsyncParsableCommand {
@@ -98,9 +114,33 @@ struct RecordingsCommand: AsyncParsableCommand {
     func run() async throws { try await RecordingsCommand.change(.POST, recording, "/restore", server) }
   }
 
-  private static func control(_ name: String, _ word: String, _ server: ControlOptions) async throws {
+  struct Protect: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "protect", abstract: "Keep a recording from being deleted.",
+      discussion: "Example:\n  weir recordings protect cam/20261121T072410Z.mp4")
+
+    @Argument(help: "The recording, as STREAM/FILE.") var recording: String
+    @OptionGroup var server: ControlOptions
+
+    func run() async throws { try await RecordingsCommand.change(.POST, recording, "/protect", server) }
+  }
+
+  struct Unprotect: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "unprotect", abstract: "Take the protection of a recording back.",
+      discussion: "Example:\n  weir recordings unprotect cam/20261121T072410Z.mp4")
+
+    @Argument(help: "The recording, as STREAM/FILE.") var recording: String
+    @OptionGroup var server: ControlOptions
+
+    func run() async throws { try await RecordingsCommand.change(.POST, recording, "/unprotect", server) }
+  }
+
+  private static func control(
+    _ name: String, _ word: String, _ server: ControlOptions, content: ByteBuffer? = nil
+  ) async throws {
     let target = "/api/v1/streams/\(ControlClient.escaped(name))/recording/\(word)"
-    try await server.run(target, .POST, for: RecordingStateAnswer.self) { recording in
+    try await server.run(target, .POST, content: content, for: RecordingStateAnswer.self) { recording in
       "\(recording.state)\(recording.file.map { " " + $0 } ?? "")\n"
     }
   }

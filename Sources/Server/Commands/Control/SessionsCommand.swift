@@ -23,7 +23,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
     func run() async throws {
       let query = stream.map { "?stream=\(ControlClient.escaped($0))" } ?? ""
-      try await server.run("/api/v1/sessions\(query)", for: SessionsAnswer.self) { answer in
+      try await server.runPages("/api/v1/sessions\(query)", for: SessionsAnswer.self) { answer in
         var table = TextTable("ID", "STREAM", "PROTOCOL", "ADDRESS", "SINCE", "BYTES", "SOFTWARE")
         for session in answer.sessions {
           table.add(

@@ -26,6 +26,10 @@ struct ConfigListing {
         writer.addLine("# hook \(hook.name): \(LogText.escaped(hook.target))", 0)
       }
       for key in sources.file?.keys.keys ?? [] { writer.addLine("# key \(key.grant.name)", 0) }
+      for (stream, texts) in sources.setByAPI.sorted(by: { $0.key < $1.key }) where !texts.isEmpty {
+        let names = ServerOptions.all.filter { texts[$0.name] != nil }.compactMap { $0.path?.withinStream }
+        writer.addLine("# stream \(stream), over the API: \(names.joined(separator: ", "))", 0)
+      }
       text = writer.text
       return
     }

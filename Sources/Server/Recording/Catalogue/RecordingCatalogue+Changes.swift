@@ -6,9 +6,9 @@ internal import NIOCore
 /// Changes to finished recordings on request. All of them run on the catalogue's thread.
 extension RecordingCatalogue {
   /// Moves a recording to the folder of deleted ones, from which it can be restored for a while. `now` is in nanoseconds since
-  /// 1970.
+  /// 1970, `who` is for the event.
   func delete(
-    _ key: RecordingKey, now: WallTime, on eventLoop: any EventLoop
+    _ key: RecordingKey, by who: String? = nil, now: WallTime, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
     change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
       guard entry.deletedAt == nil else { throw .notFound }
@@ -16,7 +16,7 @@ extension RecordingCatalogue {
       guard !entry.isProtected else { throw .protected }
       let (folder, deleted) = try self.folders(of: key.stream)
       let file = entry.isPlayable ? key.name.finished : key.name.unfinished
-      self.announce(.deleted, entry.facts)
+      self.announce(.deleted(by: who), entry.facts)
       try Self.onDisk { () throws(RecordingError) in try folder.move(file, to: deleted) }
       // Use the inode's time, which is the one left after a loss of the catalogue.
       let moved = deleted.look(at: file)?.changedAt ?? now

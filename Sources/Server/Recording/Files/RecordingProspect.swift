@@ -6,7 +6,7 @@ enum RecordingProspect: Sendable, Hashable {
   /// The same, of a file that an earlier run left.
   case salvaged
   /// A client deletes it; it can be restored for a while.
-  case deleted
+  case deleted(by: String?)
   /// Its file is removed, by retention or because the time to undo a deletion is over.
   case removed(reason: String)
   /// A client has restored it.

@@ -27,7 +27,8 @@ final class RecordingTeller: RecordingObserver {
     switch prospect {
     case .stored: tell(.recordingStored, facts, key: Self.key("stored", facts), isHeld: true)
     case .salvaged: tell(.recordingSalvaged, facts, key: Self.key("stored", facts), isHeld: true)
-    case .deleted: tell(.recordingDeleted, facts, key: Self.key("deleted", facts), reason: "a client deleted it")
+    case .deleted(let who):
+      tell(.recordingDeleted, facts, by: who, key: Self.key("deleted", facts), reason: "a client deleted it")
     case .removed(let reason): tell(.recordingDeleted, facts, key: Self.key("deleted", facts), reason: reason)
     case .restored: events.forget(key: Self.key("deleted", facts))
     }
@@ -47,11 +48,12 @@ final class RecordingTeller: RecordingObserver {
   }
 
   private func tell(
-    _ kind: EventKind, _ facts: RecordingFacts, key: String, isHeld: Bool = false, reason: String? = nil
+    _ kind: EventKind, _ facts: RecordingFacts, by who: String? = nil, key: String, isHeld: Bool = false,
+    reason: String? = nil
   ) {
     let file = facts.name.finished
     events.tell(
-      kind, of: facts.stream.description, key: key, subject: "\(facts.stream)/\(file)", isHeld: isHeld,
+      kind, of: facts.stream.description, by: who, key: key, subject: "\(facts.stream)/\(file)", isHeld: isHeld,
       [
         "file": .text(file),
         "startedAt": .text(UTCText(facts.startedAt).internet), "durationSeconds": .number(facts.seconds),
