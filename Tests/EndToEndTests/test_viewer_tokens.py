@@ -68,8 +68,8 @@ def gate(guarded):
     assert proxy.refused == []
 
 
-def media_playlist(base: str) -> str:
-    return hls.first_playlist(f"{base}/live/{NAME}/index.m3u8")
+def media_playlist(base: str, name: str = NAME) -> str:
+    return hls.first_playlist(f"{base}/live/{name}/index.m3u8")
 
 
 # MARK: Who may
