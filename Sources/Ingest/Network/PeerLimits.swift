@@ -20,6 +20,7 @@ package struct PeerLimits: Sendable {
   /// Allows so many connections that have not published, and one address a quarter of them: others must be able to come.
   package mutating func share(_ unauthenticated: Int) {
     self.unauthenticated = min(self.unauthenticated, unauthenticated)
-    unauthenticatedPerAddress = min(unauthenticatedPerAddress, max(16, self.unauthenticated / 4))
+    let most = max(1, min(16, self.unauthenticated / 2), self.unauthenticated / 4)
+    unauthenticatedPerAddress = min(unauthenticatedPerAddress, most)
   }
 }

@@ -60,7 +60,8 @@ final class AdminAttempts: Sendable {
       _ = bucket.take(now: now)
       state.buckets[address?.host] = bucket
     }
-    events?.tell(.accessRefused, by: address?.host.hostText, ["reason": .text(tokens.rawValue)])
+    events?.tell(
+      .accessRefused, by: address?.host.hostText, because: tokens.rawValue, ["reason": .text(tokens.rawValue)])
     logger?.log(
       level: tokens == .administrators ? .warning : .notice, "\(tokens.rawValue) came over HTTP",
       metadata: ["remote": "\(address?.host.hostText ?? "unknown")"])

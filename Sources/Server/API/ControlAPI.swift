@@ -46,6 +46,7 @@ struct ControlAPI {
     }
     let (keys, now) = (authorizer.keys, clock.wallTime)
     return onDisk(request) {
+      let hadPublishers = keys.hadPublishers
       guard keys.add(key) else {
         return Problem(
           .keyExists, "There is a key of that name, or there are \(ControlDatabase.keyLimit) keys.",
@@ -56,6 +57,8 @@ struct ControlAPI {
         try database.add(key)
       } catch {
         _ = keys.remove(key.grant.name)
+        // A key that never was closes no server.
+        if !hadPublishers { keys.forgetPublishers() }
         throw error
       }
       return .json(KeyAnswer(key, text: text, now: now))

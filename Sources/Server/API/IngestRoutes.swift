@@ -60,6 +60,8 @@ private final class TransportBody: ArrivingBody, TransportUploadOwner {
   private var upload: TransportUpload?
   private var source: (any ArrivingBodySource)?
 
+  var isMedia: Bool { true }
+
   init(of request: HTTPRequest, to stream: StreamName, _ ingest: TransportIngest) {
     self.request = request
     self.stream = stream

@@ -69,7 +69,12 @@ final class OfferBody: ArrivingBody {
     let text = String(buffer: bytes)
     release()
     let bound = NIOLoopBound(self, eventLoop: loop)
-    answering(text, loop).whenSuccess { bound.value.conclude($0) }
+    answering(text, loop).whenComplete { result in
+      switch result {
+      case .success(let response): bound.value.conclude(response)
+      case .failure: bound.value.expire()
+      }
+    }
   }
 
   func abandon(_ reason: String) {

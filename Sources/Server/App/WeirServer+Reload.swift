@@ -42,8 +42,9 @@ extension WeirServer {
     }
     for name in kept.unreadable {
       logger.error(
-        "a row of what was set over the API cannot be read and is left out",
+        "a row of what was set over the API cannot be read and is left out; the stream is for viewers with a token",
         metadata: ["stream": "\(LogText.escaped(name))"])
+      if let stream = StreamName(name) { given.guardViewers(of: stream, publicURL: configuration.publicURL) }
     }
     let (taken, leftOut) = given.taking(kept.texts, publicURL: configuration.publicURL)
     for (stream, error) in leftOut { logger.of(stream).error("what was set over the API is left out: \(error)") }

@@ -22,9 +22,6 @@ package final class MemoryBudget: Sendable {
   package struct Charge: Sendable, Equatable {
     fileprivate var bytes: Int
     fileprivate var look: Int
-
-    /// Of a connection that replaces another one.
-    package static let nothing = Charge(bytes: 0, look: 0)
   }
 
   /// A budget without a limit.
@@ -66,7 +63,7 @@ package final class MemoryBudget: Sendable {
 
   /// Charges a new connection. Nil when there is no room for it.
   package func take(_ bytes: Int) -> Charge? {
-    guard sources != nil else { return .nothing }
+    guard sources != nil else { return Charge(bytes: 0, look: 0) }
     guard allowance.wrappingSubtract(bytes, ordering: .relaxed).newValue >= 0 else {
       allowance.wrappingAdd(bytes, ordering: .relaxed)
       state.withLock { $0.refusals += 1 }

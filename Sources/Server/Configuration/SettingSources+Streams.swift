@@ -12,7 +12,8 @@ extension SettingSources {
     return sources
   }
 
-  /// The same sources with what was set over the API. What this version does not understand is left out, with the reason.
+  /// The same sources with what was set over the API. What this version does not understand is left out, with the reason. Its
+  /// stream is then for viewers with a token, where the text may have said so.
   func taking(
     _ texts: [StreamName: String], publicURL: PublicURL?
   ) -> (sources: SettingSources, leftOut: [(stream: StreamName, error: ConfigurationError)]) {
@@ -26,9 +27,17 @@ extension SettingSources {
         taken = next
       } catch {
         leftOut.append((stream, error))
+        if text.contains("token") { taken.guardViewers(of: stream, publicURL: publicURL) }
       }
     }
     return (taken, leftOut)
+  }
+
+  /// Only viewers with a token may watch the stream, of whose settings nothing else is known.
+  mutating func guardViewers(of stream: StreamName, publicURL: PublicURL?) {
+    var next = self
+    next.setByAPI[stream] = try? ConfigFile.texts(of: stream, setByAPI: #"{"viewers":"token"}"#)
+    if (try? StreamProfiles(loading: next, publicURL: publicURL)) != nil { self = next }
   }
 
   /// The names and patterns with settings of their own, the most specific first, each with the sources of its settings. Of the

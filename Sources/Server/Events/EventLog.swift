@@ -67,13 +67,14 @@ final class EventLog: Sendable {
   @discardableResult
   func tell(
     _ kind: EventKind, of stream: String? = nil, by who: String? = nil, key: String? = nil, epoch: String? = nil,
-    subject: String? = nil, isHeld: Bool = false, _ data: EventValue = [:]
+    subject: String? = nil, because cause: String = "", isHeld: Bool = false, _ data: EventValue = [:]
   ) -> EventTicket {
     let now = clock.monotonic()
     let wall = clock.wallTime
     let outcome = state.withLock { state -> EventLogState.Outcome in
       if let known = key.flatMap({ state.keys[$0] }) { return .known(known) }
-      guard let leftOut = state.rate.takes(kind, of: who.map(Self.host) ?? stream ?? "", now: now) else { return .none }
+      guard let leftOut = state.rate.takes(kind, of: who.map(Self.host) ?? stream ?? "", because: cause, now: now)
+      else { return .none }
       let data = leftOut > 0 ? data.with("leftOut", .whole(Int64(leftOut))) : data
       let event = Event(
         id: state.nextID, kind: kind, stream: stream, who: who.map { String($0.prefix(EventValue.longestText)) },

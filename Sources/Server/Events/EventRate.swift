@@ -26,19 +26,22 @@ struct EventRate: Sendable {
   }
 
   private var subjects: [Subject: Count] = [:]
-  private var kinds: [EventKind: Count] = [:]
+  /// By kind and cause.
+  private var kinds: [Subject: Count] = [:]
   private var leftOut: [EventKind: Int] = [:]
 
   /// Nil if this is not to become an event. Otherwise how many of the kind were left out before it.
-  mutating func takes(_ kind: EventKind, of name: String, now: MonotonicTime) -> Int? {
+  ///
+  /// - Parameter cause: one of few texts. Those of one cause leave those of another their events.
+  mutating func takes(_ kind: EventKind, of name: String, because cause: String = "", now: MonotonicTime) -> Int? {
     guard kind.isLimited else { return 0 }
-    let subject = Subject(kind: kind, name: name)
+    let subject = Subject(kind: kind, name: cause + name)
     if subjects.count >= Self.capacity, subjects[subject] == nil {
       subjects = subjects.filter { now &- $0.value.start < Self.span }
       if subjects.count >= Self.capacity { subjects = [:] }
     }
     guard subjects[subject, default: Count(start: now)].takes(kind.burst.ofSubject, now),
-      kinds[kind, default: Count(start: now)].takes(kind.burst.ofAll, now)
+      kinds[Subject(kind: kind, name: cause), default: Count(start: now)].takes(kind.burst.ofAll, now)
     else {
       leftOut[kind, default: 0] &+= 1
       return nil
@@ -49,7 +52,9 @@ struct EventRate: Sendable {
   /// The kinds of which some were left out, and none came for a span; with how many.
   mutating func overdue(now: MonotonicTime) -> [EventKind: Int] {
     guard !leftOut.isEmpty else { return [:] }
-    let over = leftOut.filter { kind, _ in kinds[kind].map { now &- $0.start >= Self.span } ?? true }
+    let over = leftOut.filter { kind, _ in
+      kinds.allSatisfy { $0.key.kind != kind || now &- $0.value.start >= Self.span }
+    }
     for kind in over.keys { leftOut[kind] = nil }
     return over
   }

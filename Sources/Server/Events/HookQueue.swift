@@ -40,7 +40,11 @@ struct HookQueue: Sendable {
   /// Up to this event everything is done.
   var doneThrough: Int64 { place.doneThrough }
 
-  var room: Int { max(0, HookSettings.window - items.count) }
+  /// The most events to be read now.
+  var room: Int {
+    let pausing = items.count(where: \.state.isPausing)
+    return max(0, min(HookSettings.window - (items.count - pausing), HookSettings.heldUp - pausing))
+  }
 
   /// Events that wait or are being done. Those of `behind` are not counted.
   var waiting: Int { items.count }

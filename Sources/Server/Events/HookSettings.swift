@@ -20,6 +20,8 @@ struct HookSettings: Sendable {
   static let atOnce = 4
   /// The most events of one hook in memory. The others wait in the log.
   static let window = 1000
+  /// The most streams whose event is tried again. They take none of those places.
+  static let heldUp = 10_000
   /// The most of one stream among them. Of a stream whose event is tried again, it is that event alone.
   static let ofStream = 32
   /// Seconds from a failed attempt to the next one. After the last the event is given up for this hook: a day in all.

@@ -2,6 +2,8 @@ package import NIOCore
 
 /// Takes the body of one request while it arrives, however long it is. All calls are made on the connection's event loop.
 package protocol ArrivingBody: AnyObject {
+  /// Once accepted, it is a publisher's media, which are not cut off for a viewer.
+  var isMedia: Bool { get }
   /// The head has arrived and announces a body. Nothing of it is handed in before `ArrivingBodySource.accept`.
   func begin(_ source: any ArrivingBodySource, on eventLoop: any EventLoop)
   func receive(_ bytes: ByteBuffer)
@@ -9,6 +11,10 @@ package protocol ArrivingBody: AnyObject {
   func finish()
   /// The client left, or broke HTTP, before the response. Called at most once; nothing follows.
   func abandon(_ reason: String)
+}
+
+extension ArrivingBody {
+  package var isMedia: Bool { false }
 }
 
 /// The connection that a body arrives on.

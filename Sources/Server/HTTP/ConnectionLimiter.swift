@@ -19,8 +19,9 @@ final class ConnectionLimiter: Sendable {
     var connections = 0
     /// The refused connections that are not being closed for new ones, oldest first.
     var refused: [Refused] = []
-    /// The numbers of the connections that are being closed for new ones.
+    /// The numbers of the served connections that are being closed for new ones, and of the refused ones.
     var displaced: Set<Int> = []
+    var displacedRefused: Set<Int> = []
     var unproven: [String: Int] = [:]
     /// All connections of each address that is no proxy.
     var perAddress: [String: Int] = [:]
@@ -71,6 +72,8 @@ final class ConnectionLimiter: Sendable {
     let address: String
     /// The address stands for many clients.
     var isProxy = false
+    /// It is a command of the machine itself.
+    var isControl = false
   }
 
   private let policy: Reloadable<HTTPPolicy>
@@ -109,7 +112,7 @@ final class ConnectionLimiter: Sendable {
   func admit(_ client: Client, on channel: any Channel, isTLS: Bool) -> (admission: Admission, number: Int) {
     let charge = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
     let (admission, number, displaced) = admit(client, charge, on: channel)
-    displaced?.close(promise: nil)
+    displaced.map(Self.cut)
     if let charge, admission != .served(charge) { memory.giveBack(charge) }
     switch admission {
     case .served:
@@ -135,12 +138,13 @@ final class ConnectionLimiter: Sendable {
         client.isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
       else { return (.dropped, number, nil) }
       var (admission, displaced) = (Admission.refused, (any Channel)?.none)
-      let served = counts.connections - counts.refused.count - counts.displaced.count
+      let served =
+        counts.connections - counts.refused.count - counts.displaced.count - counts.displacedRefused.count
       if let charge, served < capacity, descriptors.takeViewer() {
         admission = .served(charge)
-      } else if let channel = displaceServed(for: client, &counts) {
-        (admission, displaced) = (.served(charge ?? .nothing), channel)
-      } else if counts.refused.count >= refusedCapacity {
+      } else if let charge, let channel = displaceServed(for: client, &counts) {
+        (admission, displaced) = (.served(charge), channel)
+      } else if counts.refused.count >= refusedCapacity, !client.isControl {
         // The response of a full server also needs memory and a descriptor.
         displaced = displaceRefused(&counts)
         guard displaced != nil else { return (.dropped, number, nil) }
@@ -167,7 +171,7 @@ final class ConnectionLimiter: Sendable {
   /// Makes room for a connection that is refused: a crowd that does not hang up, or sends nothing, must not keep others from
   /// `/healthz`. The oldest that has its response goes, else the oldest of the address with most.
   private func displaceRefused(_ counts: inout Counts) -> (any Channel)? {
-    guard counts.displaced.count < refusedCapacity else { return nil }
+    guard counts.displacedRefused.count < refusedCapacity else { return nil }
     var perAddress: [String: Int] = [:]
     for refused in counts.refused { perAddress[refused.address, default: 0] += 1 }
     let largest = perAddress.max { $0.value < $1.value }?.key
@@ -176,8 +180,20 @@ final class ConnectionLimiter: Sendable {
         ?? counts.refused.firstIndex(where: { $0.address == largest })
     else { return nil }
     let oldest = counts.refused.remove(at: index)
-    counts.displaced.insert(oldest.number)
+    counts.displacedRefused.insert(oldest.number)
     return oldest.channel
+  }
+
+  /// Closes a connection at once. TLS would wait for its client, which may not answer, and so keep the place.
+  private static func cut(_ channel: any Channel) {
+    channel.eventLoop.execute {
+      channel._channelCore.close0(error: ChannelError.ioOnClosedChannel, mode: .all, promise: nil)
+    }
+  }
+
+  /// The connection carries a publisher, and is not closed for a viewer.
+  func keep(_ number: Int, of address: String) {
+    counts.withLock { _ = $0.leave(number, of: address) }
   }
 
   /// The refused connection of this number has its response.
@@ -201,6 +217,7 @@ final class ConnectionLimiter: Sendable {
       _ = counts.leave(number, of: client.address)
       if !isProven { Self.decrement(client.address, in: &counts.unproven) }
       if !client.isProxy { Self.decrement(client.address, in: &counts.perAddress) }
+      counts.displacedRefused.remove(number)
       return (counts.connections, counts.displaced.remove(number) != nil)
     }
     if case .served(let charge) = admission {

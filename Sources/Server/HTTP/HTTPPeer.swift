@@ -44,7 +44,7 @@ final class HTTPPeer {
     let source =
       kind.isControl
       ? .control : RequestSource(peer: channel.remoteAddress, isTLS: kind.isTLS, proxies: services.proxies)
-    let client = ConnectionLimiter.Client(address: host, isProxy: source.isProxy)
+    let client = ConnectionLimiter.Client(address: host, isProxy: source.isProxy, isControl: kind.isControl)
     let (admission, number) = limiter.admit(client, on: channel, isTLS: kind.isTLS)
     guard admission != .dropped else { return nil }
     address = kind.isControl ? "control socket" : channel.remoteAddress?.ipAddress ?? ""
@@ -72,6 +72,9 @@ final class HTTPPeer {
     isProven = true
     limiter.prove(host)
   }
+
+  /// A publisher's media is taken on it.
+  func keep() { limiter.keep(number, of: host) }
 
   /// The connection, which is not served, has its response and waits for the client to close.
   func answered() { limiter.answered(number) }

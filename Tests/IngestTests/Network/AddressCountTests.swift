@@ -21,6 +21,9 @@ import Testing
     limits.share(64)
     #expect(limits.unauthenticated == 64 && limits.unauthenticatedPerAddress == 16)
     limits = PeerLimits()
+    limits.share(12)
+    #expect(limits.unauthenticated == 12 && limits.unauthenticatedPerAddress == 6)
+    limits = PeerLimits()
     limits.share(100_000)
     #expect(limits.unauthenticated == 8192 && limits.unauthenticatedPerAddress == 256)
   }

@@ -16,7 +16,8 @@ import Testing
   private func clip(_ bytes: Int) -> RecordingClip {
     let file = SharedFile(taking: open("/dev/null", O_RDONLY), kind: .disk)
     return RecordingClip(
-      movieHeader: ByteBuffer(repeating: 1, count: bytes), media: FileRange(file: file, offset: 0, length: 0), seconds: 1)
+      movieHeader: ByteBuffer(repeating: 1, count: bytes), media: FileRange(file: file, offset: 0, length: 0),
+      seconds: 1)
   }
 
   @Test func oneIsMadeAtATime() throws {

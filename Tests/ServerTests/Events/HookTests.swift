@@ -169,6 +169,22 @@ import Testing
     #expect(next.items.isEmpty && next.place == HookPlace(through: id), "what is newer is read with all others")
   }
 
+  @Test func `a receiver that refuses a thousand streams gets the events of all others`() {
+    var queue = HookQueue(after: 0)
+    for id in 1...Int64(2 * HookSettings.window) {
+      #expect(queue.room > 0)
+      queue.add([Self.event(id, "cam-\(id)")], through: id)
+      let item = queue.begin(now: 0)
+      #expect(item?.event.id == id)
+      _ = queue.fail(id, now: 0)
+    }
+    #expect(queue.items.count == 2 * HookSettings.window && queue.room == HookSettings.window)
+    let last = Int64(2 * HookSettings.window) + 1
+    queue.add([Self.event(last, "stage")], through: last)
+    let item = queue.begin(now: 0)
+    #expect(item?.event.id == last)
+  }
+
   @Test func aStreamWithMuchToDoLeavesPlacesToOthers() {
     var queue = HookQueue(after: 0)
     queue.add((1...500).map { Self.event($0) } + [Self.event(501, "stage")], through: 501)

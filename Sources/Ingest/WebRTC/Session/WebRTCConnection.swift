@@ -36,7 +36,8 @@ final class WebRTCConnection: ChannelInboundHandler {
       received.moveReaderIndex(forwardBy: 2)
       guard let datagram = received.readSlice(length: Int(length)) else { break }
       let session = hub.receive(datagram, on: path)
-      if let session { know(session) } else if !isKnown { return close(context) }
+      // Another connection may have the same remote address, on another one of the machine's.
+      if let session, session.holds(path) { know(session) } else if !isKnown { return close(context) }
     }
     if received.readableBytes == 0 { received = ByteBuffer() } else { received.discardReadBytes() }
   }

@@ -67,6 +67,7 @@ final class WebRTCTransport {
   /// The paths whose requests had the password, oldest first, and the one that is used.
   private(set) var paths: [WebRTCPath] = []
   private(set) var chosen: WebRTCPath?
+  func holds(_ path: WebRTCPath) -> Bool { paths.contains(where: path.isSame) }
   /// Its connections by TCP.
   var connections: Int { paths.count { $0.address == nil } }
   /// The path of the handshake.

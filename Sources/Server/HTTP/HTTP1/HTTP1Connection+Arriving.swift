@@ -24,6 +24,7 @@ extension HTTP1Connection: ArrivingBodySource {
   func accept() {
     guard case .arriving(let arriving) = phase else { return }
     arriving.accept()
+    if arriving.body.isMedia { peer.keep() }
     if arriving.awaitsContinue, waiting.isEmpty { _ = writer.send(StandardResponse.goOn) }
     takeParts()
   }

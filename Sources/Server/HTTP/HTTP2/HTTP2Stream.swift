@@ -260,6 +260,7 @@ extension HTTP2Stream: ArrivingBodySource {
   func accept() {
     guard case .arriving(let arriving) = phase else { return }
     arriving.accept()
+    if arriving.body.isMedia { connection.peer.keep() }
     if arriving.awaitsContinue, held.isEmpty, !remoteHasEnded {
       connection.sender.write(.headers(.init(headers: HTTP2Response.goOn)), on: outbox.id)
     }
