@@ -102,7 +102,7 @@ web: ## the pages' scripts: that all are embedded, their types, and tests of wha
 	@.ci/install-packages "the pages" $(WEB_PACKAGES)
 	.ci/embed-pages --check
 	tsc -p web
-	.ci/within 5 node --test --test-reporter=spec Tests/WebTests/*.test.mjs
+	.ci/within 10 node --test --test-reporter=spec Tests/WebTests/*.test.mjs
 
 docs: build ## write the tables of docs/flags.md and docs/http.md: what the help of the commands and the API's description say
 	.ci/write-flags "$(BIN)"

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import tools
+from harness import disks, tools
 from harness.weir import clean_environment
 
 PORTS = ("--http", "127.0.0.1:0", "--rtmp", "127.0.0.1:0")
@@ -143,16 +143,26 @@ def test_a_missing_folder_and_a_full_disk_are_found(tmp_path, folder):
 
 #: Devices of a camera and a microphone, with the mode given, where only this command sees them.
 DEVICES = """
-mount -t tmpfs tmpfs "$1" && mkdir "$1/snd"
-for one in null urandom; do touch "$1/$one" && mount --bind /dev/$one "$1/$one"; done
-mknod -m "$2" "$1/video0" c 81 0 && mknod -m "$2" "$1/snd/pcmC0D0c" c 116 24 && mknod -m "$2" "$1/snd/controlC0" c 116 0
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/snd"
+for one in null urandom; do
+  touch "$1/$one"
+  mount --bind /dev/$one "$1/$one"
+done
+mknod -m "$2" "$1/video0" c 81 0
+mknod -m "$2" "$1/snd/pcmC0D0c" c 116 24
+mknod -m "$2" "$1/snd/controlC0" c 116 0
 mount --rbind "$1" /dev
-shift 2 && exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"
+shift 2
+exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="devices that only the test sees need root")
 def test_a_camera_and_a_microphone_that_this_user_may_not_use_are_found(tmp_path):
+    disks.needs_rights("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", tmp_path)
+    disks.needs_rights("mknod", tmp_path / "device", "c", "81", "0")
+
     def found(mode: str) -> list[dict]:
         done = subprocess.run(["unshare", "--mount", "bash", "-ec", DEVICES, "devices", tmp_path, mode, tools.weir_binary(), "doctor", "--json",
                                *PORTS, "--no-record"], capture_output=True, text=True, timeout=60, env=clean_environment())

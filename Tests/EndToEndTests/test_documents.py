@@ -134,7 +134,8 @@ def test_flags_that_documents_name_exist():
     weir = tools.weir_binary()
     commands = [["serve"], ["capture"], ["devices"], ["pattern"], ["record", "list"], ["record", "verify"],
                 ["record", "finalize"], ["record", "clip"], ["streams", "show"], ["sessions", "list"],
-                ["recordings", "list"], ["keys", "add"], ["keys", "list"], ["events"], ["config", "reload"], ["doctor"]]
+                ["recordings", "list"], ["recordings", "start"], ["keys", "add"], ["keys", "list"], ["events"],
+                ["config", "reload"], ["doctor"]]
     # Flags of swift, VLC and curl, whose names stand before the quotes.
     known = {"--version", "--filter", "--deploy-hook", "--allow-downgrades", "--no-install-recommends", "--explicit-target-dependency-import-check", "--network-caching", "--unix-socket"}
     for command in commands:

@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from harness import http, llhls, publishers, tools
+from harness import disks, http, llhls, publishers, tools
 from harness.programs import Program, free_port
 
 DOCS = tools.ROOT / "docs"
@@ -194,7 +194,7 @@ def operation(heading: str, language: str = "sh") -> str:
     return text.split(f"```{language}\n")[1].split("```")[0]
 
 
-#: In a network of its own: a chain as the guide supposes it, its rule, and two programs that listen.
+#: In a network of its own: a chain as the guide supposes it, its rule, and programs that listen, which is waited for.
 FIREWALL = """
 ip link set lo up
 nft add table inet filter
@@ -202,7 +202,12 @@ nft add chain inet filter input '{{ type filter hook input priority 0; policy dr
 nft add rule inet filter input ct state established,related accept
 {rule}
 for port in 8080 1935 9000; do python3 -m http.server $port >/dev/null 2>&1 & done
-sleep 1
+for port in 8080 1935 9000; do
+  until ss -ltnH "sport = :$port" | grep -q LISTEN; do
+    [ $SECONDS -lt 30 ] || exit 3
+    sleep 0.1
+  done
+done
 for port in 8080 1935 9000; do
   timeout 3 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" 2>/dev/null && echo "$port open" || echo "$port shut"
 done
@@ -212,6 +217,8 @@ kill $(jobs -p)
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("nft"), reason="a network of its own needs root, and its rules nftables")
 def test_the_rule_of_the_firewall_lets_in_what_it_says_and_nothing_else(tmp_path):
+    disks.needs_rights("unshare", "--net", "nft", "add table inet one; add chain inet one two; add rule inet one two ct state new accept")
+
     def tried(rule: str) -> list[str]:
         done = subprocess.run(["unshare", "--net", "--pid", "--fork", "--kill-child", "bash", "-ec", FIREWALL.format(rule=rule)],
                               cwd=tmp_path, capture_output=True, text=True, timeout=60)
@@ -229,8 +236,9 @@ def test_the_table_of_the_firewall_has_each_listener():
     assert {flag for flag in flags if f"`{flag}.listen`" not in text} == set()
 
 
-def test_a_backup_that_was_made_while_weir_ran_has_keys_and_recordings(start, tmp_path):
-    state, folder, back = tmp_path / "state", tmp_path / "recordings", tmp_path / "restored"
+def test_a_backup_that_was_made_while_weir_ran_has_keys_recordings_and_their_titles(start, tmp_path):
+    state, back = tmp_path / "state", tmp_path / "restored"
+    folder = state / "recordings"
     for made in (state, back, back / "state"):
         made.mkdir()
     token = {"Authorization": "Bearer sesame-backup-4711"}
@@ -243,18 +251,25 @@ def test_a_backup_that_was_made_while_weir_ran_has_keys_and_recordings(start, tm
     body = json.dumps({"name": "kept", "publish": ["kept"]}).encode()
     made = http.fetch(f"{weir.web}/api/v1/keys", method="POST", headers={**token, "Content-Type": "application/json"}, body=body)
     assert made.status in (200, 201), made.text
+    said = {"name": "Interview", "note": "second take"}
+    weir.get(f"/api/v1/recordings/done/{weir.recordings_of('done')[0]['file']}", method="PUT", headers=token, body=json.dumps(said).encode()).good()
     time.sleep(2)
     # As the guide says, while it runs.
-    command = re.search(r"`(sqlite3 control\.sqlite [^`]+)`", (DOCS / "operation.md").read_text())[1]
-    subprocess.run(["bash", "-ec", command], cwd=state, check=True, timeout=30)
+    commands = re.findall(r"`(sqlite3 [^`]+)`", (DOCS / "operation.md").read_text())
+    assert len(commands) == 2
+    for command in commands:
+        subprocess.run(["bash", "-ec", command], cwd=state, check=True, timeout=30)
     shutil.copytree(folder, back / "recordings", ignore=shutil.ignore_patterns(".*"))
     publisher.kill()
     weir.stop()
     # Restored elsewhere: the copy of what was being written is finished by the next start.
     shutil.copy(state / "control.bak", back / "state/control.sqlite")
+    shutil.copy(state / "catalogue.bak", back / "recordings/.catalogue.sqlite")
     again = start(*flags, "--state", back / "state", "--record", back / "recordings")
     again.wait(lambda: [each["state"] for name in ("done", "going") for each in again.recordings_of(name)] == ["completed"] * 2, 30,
                "both recordings")
+    [entry] = again.recordings_of("done")
+    assert {name: entry[name] for name in said} == said
     assert "kept" in [key["name"] for key in json.loads(http.fetch(f"{again.web}/api/v1/keys", headers=token).good().body)["keys"]]
 
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import tools
+from harness import disks, tools
 from harness.weir import clean_environment
 
 #: `secure_path` of Debian's sudoers.
@@ -116,10 +116,17 @@ STATE = {
     "films/cam/20261121T072410Z.mp4": True, "films/.catalogue.sqlite": True, "recordings/cam/20261121T072410Z.mp4": True,
     "recordings/.catalogue.sqlite": True, "notes.txt": True, "backup/control.sqlite": True, "control.sqlite.bak": True,
 }
-#: The script of the package, as dpkg calls it, where nothing of this machine can be removed.
+#: The script of the package, as dpkg calls it, where nothing of this machine can be removed. One command a line: `-e` does not end
+#: the script where one before `&&` fails.
 PURGE = """
-mount -t tmpfs tmpfs /var/lib && mount -t tmpfs tmpfs /etc && mkdir /var/lib/weir && cp -a "$1/." /var/lib/weir
-if [ "$4" = mounted ]; then mkdir -p /var/lib/weir/recordings && mount -t tmpfs tmpfs /var/lib/weir/recordings; fi
+mount -t tmpfs tmpfs /var/lib
+mount -t tmpfs tmpfs /etc
+mkdir /var/lib/weir
+cp -a "$1/." /var/lib/weir
+if [ "$4" = mounted ]; then
+  mkdir -p /var/lib/weir/recordings
+  mount -t tmpfs tmpfs /var/lib/weir/recordings
+fi
 PATH="$3" /bin/sh "$2" purge
 /usr/bin/find /var/lib -mindepth 1 -printf '%P\n'
 """
@@ -127,8 +134,9 @@ PATH="$3" /bin/sh "$2" purge
 
 def purge(given, tmp_path, mounted: str = "") -> tuple[str, set[str]]:
     """What the script says when the package is purged, and what is left of `given`."""
+    disks.needs_rights("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", given)
     programs = tmp_path / "programs"
-    programs.mkdir()
+    programs.mkdir(parents=True)
     # Without the programs that change users and services.
     for name in ("rm", "rmdir", "find"):
         (programs / name).symlink_to(shutil.which(name))
@@ -147,7 +155,7 @@ def test_a_purge_removes_what_weir_made_by_name_and_no_recording_wherever_it_lie
         (given / name).parent.mkdir(parents=True, exist_ok=True)
         (given / name).write_text(name)
     said, left = purge(given, tmp_path)
-    assert "Recordings stay in /var/lib/weir" in said
+    assert "Recordings, and what weir did not make, stay in /var/lib/weir" in said
     assert {name for name in STATE if f"weir/{name}" in left} == {name for name, stays in STATE.items() if stays}
 
 
@@ -160,3 +168,32 @@ def test_a_purge_leaves_nothing_where_nothing_was_recorded_but_what_is_mounted(t
     (given / "recordings/.catalogue.sqlite").write_text("")
     (given / "streams.sqlite").write_text("")
     assert purge(given, tmp_path, mounted)[1] == ({"weir", "weir/recordings"} if mounted else set())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="folders that nothing else sees need root")
+def test_a_purge_leaves_recordings_behind_a_link_and_their_catalogue(tmp_path):
+    given, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
+    for folder in (given, elsewhere / "cam"):
+        folder.mkdir(parents=True)
+    for name in ("cam/20261121T072410Z.mp4", ".catalogue.sqlite", ".weir-doctor-7"):
+        (elsewhere / name).write_text(name)
+    before = sorted(elsewhere.rglob("*"))
+    (given / "recordings").symlink_to(elsewhere)
+    assert purge(given, tmp_path / "all")[1] == {"weir", "weir/recordings"}
+    assert sorted(elsewhere.rglob("*")) == before
+    # A link in the folder leads to recordings, too.
+    (given / "recordings").unlink()
+    (given / "recordings").mkdir()
+    (given / "recordings/.catalogue.sqlite").write_text("")
+    (given / "recordings/cam").symlink_to(elsewhere / "cam")
+    assert purge(given, tmp_path / "one")[1] == {"weir", "weir/recordings", "weir/recordings/.catalogue.sqlite", "weir/recordings/cam"}
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="folders that nothing else sees need root")
+def test_a_purge_ends_where_something_cannot_be_removed(tmp_path):
+    given = tmp_path / "state"
+    for name in ("control.sqlite/mine", "streams.sqlite", "recordings/.weir-doctor-7", "recordings/.catalogue.sqlite"):
+        (given / name).parent.mkdir(parents=True, exist_ok=True)
+        (given / name).write_text(name)
+    assert purge(given, tmp_path)[1] == {"weir", "weir/control.sqlite", "weir/control.sqlite/mine"}

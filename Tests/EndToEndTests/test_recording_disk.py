@@ -114,7 +114,7 @@ def test_a_full_disk(scene, record_property):
         stage = scene(disk.path / "recordings", film="heavy")
         time.sleep(1)
         ballast = disk.fill(leaving_megabytes=1)
-        # The space reserved for the head and for the next seconds of media is used first.
+        # The space reserved for the movie header and for the next seconds of media is used first.
         filler = disk.path / "filler"
         with open(filler, "wb", buffering=0) as file:
             try:
@@ -359,7 +359,7 @@ def test_a_folder_that_is_not_durable_costs_a_finished_file_nothing(standing, tm
 
 
 def test_a_head_that_the_disk_neither_takes_nor_gives_back_costs_no_media(standing, tmp_path):
-    """Space was inserted, but the head cannot be written and the space cannot be removed: the file keeps all of its media after
+    """Space was inserted, but the movie header cannot be written and the space cannot be removed: the file keeps all of its media after
     that space, and the next process that opens it makes the movie."""
     weir, recording = standing
     with Faults(weir, tmp_path / "trace", "pwrite64:error=EIO", "fallocate:error=EIO:when=2+", paths=(recording.part,)):

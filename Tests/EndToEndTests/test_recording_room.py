@@ -171,7 +171,7 @@ def test_killed_while_the_head_is_written(place, tmp_path, record_property):
         check_filled(movie, recording.media)
         shutil.rmtree(folder)
         shutil.rmtree(home)
-    record_property("figure", f"killed while the head is written into the space reserved in front ({place.parent}): {rounds} kills, "
+    record_property("figure", f"killed while the movie header is written into the space reserved in front ({place.parent}): {rounds} kills, "
                     "each file playable as it was left, and one movie with every sample each")
 
 

@@ -118,7 +118,7 @@ def chroot(base: pathlib.Path, folder: pathlib.Path):
     try:
         yield root, line
     finally:
-        subprocess.run(["umount", root], check=False)
+        subprocess.run(["umount", root], check=True)
 
 
 def test_without_buildah_the_steps_of_the_file_work_in_a_chroot(debian, deb, tmp_path):

@@ -113,7 +113,7 @@ def test_from_the_file_to_a_picture_and_back(empty_machine, deb, publisher):
     assert machine.run("ls", "/usr/bin/weir", check=False).returncode != 0
     assert machine.run("ls", "/etc/weir/weir.yaml", recording.replace(".part.mp4", ".mp4"), check=False).returncode == 0
     said = machine.run("apt-get", "purge", "-y", "weir").stdout
-    assert "Recordings stay in /var/lib/weir" in said
+    assert "Recordings, and what weir did not make, stay in /var/lib/weir" in said
     assert machine.run("find", "/var/lib/weir", "-name", "*.mp4").stdout.strip() == recording.replace(".part.mp4", ".mp4")
     assert machine.run("find", "/var/lib/weir", "-maxdepth", "1", "-name", "*.sqlite*").stdout == ""
     assert machine.run("ls", "/etc/weir", check=False).returncode != 0

@@ -31,7 +31,7 @@ struct SourceRecordings: Sendable {
     guard tracks.isEmpty || order.tracks.isThere(in: tracks) else { return .refused(.noSuchTrack) }
     return source.record {
       SourceRecording(
-        recorder: library.makeTakeRecorder(source.name, order), settings: settings(source.name), logger: logger)
+        recorder: library.makeSourceRecorder(source.name, order), settings: settings(source.name), logger: logger)
     }
   }
 }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The start of a file's media, which can move while the file is read: the head of a recording is inserted before the media.
+/// The start of a file's media, which can move while the file is read: the movie header of a recording is inserted before them.
 /// Offsets count from the first byte that was ever written; `shift` is the number of bytes before it. Readers and the writer
 /// never block each other: a read during which the bytes moved is repeated.
 package final class FileOrigin: Sendable {

@@ -24,6 +24,13 @@ def needs(*programs: str, root: bool = True) -> None:
             pytest.skip(f"skipped: {program} is not installed")
 
 
+def needs_rights(*line) -> None:
+    """Skips the test where this root may not do what `line` tries: in a container, for example."""
+    tried = command(*line, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"skipped: this root may not: {' '.join(map(str, line))}: {tried.stdout.decode().strip()}")
+
+
 def command(*parts, check: bool = True) -> subprocess.CompletedProcess:
     return subprocess.run([str(part) for part in parts], check=check, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)

@@ -123,7 +123,7 @@ final class RecordingHarness {
     epoch = Epoch(id: "e", settings: settings)
     archive?.begin(epoch: "e", of: self.stream)
     recorder =
-      if let order { library.makeTakeRecorder(self.stream, order) } else {
+      if let order { library.makeSourceRecorder(self.stream, order) } else {
         try #require(library.makeRecorder(stream: self.stream, epoch: "e") as? Recorder)
       }
   }

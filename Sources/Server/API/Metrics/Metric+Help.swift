@@ -75,7 +75,7 @@ extension Metric {
     case .recordingQueue: "Media that is kept in memory for the disk, of all recordings."
     case .recordings: "What happened to recordings."
     case .recordingLost: "Media that recordings lack: the publisher was away, or the disk did not take it."
-    case .finalize: "What making movies of recordings took: room filled, head inserted, blocks shared, or copied."
+    case .finalize: "What finalising recordings took: room filled, movie header inserted, blocks shared, or copied."
     case .diskFree: "Free bytes of the recordings' disk."
     case .diskKeepFree: "Below so many free bytes recording stops (--keep-free)."
     case .diskAge: "How long ago the disk last told how much is free: it rises while a disk does not answer."

@@ -59,7 +59,7 @@ final class RecordingLibrary: Sendable {
     /// Earlier recorders that are still finishing their files.
     var retired: [Recorder] = []
     /// Recorders of local sources, which follow no stream.
-    var takes: [Recorder] = []
+    var ofSources: [Recorder] = []
 
     mutating func replace(_ recorder: Recorder) {
       retired.removeAll { $0.isIdle }
@@ -283,13 +283,13 @@ final class RecordingLibrary: Sendable {
   }
 
   /// A recorder for a local source, on air or not. Its files become visible only when they are stored.
-  func makeTakeRecorder(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> Recorder {
+  func makeSourceRecorder(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> Recorder {
     var settings = settings(of: name).ordered(order)
     settings.disclosure = .onceStored
     let recorder = Recorder(stream: name, settings: settings, threads: lanes.writers)
     registers.recorders.withLock { recorders in
-      recorders.takes.removeAll { !$0.isActive && $0.isIdle }
-      recorders.takes.append(recorder)
+      recorders.ofSources.removeAll { !$0.isActive && $0.isIdle }
+      recorders.ofSources.append(recorder)
     }
     return recorder
   }
@@ -302,7 +302,7 @@ final class RecordingLibrary: Sendable {
   /// Whether anything is being recorded.
   var isRecordingAny: Bool {
     registers.recorders.withLock { recorders in
-      recorders.newest.values.contains(where: \.isActive) || recorders.takes.contains(where: \.isActive)
+      recorders.newest.values.contains(where: \.isActive) || recorders.ofSources.contains(where: \.isActive)
     }
   }
 
@@ -337,7 +337,7 @@ final class RecordingLibrary: Sendable {
 
   /// Makes written bytes durable when that is due, and repeats what failed. To be called about twice a second.
   func tend() {
-    for recorder in registers.recorders.withLock({ Array($0.newest.values) + $0.takes }) where recorder.isActive {
+    for recorder in registers.recorders.withLock({ Array($0.newest.values) + $0.ofSources }) where recorder.isActive {
       recorder.tick()
     }
     finisher.tend()
@@ -383,7 +383,7 @@ final class RecordingLibrary: Sendable {
   }
 
   private func finishRecorders() async {
-    let all = registers.recorders.withLock { $0.retired + Array($0.newest.values) + $0.takes }
+    let all = registers.recorders.withLock { $0.retired + Array($0.newest.values) + $0.ofSources }
     for recorder in all { recorder.receive(.end(.shutdown)) }
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     let waits = all.map { $0.wait(until: \.isIdle, on: loop, patience: Self.shutdownPatience) }
