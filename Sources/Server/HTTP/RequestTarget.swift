@@ -122,22 +122,16 @@ package struct RequestTarget: Sendable, Equatable {
     }
   }
 
-  /// The value of the first query item of that name.
+  /// The value of the first query item of that name. Names are compared as they are written, since caches do: with an escape
+  /// in its name, `_HLS_msn` would change the response and not the key.
   package func query(_ name: String) -> String? {
     guard !rawQuery.isEmpty else { return nil }
     for item in rawQuery.utf8.split(separator: UInt8(ascii: "&")) {
       let parts = item.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-      guard let key = parts.first, Self.key(key, is: name) else { continue }
+      guard let key = parts.first, key.elementsEqual(name.utf8) else { continue }
       return parts.count < 2 ? "" : Self.percentDecoded(parts[1], plusIsSpace: true)
     }
     return nil
-  }
-
-  /// Nearly all keys are plain text; only others need a decoded copy.
-  private static func key(_ raw: Substring.UTF8View, is name: String) -> Bool {
-    if raw.elementsEqual(name.utf8) { return true }
-    guard raw.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else { return false }
-    return percentDecoded(raw, plusIsSpace: true) == name
   }
 
   /// Nil for an escape without two hexadecimal digits, and for invalid UTF-8.

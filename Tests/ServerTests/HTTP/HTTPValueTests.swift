@@ -52,13 +52,21 @@ import Testing
     #expect(throws: RequestTarget.Refusal.tooLong(101)) { try RequestTarget(parsing: longest + "a", maximumBytes: 100) }
   }
 
-  @Test func hasItsQueryDecodedByItem() throws {
+  @Test func hasTheValuesOfItsQueryDecoded() throws {
     let target = try RequestTarget(parsing: "/a?x=1&y=a%26b+c&x=2&flag&=z&bad=%zz")
     #expect(target.query("x") == "1")
     #expect(target.query("y") == "a&b c")
     #expect(target.query("flag") == "")
     #expect(target.query("none") == nil)
     #expect(target.query("bad") == nil)
+  }
+
+  @Test func hasTheNamesOfItsQueryAsTheyAreWritten() throws {
+    let target = try RequestTarget(parsing: "/a?%5FHLS_msn=1&_hls_msn=2&_HLS_msn%3D=3&a+b=4&_HLS_msn=%35&_HLS_msn=6")
+    #expect(target.query("_HLS_msn") == "5")
+    #expect(target.query("%5FHLS_msn") == "1")
+    #expect(target.query("a b") == nil)
+    #expect(try RequestTarget(parsing: "/a?%5FHLS_skip=YES").query("_HLS_skip") == nil)
   }
 
   @Test func showsNoQueryInItsPath() throws {
