@@ -236,6 +236,70 @@ def test_a_wrong_request_does_not_keep_the_crowd_from_being_joined(cached):
     assert 1 <= asked <= cache.allowed, f"weir was asked {asked} times for one position of the playlist"
 
 
+def spoilt(weir, cache, prefix: str, path: str) -> list[str]:
+    """One client asks for playlists in spellings that a cache and weir may understand differently, then the others ask for
+    them. Returns the spellings that changed what the others got."""
+    name, found = path.split("/")[2], []
+    index = f"/live/{name}/index.m3u8"
+    for spelling in (f"{index}?video=9", f"/live//{name}/index.m3u8", f"{index}#x", f"{index}%23", f"{index}/",
+                     f"/live/x%2F..%2F{name}/index.m3u8", f"/live/x/../{name}/index.m3u8"):
+        time.sleep(2.1)  # What is in the cache is good for a second.
+        answer = http.raw(cache.web, f"GET {prefix}{spelling} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+        if answer.split()[1] == b"200" or http.fetch(cache.web + prefix + index).status != 200:
+            found.append(spelling)
+
+    def newest(query: str = "", base: str = cache.web) -> llhls.Playlist:
+        url = base + prefix + path + query
+        return llhls.parse(http.fetch(url).good().text, url)
+
+    # A position of the past is kept for longer than the newest playlist may be.
+    weir.wait(lambda: newest("?_HLS_skip=YES", weir.web).skipped > 0, 60, "a playlist that is long enough to be shortened")
+    past = newest(base=weir.web).segments[0].sequence
+    for query in (f"?%5FHLS_msn={past}&%5FHLS_part=0", f"?_HLS%5Fmsn={past}"):
+        time.sleep(2.1)
+        newest(query)
+        time.sleep(2.5)
+        now = newest(base=weir.web)
+        if newest().last < now.last:
+            found.append(query)
+            time.sleep(12)
+    for query in ("?%5FHLS_skip=YES", "?_HLS_ski%70=YES"):
+        time.sleep(2.1)
+        newest(query)
+        if newest().skipped:
+            found.append(query)
+    # The newest playlist, kept where others wait for a position.
+    segment = newest(base=weir.web).next[0] + 1
+    newest(query := f"?_hls_msn={segment}&_hls_part=0")
+    if newest(f"?_HLS_msn={segment}&_HLS_part=0").last < (segment, 0):
+        found.append(query)
+    return found
+
+
+def test_a_request_in_another_spelling_does_not_change_what_others_get(cached):
+    weir, cache, path = cached
+    assert spoilt(weir, cache, "", path) == []
+
+
+def test_the_query_of_media_neither_copies_it_nor_takes_it_past_the_cache(cached):
+    weir, cache, path = cached
+    playlist = llhls.parse(http.fetch(cache.web + path).text, cache.web + path)
+    media = urllib.parse.urljoin(path, playlist.segments[-2].uri)
+    before = requests(weir)[media]
+    for query in ("", "?x=/stream.mp4", "?/stream.mp4", "?viewer=1&x=/stream.mp4?"):
+        http.fetch(cache.web + media + query).good()
+    assert requests(weir)[media] - before <= 1
+
+
+def test_what_is_published_through_nginx_keeps_its_query(cached):
+    weir, cache, _ = cached
+    if isinstance(cache, Varnish):
+        pytest.skip("the documented Varnish is for viewers only")
+    answers = [http.fetch(f"{web}/live/other/ingest?program=none", "POST", body=bytes(188)) for web in (weir.web, cache.web)]
+    assert "program" in answers[0].json["detail"]
+    assert (answers[0].status, answers[0].json["detail"]) == (answers[1].status, answers[1].json["detail"])
+
+
 def test_a_player_behind_the_cache_finds_every_promise_kept(cached):
     _, cache, path = cached
     if isinstance(cache, Nginx):

@@ -321,6 +321,18 @@ def test_behind_a_cache_a_token_reaches_no_other_stream_by_an_escaped_slash(guar
 
 
 @pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_behind_a_cache_another_spelling_does_not_change_what_other_tokens_get(guarded, tmp_path, kind):
+    os.chmod(tmp_path, 0o755)
+    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
+    try:
+        prefix = f"/~{guarded.good}"
+        path = urllib.parse.urlsplit(media_playlist(guarded.web + prefix)).path.removeprefix(prefix)
+        assert test_cdn.spoilt(guarded, cache, prefix, path) == []
+    finally:
+        cache.stop()
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
 def test_behind_a_cache_a_bearer_is_not_answered_with_what_others_were_refused(guarded, tmp_path, kind):
     os.chmod(tmp_path, 0o755)
     cache = test_cdn.CACHES[kind](tmp_path, guarded.web)

@@ -37,7 +37,11 @@ sub vcl_recv {
     if (req.method != "GET" && req.method != "HEAD" && req.method != "OPTIONS") {
         return (synth(405, "Method not allowed"));
     }
-    if (req.url ~ "/stream\.mp4(\?|$)") {
+    # No address that weir names has an escape in its path: another spelling of stream.mp4 would be endless in the cache.
+    if (req.url ~ "^(/~[^/?]*)?/live/[^?]*%") {
+        return (synth(400, "Bad request"));
+    }
+    if (req.url ~ "^[^?]*/stream\.mp4(\?|$)") {
         # Endless, and different for each viewer. weir ends it when its token ends.
         return (pipe);
     }
@@ -48,10 +52,11 @@ sub vcl_recv {
     if (req.http.Authorization || req.method == "OPTIONS") {
         return (pass);
     }
-    # Playlists differ by three items of the query and nothing else, in whatever order they come; media by none.
+    # Playlists differ by five items of the query and nothing else, in whatever order they come; media by none. weir gets
+    # what is left, so what it answers is what the key says.
     if (req.url ~ "\?") {
         set req.url = std.querysort(req.url);
-        set req.url = regsuball(req.url, "([?&])(?!_HLS_(msn|part|skip)=|from=)[^&]*", "\1");
+        set req.url = regsuball(req.url, "([?&])(?!_HLS_(msn|part|skip)=|from=|video=)[^&]*", "\1");
         set req.url = regsuball(req.url, "([?&])&+", "\1");
         set req.url = regsub(req.url, "[?&]+$", "");
     }
