@@ -164,7 +164,7 @@ def test_a_recording_has_a_name_tracks_and_limits_and_is_protected(published):
                                     if one["name"] == "Interview"), None), 20, "it ends by itself")
     assert 1.5 < entry["seconds"] < 5
     kinds = {stream["codec_type"] for stream in json.loads(tools.run(
-        tools.FFPROBE, "-v", "error", "-show_streams", "-of", "json", weir.recordings / "cam" / entry["file"]))["streams"]}
+        tools.FFPROBE, "-v", "error", "-show_streams", "-of", "json", weir.recordings / "cam" / entry["file"]).stdout)["streams"]}
     assert kinds == {"video"}
     one = f"cam/{entry['file']}"
     ask(weir, "recordings", "protect", one)

@@ -586,10 +586,13 @@ def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path):
     threads = [threading.Thread(target=publish, args=(name,), daemon=True) for name in ("one", "two", "three")]
     for thread in threads:
         thread.start()
-    for count in range(KILLS):
+    kills = 0
+    # On a busy machine few streams are seen between kills: then there are more of these.
+    while kills < KILLS or (len(witness.began) < KILLS / 4 and kills < 3 * KILLS):
         time.sleep(random.uniform(0.3, 4))
         service.process.send_signal(signal.SIGKILL)
-        service.wait_ready(count + 2)
+        kills += 1
+        service.wait_ready(kills + 1)
     time.sleep(2)
     # It runs on, and so do publishers, until the API has answered for either.
     wait(lambda: witness.deleted and witness.reloads, 60, lambda: f"{len(witness.files)} files, {witness.reloads} reloads")
@@ -616,7 +619,7 @@ def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path):
     started = {(event["stream"], event["data"]["epoch"]) for event in of("stream.started")}
     ended = [(event["stream"], event["data"]["epoch"]) for event in of("stream.ended")]
     stored = [f"{event['stream']}/{event['data']['file']}" for event in of("recording.stored", "recording.salvaged")]
-    print(f"{KILLS} kills: {len(unique)} events in {len(receiver.taken)} deliveries; seen: {len(witness.began)} epochs, "
+    print(f"{kills} kills: {len(unique)} events in {len(receiver.taken)} deliveries; seen: {len(witness.began)} epochs, "
           f"{len(witness.ended)} ends, {len(witness.files)} files")
     assert witness.began <= started, witness.began - started
     assert witness.ended <= set(ended), witness.ended - set(ended)

@@ -111,7 +111,7 @@ def test_one_of_several_programmes_is_chosen_by_its_number(start):
     for name, published in (("none", "h264-30"), ("http", "straight")):
         problems += [f"{name}: {problem}" for problem in packets.compare(
             packets.probe(sources.source(published)), packets.probe(recording(weir, name)))]
-    assert weir.get("/live/cam/ingest").status == 404
+    assert weir.get("/live/cam/ingest").status == 405
     assert head(weir, "/live/cam/ingest?program=0")[0] == head(weir, "/live/cam/ingest?program=x")[0] == 400
     nothing_wrong(problems)
 
@@ -151,7 +151,7 @@ def test_a_client_that_may_not_is_refused_before_its_body(keyed):
         keyed.wait_state("busy", "live")
         status, _, problem = head(keyed, "/live/busy/ingest", bearer)
         assert status == 409 and "127.0.0.2" not in json.dumps(problem), problem
-    assert keyed.get("/live/cam/ingest").status == 404
+    assert keyed.get("/live/cam/ingest").status == 405
     assert any(r["stream"] == "cam" and r["protocol"] == "HTTP"
                for r in keyed.get("/api/v1/refusals", headers=ADMIN).json["refusals"])
 

@@ -84,6 +84,9 @@ struct StartupReport {
     let isShown = isatty(STDOUT_FILENO) == 1
     if configuration.logFormat == .json || !isShown {
       logger.notice("\(Version.name) \(Version.number) started", metadata: facts)
+      if configuration.stateFolder == nil {
+        logger.notice("events are kept in memory alone and end with this process: there is no state folder (--state)")
+      }
     }
     if configuration.logFormat == .json {
       for warning in warnings { logger.warning("\(warning)") }

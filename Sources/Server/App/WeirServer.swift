@@ -195,10 +195,7 @@ struct WeirServer {
   /// Continues the log of events of the previous process.
   private func resumeEvents() async {
     defer { hooks.begin() }
-    guard let folder = configuration.stateFolder else {
-      logger.notice("events are kept in memory alone and end with this process: there is no state folder (--state)")
-      return
-    }
+    guard let folder = configuration.stateFolder else { return }
     do {
       try await NIOSingletons.posixBlockingThreadPool.runIfActive { [events] in try events.begin(folder: folder) }
     } catch {
