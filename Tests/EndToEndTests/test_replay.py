@@ -376,7 +376,7 @@ def test_a_clip_lasts_four_hours_at_most(start, tmp_path):
 # MARK: Without recording
 
 
-def test_without_recording_a_spool_is_rewound_to_and_nothing_is_left_of_it(start):
+def test_without_recording_a_time_shift_buffer_is_rewound_to_and_nothing_is_left_of_it(start):
     weir = start("--no-record", "--window", "6s", "--rewind", "10m", "--test-pattern", "demo")
     weir.wait_state("demo", "live", seconds=30)
     epoch = re.search(r"^(\w+)/av/dvr.m3u8$", weir.get("/live/demo/dvr.m3u8").good().text, re.M)[1]
@@ -389,8 +389,8 @@ def test_without_recording_a_spool_is_rewound_to_and_nothing_is_left_of_it(start
     weir.wait(gone, 60, "eleven segments", every=0.5)
     listed = numbers(weir.get(f"/live/demo/{epoch}/av/index.m3u8").text)
     assert min(listed) > 4 and weir.get(f"/live/demo/{epoch}/av/1.m4s").good().body == first
-    spools = subprocess.run(["ls", "-l", f"/proc/{weir.process.pid}/fd"], capture_output=True, text=True).stdout
-    assert re.search(r"/var/tmp/\S+ \(deleted\)", spools)
+    files = subprocess.run(["ls", "-l", f"/proc/{weir.process.pid}/fd"], capture_output=True, text=True).stdout
+    assert re.search(r"/var/tmp/\S+ \(deleted\)", files)
 
 
 def test_going_back_survives_a_stop_and_a_start_of_the_recording(start):

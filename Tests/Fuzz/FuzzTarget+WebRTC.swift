@@ -2,7 +2,7 @@
 @testable import Ingest
 import NIOCore
 
-/// What publishers by WebRTC send: before anything is proved (STUN, offers), and what they have encrypted (RTP, RTCP).
+/// What publishers by WebRTC send: before they are authenticated (STUN, offers), and what they have encrypted (RTP, RTCP).
 extension FuzzTarget {
   /// A request, a compound packet, and packets of video and audio behind their lengths.
   static let webRTCDatagrams: [[UInt8]] = {

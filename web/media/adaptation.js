@@ -21,7 +21,7 @@ const SETTLE = 4000;
 const FIRST_CALM = 8000;
 const LONGEST_CALM = 120_000;
 /** A better quality that lasts this long, in ms, counts as sustainable. */
-const PROVED = 30_000;
+const SUSTAINED = 30_000;
 const TIMEOUT_MILLISECONDS = 8000;
 
 export class Adaptation {
@@ -63,7 +63,7 @@ export class Adaptation {
     const present = this.#present;
     if (present === undefined || now - this.#changedAt < SETTLE) return;
     const rate = this.#throughput.rate(now);
-    if (now - this.#raisedAt > PROVED && this.#raisedAt > 0) {
+    if (now - this.#raisedAt > SUSTAINED && this.#raisedAt > 0) {
       this.#calm = FIRST_CALM;
       this.#raisedAt = -Infinity;
     }

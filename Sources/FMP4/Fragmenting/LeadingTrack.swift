@@ -23,7 +23,7 @@ struct LeadingTrack: Sendable {
   var reached: Int64?
   /// Set while frames may still arrive that are shown before the segment's key frame.
   private(set) var openGroup: OpenGroup?
-  var rhythm = GOPCadence()
+  var cadence = GOPCadence()
   /// Presentation time at which the latest frame so far ends.
   var presentationEnd = Int64.min
   /// The smallest composition offset so far.
@@ -152,8 +152,8 @@ struct LeadingTrack: Sendable {
     if reach > limit { return true }
     // Without a sync sample the cut is made where no frame of the next segment is shown before one of this segment.
     guard !sample.isSync, reach > policy.nominalLimit.rescaled(to: queue.timescale) else { return false }
-    let nextSync = rhythm.lastSync.map { $0 &+ rhythm.longest &- segmentStart }
-    if let nextSync, rhythm.longest > 0, nextSync > elapsed, nextSync <= limit { return false }
+    let nextSync = cadence.lastSync.map { $0 &+ cadence.longest &- segmentStart }
+    if let nextSync, cadence.longest > 0, nextSync > elapsed, nextSync <= limit { return false }
     return sample.presentationTime >= presentationEnd
   }
 
@@ -165,12 +165,12 @@ struct LeadingTrack: Sendable {
     if elapsed &+ policy.syncTolerance.rescaled(to: timescale) >= target { return true }
     let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
     // Another GOP would not fit.
-    return elapsed &+ rhythm.longest > policy.segmentLimit.rescaled(to: timescale) &+ tolerance
+    return elapsed &+ cadence.longest > policy.segmentLimit.rescaled(to: timescale) &+ tolerance
   }
 
   /// Expected duration of the segment that begins now, in ticks. Nil if the distance of sync samples is not steady.
   func expectedSegmentLength(timescale: UInt32, _ policy: CutPolicy) -> Int64? {
-    guard let group = rhythm.steadyGroup else { return nil }
+    guard let group = cadence.steadyGroup else { return nil }
     let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
     let target = policy.segmentTarget.rescaled(to: timescale) &- policy.syncTolerance.rescaled(to: timescale)
     let limit = policy.segmentLimit.rescaled(to: timescale) &+ tolerance
@@ -212,12 +212,12 @@ struct LeadingTrack: Sendable {
       return predictsSync(at: end, queue) ? .segmentEnds : .unknown
     }
     guard segmentEnds(atSync: end, in: queue, policy) else { return .fragmentEnds }
-    guard rhythm.nextSync != nil else { return .unknown }
+    guard cadence.nextSync != nil else { return .unknown }
     return predictsSync(at: end, queue) ? .segmentEnds : .fragmentEnds
   }
 
   private func predictsSync(at time: Int64, _ queue: SampleQueue) -> Bool {
-    guard let next = rhythm.nextSync else { return false }
+    guard let next = cadence.nextSync else { return false }
     return (next &- time).magnitude <= UInt64(queue.timescale / 1000)
   }
 }

@@ -261,11 +261,11 @@ package struct Segmenter: Sendable {
   private mutating func noteSync(_ sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
     guard sample.isSync else { return }
     guard tracks[leaderIndex].kind == .video else {
-      leader.rhythm.followsEverySample(at: decodeTime, duration: Int64(sample.duration ?? 0))
+      leader.cadence.followsEverySample(at: decodeTime, duration: Int64(sample.duration ?? 0))
       return
     }
     let timescale = tracks[leaderIndex].timescale
-    guard let group = leader.rhythm.note(syncAt: decodeTime, timescale: timescale) else { return }
+    guard let group = leader.cadence.note(syncAt: decodeTime, timescale: timescale) else { return }
     let time = MediaTime(ticks: group, timescale: timescale)
     if policy.wholeSecondLimit == nil { policy.wholeSecondLimit = policy.wholeSeconds(for: time) }
     tell(group: time, &output)
@@ -273,7 +273,7 @@ package struct Segmenter: Sendable {
 
   /// Reports the GOP so far when a segment had to be cut without a sync sample, before that GOP is over.
   private mutating func noteCut(before sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
-    guard !sample.isSync, tracks[leaderIndex].kind == .video, let sync = leader.rhythm.lastSync else { return }
+    guard !sample.isSync, tracks[leaderIndex].kind == .video, let sync = leader.cadence.lastSync else { return }
     let time = MediaTime(ticks: decodeTime &- sync, timescale: tracks[leaderIndex].timescale)
     if time >= policy.segmentTarget { tell(group: time, &output) }
   }

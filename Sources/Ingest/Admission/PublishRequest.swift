@@ -20,12 +20,12 @@ package struct PublishRequest: Sendable {
   /// Asks the publication's encoder for a key frame soon. Callable from any thread; does not block. Nil if the encoder
   /// cannot be asked.
   package var onKeyFrameWanted: (@Sendable () -> Void)?
-  package var recording: RecordingWish
+  package var recording: RecordingMode
   package var origin: Origin
   package var keyFrames: KeyFrames
 
   /// Whether the publication's stream is recorded.
-  package enum RecordingWish: Sendable {
+  package enum RecordingMode: Sendable {
     /// As the server is configured.
     case asConfigured
     /// Only on request: its media is being recorded already, before it became a stream.
@@ -53,7 +53,7 @@ package struct PublishRequest: Sendable {
 
   package init(
     stream: StreamName, key: Secret?, protocolName: String, remoteAddress: String, host: String? = nil,
-    software: String = "", recording: RecordingWish = .asConfigured, origin: Origin = .peer,
+    software: String = "", recording: RecordingMode = .asConfigured, origin: Origin = .peer,
     keyFrames: KeyFrames = .asItsEncoderHasThem,
     onKeyFrameWanted: (@Sendable () -> Void)? = nil, onEviction: @escaping @Sendable (EndReason) -> Void
   ) {

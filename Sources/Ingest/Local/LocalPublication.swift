@@ -20,7 +20,7 @@ final class LocalPublication: Sendable {
     /// Name in log lines.
     var title: String { self == .test ? "test pattern" : rawValue }
     /// The demo is never recorded.
-    var recording: PublishRequest.RecordingWish { self == .test ? .never : .asConfigured }
+    var recording: PublishRequest.RecordingMode { self == .test ? .never : .asConfigured }
   }
 
   let name: StreamName

@@ -10,7 +10,7 @@ struct TransportPacketFinder {
   /// difference here.
   private static let distances = [188, 192, 204]
   /// Packets in a row that show where packets begin.
-  private static let proof = 3
+  private static let confirmingPackets = 3
 
   /// Bytes that are no part of a packet.
   private(set) var skippedBytes = 0
@@ -76,12 +76,12 @@ struct TransportPacketFinder {
 
   /// Finds where packets begin, and skips what is in front. False if more bytes are needed.
   private mutating func search(isEnd: Bool) -> Bool {
-    let needed = Self.distances.reduce(0) { max($0, $1) } &* (Self.proof &- 1)
+    let needed = Self.distances.reduce(0) { max($0, $1) } &* (Self.confirmingPackets &- 1)
     var offset = 0
     while let found = byte(offset) {
       if found == Self.syncByte {
         guard isEnd || byte(offset &+ needed) != nil else { break }
-        if let distance = Self.distances.first(where: { isProven(offset, distance: $0, isEnd: isEnd) }) {
+        if let distance = Self.distances.first(where: { isConfirmed(offset, distance: $0, isEnd: isEnd) }) {
           skip(offset)
           self.distance = distance
           gap = 0
@@ -94,10 +94,10 @@ struct TransportPacketFinder {
     return false
   }
 
-  /// Whether packets of that distance begin at an offset. At the end of all bytes fewer of them prove it.
-  private func isProven(_ offset: Int, distance: Int, isEnd: Bool) -> Bool {
+  /// Whether packets of that distance begin at an offset. At the end of all bytes fewer of them are enough.
+  private func isConfirmed(_ offset: Int, distance: Int, isEnd: Bool) -> Bool {
     var at = offset
-    for number in 0..<Self.proof {
+    for number in 0..<Self.confirmingPackets {
       guard let found = byte(at) else { return isEnd && number > 0 && at &- offset >= Self.packetBytes }
       if found != Self.syncByte { return false }
       at &+= distance

@@ -120,7 +120,7 @@ final class Authorizer: Sendable {
       logger.warning(
         "the callback did not answer, and the publisher is admitted: \(reason)",
         metadata: ["stream": "\(request.stream)"])
-      return Proof(right: .unproven)
+      return Proof(right: .anonymous)
     case .unanswered(.refuse, let reason):
       logger.warning(
         "the callback did not answer, and the publisher is refused: \(reason)",
@@ -132,7 +132,7 @@ final class Authorizer: Sendable {
   /// The right of a publisher to a name by the keys of this server; nil if it has none.
   func proof(of key: Secret?, to stream: StreamName) -> Proof? {
     let configured = rules.now.publishKeys
-    if !isClosed { return Proof(right: .unproven) }
+    if !isClosed { return Proof(right: .anonymous) }
     guard let key else { return nil }
     if !configured.isEmpty, let right = configured.right(of: key, to: stream) { return Proof(right: right, key: key) }
     guard let grant = keys.grant(of: key), grant.holds(at: clock.wallTime), grant.allows(.publish, of: stream) else {
@@ -164,7 +164,7 @@ final class Authorizer: Sendable {
 
   /// Whether a key that a publication depends on still gives the right. A key that has expired ends no publication.
   func stillGives(_ key: Secret, rightTo stream: StreamName) -> Bool {
-    rules.now.publishKeys.right(of: key, to: stream).map { $0 != .unproven } ?? false
+    rules.now.publishKeys.right(of: key, to: stream).map { $0 != .anonymous } ?? false
       || keys.grant(of: key)?.allows(.publish, of: stream) ?? false || tokenStillGives(key, rightTo: stream)
   }
 

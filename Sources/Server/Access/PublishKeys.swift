@@ -29,7 +29,7 @@ struct PublishKeys: Sendable {
   ///
   /// - Parameter key: the publisher's key; nil when it gave none.
   func right(of key: Secret?, to name: StreamName) -> PublishRight? {
-    if isEmpty { return .unproven }
+    if isEmpty { return .anonymous }
     guard let key else { return nil }
     // All keys are compared, so that the time does not show which one matched.
     let isOwn = byPattern.reduce(false) { found, one in
@@ -44,7 +44,7 @@ struct PublishKeys: Sendable {
 /// How well a publisher proved its right to a name. It decides which publishers it can replace.
 enum PublishRight: Sendable, Hashable {
   /// No keys are configured, or the publisher is a source of this server.
-  case unproven
+  case anonymous
   /// A key for all names.
   case keyForAllNames
   /// A key of this name.

@@ -79,7 +79,7 @@ struct WeirServer {
     let library = configuration.recordingsFolder.map { folder in
       RecordingLibrary(
         folder: folder, keepFree: configuration.keepFree, policy: { profiles.now[$0].recording },
-        retention: configuration.retention, threads: disk, lanes: threads.recordings ?? RecordingLanes(),
+        retention: configuration.retention, threads: disk, queues: threads.recordings ?? RecordingQueues(),
         archive: archive, files: files, logger: logger)
     }
     recordings = library

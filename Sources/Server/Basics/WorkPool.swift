@@ -3,8 +3,8 @@ internal import NIOCore
 package import NIOPosix
 internal import Synchronization
 
-/// A bounded number of threads for lanes of work. It has as many threads as its lanes may use together, so a lane whose disk does
-/// not respond takes no thread from the others. The threads end with the last lane.
+/// A bounded number of threads for queues of work. It has as many threads as its queues may use together, so a queue whose
+/// disk does not respond takes no thread from the others. The threads end with the last queue.
 package final class WorkPool: Sendable {
   fileprivate let pool: NIOThreadPool
   private let free: Mutex<Int>
@@ -19,18 +19,18 @@ package final class WorkPool: Sendable {
     pool.shutdownGracefully { _ in }
   }
 
-  /// A lane with that many of the threads. They have its name in lists of threads while they work for it: at most 15 bytes.
-  package func lane(_ name: String, limit: Int = 1) -> WorkLane {
+  /// A queue with that many of the threads. They have its name in lists of threads while they work for it: at most 15 bytes.
+  package func queue(_ name: String, limit: Int = 1) -> WorkQueue {
     free.withLock { free in
-      precondition(limit <= free, "\(name) would take threads from other lanes")
+      precondition(limit <= free, "\(name) would take threads from other queues")
       free -= limit
     }
-    return WorkLane(name, limit: limit, of: self)
+    return WorkQueue(name, limit: limit, of: self)
   }
 }
 
-/// Work of one kind: at most `limit` pieces at a time, begun in the order in which they came. With a limit of one it is a queue.
-package final class WorkLane: WorkThreads {
+/// Work of one kind: at most `limit` pieces at a time, begun in the order in which they came.
+package final class WorkQueue: WorkThreads {
   private struct State {
     var waiting = CircularBuffer<@Sendable (NIOThreadPool.WorkItemState) -> Void>()
     var running = 0
@@ -47,7 +47,7 @@ package final class WorkLane: WorkThreads {
     self.threads = threads
   }
 
-  /// A lane with threads of its own.
+  /// A queue with threads of its own.
   package convenience init(_ name: String, threads: Int = 1) {
     self.init(name, limit: threads, of: WorkPool(threads: threads))
   }

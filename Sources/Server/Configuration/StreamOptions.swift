@@ -74,7 +74,7 @@ struct StreamOptions: TitledSettings {
     "Media kept in memory; viewers can go back half of it.")
   let rewind = Setting(
     "rewind", at: "streams.*.rewind", .duration(.seconds(1) ... .seconds(7 * 86_400)),
-    "How far viewers can go back on disk: recordings, or a spool.")
+    "How far viewers can go back on disk: recordings, or a time-shift buffer.")
   let reconnectWindow = Setting(
     "reconnect-window", at: "streams.*.reconnectWindow", .duration(.zero ... .seconds(86_400)), default: "30s",
     "How long a stream waits for a lost publisher.")

@@ -26,7 +26,7 @@ final class EventLog: Sendable {
   private let thread: any WorkThreads
   private let state: Mutex<EventLogState>
 
-  init(clock: SteadyClock, thread: any WorkThreads = WorkLane("weir-events"), logger: Logger) {
+  init(clock: SteadyClock, thread: any WorkThreads = WorkQueue("weir-events"), logger: Logger) {
     self.thread = thread
     self.clock = clock
     self.logger = logger

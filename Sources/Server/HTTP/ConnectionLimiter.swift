@@ -22,7 +22,8 @@ final class ConnectionLimiter: Sendable {
     /// The numbers of the served connections that are being closed for new ones, and of the refused ones.
     var displaced: Set<Int> = []
     var displacedRefused: Set<Int> = []
-    var unproven: [String: Int] = [:]
+    /// Connections of each address without a complete request.
+    var requestless: [String: Int] = [:]
     /// All connections of each address that is no proxy.
     var perAddress: [String: Int] = [:]
     /// The served ones of them, by their numbers, and those of each address.
@@ -78,7 +79,7 @@ final class ConnectionLimiter: Sendable {
 
   private let policy: Reloadable<HTTPPolicy>
   private let refusedCapacity: Int
-  private let unprovenPerAddress: Int
+  private let requestlessPerAddress: Int
   private let memory: MemoryBudget
   private let descriptors: DescriptorBudget
   private let traffic: HTTPTraffic
@@ -95,7 +96,7 @@ final class ConnectionLimiter: Sendable {
     self.traffic = traffic
     // Of few descriptors these must not take what the server itself needs.
     refusedCapacity = min(limits.refusedConnections, max(8, descriptors.limit / 16))
-    unprovenPerAddress = limits.unprovenConnectionsPerAddress
+    requestlessPerAddress = limits.requestlessConnectionsPerAddress
     self.memory = memory
   }
 
@@ -134,7 +135,7 @@ final class ConnectionLimiter: Sendable {
       counts.numbered += 1
       let number = counts.numbered
       guard
-        client.isProxy || counts.unproven[address, default: 0] < unprovenPerAddress,
+        client.isProxy || counts.requestless[address, default: 0] < requestlessPerAddress,
         client.isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
       else { return (.dropped, number, nil) }
       var (admission, displaced) = (Admission.refused, (any Channel)?.none)
@@ -150,7 +151,7 @@ final class ConnectionLimiter: Sendable {
         guard displaced != nil else { return (.dropped, number, nil) }
       }
       counts.connections += 1
-      counts.unproven[address, default: 0] += 1
+      counts.requestless[address, default: 0] += 1
       if !client.isProxy {
         counts.perAddress[address, default: 0] += 1
         if admission != .refused { counts.serve(number, of: address, on: channel) }
@@ -205,17 +206,17 @@ final class ConnectionLimiter: Sendable {
   }
 
   /// The connection has sent a complete request.
-  func prove(_ address: String) {
-    counts.withLock { Self.decrement(address, in: &$0.unproven) }
+  func requestArrived(from address: String) {
+    counts.withLock { Self.decrement(address, in: &$0.requestless) }
   }
 
-  func leave(_ client: Client, _ admission: Admission, number: Int, isProven: Bool) {
+  func leave(_ client: Client, _ admission: Admission, number: Int, hasSentRequest: Bool) {
     traffic.add(.openConnections, -1)
     let (left, isDisplaced) = counts.withLock { counts in
       counts.connections -= 1
       counts.refused.removeAll { $0.number == number }
       _ = counts.leave(number, of: client.address)
-      if !isProven { Self.decrement(client.address, in: &counts.unproven) }
+      if !hasSentRequest { Self.decrement(client.address, in: &counts.requestless) }
       if !client.isProxy { Self.decrement(client.address, in: &counts.perAddress) }
       counts.displacedRefused.remove(number)
       return (counts.connections, counts.displaced.remove(number) != nil)

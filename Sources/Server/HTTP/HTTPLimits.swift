@@ -48,7 +48,7 @@ package struct HTTPLimits: Sendable {
   /// Connections beyond `connections` that get a 503. Further ones are closed at once.
   package var refusedConnections = 64
   /// Connections of one address without a complete request.
-  var unprovenConnectionsPerAddress = 2048
+  var requestlessConnectionsPerAddress = 2048
   /// Connections of one address that is not a trusted proxy; nil for no limit. Further ones are closed at once.
   package var connectionsPerAddress: Int?
   /// The kernel's queue of connections that are not accepted yet.

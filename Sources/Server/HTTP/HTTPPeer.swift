@@ -22,13 +22,13 @@ final class HTTPPeer {
   let host: String
   let source: RequestSource
   /// The address that its listener was started at.
-  let door: SocketAddress?
+  let listenAddress: SocketAddress?
   /// Later connections have higher numbers.
   let number: Int
   /// Whether the connection is served. Otherwise it only gets the response that the server is full.
   let isServed: Bool
   /// Whether a complete request has arrived.
-  private(set) var isProven = false
+  private(set) var hasSentRequest = false
 
   var isTLS: Bool { source.isTLS }
 
@@ -37,7 +37,8 @@ final class HTTPPeer {
 
   /// Counts the connection until the channel closes. Nil when it must be closed without a response.
   init?(
-    of channel: any Channel, kind: ConnectionKind, door: SocketAddress? = nil, services: HTTPServices, loop: LoopContext
+    of channel: any Channel, kind: ConnectionKind, listenAddress: SocketAddress? = nil, services: HTTPServices,
+    loop: LoopContext
   ) {
     let limiter = services.limiter
     let host = Self.host(of: channel.remoteAddress)
@@ -51,12 +52,12 @@ final class HTTPPeer {
     self.host = host
     self.number = number
     self.source = source
-    self.door = door
+    self.listenAddress = listenAddress
     isServed = admission != .refused
     self.limiter = limiter
     polls = PollLimit(repeatsPerSecond: services.policy.now.repeatedPolls, loop: loop)
     channel.closeFuture.assumeIsolated().whenComplete { _ in
-      limiter.leave(client, admission, number: number, isProven: self.isProven)
+      limiter.leave(client, admission, number: number, hasSentRequest: self.hasSentRequest)
     }
   }
 
@@ -67,10 +68,10 @@ final class HTTPPeer {
   func polls(_ playlist: PreencodedResponse?) -> Bool { polls.isExceeded(by: playlist) }
 
   /// A complete request has arrived.
-  func prove() {
-    guard !isProven else { return }
-    isProven = true
-    limiter.prove(host)
+  func requestArrived() {
+    guard !hasSentRequest else { return }
+    hasSentRequest = true
+    limiter.requestArrived(from: host)
   }
 
   /// A publisher's media is taken on it.

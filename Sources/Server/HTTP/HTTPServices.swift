@@ -24,7 +24,7 @@ struct HTTPServices: Sendable {
   /// The response to a complete request. It comes from the routes, except for OPTIONS, a full server and repeated polls. Called
   /// on `eventLoop`.
   func answer(to request: HTTPRequest, of peer: HTTPPeer, on eventLoop: any EventLoop) -> HTTPAnswer {
-    peer.prove()
+    peer.requestArrived()
     guard peer.isServed || responder.answersAlways(request) else { return now(StandardResponse.full, to: request) }
     guard request.method != .options else { return now(responder.options(of: request), to: request) }
     let answer = responder.respond(to: request, on: eventLoop)

@@ -9,7 +9,7 @@ struct RequestAssembler {
     case nothing
     /// Send 100 Continue: the client waits for it before the body (RFC 9110 §10.1.1).
     case sendContinue
-    /// The request is complete; `keepsAlive` is the client's wish for the connection.
+    /// The request is complete; `keepsAlive` says whether the client wants to keep the connection.
     case request(HTTPRequest, keepsAlive: Bool)
     /// The head is complete, and a route takes the body while it arrives. No part of it belongs to the assembler.
     case arriving(ArrivingRequest)

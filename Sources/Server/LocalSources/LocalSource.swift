@@ -28,7 +28,7 @@ final class LocalSource: Sendable {
   let name: StreamName
   /// Its name in the API, also used as the protocol of the stream.
   let kind: String
-  private let requestedRecording: PublishRequest.RecordingWish
+  private let requestedRecording: PublishRequest.RecordingMode
   private let make: Maker
   private let output: SourceOutput
   private let state = RankedMutex(.source, State())
@@ -56,7 +56,7 @@ final class LocalSource: Sendable {
   ///   - recording: `.never` for a source that must not be recorded.
   ///   - gate: where it is published while it is on air.
   init(
-    name: StreamName, kind: String, recording: PublishRequest.RecordingWish = .asConfigured, gate: any PublishGate,
+    name: StreamName, kind: String, recording: PublishRequest.RecordingMode = .asConfigured, gate: any PublishGate,
     make: @escaping Maker
   ) {
     self.name = name

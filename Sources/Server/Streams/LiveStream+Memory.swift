@@ -10,7 +10,7 @@ extension LiveStream {
 
   /// Reports the memory use to the budget, and drops the oldest segments when it is too high.
   func boundMemory(_ state: inout State) {
-    let share = memory.hold(state.life.heldBytes, by: name, of: state.publisher.unprovenHost)
+    let share = memory.hold(state.life.heldBytes, by: name, of: state.publisher.anonymousHost)
     state.life.epoch.segmentBytes = share.segmentBytes
     guard state.life.heldBytes > share.bytes else { return }
     shrink(&state, to: share.bytes)
@@ -25,7 +25,7 @@ extension LiveStream {
   private func shrink(_ state: inout State, to bytes: Int) {
     state.life.shrink(to: bytes)
     stamp.change()
-    _ = memory.hold(state.life.heldBytes, by: name, of: state.publisher.unprovenHost)
+    _ = memory.hold(state.life.heldBytes, by: name, of: state.publisher.anonymousHost)
   }
 
   /// Warns when media arrives faster than real time.

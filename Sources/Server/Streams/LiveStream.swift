@@ -165,11 +165,11 @@ final class LiveStream: Sendable {
         return .accepted
       case .sample, .clock, .progress, .discontinuity: break
       }
-      if let complaint = state.publisher.complaint(about: event, now: now) {
-        logger.warning("the publication is ended: \(complaint)")
+      if let violation = state.publisher.violation(about: event, now: now) {
+        logger.warning("the publication is ended: \(violation)")
         state.publisher.release()
-        turn(.lost(.failed(complaint)), &state)
-        return .closed(.failed(complaint))
+        turn(.lost(.failed(violation)), &state)
+        return .closed(.failed(violation))
       }
       if case .sample = event { judgePace(&state) }
       do {

@@ -42,7 +42,7 @@ struct PublicationBounds: Sendable {
   var secondsUntilBreak: Int { max(1, Int(jumps.secondsUntilToken.rounded(.up))) }
 
   /// Why the event ends the publication; nil when it continues. `end` is the end of its media after the event.
-  mutating func complaint(about event: MediaEvent, end: MediaTime?, now: MonotonicTime) -> String? {
+  mutating func violation(about event: MediaEvent, end: MediaTime?, now: MonotonicTime) -> String? {
     switch event {
     case .discontinuity:
       pace.jump()

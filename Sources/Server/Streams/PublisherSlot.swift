@@ -45,8 +45,8 @@ struct PublisherSlot: Sendable {
   /// Address and port of the last publisher; nil for a source of this server.
   private(set) var lastAddress: String?
   /// The same when the last publisher had no key.
-  private(set) var unprovenHost: String?
-  private(set) var requestedRecording = PublishRequest.RecordingWish.asConfigured
+  private(set) var anonymousHost: String?
+  private(set) var requestedRecording = PublishRequest.RecordingMode.asConfigured
   /// What the transport stream of the last publisher has; nil where it has none.
   private(set) var content: TransportContent?
   private var lastTakeover: MonotonicTime?
@@ -91,7 +91,7 @@ struct PublisherSlot: Sendable {
     lastProtocol = request.protocolName
     lastHost = request.host
     lastAddress = request.origin == .server ? nil : request.remoteAddress
-    unprovenHost = right == .unproven ? request.host : nil
+    anonymousHost = right == .anonymous ? request.host : nil
     let token = PublicationToken(number: publications)
     holder = Holder(
       token: token, software: request.software, since: now, remoteAddress: request.remoteAddress, host: request.host,
@@ -109,7 +109,7 @@ struct PublisherSlot: Sendable {
     let isSilent = now &- holder.lastReceived >= StreamSettings.holderGrace.nanoseconds
     let isNeighbour = request.host != nil && request.host == holder.host
     switch right {
-    case .unproven: return isSilent ? nil : .busy(stream: request.stream, holder: holder.remoteAddress)
+    case .anonymous: return isSilent ? nil : .busy(stream: request.stream, holder: holder.remoteAddress)
     case .keyOfName where takeover == .first && !isSilent, .keyForAllNames where takeover == .first && !isSilent:
       return .busy(stream: request.stream, holder: holder.remoteAddress)
     case .keyForAllNames where !isSilent && !isNeighbour:
@@ -175,8 +175,8 @@ struct PublisherSlot: Sendable {
   }
 
   /// Why an event, already counted, ends the publication; nil when it continues.
-  mutating func complaint(about event: MediaEvent, now: MonotonicTime) -> String? {
-    bounds.complaint(about: event, end: ends.reach, now: now)
+  mutating func violation(about event: MediaEvent, now: MonotonicTime) -> String? {
+    bounds.violation(about: event, end: ends.reach, now: now)
   }
 
   /// Seconds of media per second of real time. Nil before it is known, and when it is unchanged since the last sample.

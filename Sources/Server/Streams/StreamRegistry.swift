@@ -18,7 +18,7 @@ final class StreamRegistry: PublishGate {
   private let clock: SteadyClock
   private let logger: Logger
   private let makeSinks:
-    @Sendable (_ stream: StreamName, _ epoch: String, _ requested: PublishRequest.RecordingWish)
+    @Sendable (_ stream: StreamName, _ epoch: String, _ requested: PublishRequest.RecordingMode)
       -> [any FragmentSink]
   private let epochIDs = EpochID()
   /// Stores the streams for the next process; nil when no process resumes them.
@@ -51,7 +51,7 @@ final class StreamRegistry: PublishGate {
     descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, sinksPerStream: Int = 0,
     clock: SteadyClock, logger: Logger,
     stateStore: StreamStateStore? = nil, events: EventLog? = nil,
-    makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingWish) -> [any FragmentSink]
+    makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingMode) -> [any FragmentSink]
   ) {
     self.settings = settings
     self.workers = workers
@@ -113,13 +113,13 @@ final class StreamRegistry: PublishGate {
   private func admitInTime(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     let proof: Authorizer.Proof
     switch request.origin {
-    case .server: proof = Authorizer.Proof(right: .unproven)
+    case .server: proof = Authorizer.Proof(right: .anonymous)
     case .peer:
       let publishers = settings(request.stream).publishers
       guard publishers.admit(request.host) else { throw .addressNotAllowed }
       proof = try await authorizer.proof(of: request)
     }
-    let holder = proof.right == .unproven ? request.host : nil
+    let holder = proof.right == .anonymous ? request.host : nil
     let reservation = try state.withLock { state throws(PublishRefusal) in
       try reserve(request, holder: holder, &state)
     }

@@ -25,7 +25,7 @@ final class StreamStateStore: Sendable {
   }
 
   init(
-    folder: String, clock: SteadyClock, thread: any WorkThreads = WorkLane("weir-streams"), logger: Logger
+    folder: String, clock: SteadyClock, thread: any WorkThreads = WorkQueue("weir-streams"), logger: Logger
   ) {
     self.thread = thread
     writes = SingleFlight(limit: 1, on: thread, sharing: .untilBegun)

@@ -15,7 +15,7 @@ struct TranscodedRendition: Sendable {
 
   let kind: Kind
   private(set) var window: LiveWindow
-  private var cutter: AlignedSegmenter
+  private var segmenter: AlignedSegmenter
   private var track: TrackDescription?
   /// Segments that were planned from the source and are not complete in the window.
   private var planned: [PlannedSegment] = []
@@ -38,7 +38,7 @@ struct TranscodedRendition: Sendable {
   init(_ kind: Kind, window: LiveWindow, store: SegmentStore) {
     self.kind = kind
     self.store = store
-    cutter = AlignedSegmenter(kind.mediaKind)
+    segmenter = AlignedSegmenter(kind.mediaKind)
     self.window = window
     // PART-TARGET follows from its audio frames and those of the source.
     if kind.mediaKind == .audio { self.window.forgetPartTarget() }
@@ -74,7 +74,7 @@ struct TranscodedRendition: Sendable {
     }
     guard let plan = plan(fragment, segment, source) else { return }
     lastPlan = plan
-    try apply(cutter.plan(plan))
+    try apply(segmenter.plan(plan))
   }
 
   /// The source's newest segment is complete.
@@ -84,7 +84,7 @@ struct TranscodedRendition: Sendable {
       return
     }
     planned[planned.count - 1].source = segment
-    try apply(cutter.endSegment(segment.sequenceNumber))
+    try apply(segmenter.endSegment(segment.sequenceNumber))
   }
 
   /// Copies the outage at the end of the source's window, if there is one.
@@ -92,7 +92,7 @@ struct TranscodedRendition: Sendable {
     let start = source.segments.lastIndex { !$0.isOutage }.map { $0 + 1 } ?? 0
     for segment in source.segments[start...] {
       planned.append(PlannedSegment(source: segment))
-      try? apply(cutter.endSegment(segment.sequenceNumber))
+      try? apply(segmenter.endSegment(segment.sequenceNumber))
     }
   }
 
@@ -147,17 +147,17 @@ struct TranscodedRendition: Sendable {
 
   mutating func take(_ sample: Sample) throws(StorageError) {
     guard let track else { return }
-    try apply(cutter.take(sample, of: track))
+    try apply(segmenter.take(sample, of: track))
   }
 
   mutating func lose(before time: MediaTime) throws(StorageError) {
-    try apply(cutter.lose(before: time))
+    try apply(segmenter.lose(before: time))
   }
 
   /// Ends the rendition.
   mutating func end() {
     let last = planned.last?.source
-    try? apply(cutter.lose(before: MediaTime(ticks: .max, timescale: 1)))
+    try? apply(segmenter.lose(before: MediaTime(ticks: .max, timescale: 1)))
     if let last, !last.isComplete { complete(last) }
     window.end()
   }

@@ -37,11 +37,11 @@ import Testing
     return plans
   }
 
-  private func give(_ plans: [Planned], to cutter: inout AlignedSegmenter) -> [AlignedSegmenter.Cut] {
+  private func give(_ plans: [Planned], to segmenter: inout AlignedSegmenter) -> [AlignedSegmenter.Cut] {
     plans.flatMap { plan in
       switch plan {
-      case .fragment(let fragment): cutter.plan(fragment)
-      case .segmentEnd(let number): cutter.endSegment(number)
+      case .fragment(let fragment): segmenter.plan(fragment)
+      case .segmentEnd(let number): segmenter.endSegment(number)
       }
     }
   }
@@ -72,11 +72,11 @@ import Testing
   func fragmentsBeginAtTheSourcesDecodeTimes(plansFirst: Bool, offset: Int32) throws {
     let track = try SyntheticMedia.video()
     let plans = try source(180, offset: offset)
-    var cutter = AlignedSegmenter()
+    var segmenter = AlignedSegmenter()
     var cuts: [AlignedSegmenter.Cut] = []
-    if plansFirst { cuts += give(plans, to: &cutter) }
-    for index in 0..<180 { cuts += cutter.take(frame(index, offset: Int64(offset)), of: track) }
-    if !plansFirst { cuts += give(plans, to: &cutter) }
+    if plansFirst { cuts += give(plans, to: &segmenter) }
+    for index in 0..<180 { cuts += segmenter.take(frame(index, offset: Int64(offset)), of: track) }
+    if !plansFirst { cuts += give(plans, to: &segmenter) }
     let made = fragments(cuts)
     let wanted = planned(plans)
     #expect(made.map(\.fragment.runs[0].baseDecodeTime) == wanted.map(\.start.ticks))
@@ -86,7 +86,7 @@ import Testing
     #expect(made.map(\.fragment.isIndependent) == wanted.map(\.isIndependent))
     #expect(made.reduce(0) { $0 + $1.fragment.runs[0].samples.count } == 180)
     #expect(made.allSatisfy { $0.fragment.runs[0].samples.allSatisfy { $0.compositionOffset == offset } })
-    #expect(cutter.waitingPlans == 0)
+    #expect(segmenter.waitingPlans == 0)
   }
 
   /// Its frames do not end where the video's do, so a segment's length is another one each time.
@@ -96,9 +96,9 @@ import Testing
     for index in 0..<group * 12 {
       events += segmenter.receive(.sample(SyntheticMedia.frame(index, group: group, isSteady: true)))
     }
-    var cutter = AlignedSegmenter(.audio)
+    var segmenter = AlignedSegmenter(.audio)
     let track = try SyntheticMedia.audio()
-    for index in 0..<group * 12 * 48 / 30 { _ = cutter.take(SyntheticMedia.audio(index), of: track) }
+    for index in 0..<group * 12 * 48 / 30 { _ = segmenter.take(SyntheticMedia.audio(index), of: track) }
     var segment = 1
     var predicted: [Int: Int64] = [:]
     var lengths: [Int: Int64] = [:]
@@ -108,7 +108,7 @@ import Testing
         continue
       }
       let plan = FragmentPlan(audio: track.id, of: fragment, segment: segment)
-      for (number, made) in fragments(cutter.plan(plan)) {
+      for (number, made) in fragments(segmenter.plan(plan)) {
         if let expected = made.expectedSegmentDuration { predicted[number] = expected.rescaled(to: 48_000) }
         lengths[number, default: 0] += made.runs[0].duration
       }
@@ -122,18 +122,18 @@ import Testing
 
   @Test func aFragmentIsThereWithItsLastFrame() throws {
     let track = try SyntheticMedia.video()
-    var cutter = AlignedSegmenter()
-    #expect(give(try source(60), to: &cutter).isEmpty)
-    for index in 0..<5 { #expect(cutter.take(frame(index), of: track).isEmpty) }
-    #expect(fragments(cutter.take(frame(5), of: track)).count == 1)
+    var segmenter = AlignedSegmenter()
+    #expect(give(try source(60), to: &segmenter).isEmpty)
+    for index in 0..<5 { #expect(segmenter.take(frame(index), of: track).isEmpty) }
+    #expect(fragments(segmenter.take(frame(5), of: track)).count == 1)
   }
 
   @Test func leftOutFramesMakeTheOnesBeforeThemLonger() throws {
     let track = try SyntheticMedia.video()
-    var cutter = AlignedSegmenter()
-    var cuts = give(try source(60), to: &cutter)
-    for index in stride(from: 0, to: 60, by: 2) { cuts += cutter.take(frame(index), of: track) }
-    cuts += cutter.lose(before: MediaTime(ticks: 60_000, timescale: 30_000))
+    var segmenter = AlignedSegmenter()
+    var cuts = give(try source(60), to: &segmenter)
+    for index in stride(from: 0, to: 60, by: 2) { cuts += segmenter.take(frame(index), of: track) }
+    cuts += segmenter.lose(before: MediaTime(ticks: 60_000, timescale: 30_000))
     let runs = fragments(cuts).map(\.fragment.runs[0])
     #expect(runs.count == 10)
     #expect(runs.allSatisfy { $0.samples.map(\.duration) == [2000, 2000, 2000] })
@@ -141,12 +141,12 @@ import Testing
 
   @Test func aSegmentThatIsLostHasNoFragmentAndTheNextOneBeginsWithAKeyFrame() throws {
     let track = try SyntheticMedia.video()
-    var cutter = AlignedSegmenter()
-    var cuts = give(try source(180), to: &cutter)
-    for index in 0..<40 { cuts += cutter.take(frame(index), of: track) }
+    var segmenter = AlignedSegmenter()
+    var cuts = give(try source(180), to: &segmenter)
+    for index in 0..<40 { cuts += segmenter.take(frame(index), of: track) }
     // The worker is gone; the next one begins with the third group.
-    cuts += cutter.lose(before: MediaTime(ticks: 120_000, timescale: 30_000))
-    for index in 120..<180 { cuts += cutter.take(frame(index), of: track) }
+    cuts += segmenter.lose(before: MediaTime(ticks: 120_000, timescale: 30_000))
+    for index in 120..<180 { cuts += segmenter.take(frame(index), of: track) }
     let made = fragments(cuts)
     #expect(Set(made.map(\.segment)) == [1, 3])
     #expect(made.first { $0.segment == 3 }?.fragment.isIndependent == true)
@@ -159,21 +159,21 @@ import Testing
 
   @Test func framesThatCannotBeDecodedAreNotGivenOut() throws {
     let track = try SyntheticMedia.video()
-    var cutter = AlignedSegmenter()
-    var cuts = give(try source(120), to: &cutter)
-    for index in 7..<120 { cuts += cutter.take(frame(index), of: track) }
+    var segmenter = AlignedSegmenter()
+    var cuts = give(try source(120), to: &segmenter)
+    for index in 7..<120 { cuts += segmenter.take(frame(index), of: track) }
     #expect(Set(fragments(cuts).map(\.segment)) == [2], "the first segment has lost its key frame")
   }
 
   @Test func whatWaitsIsBounded() throws {
     let plan = try #require(planned(try source(60)).last)
-    var cutter = AlignedSegmenter()
+    var segmenter = AlignedSegmenter()
     for index in 0..<2 * AlignedSegmenter.planLimit {
       var next = plan
       next.start = MediaTime(ticks: Int64(index) * 6000, timescale: 30_000)
       next.end = MediaTime(ticks: Int64(index + 1) * 6000, timescale: 30_000)
-      _ = cutter.plan(next)
+      _ = segmenter.plan(next)
     }
-    #expect(cutter.waitingPlans == AlignedSegmenter.planLimit)
+    #expect(segmenter.waitingPlans == AlignedSegmenter.planLimit)
   }
 }

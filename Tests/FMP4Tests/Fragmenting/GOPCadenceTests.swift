@@ -5,13 +5,13 @@ import Testing
 @Suite struct GOPCadenceTests {
   /// After each distance, the one that is predicted.
   private static func predicted(_ distances: [Int64]) -> [Int64?] {
-    var rhythm = GOPCadence()
+    var cadence = GOPCadence()
     var time: Int64 = 0
-    _ = rhythm.note(syncAt: time, timescale: 30_000)
+    _ = cadence.note(syncAt: time, timescale: 30_000)
     return distances.map { distance in
       time += distance
-      _ = rhythm.note(syncAt: time, timescale: 30_000)
-      return rhythm.steadyGroup
+      _ = cadence.note(syncAt: time, timescale: 30_000)
+      return cadence.steadyGroup
     }
   }
 

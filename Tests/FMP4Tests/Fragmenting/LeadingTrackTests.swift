@@ -74,8 +74,8 @@ struct LeadingTrackTests {
     let policy = CutPolicy(wholeSecondLimit: 2)
     for (group, ends) in [(30_000, false), (45_000, true)] as [(Int64, Bool)] {
       var leading = begun()
-      _ = leading.rhythm.note(syncAt: -group, timescale: 30_000)
-      _ = leading.rhythm.note(syncAt: 0, timescale: 30_000)
+      _ = leading.cadence.note(syncAt: -group, timescale: 30_000)
+      _ = leading.cadence.note(syncAt: 0, timescale: 30_000)
       let next = sample(at: group, isSync: true)
       #expect(leading.segmentEnds(before: next, at: group, in: try queue(), policy) == ends, "\(group)")
     }
@@ -98,11 +98,11 @@ struct LeadingTrackTests {
   @Test func `A cut without a key frame waits for one that is due before the limit`() throws {
     let policy = CutPolicy(wholeSecondLimit: 2)
     var leading = begun()
-    for time in [-140_000, -70_000, 0] as [Int64] { _ = leading.rhythm.note(syncAt: time, timescale: 30_000) }
+    for time in [-140_000, -70_000, 0] as [Int64] { _ = leading.cadence.note(syncAt: time, timescale: 30_000) }
     let next = sample(at: 61_000)
     #expect(!leading.segmentEnds(before: next, at: 61_000, in: try queue(), policy), "the key frame comes at 70000")
     var late = begun()
-    for time in [-160_000, -80_000, 0] as [Int64] { _ = late.rhythm.note(syncAt: time, timescale: 30_000) }
+    for time in [-160_000, -80_000, 0] as [Int64] { _ = late.cadence.note(syncAt: time, timescale: 30_000) }
     #expect(late.segmentEnds(before: next, at: 61_000, in: try queue(), policy), "80000 is beyond the limit of 74970")
   }
 
@@ -124,7 +124,7 @@ struct LeadingTrackTests {
     ] as [(Int64, Int?, Int64)] {
       var leading = begun()
       #expect(leading.expectedSegmentLength(timescale: 30_000, CutPolicy(wholeSecondLimit: limit)) == nil)
-      for number in 0..<3 as Range<Int64> { _ = leading.rhythm.note(syncAt: number * group, timescale: 30_000) }
+      for number in 0..<3 as Range<Int64> { _ = leading.cadence.note(syncAt: number * group, timescale: 30_000) }
       let expected = leading.expectedSegmentLength(timescale: 30_000, CutPolicy(wholeSecondLimit: limit))
       #expect(expected == length, "\(group) \(String(describing: limit))")
     }
@@ -146,12 +146,12 @@ struct LeadingTrackTests {
     leading.openFragment(at: 54_000, isIndependent: false)
     leading.add(sample(at: 54_000), duration: 1000)
     #expect(leading.predictedEnd(in: try queue(54..<60), CutPolicy()) == .unknown, "no group is known")
-    for time in [-120_000, -60_000, 0] as [Int64] { _ = leading.rhythm.note(syncAt: time, timescale: 30_000) }
+    for time in [-120_000, -60_000, 0] as [Int64] { _ = leading.cadence.note(syncAt: time, timescale: 30_000) }
     #expect(leading.predictedEnd(in: try queue(54..<60), CutPolicy()) == .segmentEnds)
     var longer = begun()
     longer.openFragment(at: 54_000, isIndependent: false)
     longer.add(sample(at: 54_000), duration: 1000)
-    for time in [-180_000, -90_000, 0] as [Int64] { _ = longer.rhythm.note(syncAt: time, timescale: 30_000) }
+    for time in [-180_000, -90_000, 0] as [Int64] { _ = longer.cadence.note(syncAt: time, timescale: 30_000) }
     #expect(
       longer.predictedEnd(in: try queue(54..<60), CutPolicy()) == .fragmentEnds, "the next key frame comes at 90000")
   }

@@ -129,7 +129,7 @@ import Testing
   @Test func rungsHaveEveryFrame() throws {
     let track = try SyntheticMedia.video()
     let frames = Self.frames(477)
-    var cutter = AlignedSegmenter()
+    var segmenter = AlignedSegmenter()
     var cuts: [AlignedSegmenter.Cut] = []
     var last: FragmentPlan?
     var starts: Set<Int64> = []
@@ -141,14 +141,14 @@ import Testing
       }
       let plan = try #require(FragmentPlan(fragment, segment: segment, after: last))
       last = plan
-      cuts += cutter.plan(plan)
+      cuts += segmenter.plan(plan)
     }
     for time in frames.map(\.presentationTime).sorted() {
       let sample = Sample(
         track: .video, decodeTime: time, isSync: starts.contains(time), payload: ByteBuffer(repeating: 1, count: 10))
-      cuts += cutter.take(sample, of: track)
+      cuts += segmenter.take(sample, of: track)
     }
-    cuts += cutter.lose(before: MediaTime(ticks: .max, timescale: 1))
+    cuts += segmenter.lose(before: MediaTime(ticks: .max, timescale: 1))
     var shown: [Int64] = []
     for case .fragment(let fragment, _, _) in cuts {
       var time = fragment.runs[0].baseDecodeTime

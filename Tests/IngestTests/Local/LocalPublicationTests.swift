@@ -99,16 +99,16 @@ struct LocalPublicationTests {
     #expect(gate.events.count == 1 && gate.lost == [.audio])
   }
 
-  @Test func `A wish for a key frame reaches its encoder`() async throws {
-    let wishes = Mutex(0)
+  @Test func `A request for a key frame reaches its encoder`() async throws {
+    let requests = Mutex(0)
     let gate = LimitedGate()
     let publication = LocalPublication(
       name: try #require(StreamName("cam")), kind: .capture, gate: gate, logger: .silent,
       keyFrameInterval: MediaTime(milliseconds: 2000)
-    ) { wishes.withLock { $0 += 1 } }
+    ) { requests.withLock { $0 += 1 } }
     _ = await publication.run {}
     let ask = try #require(gate.request?.onKeyFrameWanted)
     ask()
-    #expect(wishes.withLock { $0 } == 1 && gate.request?.keyFrames == .every(MediaTime(milliseconds: 2000)))
+    #expect(requests.withLock { $0 } == 1 && gate.request?.keyFrames == .every(MediaTime(milliseconds: 2000)))
   }
 }

@@ -28,7 +28,7 @@ struct ElementReaderTests {
     }
   }
 
-  @Test func `Bytes between ADTS frames count as damage once, and the next two frames prove the place`() {
+  @Test func `Bytes between ADTS frames count as damage once, and the next two frames confirm the place`() {
     let one = TransportScript.adts([1, 2, 3])
     let (reader, frames) = frames([one + [9, 9, 9] + one + one])
     #expect(frames.count == 3 && reader.damaged == 1)

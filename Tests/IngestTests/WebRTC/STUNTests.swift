@@ -88,12 +88,13 @@ import Testing
 
   @Test func `Who knows the password is answered, and its nomination is heard`() throws {
     let agent = ICEAgent()
-    guard case .proved(let response, nominates: false) = try outcome(Self.request(of: agent), agent) else {
+    guard case .authenticated(let response, nominates: false) = try outcome(Self.request(of: agent), agent) else {
       Issue.record("not answered")
       return
     }
     #expect(STUNMessage(response)?.isIntact(password: agent.password) == true)
-    guard case .proved(_, nominates: true) = try outcome(Self.request(of: agent, more: [0, 0x25, 0, 0]), agent) else {
+    guard case .authenticated(_, nominates: true) = try outcome(Self.request(of: agent, more: [0, 0x25, 0, 0]), agent)
+    else {
       Issue.record("not nominated")
       return
     }
@@ -105,7 +106,7 @@ import Testing
     let place = STUNResponse.Place(
       address: NetworkAddress(v6: [UInt8](repeating: 0x20, count: 16)), port: 9)
     let message = try #require(STUNMessage(ByteBuffer(bytes: bytes)))
-    guard case .proved(let response, _) = agent.receive(message, from: place, size: bytes.count) else {
+    guard case .authenticated(let response, _) = agent.receive(message, from: place, size: bytes.count) else {
       Issue.record("not answered")
       return
     }

@@ -173,7 +173,7 @@ import Testing
         sequence, at: UInt32(millisecond * 90), source: 77, marker: true, payload)
       sequence &+= 1
       try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
-      if millisecond == 5000 { driver.publication.wantKeyFrame() }
+      if millisecond == 5000 { driver.publication.requestKeyFrame() }
       let bytes = try driver.tick().flatMap { Array($0.readableBytesView) }
       guard bytes.indices.contains(where: { bytes[$0...].starts(with: [0x81, 206, 0, 2]) }) else { continue }
       asked.append(millisecond)

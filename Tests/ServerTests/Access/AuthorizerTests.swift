@@ -21,10 +21,10 @@ import Testing
     return AccessKey(grant: grant, secret: Secret(text), madeAt: time.clock.wallTime)
   }
 
-  @Test func withoutAnyKeyEverybodyPublishesUnproven() throws {
+  @Test func withoutAnyKeyEverybodyPublishesAnonymously() throws {
     let authorizer = Authorizer(clock: time.clock)
     #expect(!authorizer.isClosed && !authorizer.hasAdministrators)
-    #expect(authorizer.proof(of: nil, to: try name("cam"))?.right == .unproven)
+    #expect(authorizer.proof(of: nil, to: try name("cam"))?.right == .anonymous)
   }
 
   @Test func aKeyThatWasMadeClosesTheServerAndOpensItsOwnNames() throws {
@@ -112,7 +112,7 @@ import Testing
     #expect(authorizer.isClosed)
     authorizer.follow(Authorizer.Rules(publishers: .open))
     #expect(!authorizer.isClosed)
-    #expect(authorizer.proof(of: nil, to: try name("cam"))?.right == .unproven)
+    #expect(authorizer.proof(of: nil, to: try name("cam"))?.right == .anonymous)
     authorizer.follow(Authorizer.Rules())
     #expect(!authorizer.isClosed, "it was opened")
   }

@@ -199,7 +199,7 @@ import Testing
 
   @Test func manyConnectionsOfOneAddressAreAllowedOnceTheyHaveAsked() async throws {
     var limits = HTTPLimits()
-    limits.unprovenConnectionsPerAddress = 3
+    limits.requestlessConnectionsPerAddress = 3
     try await HTTPTestServer.run(limits: limits) { address, listener in
       var clients: [HTTPRawClient] = []
       for _ in 0..<10 {

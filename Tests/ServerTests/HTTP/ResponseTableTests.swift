@@ -11,7 +11,7 @@ import Testing
 
 /// Responses that a loop gives to all requests for the same.
 @Suite(.timeLimit(.minutes(3))) struct ResponseTableTests {
-  private final class Door: Admission {
+  private final class TestAdmission: Admission {
     let isOpen = Mutex(true)
     let admitted = Mutex(0)
     func refusal(of client: ClientID) -> HTTPResponse? {
@@ -25,7 +25,7 @@ import Testing
   private final class Counter: Sendable {
     let calls = Mutex(0)
     let stamp = Generation()
-    let door = Door()
+    let admission = TestAdmission()
 
     var count: Int { calls.withLock { $0 } }
 
@@ -43,7 +43,7 @@ import Testing
       case "fail":
         return .later(loop.scheduleTask(in: .milliseconds(300)) { throw ChannelError.eof }.futureResult, sharing)
       case "alone": return .now(response)
-      default: return HTTPAnswer.now(response, sharing).counted(by: door)
+      default: return HTTPAnswer.now(response, sharing).counted(by: admission)
       }
     }
   }
@@ -129,11 +129,11 @@ import Testing
   @Test func aClientIsAdmittedOnceAMomentAndWhoIsNotHearsWhy() async throws {
     try await run { counter, client, _ in
       for _ in 0..<200 { #expect(try await client.get("/a", "User-Agent: one").text == "/a 1") }
-      let admitted = counter.door.admitted.withLock { $0 }
+      let admitted = counter.admission.admitted.withLock { $0 }
       #expect((1..<150).contains(admitted), "\(admitted)")
       let second = try await client.get("/a", "User-Agent: two")
       #expect(second.text == "/a 1")
-      counter.door.isOpen.withLock { $0 = false }
+      counter.admission.isOpen.withLock { $0 = false }
       #expect(try await client.get("/a", "User-Agent: three").status == 503)
       #expect(try await client.get("/b", "User-Agent: three").status == 503)
     }

@@ -15,7 +15,7 @@ import Testing
     private struct State {
       var admitted = 0
       var refusal: PublishRefusal?
-      var requested: PublishRequest.RecordingWish?
+      var requested: PublishRequest.RecordingMode?
       var events: [MediaEvent] = []
     }
     private let state = Mutex(State())
@@ -39,7 +39,7 @@ import Testing
 
     var admitted: Int { state.withLock { $0.admitted } }
     /// Of the one that was let in last.
-    var requested: PublishRequest.RecordingWish? { state.withLock { $0.requested } }
+    var requested: PublishRequest.RecordingMode? { state.withLock { $0.requested } }
     var events: [MediaEvent] { state.withLock { $0.events } }
     var samples: [Sample] { events.compactMap { if case .sample(let sample) = $0 { sample } else { nil } } }
     var hasEnded: Bool { events.contains { if case .end(.finished) = $0 { true } else { false } } }

@@ -61,7 +61,7 @@ import Testing
       let all = Mutex<[Actor]>([])
     }
 
-    init(_ start: RecordingPolicy.Start = .automatic, recording: PublishRequest.RecordingWish = .asConfigured) throws {
+    init(_ start: RecordingPolicy.Start = .automatic, recording: PublishRequest.RecordingMode = .asConfigured) throws {
       let name = try #require(StreamName("cam"))
       let folder = try TemporaryFolder()
       harness = folder
@@ -69,7 +69,7 @@ import Testing
       archive = RecordingArchive(folder: folder.path)
       let library = RecordingLibrary(
         folder: folder.path, keepFree: 0, policy: { _ in RecordingPolicy(start: start) }, threads: .singleton,
-        lanes: RecordingLanes(writers: 1),
+        queues: RecordingQueues(writers: 1),
         archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(
@@ -135,7 +135,7 @@ import Testing
   /// Runs the source beside the test, from its start on there.
   private func staged(
     _ place: Place = .offAir, _ start: RecordingPolicy.Start = .automatic,
-    recording: PublishRequest.RecordingWish = .asConfigured, _ test: (Scene) async throws -> Void
+    recording: PublishRequest.RecordingMode = .asConfigured, _ test: (Scene) async throws -> Void
   ) async throws {
     let scene = try Scene(start, recording: recording)
     if place == .offAir { scene.source.preview() }

@@ -114,7 +114,7 @@ final class RecordingHarness {
     self.stream = try #require(StreamName(stream))
     library = RecordingLibrary(
       folder: folder.path, keepFree: keepFree, policy: { _ in policy }, retention: retention, threads: .singleton,
-      lanes: RecordingLanes(writers: 1), archive: archive, calls: calls,
+      queues: RecordingQueues(writers: 1), archive: archive, calls: calls,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     events = RecordedEvents()
     library.observe(events)
@@ -162,10 +162,10 @@ final class RecordingHarness {
   }
 
   /// Keeps the only thread that writes busy until what is returned is called: a disk that does not answer.
-  func freezeDisk() throws -> @Sendable () -> Void { try blockThread(of: library.lanes.writers) }
+  func freezeDisk() throws -> @Sendable () -> Void { try blockThread(of: library.queues.writers) }
 
   /// The same for what finishes files in the background.
-  func freezeFinishing() throws -> @Sendable () -> Void { try blockThread(of: library.lanes.finisher) }
+  func freezeFinishing() throws -> @Sendable () -> Void { try blockThread(of: library.queues.finisher) }
 
   /// Finishes what an earlier run left, as the next start of the server does, and waits for the copies too.
   func finishLeftovers() async throws {

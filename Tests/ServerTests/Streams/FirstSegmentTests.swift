@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(1))) func withoutAWaitingRequestTheEncoderKeepsItsRhythm() async throws {
+  @Test(.timeLimit(.minutes(1))) func withoutAWaitingRequestTheEncoderKeepsItsCadence() async throws {
     try await published { stream in
       let target = stream.settings.segmentTarget + MediaTime(milliseconds: 800)
       while stream.epoch.window.segments[0].duration < target { try await Task.sleep(for: .milliseconds(20)) }

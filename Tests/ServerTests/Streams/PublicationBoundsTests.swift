@@ -13,10 +13,10 @@ import Testing
     bounds.begin(now: .at(seconds * second))
   }
 
-  private static func complaint(
+  private static func violation(
     _ bounds: inout PublicationBounds, _ event: MediaEvent, _ end: MediaTime?, _ now: MonotonicTime
   ) -> String? {
-    bounds.complaint(about: event, end: end, now: now)
+    bounds.violation(about: event, end: end, now: now)
   }
 
   private static func sample(_ bytes: Int = 100) -> MediaEvent {
@@ -29,20 +29,20 @@ import Testing
   @Test func aPublicationThatJumpsTooOftenIsEnded() {
     var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 10, changesPerMinute: 3))
     #expect(Self.begins(&bounds, at: 0))
-    for _ in 0..<9 { #expect(Self.complaint(&bounds, .discontinuity, nil, 0) == nil) }
-    #expect(Self.complaint(&bounds, .discontinuity, nil, 0)?.contains("--max-jumps") == true)
+    for _ in 0..<9 { #expect(Self.violation(&bounds, .discontinuity, nil, 0) == nil) }
+    #expect(Self.violation(&bounds, .discontinuity, nil, 0)?.contains("--max-jumps") == true)
     // A minute brings as many again; each beginning is a break, too.
     #expect(!Self.begins(&bounds, at: 0))
     #expect(bounds.secondsUntilBreak == 6)
     #expect(Self.begins(&bounds, at: 60))
-    for _ in 0..<9 { #expect(Self.complaint(&bounds, .discontinuity, nil, .at(60 * Self.second)) == nil) }
-    #expect(Self.complaint(&bounds, .discontinuity, nil, .at(60 * Self.second)) != nil)
+    for _ in 0..<9 { #expect(Self.violation(&bounds, .discontinuity, nil, .at(60 * Self.second)) == nil) }
+    #expect(Self.violation(&bounds, .discontinuity, nil, .at(60 * Self.second)) != nil)
   }
 
   @Test func aPublicationWhoseParametersChangeTooOftenIsEnded() {
     var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 10, changesPerMinute: 3))
-    for _ in 0..<4 { #expect(Self.complaint(&bounds, .tracks([]), nil, 0) == nil) }
-    #expect(Self.complaint(&bounds, .tracks([]), nil, 0)?.contains("--max-changes") == true)
+    for _ in 0..<4 { #expect(Self.violation(&bounds, .tracks([]), nil, 0) == nil) }
+    #expect(Self.violation(&bounds, .tracks([]), nil, 0)?.contains("--max-changes") == true)
   }
 
   /// Media seconds in each second, and whether the publication is ended for it.
@@ -53,7 +53,7 @@ import Testing
     for frame in 0..<1200 {
       let end = MediaTime(milliseconds: Int64(Double(frame) * 1000 / 30 * pace))
       let now = Int64(frame) * Self.second / 30
-      if Self.complaint(&bounds, Self.sample(), end, .at(now)) != nil {
+      if Self.violation(&bounds, Self.sample(), end, .at(now)) != nil {
         complaints += 1
         #expect(now >= 30 * Self.second)
       }
@@ -72,10 +72,10 @@ import Testing
   @Test func aRefusedTakeoverChangesNothingOfTheHolder() {
     var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 2, changesPerMinute: 1))
     #expect(Self.begins(&bounds, at: 0))
-    for _ in 0..<2 { #expect(Self.complaint(&bounds, .tracks([]), nil, 0) == nil) }
-    #expect(Self.complaint(&bounds, .discontinuity, nil, 0) == nil)
+    for _ in 0..<2 { #expect(Self.violation(&bounds, .tracks([]), nil, 0) == nil) }
+    #expect(Self.violation(&bounds, .discontinuity, nil, 0) == nil)
     #expect(!Self.begins(&bounds, at: 0))
-    #expect(Self.complaint(&bounds, .tracks([]), nil, 0) != nil, "its next change is not its first again")
+    #expect(Self.violation(&bounds, .tracks([]), nil, 0) != nil, "its next change is not its first again")
   }
 
   /// Seconds between samples whose clock hardly moves.
@@ -86,7 +86,7 @@ import Testing
     for sample in 0..<Int(90 / distance) where ended == nil {
       let now = Int64(Double(sample) * distance * 1e9)
       let end = MediaTime(milliseconds: Int64(sample))
-      if Self.complaint(&bounds, Self.sample(), end, .at(now)) != nil { ended = now }
+      if Self.violation(&bounds, Self.sample(), end, .at(now)) != nil { ended = now }
     }
     #expect(ended.map { (30 * Self.second...45 * Self.second).contains($0) } == true, "\(ended ?? -1)")
   }
@@ -97,7 +97,7 @@ import Testing
     var bounds = PublicationBounds(PublicationBounds.Limits())
     for frame in 0..<100 {
       let now = Int64(frame * distance) * Self.second
-      #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), .at(now)) == nil)
+      #expect(Self.violation(&bounds, Self.sample(), MediaTime(nanoseconds: now), .at(now)) == nil)
     }
   }
 
@@ -108,10 +108,10 @@ import Testing
       var bounds = PublicationBounds(PublicationBounds.Limits())
       for turn in 0..<20 {
         let start = Int64(turn * (sends + pauses)) * Self.second
-        if jumps { #expect(Self.complaint(&bounds, .discontinuity, nil, .at(start)) == nil) }
+        if jumps { #expect(Self.violation(&bounds, .discontinuity, nil, .at(start)) == nil) }
         for frame in 0..<sends * 30 {
           let now = start + Int64(frame) * Self.second / 30
-          #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), .at(now)) == nil)
+          #expect(Self.violation(&bounds, Self.sample(), MediaTime(nanoseconds: now), .at(now)) == nil)
         }
       }
     }
@@ -124,7 +124,7 @@ import Testing
       // Nothing comes for 28 s, and then all of it.
       let time = Int64(frame) * Self.second / 30
       let now = time > 10 * Self.second && time < 38 * Self.second ? 38 * Self.second : time
-      #expect(Self.complaint(&bounds, Self.sample(), end, .at(now)) == nil)
+      #expect(Self.violation(&bounds, Self.sample(), end, .at(now)) == nil)
     }
   }
 }

@@ -8,7 +8,7 @@ import Testing
 
 /// The four values of a stream, each by itself.
 @Suite struct StreamValuesTests {
-  private func request(_ host: String, requested: PublishRequest.RecordingWish = .asConfigured) throws -> PublishRequest
+  private func request(_ host: String, requested: PublishRequest.RecordingMode = .asConfigured) throws -> PublishRequest
   {
     PublishRequest(
       stream: try #require(StreamName("cam")), key: nil, protocolName: "RTMP", remoteAddress: "\(host):5", host: host,
@@ -33,15 +33,15 @@ import Testing
 
   @Test func theClockAloneKeepsNoName() throws {
     var slot = PublisherSlot(PublicationBounds.Limits())
-    _ = try slot.admit(try request("a"), Authorizer.Proof(right: .unproven), now: 0)
+    _ = try slot.admit(try request("a"), Authorizer.Proof(right: .anonymous), now: 0)
     let grace = StreamSettings.holderGrace.nanoseconds
     slot.count(.progress(.zero), now: .at(grace))
-    #expect(try slot.admit(try request("b"), Authorizer.Proof(right: .unproven), now: .at(grace)).former != nil)
+    #expect(try slot.admit(try request("b"), Authorizer.Proof(right: .anonymous), now: .at(grace)).former != nil)
     slot.count(.discontinuity, now: .at(2 * grace))
     #expect(throws: PublishRefusal.self) {
-      try slot.admit(try request("c"), Authorizer.Proof(right: .unproven), now: .at(2 * grace + 1))
+      try slot.admit(try request("c"), Authorizer.Proof(right: .anonymous), now: .at(2 * grace + 1))
     }
-    #expect(slot.counters.intake.jumps == 1 && slot.unprovenHost == "b")
+    #expect(slot.counters.intake.jumps == 1 && slot.anonymousHost == "b")
   }
 
   // MARK: The epoch's life

@@ -123,7 +123,7 @@ import Testing
           flags: ["publish-key": flags], environment: variable.map { ["WEIR_PUBLISH_KEY": $0] } ?? [:])
       ).publishKeys
     }
-    #expect(try right(keys(), nil, "cam") == .unproven)
+    #expect(try right(keys(), nil, "cam") == .anonymous)
     // As before: a key alone, with the padding of base64, in a variable with commas, too.
     for whole in ["secret", "c2VjcmV0cw==", "cam=", "with,comma", "with,comma="] {
       #expect(try right(keys([whole]), whole, "cam") == .keyForAllNames)

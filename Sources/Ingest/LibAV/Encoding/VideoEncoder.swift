@@ -93,7 +93,7 @@ final class VideoEncoder {
   }
 
   /// Whether the encoder places key frames itself, by counting frames. A requested key frame then needs a new encoder.
-  var keepsItsOwnRhythm: Bool { name.family == .svtAV1 }
+  var keepsItsOwnCadence: Bool { name.family == .svtAV1 }
 
   /// Opens the first working encoder that the settings allow.
   ///
@@ -151,7 +151,7 @@ final class VideoEncoder {
     _ frame: UnsafeMutablePointer<AVFrame>, at time: Int64, as kind: FrameKind,
     _ receive: (CodedFrame) -> Void
   ) throws {
-    if kind == .keyFrame, keepsItsOwnRhythm, !isFresh {
+    if kind == .keyFrame, keepsItsOwnCadence, !isFresh {
       try encoder.encode(nil) { give($0, receive) }
       encoder = try Self.open(name, format, encoding, hardware)
     }

@@ -123,7 +123,7 @@ final class CameraCapture: Sendable {
     _ camera: Camera, _ requested: RequestedSetting<CameraSettings>.Version, _ memory: inout CameraState
   ) throws {
     let converter = FrameConverter(size: memory.size ?? camera.mode.size)
-    let passage = camera.mode.format.isCoded ? Passthrough(rotation: requested.value.rotation) : nil
+    let passthrough = camera.mode.format.isCoded ? Passthrough(rotation: requested.value.rotation) : nil
     var lastSeen = clock.monotonic()
     var hasSent = false
     // Keeps the number of broken frames of this camera's driver, however streaming ends.
@@ -136,8 +136,8 @@ final class CameraCapture: Sendable {
         shot in
         count(shot, rate: camera.mode.rate, &memory)
         let time = max(shot.time ?? clock.monotonic(), memory.lastTime &+ 1)
-        if let passage {
-          guard passage.pass(shot.bytes, at: time, mux, beginning: drain) else { return }
+        if let passthrough {
+          guard passthrough.pass(shot.bytes, at: time, mux, beginning: drain) else { return }
         } else if let frame = try convert(shot, of: camera, converter, requested.value.pixelRotation) {
           push(frame, time, requested.value, memory)
         } else {

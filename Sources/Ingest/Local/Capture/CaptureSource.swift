@@ -10,10 +10,10 @@ package final class CaptureSource: MediaSource {
   private let figures: CaptureFigures
   private let audio: RequestedSetting<MicrophoneSettings>?
   private let video: RequestedSetting<CameraSettings>?
-  private let lanes: RequestedSetting<Lanes?>
+  private let threads: RequestedSetting<CaptureThreads?>
 
   /// The threads that changes are passed to.
-  private struct Lanes: Sendable {
+  private struct CaptureThreads: Sendable {
     let camera: CameraCapture
     let encoder: EncoderWorker
     let figures: CaptureFigures
@@ -34,13 +34,13 @@ package final class CaptureSource: MediaSource {
   ) {
     self.name = name
     self.clock = clock
-    let lanes = RequestedSetting<Lanes?>(nil)
-    self.lanes = lanes
+    let threads = RequestedSetting<CaptureThreads?>(nil)
+    self.threads = threads
     publication = LocalPublication(
       name: name, kind: .capture, gate: gate, logger: logger, keyFrameInterval: Self.keyFrameInterval(settings)
     ) {
-      // The result is ignored: a camera without key frame requests keeps its own rhythm.
-      _ = lanes.current.value?.askForKeyFrame()
+      // The result is ignored: a camera without key frame requests keeps its own cadence.
+      _ = threads.current.value?.askForKeyFrame()
     }
     figures = CaptureFigures(
       CaptureStatus(
@@ -90,7 +90,7 @@ package final class CaptureSource: MediaSource {
       guard settings.bitRate == present.bitRate else { return .isFixed(option: "bitrate=\(settings.bitRate)") }
       audio.change(to: settings)
     case .controls(let controls):
-      guard let status = figures.status.video, let lanes = lanes.current.value else { return .hasNoCamera }
+      guard let status = figures.status.video, let threads = threads.current.value else { return .hasNoCamera }
       for requested in controls {
         guard let known = status.controls.first(where: { $0.name == requested.name }) else {
           return .unknownControl(requested.name, status.controls.map(\.name))
@@ -99,10 +99,10 @@ package final class CaptureSource: MediaSource {
           return .outOfRange(known, requested.value)
         }
       }
-      lanes.camera.set(controls)
+      threads.camera.set(controls)
     case .keyFrame:
-      guard let lanes = lanes.current.value else { return .hasNoCamera }
-      return lanes.askForKeyFrame()
+      guard let threads = threads.current.value else { return .hasNoCamera }
+      return threads.askForKeyFrame()
     }
     return nil
   }
@@ -117,7 +117,7 @@ package final class CaptureSource: MediaSource {
         let taking = CameraCapture(
           video, queue: queue, mux: mux, clock: clock, publication: publication, figures: figures)
         let coding = EncoderWorker(queue: queue, sink: mux, clock: clock, figures: figures, logger: publication.logger)
-        lanes.change(to: Lanes(camera: taking, encoder: coding, figures: figures))
+        threads.change(to: CaptureThreads(camera: taking, encoder: coding, figures: figures))
         group.addTask { try await self.thread("weir-camera", outcome, { queue.close() }) { try taking.run() } }
         group.addTask { try await self.thread("weir-encode", outcome) { try coding.run() } }
       }

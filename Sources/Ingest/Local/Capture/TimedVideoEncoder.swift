@@ -60,10 +60,10 @@ final class TimedVideoEncoder: FrameEncoding {
   }
 
   func encode(_ item: QueuedFrame, forcingKeyFrame: Bool, _ sink: any EncodedFrameSink) throws {
-    let isDue = !video.keepsItsOwnRhythm && item.time >= nextKeyFrame &- tolerance
+    let isDue = !video.keepsItsOwnCadence && item.time >= nextKeyFrame &- tolerance
     let isKeyFrame = isDue || forcingKeyFrame || item.rotation != rotation
     rotation = item.rotation
-    // Keeps to the rhythm, unless it was lost altogether.
+    // Keeps to the cadence, unless it was lost altogether.
     if isDue { nextKeyFrame = max(nextKeyFrame &+ interval, item.time &+ interval / 2) }
     let time = max(MediaTime(nanoseconds: item.time &- base).rescaled(to: CaptureMux.videoTimescale), last + 1)
     last = time

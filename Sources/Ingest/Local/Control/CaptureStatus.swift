@@ -15,7 +15,7 @@ package struct CaptureStatus: Sendable, Hashable {
     case encoder
     /// The camera, which encodes its video itself and has a control for it.
     case camera
-    /// Nothing: the camera encodes its video itself, at its own rhythm.
+    /// Nothing: the camera encodes its video itself, at its own cadence.
     case unasked
   }
 

@@ -4,7 +4,7 @@
 /// units. The left edge of the first is at 8, its top edge at 1. Each next one is 2 units to the right, without gaps.
 /// White (luma above 128) is 1, black is 0. The most significant bit comes first. The mean of the middle quarter of
 /// each square gives its value in any decoded frame. In a scaled frame, scale the geometry too. The number is the
-/// frame's index in the source's rhythm: 0, 1, 2 … modulo 2³². It has a gap exactly where the source dropped a frame.
+/// frame's index in the source's cadence: 0, 1, 2 … modulo 2³². It has a gap exactly where the source dropped a frame.
 package struct CounterBlock: Sendable, Hashable {
   package static let squares = 32
 

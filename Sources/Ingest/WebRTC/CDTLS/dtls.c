@@ -38,7 +38,7 @@ struct weir_dtls {
   uint8_t peer[peer_limit];
   size_t peer_count;
   // The peer has sent back a cookie.
-  int is_proven;
+  int is_validated;
   weir_dtls_state state;
 };
 
@@ -115,7 +115,7 @@ static int verify_cookie(SSL *ssl, const unsigned char *cookie, unsigned int len
   uint8_t expected[cookie_size];
   if (length != cookie_size || !make_cookie(ssl, expected) || CRYPTO_memcmp(cookie, expected, cookie_size) != 0) return 0;
   weir_dtls *connection = SSL_get_ex_data(ssl, connection_index);
-  connection->is_proven = 1;
+  connection->is_validated = 1;
   return 1;
 }
 
@@ -295,4 +295,4 @@ int weir_dtls_keys(weir_dtls *connection, uint8_t *out, size_t count) {
   return SSL_export_keying_material(connection->ssl, out, count, label, sizeof label - 1, NULL, 0, 0) == 1;
 }
 
-int weir_dtls_is_proven(const weir_dtls *connection) { return connection->is_proven; }
+int weir_dtls_is_validated(const weir_dtls *connection) { return connection->is_validated; }

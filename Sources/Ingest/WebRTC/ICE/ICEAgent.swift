@@ -9,8 +9,8 @@ struct ICEAgent {
     case ignored
     /// Answer, and nothing else.
     case refused(ByteBuffer)
-    /// Answer. The address has proved that it knows the password.
-    case proved(ByteBuffer, nominates: Bool)
+    /// Answer. The address knows the password.
+    case authenticated(ByteBuffer, nominates: Bool)
   }
 
   /// The agent's own (RFC 8839 §5.4). Long enough that a request that names it is not much shorter than the first message of
@@ -42,12 +42,12 @@ struct ICEAgent {
       // Both sides controlled: the peer has to change (RFC 8445 §7.3.1.1), since a lite agent cannot.
       outcome = .refused(STUNResponse.error(487, "", to: message, password: password))
     } else {
-      outcome = .proved(
+      outcome = .authenticated(
         STUNResponse.success(to: message, from: place, password: password), nominates: message.usesCandidate)
     }
     // Nothing is amplified: an answer is no longer than its request.
     switch outcome {
-    case .refused(let bytes), .proved(let bytes, _): return bytes.readableBytes <= size ? outcome : .ignored
+    case .refused(let bytes), .authenticated(let bytes, _): return bytes.readableBytes <= size ? outcome : .ignored
     case .ignored: return outcome
     }
   }

@@ -40,7 +40,7 @@ final class DTLSConnection {
   private(set) var outgoing: [ByteBuffer] = []
   private(set) var state = State.connecting
   /// Where a client's cookie came back from: it gets what is sent there. Nil before, and for a server.
-  private(set) var provenPlace: STUNResponse.Place?
+  private(set) var validatedPlace: STUNResponse.Place?
 
   /// Most datagrams that wait to be sent.
   private static let mostOutgoing = 64
@@ -71,7 +71,7 @@ final class DTLSConnection {
     let address = [place.address.network, place.address.interface, UInt64(place.port)]
     address.withUnsafeBytes { weir_dtls_set_peer(pointer, $0.baseAddress, $0.count) }
     datagram.withUnsafeReadableBytes { note(weir_dtls_receive(pointer, $0.baseAddress, $0.count)) }
-    if provenPlace == nil, weir_dtls_is_proven(pointer) == 1 { provenPlace = place }
+    if validatedPlace == nil, weir_dtls_is_validated(pointer) == 1 { validatedPlace = place }
   }
 
   /// The client begins.

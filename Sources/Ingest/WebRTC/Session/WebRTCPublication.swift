@@ -350,7 +350,7 @@ struct WebRTCPublication {
   }
 
   /// The stream wants a key frame soon. It is asked for within `pause`.
-  mutating func wantKeyFrame() {
+  mutating func requestKeyFrame() {
     for track in negotiation.tracks where track.kind == .video { videos[track.id, default: Video()].isWanted = true }
   }
 

@@ -177,6 +177,6 @@ extension WebRTCSession: PublisherConnectionOwner {
 
   func refuse(_ refusal: PublishRefusal, isFailure: Bool) { end(.refused(refusal, isFailure: isFailure)) }
   func refuse(_ reason: String, isFailure: Bool) { end(isFailure ? .broken(reason) : .ended(reason)) }
-  func keyFrameWanted() { publication.wantKeyFrame() }
+  func keyFrameWanted() { publication.requestKeyFrame() }
   func closeAtOnce() { end(.lost("nothing came any more")) }
 }

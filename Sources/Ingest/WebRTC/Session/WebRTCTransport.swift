@@ -138,9 +138,9 @@ final class WebRTCTransport {
     switch agent.receive(message, from: path.place, size: size) {
     case .ignored: break
     case .refused(let response): send(response, on: path)
-    case .proved(let response, let nominates):
+    case .authenticated(let response, let nominates):
       send(response, on: path)
-      prove(path)
+      add(path)
       let isWanted = nominates || !isNominated
       if !mayCarry(path) { check(path, isWanted, credit: size - response.readableBytes) }
       let isChosen = isWanted && mayCarry(path)
@@ -158,7 +158,7 @@ final class WebRTCTransport {
   /// is an attack. So by UDP a viewer gets media only at the address that returned the cookie or answered a check.
   private func mayCarry(_ path: WebRTCPath) -> Bool {
     purpose == .publishing || srtp == nil || path.address == nil
-      || path.place.address == dtls.provenPlace?.address || checks[path.place]?.isAnswered == true
+      || path.place.address == dtls.validatedPlace?.address || checks[path.place]?.isAnswered == true
   }
 
   /// Sends a check once enough bytes came from there.
@@ -186,7 +186,7 @@ final class WebRTCTransport {
     (chosen, isNominated, consentedAt) = (path, true, now)
   }
 
-  private func prove(_ path: WebRTCPath) {
+  private func add(_ path: WebRTCPath) {
     // Also a known one: another session may have claimed its place.
     directory.add(self, at: path.place)
     guard !paths.contains(where: path.isSame) else { return }
@@ -209,7 +209,7 @@ final class WebRTCTransport {
     if path.isSame(as: handshakePath) { handshakePath = nil }
   }
 
-  /// Any other datagram from an address that has proved itself.
+  /// Any other datagram from a validated address.
   func receive(_ datagram: ByteBuffer, on path: WebRTCPath) {
     guard !isOver, let first: UInt8 = datagram.getInteger(at: datagram.readerIndex),
       let second: UInt8 = datagram.getInteger(at: datagram.readerIndex + 1)
@@ -252,7 +252,7 @@ final class WebRTCTransport {
   /// Sends again what is due, while there are no keys.
   func tick() { if srtp == nil { advance { dtls.tick() } } }
 
-  /// What answers a datagram goes where that came from: the cookie proves that address, and no other.
+  /// What answers a datagram goes where that came from: the cookie validates that address, and no other.
   private func advance(answering path: WebRTCPath? = nil, _ body: () -> Void) {
     let before = dtls.state
     body()

@@ -26,8 +26,8 @@ final class StreamRelay {
     var lastShown: Int64?
   }
 
-  /// What became of a wish for a key frame.
-  enum Wish { case asked, tooSoon, impossible }
+  /// What became of a request for a key frame.
+  enum KeyFrameAnswer { case asked, tooSoon, impossible }
 
   let stream: any WatchedStream
   /// The sender (SSRC) of each kind.
@@ -220,7 +220,7 @@ final class StreamRelay {
   func timestamp(_ kind: MediaKind, now: MonotonicTime) -> UInt32 { rtp.timestamp(now, kind) }
 
   /// Asks the publisher for a key frame, at most twice a second.
-  func wantKeyFrame(_ now: MonotonicTime) -> Wish {
+  func requestKeyFrame(_ now: MonotonicTime) -> KeyFrameAnswer {
     guard now &- askedAt >= WebRTCLimits.keyFramePause || askedAt == .min else { return .tooSoon }
     guard now >= impossibleUntil else { return .impossible }
     guard stream.askForKeyFrame() else {

@@ -149,7 +149,7 @@ final class WebRTCViewer: RelayViewer {
       allowance.take(packet.piece.byteCount)
       hasSent = true
     }
-    if sender.awaitsKeyFrame { _ = relay.wantKeyFrame(now) }
+    if sender.awaitsKeyFrame { _ = relay.requestKeyFrame(now) }
     return hasSent
   }
 
@@ -203,7 +203,7 @@ final class WebRTCViewer: RelayViewer {
 
   /// Its decoder needs a key frame: a new one, or, where the publisher makes none, the newest that is kept.
   private func beginAgain(_ now: MonotonicTime) {
-    guard relay.wantKeyFrame(now) == .impossible, video?.awaitsKeyFrame == false, let log = relay.log(.video),
+    guard relay.requestKeyFrame(now) == .impossible, video?.awaitsKeyFrame == false, let log = relay.log(.video),
       begunAgainAt == .min || now &- begunAgainAt >= WebRTCLimits.keyFramePause
     else { return }
     begunAgainAt = now

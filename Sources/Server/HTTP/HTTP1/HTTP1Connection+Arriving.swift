@@ -3,7 +3,7 @@ internal import NIOCore
 /// Requests whose body is taken while it arrives.
 extension HTTP1Connection: ArrivingBodySource {
   func begin(_ arriving: ArrivingRequest) {
-    peer.prove()
+    peer.requestArrived()
     since = loop.now
     isWithinHead = false
     guard peer.isServed else {

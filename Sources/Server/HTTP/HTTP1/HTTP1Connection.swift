@@ -346,7 +346,7 @@ extension HTTP1Connection: ResponseWaiter {
 
   /// Responds from the loop's table, or joins the connections that wait for the same response. False when the table has neither.
   private func answerAtOnce(_ head: RequestHead) -> Bool {
-    guard mayShare(head), peer.isProven, let answer = loop.answers.find(head.target),
+    guard mayShare(head), peer.hasSentRequest, let answer = loop.answers.find(head.target),
       let admission = token.admission(of: head, to: answer, services.passes, at: loop.now)
     else { return false }
     pass = admission.pass

@@ -201,7 +201,7 @@ final class HTTP2Connection: HTTPConnection {
         "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "it read nothing for too long"])
       close()
     } else if streams.isEmpty {
-      if loop.now &- idleSince >= loop.ticks(peer.isProven ? limits.idleTime : limits.headerTime) { stop() }
+      if loop.now &- idleSince >= loop.ticks(peer.hasSentRequest ? limits.idleTime : limits.headerTime) { stop() }
     } else {
       for stream in streams.values { stream.tick() }
     }

@@ -245,7 +245,7 @@ extension HTTP2Stream: HTTP2Outbox.Owner {
 
 extension HTTP2Stream: ArrivingBodySource {
   private func begin(_ arriving: ArrivingRequest) {
-    connection.peer.prove()
+    connection.peer.requestArrived()
     guard connection.peer.isServed else { return send(services.open(StandardResponse.full), to: arriving.request) }
     phase = .arriving(arriving)
     arriving.body.begin(self, on: connection.loop.eventLoop)

@@ -89,8 +89,8 @@ package final class HTTPListener: Sendable {
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let door = channel.parent?.localAddress
-          try Self.configure(channel, kind, door: door, services: services, loops: loops)
+          let listenAddress = channel.parent?.localAddress
+          try Self.configure(channel, kind, listenAddress: listenAddress, services: services, loops: loops)
         }
       }
     let channel = try await bootstrap.listen(at: place)
@@ -106,7 +106,7 @@ package final class HTTPListener: Sendable {
       return channels.filter { $0.place == place }
     }
     for one in closing { try? await one.channel.close().get() }
-    await eachConnection { if $0.peer.door == place { $0.close() } }
+    await eachConnection { if $0.peer.listenAddress == place { $0.close() } }
   }
 
   /// Stops listening, gives running responses `HTTPLimits.stopTime` to end, then closes the remaining connections.
@@ -167,7 +167,7 @@ package final class HTTPListener: Sendable {
   }
 
   private static func configure(
-    _ channel: any Channel, _ kind: ConnectionKind, door: SocketAddress?, services: HTTPServices,
+    _ channel: any Channel, _ kind: ConnectionKind, listenAddress: SocketAddress?, services: HTTPServices,
     loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>]
   ) throws {
     if kind.isControl {
@@ -178,7 +178,9 @@ package final class HTTPListener: Sendable {
     guard let loop = loops[ObjectIdentifier(channel.eventLoop)] else {
       throw ChannelError.inappropriateOperationForState
     }
-    guard let peer = HTTPPeer(of: channel, kind: kind, door: door, services: services, loop: loop.value) else {
+    guard
+      let peer = HTTPPeer(of: channel, kind: kind, listenAddress: listenAddress, services: services, loop: loop.value)
+    else {
       throw ChannelError.ioOnClosedChannel
     }
     let pipelines = HTTPPipelines(services: services, loop: loop.value, peer: peer)

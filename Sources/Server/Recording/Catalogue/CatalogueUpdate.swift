@@ -20,7 +20,7 @@ struct CatalogueUpdate {
       try database.remove(key)
       try database.removeAnnotation(of: key)
     case .started, .progressed, .stopped:
-      if facts.disclosure == .whileWritten { try database.put(try entry(.running, in: database)) }
+      if facts.visibility == .whileWritten { try database.put(try entry(.running, in: database)) }
     // A recording that ended early is failed, even if a movie is made of it later.
     case .stored: try database.put(try finished(facts.failure, in: database))
     case .salvaged:

@@ -37,7 +37,8 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
 
   init(
     folder: String, announce: @escaping @Sendable (RecordingProspect, RecordingFacts) -> Void = { _, _ in },
-    thread: any WorkThreads = WorkLane("weir-catalogue"), readers: any WorkThreads = WorkLane("weir-lists", threads: 2),
+    thread: any WorkThreads = WorkQueue("weir-catalogue"),
+    readers: any WorkThreads = WorkQueue("weir-lists", threads: 2),
     logger: Logger
   ) {
     self.thread = thread

@@ -46,7 +46,7 @@ struct RecordingFacts: Sendable, Hashable {
   var failure: String?
   /// The name that a client gave to it.
   var title: String?
-  var disclosure = RecordingVisibility.whileWritten
+  var visibility = RecordingVisibility.whileWritten
 }
 
 /// From when on a recording is listed and can be watched.

@@ -18,7 +18,7 @@ final class RecordingLibrary: Sendable {
   private let finisher: RecordingFinisher
   /// For listing and opening.
   let threads: NIOThreadPool
-  let lanes: RecordingLanes
+  let queues: RecordingQueues
   let catalogue: RecordingCatalogue
   /// The recordings being read.
   let files: OpenRecordings
@@ -86,7 +86,7 @@ final class RecordingLibrary: Sendable {
     folder: String, keepFree: Int64,
     policy: @escaping @Sendable (StreamName) -> RecordingPolicy = { _ in RecordingPolicy() },
     retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool,
-    lanes: RecordingLanes = RecordingLanes(),
+    queues: RecordingQueues = RecordingQueues(),
     archive: RecordingArchive? = nil, files: OpenRecordings = OpenRecordings(), calls: DiskCalls = .system,
     logger: Logger
   ) {
@@ -94,7 +94,7 @@ final class RecordingLibrary: Sendable {
     self.policy = policy
     self.folder = folder
     self.threads = threads
-    self.lanes = lanes
+    self.queues = queues
     self.logger = logger
     let registers = registers
     let clock = SteadyClock.system()
@@ -103,7 +103,7 @@ final class RecordingLibrary: Sendable {
     settings.calls = calls
     let finisher = RecordingFinisher(
       give: registers.take, counters: settings.counters, clock: clock, keepFree: keepFree, calls: calls,
-      copier: lanes.finisher,
+      copier: queues.finisher,
       logger: logger)
     settings.give = { output in
       switch output {
@@ -122,7 +122,7 @@ final class RecordingLibrary: Sendable {
     undo = Atomic(retention.undoTime / 1_000_000_000)
     let announce: @Sendable (RecordingProspect, RecordingFacts) -> Void = { registers.take(.prospect($0, $1)) }
     catalogue = RecordingCatalogue(
-      folder: folder, announce: announce, thread: lanes.catalogue, readers: lanes.lists, logger: logger)
+      folder: folder, announce: announce, thread: queues.catalogue, readers: queues.lists, logger: logger)
     let counters = settings.counters
     registers.observers.withLock { [catalogue] in $0 = [catalogue, counters] + (archive.map { [$0] } ?? []) }
     var retention = retention
@@ -149,7 +149,7 @@ final class RecordingLibrary: Sendable {
   /// after `patience`, because a disk may be slow or not respond. To be called once, at start.
   func finishLeftovers(patience: Duration = .seconds(60)) async {
     let isSettled = Latch()
-    lanes.finisher.submit { pool in
+    queues.finisher.submit { pool in
       guard case .active = pool else { return }
       self.finisher.finishSoon(self.leftovers) { isSettled.set() }
     }
@@ -224,7 +224,7 @@ final class RecordingLibrary: Sendable {
     guard settings.policy.start == .automatic else { return nil }
     // Rewinding reads a recording of all tracks.
     let rewound = settings.tracks == .all ? epoch : nil
-    let recorder = Recorder(stream: stream, epoch: rewound, settings: settings, threads: lanes.writers)
+    let recorder = Recorder(stream: stream, epoch: rewound, settings: settings, threads: queues.writers)
     registers.recorders.withLock { recorders in
       if recorders.newest.count >= Self.maximumRemembered {
         recorders.newest = recorders.newest.filter { $0.value.isActive || !$0.value.isIdle }
@@ -256,7 +256,7 @@ final class RecordingLibrary: Sendable {
     guard order.tracks.isThere(in: stream.status.tracks) else { return .refused(.noSuchTrack) }
     // With automatic recording, rewinding reads a recording of all tracks; otherwise it reads a time-shift buffer.
     let epoch = settings.policy.start == .automatic && settings.tracks == .all ? stream.epoch.id : nil
-    let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: lanes.writers)
+    let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: queues.writers)
     // The stream's lock must not be held here: `makeRecorder` is called under that lock.
     let isFirst = registers.recorders.withLock { recorders in
       if recorders.newest[name]?.isActive == true { return false }
@@ -285,8 +285,8 @@ final class RecordingLibrary: Sendable {
   /// A recorder for a local source, on air or not. Its files become visible only when they are stored.
   func makeSourceRecorder(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> Recorder {
     var settings = settings(of: name).ordered(order)
-    settings.disclosure = .onceStored
-    let recorder = Recorder(stream: name, settings: settings, threads: lanes.writers)
+    settings.visibility = .onceStored
+    let recorder = Recorder(stream: name, settings: settings, threads: queues.writers)
     registers.recorders.withLock { recorders in
       recorders.ofSources.removeAll { !$0.isActive && $0.isIdle }
       recorders.ofSources.append(recorder)

@@ -19,7 +19,7 @@ struct RecordingSettings: Sendable {
   var calls = DiskCalls.system
   /// Learns what is written where, so that a recording can be replayed while it is written.
   var archive: RecordingArchive?
-  var disclosure = RecordingVisibility.whileWritten
+  var visibility = RecordingVisibility.whileWritten
   var budget = RecordingBudget(limit: 64 << 20)
   var counters = RecordingCounters()
   var files = RecordingFileRate()

@@ -143,7 +143,7 @@ final class RecordingWriter: RecorderWriter {
 
   private func announce(_ kind: RecordingEvent.Kind, _ facts: RecordingFacts) {
     var facts = facts
-    facts.disclosure = library.disclosure
+    facts.visibility = library.visibility
     give(.event(RecordingEvent(kind: kind, facts: facts)))
   }
 
@@ -233,7 +233,7 @@ final class RecordingWriter: RecorderWriter {
     let name = library.policy.naming.name(stream: stream, start: start) ?? RecordingName(start: start)
     let file = try RecordingFile.create(
       in: folder, name: name, moovReservation: library.policy.moovReservation, calls: library.calls)
-    let replay = library.archive?.begin(stream: stream, epoch: epoch, file: file, library.disclosure)
+    let replay = library.archive?.begin(stream: stream, epoch: epoch, file: file, library.visibility)
     current = RecordingInProgress(
       file: file, stream: stream, title: library.title, initSegment: initSegment, startedAt: wall, replay: replay,
       now: now)

@@ -11,7 +11,7 @@ final class TimeShiftBuffers: Sendable {
   /// `folder` holds the files; `keepFree` bytes stay free there. `budget` limits what waits for the disk.
   init(
     folder: String, keepFree: Int64, archive: RecordingArchive,
-    budget: RecordingBudget = RecordingBudget(limit: 64 << 20), threads: any WorkThreads = WorkLane("weir-rewinding"),
+    budget: RecordingBudget = RecordingBudget(limit: 64 << 20), threads: any WorkThreads = WorkQueue("weir-rewinding"),
     logger: Logger
   ) {
     self.threads = threads

@@ -47,7 +47,7 @@ final class RecordingArchive: RecordingObserver {
   /// `files` is shared with downloads of recordings.
   init(
     folder: String?, rewind: @escaping @Sendable (StreamName) -> MediaTime? = { _ in nil }, publicURL: PublicURL? = nil,
-    files: OpenRecordings = OpenRecordings(), threads: any WorkThreads = WorkLane("weir-reading", threads: 2)
+    files: OpenRecordings = OpenRecordings(), threads: any WorkThreads = WorkQueue("weir-reading", threads: 2)
   ) {
     self.threads = threads
     self.folder = folder
@@ -60,12 +60,12 @@ final class RecordingArchive: RecordingObserver {
 
   /// A recording begins. Nil if its file cannot be opened for reading.
   func begin(
-    stream: StreamName, epoch: String?, file: RecordingFile, _ disclosure: RecordingVisibility = .whileWritten
+    stream: StreamName, epoch: String?, file: RecordingFile, _ visibility: RecordingVisibility = .whileWritten
   ) -> ReplaySource? {
     let claim = FileClaim(on: files.descriptors, for: rewind(stream) == nil ? .reading : .rewinding)
     guard let shared = file.shared(closed: claim.giveBack) else { return nil }
     let source = ReplaySource(stream: stream, name: file.name.stem, epoch: epoch, file: shared, claim: claim)
-    if disclosure == .whileWritten {
+    if visibility == .whileWritten {
       state.withLock { $0.growing[Key(stream: stream, name: file.name.stem)] = source }
     }
     add(source)

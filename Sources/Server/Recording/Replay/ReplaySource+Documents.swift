@@ -77,7 +77,7 @@ extension ReplaySource {
   private func view(
     _ window: LiveWindow, _ state: State, from start: WallTime, _ publicURL: PublicURL? = nil
   ) -> EpochView {
-    EpochView(id: name ?? "spool", window: window, availabilityStart: start, prefix: "", publicURL: publicURL)
+    EpochView(id: name ?? "time-shift", window: window, availabilityStart: start, prefix: "", publicURL: publicURL)
   }
 
   private func window(_ state: inout State, segments: [LiveSegment], target: Int?) -> LiveWindow {

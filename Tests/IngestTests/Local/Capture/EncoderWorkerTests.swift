@@ -81,7 +81,7 @@ import Testing
 
     init() { queue = FrameQueue(clock: clock) }
 
-    func lane(patience: Int64 = 20_000_000_000, _ make: @escaping EncoderWorker.Maker) -> EncoderWorker {
+    func worker(patience: Int64 = 20_000_000_000, _ make: @escaping EncoderWorker.Maker) -> EncoderWorker {
       EncoderWorker(
         queue: queue, sink: output, clock: clock, figures: figures, logger: Logger(label: "test"), patience: patience,
         make: make)
@@ -98,10 +98,10 @@ import Testing
       }
     }
 
-    /// Runs the lane on its own thread while frames are put in; then closes.
-    func run(_ lane: EncoderWorker, _ feed: @escaping @Sendable () async throws -> Void) async throws {
+    /// Runs the worker on its own thread while frames are put in; then closes.
+    func run(_ worker: EncoderWorker, _ feed: @escaping @Sendable () async throws -> Void) async throws {
       let outcome = FirstError()
-      async let running: Void = DedicatedThread.run(named: "lane") { outcome.keep { try lane.run() } }
+      async let running: Void = DedicatedThread.run(named: "encoder") { outcome.keep { try worker.run() } }
       try await feed()
       queue.close()
       try await running
@@ -111,15 +111,15 @@ import Testing
 
   @Test func everythingIsCodedAndTheEncoderIsEmptiedAtTheEnd() async throws {
     let setup = Setup()
-    try await setup.run(setup.lane { _, _ in FakeCoder() }) { try await setup.push(1...5) }
+    try await setup.run(setup.worker { _, _ in FakeCoder() }) { try await setup.push(1...5) }
     #expect(setup.output.frames.withLock { $0.map(\.time) } == [1, 2, 3, 4, 5, 1000])
     #expect(setup.figures.status.video?.coded == 5 && setup.figures.status.video?.encoder == "libx264")
   }
 
   @Test func anEncoderThatFailsIsReplacedAndGoesOnWithAKeyFrame() async throws {
     let setup = Setup()
-    let lane = setup.lane { _, _ in FakeCoder(on: [3: { throw Broken() }]) }
-    try await setup.run(lane) { try await setup.push(1...6) }
+    let worker = setup.worker { _, _ in FakeCoder(on: [3: { throw Broken() }]) }
+    try await setup.run(worker) { try await setup.push(1...6) }
     let frames = setup.output.frames.withLock { $0 }
     #expect(frames.map(\.time) == [1, 2, 4, 5, 6, 1000])
     #expect(frames.filter(\.isSync).map(\.time) == [1, 4])
@@ -129,8 +129,8 @@ import Testing
   @Test func anEncoderThatDoesNotComeBackIsLeftBehindAndNotHeardLater() async throws {
     let setup = Setup()
     let release = Semaphore()
-    let lane = setup.lane(patience: 500_000_000) { _, _ in FakeCoder(on: [3: { release.wait() }]) }
-    try await setup.run(lane) {
+    let worker = setup.worker(patience: 500_000_000) { _, _ in FakeCoder(on: [3: { release.wait() }]) }
+    try await setup.run(worker) {
       try await setup.push(1...2)
       // Nothing waits for the third frame.
       try await setup.push(3...6)
@@ -144,20 +144,20 @@ import Testing
 
   @Test func anEncoderThatKeepsFailingIsPassedOver() async throws {
     let setup = Setup()
-    let lane = setup.lane { _, avoided in
+    let worker = setup.worker { _, avoided in
       avoided.contains(.h264VAAPI)
         ? FakeCoder() : FakeCoder(.h264VAAPI, on: [2: { throw Broken() }, 4: { throw Broken() }])
     }
-    try await setup.run(lane) { try await setup.push(1...6) }
+    try await setup.run(worker) { try await setup.push(1...6) }
     #expect(setup.output.frames.withLock { $0.map(\.time) } == [1, 3, 5, 6, 1000])
     #expect(setup.figures.status.video?.encoder == "libx264")
   }
 
   @Test func anEncoderThatNeverWorksEndsTheCapture() async throws {
     let setup = Setup()
-    let lane = setup.lane { _, _ in throw Broken() }
+    let worker = setup.worker { _, _ in throw Broken() }
     await #expect(throws: EncoderWorker.EncoderLost.self) {
-      try await setup.run(lane) {
+      try await setup.run(worker) {
         for time in 1...30 as ClosedRange<Int64> {
           let frame = QueuedFrame(
             image: try VideoFrame(width: 16, height: 16), time: .at(time),
@@ -171,10 +171,10 @@ import Testing
 
   @Test func aKeyFrameComesWhenItIsAskedFor() async throws {
     let setup = Setup()
-    let lane = setup.lane { _, _ in FakeCoder() }
-    try await setup.run(lane) {
+    let worker = setup.worker { _, _ in FakeCoder() }
+    try await setup.run(worker) {
       try await setup.push(1...3)
-      lane.refresh()
+      worker.refresh()
       try await setup.push(4...6)
     }
     #expect(setup.output.frames.withLock { $0.filter(\.isSync).map(\.time) } == [1, 4])

@@ -39,7 +39,7 @@ import Testing
   private static let other: [UInt8] = [0x41, 0x9A, 0x21, 0x42]
 
   @Test func framesPassUntouchedFromTheFirstKeyFrameOn() {
-    let (sink, passage) = (Sink(), Passthrough(rotation: .none))
+    let (sink, passthrough) = (Sink(), Passthrough(rotation: .none))
     var beginnings = 0
     let shots = [
       Self.start + Self.other, Self.delimiter + Self.sets + Self.start + Self.key,
@@ -47,7 +47,7 @@ import Testing
       [],
     ]
     let passed = shots.enumerated().map { number, shot in
-      shot.withUnsafeBytes { passage.pass($0, at: .at(Int64(number)), sink) { beginnings += 1 } }
+      shot.withUnsafeBytes { passthrough.pass($0, at: .at(Int64(number)), sink) { beginnings += 1 } }
     }
     #expect(passed == [false, true, true, false] && beginnings == 1)
     #expect(

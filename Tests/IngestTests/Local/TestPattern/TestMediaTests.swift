@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: [0, 2])
-  func keyFramesComeInTheirRhythm(bFrames: Int) throws {
+  func keyFramesComeInTheirCadence(bFrames: Int) throws {
     let media = try DecodedTestMedia(small(bFrames: bFrames), count: 95, wallStart: Self.wallStart)
     let origin = try #require(media.anchor).mediaTime.ticks
     let keys = media.samples(of: .video).filter(\.isSync).map { $0.decodeTime + Int64($0.compositionOffset) - origin }

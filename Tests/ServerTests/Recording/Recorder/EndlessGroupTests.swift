@@ -62,7 +62,7 @@ import Testing
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ).ordered(order)
     let stream = try #require(StreamName("cam"))
-    let recorder = Recorder(stream: stream, epoch: "e", settings: settings, threads: WorkLane("test"))
+    let recorder = Recorder(stream: stream, epoch: "e", settings: settings, threads: WorkQueue("test"))
     var epoch = Epoch(id: "e", settings: StreamSettings())
     epoch.startPublication()
     var warned: String?

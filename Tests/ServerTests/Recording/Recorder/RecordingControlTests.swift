@@ -29,7 +29,7 @@ import Testing
       let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
       let library = RecordingLibrary(
         folder: folder.path, keepFree: 0, policy: { _ in policy ?? RecordingPolicy(start: start) }, threads: .singleton,
-        lanes: RecordingLanes(writers: 1), archive: archive, logger: logger)
+        queues: RecordingQueues(writers: 1), archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(
         settings: { _ in
@@ -49,7 +49,7 @@ import Testing
       library.observe(events)
     }
 
-    func publish(_ recording: PublishRequest.RecordingWish = .asConfigured) async throws -> any MediaSink {
+    func publish(_ recording: PublishRequest.RecordingMode = .asConfigured) async throws -> any MediaSink {
       let sink = try await registry.admit(
         PublishRequest(
           stream: name, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5", recording: recording
@@ -130,7 +130,7 @@ import Testing
 
   // MARK: Going back
 
-  /// Which segments up to `number` cannot be gone back to. Recordings and the spool are written on threads of their own.
+  /// Which segments up to `number` cannot be gone back to. Recordings and the time-shift buffer are written on threads of their own.
   private func missing(upTo number: Int, in scene: Scene) async throws -> [Int] {
     let epoch = try #require(scene.registry.stream(scene.name)?.epoch.id)
     let programme = try #require(scene.archive.epoch(epoch))

@@ -31,7 +31,7 @@ import Testing
       if let word { given.withLock { $0.append(word) } }
     }
     let recorder = Recorder(
-      stream: try #require(StreamName("cam")), epoch: "e", settings: settings, threads: WorkLane("test"))
+      stream: try #require(StreamName("cam")), epoch: "e", settings: settings, threads: WorkQueue("test"))
     var epoch = Epoch(id: "e", settings: StreamSettings())
     epoch.startPublication()
     let events =

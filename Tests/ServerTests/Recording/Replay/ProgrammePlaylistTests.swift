@@ -148,7 +148,7 @@ import Testing
     #expect(listed(text) == (1...9).map(String.init) && !text.contains("DISCONTINUITY"))
   }
 
-  /// A spool begins before a recording ends, and the other way round.
+  /// A time-shift buffer begins before a recording ends, and the other way round.
   @Test func whatTwoFilesHaveIsListedOnce() throws {
     let archive = try programme([try index(1...5, torn: 5), try index(4...9, torn: 9), try index(8...12)])
     let text = text(archive)

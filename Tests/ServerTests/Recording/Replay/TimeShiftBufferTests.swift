@@ -31,10 +31,10 @@ import Testing
     {
       for stored in try epoch.receive(event) { buffer.receive(stored) }
       // The queue holds 64 MiB.
-      if let spooled = archive.epoch("e")?.find(1)?.source, case .sample(let sample) = event,
+      if let buffered = archive.epoch("e")?.find(1)?.source, case .sample(let sample) = event,
         sample.decodeTime % 3_000_000 == 0
       {
-        try await settle(spooled, Int(sample.decodeTime / 30_000) - 10)
+        try await settle(buffered, Int(sample.decodeTime / 30_000) - 10)
       }
     }
     let last = try #require(epoch.window.segments.last { $0.isComplete }).sequenceNumber

@@ -40,7 +40,7 @@ void weir_dtls_free(weir_dtls *connection);
 /// The address that datagrams come from, for the cookie: at most 64 bytes count.
 void weir_dtls_set_peer(weir_dtls *connection, const uint8_t *address, size_t count);
 /// Whether a client has sent back its cookie: the datagram that did came from the address that is its own.
-int weir_dtls_is_proven(const weir_dtls *connection);
+int weir_dtls_is_validated(const weir_dtls *connection);
 /// Goes on without new bytes: a client sends its first message.
 weir_dtls_state weir_dtls_step(weir_dtls *connection);
 /// Takes one datagram.

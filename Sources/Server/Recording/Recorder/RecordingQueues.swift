@@ -1,24 +1,24 @@
 internal import Basics
 
 /// The threads of recordings. A disk that does not respond blocks these alone.
-struct RecordingLanes: Sendable {
+struct RecordingQueues: Sendable {
   /// Write what is recorded.
-  let writers: WorkLane
+  let writers: WorkQueue
   /// Finishes the files of an earlier run and files that need a copy, one after another.
-  let finisher: WorkLane
+  let finisher: WorkQueue
   /// Changes the catalogue: events, deletions and retention, one after another.
-  let catalogue: WorkLane
+  let catalogue: WorkQueue
   /// Read the catalogue.
-  let lists: WorkLane
+  let lists: WorkQueue
 
   /// Threads that it takes of each pool.
   static let (diskThreads, databaseThreads) = (7, 1)
 
   init(disk: WorkPool, databases: WorkPool, writers: Int = 4) {
-    self.writers = disk.lane("weir-recording", limit: writers)
-    finisher = disk.lane("weir-finishing")
-    lists = disk.lane("weir-lists", limit: 2)
-    catalogue = databases.lane("weir-catalogue")
+    self.writers = disk.queue("weir-recording", limit: writers)
+    finisher = disk.queue("weir-finishing")
+    lists = disk.queue("weir-lists", limit: 2)
+    catalogue = databases.queue("weir-catalogue")
   }
 
   /// Those of a library alone.

@@ -5,21 +5,21 @@ import Testing
 
 @testable import Basics
 
-@Suite struct WorkLaneTests {
-  @Test func `A lane with one thread is a queue`() async throws {
-    let lane = WorkLane("test")
+@Suite struct WorkQueueTests {
+  @Test func `A queue with one thread does its work in order`() async throws {
+    let queue = WorkQueue("test")
     let done = Mutex<[Int]>([])
-    for number in 0..<100 { lane.submit { _ in done.withLock { $0.append(number) } } }
-    try await lane.runIfActive {}
+    for number in 0..<100 { queue.submit { _ in done.withLock { $0.append(number) } } }
+    try await queue.runIfActive {}
     #expect(done.withLock { $0 } == Array(0..<100))
   }
 
-  @Test func `A lane never has more threads than its limit`() async throws {
+  @Test func `A queue never has more threads than its limit`() async throws {
     let pool = WorkPool(threads: 4)
-    let lane = pool.lane("test", limit: 3)
+    let queue = pool.queue("test", limit: 3)
     let counts = Mutex((now: 0, most: 0))
     for _ in 0..<60 {
-      lane.submit { _ in
+      queue.submit { _ in
         counts.withLock {
           $0.now += 1
           $0.most = max($0.most, $0.now)
@@ -29,23 +29,23 @@ import Testing
       }
     }
     for _ in 0..<500 where counts.withLock({ $0.now }) > 0 { try await Task.sleep(for: .milliseconds(10)) }
-    for _ in 0..<3 { _ = try await lane.runIfActive { usleep(2000) } }
+    for _ in 0..<3 { _ = try await queue.runIfActive { usleep(2000) } }
     #expect(counts.withLock { $0.most } == 3)
   }
 
-  @Test func `A lane that is blocked delays no other of its pool`() async throws {
+  @Test func `A queue that is blocked delays no other of its pool`() async throws {
     let pool = WorkPool(threads: 3)
-    let (stuck, free) = (pool.lane("stuck", limit: 2), pool.lane("free"))
+    let (stuck, free) = (pool.queue("stuck", limit: 2), pool.queue("free"))
     let ends = try (0..<4).map { _ in try blockThread(of: stuck) }
     for _ in 0..<10 { #expect(try await free.runIfActive { 1 } == 1) }
     for end in ends { end() }
     #expect(try await stuck.runIfActive { 2 } == 2)
   }
 
-  @Test func `A thread has the name of the lane that it works for`() async throws {
+  @Test func `A thread has the name of the queue that it works for`() async throws {
     let pool = WorkPool(threads: 2)
     for name in ["weir-one", "weir-two"] {
-      let found = try await pool.lane(name).runIfActive { () -> String in
+      let found = try await pool.queue(name).runIfActive { () -> String in
         var bytes = [UInt8](repeating: 0, count: 16)
         bytes.withUnsafeMutableBytes { room in
           _ = room.baseAddress.map { pthread_getname_np(pthread_self(), $0.assumingMemoryBound(to: CChar.self), 16) }
