@@ -28,7 +28,7 @@ def token(**rights) -> str:
 @pytest.fixture(scope="module")
 def weir(start_shared, tmp_path_factory):
     state = tmp_path_factory.mktemp("state")
-    weir = start_shared("--state", state, "--trusted-proxy", "127.0.0.1", "--record-mode", "manual", "--publishers", "open",
+    weir = start_shared("--state", state, "--trusted-proxy", "127.0.0.1", "--record-mode", "manual",
                         environment={"WEIR_ADMIN_TOKEN": TOKEN, "WEIR_JWT_SECRET": SECRET, "WEIR_VIEWERS": "token"})
 
     def key(name: str, **rights) -> str:
@@ -44,8 +44,9 @@ def weir(start_shared, tmp_path_factory):
         "administrator": (key("administrator", scope="admin"), "admin"), "administrator's token": (token(admin="admin"), "admin"),
         "the admin token": (TOKEN, "admin")}
     weir.secrets += [text for text, _ in weir.credentials.values() if text] + [SECRET]
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
-    other = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{OTHER}", loop=-1)
+    key_of_publishers = weir.credentials["publisher"][0]
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}?key={key_of_publishers}", loop=-1)
+    other = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{OTHER}?key={key_of_publishers}", loop=-1)
     try:
         for name in (NAME, OTHER):
             weir.wait(lambda name=name: weir.get(f"/live/{name}/index.m3u8", headers=ADMIN).status == 200, 20, f"{name} is live")

@@ -25,25 +25,30 @@ class NameServer:
         disks.needs("unshare", "mount")
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((ADDRESS, 53))
+        self.socket.settimeout(0.1)
+        self.stops = False
         self.asked: list[bytes] = []
         self.answers = answers
         (folder / "resolv.conf").write_text(f"nameserver {ADDRESS}\noptions timeout:5 attempts:2\n")
         #: A command in front of weir's: on its machine this is the name server.
         self.wrapper = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', str(folder / "resolv.conf"))
-        threading.Thread(target=self._read, daemon=True).start()
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
 
     def _read(self) -> None:
-        try:
-            while True:
+        while not self.stops:
+            try:
                 question, client = self.socket.recvfrom(4096)
-                self.asked.append(question)
-                if self.answers:
-                    # RFC 1035 §4.1.1: a response, recursion available, no such name; one question, and nothing else.
-                    self.socket.sendto(question[:2] + b"\x81\x83\0\1\0\0\0\0\0\0" + question[12:question.index(b"\0", 12) + 5], client)
-        except OSError:
-            pass
+            except TimeoutError:
+                continue
+            self.asked.append(question)
+            if self.answers:
+                # RFC 1035 §4.1.1: a response, recursion available, no such name; one question, and nothing else.
+                self.socket.sendto(question[:2] + b"\x81\x83\0\1\0\0\0\0\0\0" + question[12:question.index(b"\0", 12) + 5], client)
 
     def close(self) -> None:
+        self.stops = True
+        self.thread.join(5)
         self.socket.close()
 
 

@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-import test_events
 from harness import http, publishers, sources, srt, tools
 from harness.programs import free_port
 from harness.rawrtmp import RawRTMP
+from test_configuration import config
 from test_edge_revocation import Endless
 from test_reload import ADMIN, Configured, live, refused
 
@@ -120,7 +120,7 @@ def test_recordings_are_kept_by_the_rules_of_the_newest_settings(configured):
     server = configured({"recordings": {"retain": {"deleted": "1h"}}})
     weir = server.weir
     for number in range(3):
-        test_events.play(weir, "cam", 0.5)
+        publishers.ffmpeg("short", f"{weir.rtmp}/live/cam", rate=4).wait(30)
         weir.wait(lambda number=number: len([r for r in weir.recordings_of("cam") if r["state"] == "completed"]) == number + 1, 15,
                   "a finished recording")
     known = sorted((r["startedAt"], r["file"], r["bytes"]) for r in weir.recordings_of("cam"))
@@ -250,7 +250,7 @@ def test_a_file_with_a_passphrase_alone_is_a_file_with_secrets(start, tmp_path):
         weir.secrets.append("passphrase-of-the-stream")
         assert ("every user of this machine may read it" in weir.text()) is warns
         weir.stop()
-    shown = tools.run(tools.weir_binary(), "config", "show", "--config", path, "--stream", "secret")
+    shown = config("show", "--config", str(path), "--stream", "secret")
     assert shown.returncode == 0 and "passphrase" in shown.stdout and "passphrase-of-the-stream" not in shown.stdout
 
 

@@ -120,7 +120,7 @@ def test_recordings(weir):
 
 def test_the_reconnect_window_comes_last(weir):
     for name in ("yard-1", "desk"):
-        weir.running[name].kill()
+        weir.running.pop(name).kill()
     killed = time.monotonic()
     with contextlib.suppress(AssertionError):
         weir.wait(lambda: state(weir, "yard-1")["state"] == "ended", 5, "the end of yard-1", every=0.05)

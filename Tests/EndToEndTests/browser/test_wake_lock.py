@@ -89,7 +89,9 @@ def test_the_player_of_recordings_keeps_the_screen_on_while_it_plays(noting, wei
     known = weir.wait(lambda: next((r for r in weir.recordings_of("kept") if r["state"] == "completed"), None), 15, "a recording")
     noting.open(f"{weir.web}/recordings?stream=kept&play={known['file']}")
     noting.wait("document.querySelector('#recording-video')?.readyState > 1")
-    noting.evaluate("document.querySelector('#recording-video').play().then(() => true)")
+    # With sound, which a browser wants a gesture for.
+    noting.evaluate("document.querySelector('#recording-video').pause()")
+    noting.press("k", "KeyK")
     noting.wait(f"{STATES}.at(-1) === 'screen held'", 10)
     noting.evaluate("document.querySelector('#recording-video').pause()")
     noting.wait(f"{STATES}.every((state) => state === 'screen released')", 10)
