@@ -148,7 +148,8 @@ test-devices-short: $(CHECK) ## a camera and a microphone in a virtual machine: 
 faults: check test-deps ## what goes wrong in the field, as often as is promised: 100 resets, 50 losses, 5000 viewers
 	WEIR_FAULTS=long WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_faults.py \
 	  Tests/EndToEndTests/test_load.py Tests/EndToEndTests/test_attacks.py Tests/EndToEndTests/test_restart.py Tests/EndToEndTests/test_reload.py \
-	  Tests/EndToEndTests/test_events.py Tests/EndToEndTests/test_viewer_tokens.py \
+	  Tests/EndToEndTests/test_events.py Tests/EndToEndTests/test_viewer_tokens.py Tests/EndToEndTests/test_key_sets.py \
+	  Tests/EndToEndTests/test_guessing.py \
 	  Tests/EndToEndTests/browser/test_page_restart.py Tests/EndToEndTests/browser/test_tracks.py -s $(ARGS)
 
 # How often weir is killed while it records, within salvage and within finalising, and the power is cut.

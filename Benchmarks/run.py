@@ -14,18 +14,18 @@ import shutil
 import sys
 import time
 
-from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, tracks
+from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, tokens, tracks
 from harness import tools
 
 
 PARTS = ["mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder", "srt",
-         "tracks"]
+         "tracks", "tokens"]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measures weir beside ffmpeg and nginx.")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--rounds", type=int, help="rounds of each row (default: 5; encode 10)")
+    parser.add_argument("--rounds", type=int, help="rounds of each row (default: 5; encode 10, tokens 9)")
     parser.add_argument("--publishers", type=int, default=50)
     parser.add_argument("--gigabytes", type=float, nargs="+", default=[1, 10], help="recordings that are finished")
     parser.add_argument("--out", type=pathlib.Path, help="also write the tables to this file")
@@ -33,7 +33,8 @@ def main() -> int:
     needed = {"mux": ["ffmpeg"], "ingest": [peers.NGINX, "cc"], "streams": ["cc"], "manifests": ["cc"],
               "delivery": [peers.NGINX, "wrk", "h2load", "openssl"], "lowlatency": ["cc"], "encode": ["ffmpeg"],
               "recording": ["ffmpeg", "cc", "mkfs.xfs", "mkfs.ext4"], "longfilm": ["ffmpeg"], "ladder": ["ffmpeg"],
-              "srt": ["ffmpeg", "srt-live-transmit", "cc"], "tracks": ["ffmpeg"]}
+              "srt": ["ffmpeg", "srt-live-transmit", "cc"], "tracks": ["ffmpeg"],
+              "tokens": ["ffmpeg", "wrk"]}
     missing = [tool for part in chosen.only for tool in needed[part] if not shutil.which(tool)]
     if missing:
         print(f"missing: {', '.join(sorted(set(missing)))}; install ffmpeg nginx libnginx-mod-rtmp wrk nghttp2-client gcc", file=sys.stderr)
@@ -71,6 +72,8 @@ def main() -> int:
         text.append(srt.run(chosen.rounds or 5))
     if "tracks" in chosen.only:
         text.append(tracks.run(chosen.rounds or 5))
+    if "tokens" in chosen.only:
+        text.append(tokens.run(chosen.rounds or 9))
     report = "\n".join(text)
     print("\n" + report)
     if chosen.out:

@@ -21,9 +21,9 @@ STREAMS = 4
 SECONDS = 4
 
 
-def wrk(url: str, connections: int, pid: int) -> dict:
+def wrk(url: str, connections: int, pid: int, *options: str) -> dict:
     before = meter.split_cpu_seconds(pid)
-    done = subprocess.run([WRK, "-t", "1", "-c", str(connections), "-d", f"{SECONDS}s", url], capture_output=True,
+    done = subprocess.run([WRK, "-t", "1", "-c", str(connections), "-d", f"{SECONDS}s", *options, url], capture_output=True,
                           text=True, check=True)
     after = meter.split_cpu_seconds(pid)
     requests = int(re.search(r"(\d+) requests in", done.stdout).group(1))

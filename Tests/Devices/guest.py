@@ -340,6 +340,7 @@ def flashes(path: str, patterns: tuple[int, int], count: int = 8) -> None:
 
 def stop(weir: subprocess.Popen) -> None:
     (OUT / "streams.json").write_text(json.dumps(ask("/api/v1/streams"), indent=1))
+    (OUT / "events.json").write_text(json.dumps(ask("/api/v1/events?after=0&limit=1000"), indent=1))
     seen["threads"] = threads(weir)
     weir.terminate()
     seen["ended"] = weir.wait(30)

@@ -119,6 +119,13 @@ filled = (figure("pulled out", "audio", "bridgedSamples") - figure("before pulli
 expect(filled > 3.5, f"a sound card pulled out for 4 s: bridged with {filled:.1f} s of silence")
 within("sound card back after its return", 3)
 
+# The same as events.
+told = [(event["kind"], event["data"]["device"]) for event in json.loads(text("events.json") or '{"events": []}')["events"]
+        if event["kind"].startswith("source.") and event["stream"] == "cam"]
+for device in ("/dev/video0", "hw:2,0"):
+    kinds = [kind for kind, of in told if of == device]
+    expect(("source.away", "source.back") in zip(kinds, kinds[1:]), f"{device} went and came back by events, too: {', '.join(kinds)}")
+
 # A process that gets no processor for longer than the microphone's buffer of 2 s.
 away = seen["moments"]["continued"] - seen["moments"]["stopped"]
 overruns = figure("after starvation", "audio", "overruns") - figure("before starvation", "audio", "overruns")

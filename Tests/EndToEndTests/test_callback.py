@@ -114,6 +114,41 @@ def test_without_an_answer_the_rule_holds(start, accounts, answer):
         lenient.wait_log("the callback did not answer, and the publisher is admitted")
 
 
+@pytest.mark.parametrize("trouble", ["slow", "500", "down"])
+def test_who_is_live_is_not_touched_by_a_callback_in_trouble(start, accounts, tmp_path, trouble):
+    """Nor by a reload meanwhile."""
+    troubled = False
+
+    def respond(handler, question):
+        if not troubled:
+            return by_key(handler, question)
+        if trouble == "slow":
+            time.sleep(2)
+        status(handler, 500)
+
+    server = accounts(respond)
+    file = tmp_path / "weir.yaml"
+    file.write_text(json.dumps({"access": {"callback": {"url": server.url, "timeout": "500ms", "cache": "0s"}}, "limits": {"viewers": 50}}))
+    weir = start("--config", file, "--no-record", "--admin-token", "sesame-0815-4711")
+    weir.secrets += ["right-key", "sesame-0815-4711"]
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key=right-key", loop=-1)
+    try:
+        began = weir.wait_state("cam", "live")["startedAt"]
+        troubled = True
+        if trouble == "down":
+            server.shutdown()
+            server.server_close()
+        for _ in range(3):
+            assert "does not answer" in refused(weir, "desk?key=right-key")
+        file.write_text(file.read_text().replace("50", "60"))
+        weir.get("/api/v1/settings/reload", method="POST", headers={"Authorization": "Bearer sesame-0815-4711"}).good()
+        time.sleep(1)
+        stream = weir.stream("cam")
+        assert (stream["state"], stream["startedAt"]) == ("live", began) and publisher.process.poll() is None
+    finally:
+        publisher.kill()
+
+
 def test_only_the_addresses_that_may_publish_do(start, tmp_path):
     file = tmp_path / "weir.yaml"
     file.write_text("streams: {cam: {publishFrom: [127.0.0.2, 10.0.0.0/8], title: The yard, description: From the roof}}")

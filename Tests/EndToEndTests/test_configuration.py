@@ -142,3 +142,15 @@ def test_the_sample_and_the_documents_examples_are_read(tmp_path):
     for block in blocks:
         checked = config("check", str(written(tmp_path, block)))
         assert checked.returncode == 0, checked.stderr
+
+
+def test_the_help_of_secrets_names_the_variable_and_the_file_instead():
+    """A flag stands in the list of processes, which every user of a machine can read."""
+    described = json.loads(tools.run(tools.weir_binary(), "--experimental-dump-help").stdout)["command"]
+    serve = next(command for command in described["subcommands"] if command["commandName"] == "serve")
+    told = {flag["preferredName"]["name"]: re.search(r"better (WEIR_\w+), or (\S+) of the file\.", flag["abstract"])
+            for flag in serve["arguments"] if "preferredName" in flag and flag["kind"] == "option"}
+    assert {name: found.groups() for name, found in told.items() if found} == {
+        "publish-key": ("WEIR_PUBLISH_KEY", "streams.*.publishKeys"), "admin-token": ("WEIR_ADMIN_TOKEN", "admin.token"),
+        "jwt-secret": ("WEIR_JWT_SECRET", "access.jwt.secret"), "srt-passphrase": ("WEIR_SRT_PASSPHRASE", "streams.*.srt.passphrase"),
+        "webrtc-ice-server": ("WEIR_WEBRTC_ICE_SERVER", "webrtc.iceServers")}

@@ -349,6 +349,25 @@ def test_a_recording_has_the_name_and_the_tracks_that_were_asked_for(start, choi
         publisher.kill()
 
 
+def test_an_action_that_is_not_waited_for_says_where_to_ask_and_a_recording_ends_at_its_size(start):
+    weir = start("--record-mode", "manual", "--record-sync", "0s", environment=ENVIRONMENT)
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1, rate=4)
+    try:
+        weir.wait_state("cam", "live")
+        began = weir.get("/api/v1/streams/cam/recording/start?wait=0s", method="POST", headers=ADMIN,
+                         body=json.dumps({"limits": {"bytes": "500KB"}}).encode())
+        # Nothing is written yet, so the answer has the state from which it goes on.
+        assert began.status == 202 and began.json["state"] != "running", began.text
+        place = began.headers["location"]
+        assert weir.wait(lambda: weir.json(place)["recording"]["state"] == "running", 5, "the state that it leads to")
+        again = weir.get("/api/v1/streams/cam/recording/start", method="POST", headers=ADMIN)
+        assert again.status == 409 and again.json["code"] == "already-recording"
+        entry = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["state"] == "completed"), None), 30, "its end")
+        assert 300_000 < entry["bytes"] <= 500_000 + 100_000 and weir.stream("cam")["state"] == "live", entry
+    finally:
+        publisher.kill()
+
+
 def test_a_killed_servers_recording_is_salvaged_and_a_lost_catalogue_is_made_anew(start, tmp_path):
     folder = tmp_path / "kept"
     weir = start("--record", folder)

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import test_callback
 import test_events
 from harness import http, publishers, sources, srt, tools
+from harness.crowd import Crowd
 from harness.programs import free_port
 from harness.rawrtmp import RawRTMP, Refused
 from harness.weir import clean_environment
@@ -36,10 +37,10 @@ LONG = os.environ.get("WEIR_FAULTS") == "long"
 class Configured:
     """A server with a configuration file that the test rewrites."""
 
-    def __init__(self, start, folder, settings: dict, *flags):
+    def __init__(self, start, folder, settings: dict, *flags, **options):
         self.path = folder / "weir.yaml"
         self.write(settings)
-        self.weir = start("--config", self.path, "--admin-token", TOKEN, *flags)
+        self.weir = start("--config", self.path, "--admin-token", TOKEN, *flags, **options)
         self.weir.secrets.append(TOKEN)
 
     def write(self, settings) -> None:
@@ -345,25 +346,29 @@ def test_settings_of_a_stream_hold_from_its_next_epoch_and_outlive_the_process(c
     assert publish_and_measure(again.weir) > 0.18
 
 
-def test_reloads_under_publishers_and_viewers_disturb_nobody(configured):
-    """Random files, good and bad, while streams are published and watched. 50 publishers, 300 viewers and 200 reloads in
-    `make faults`, a short form of it otherwise."""
-    count, viewers_each, pause, reloads = (50, 6, 1, 200) if LONG else (4, 4, 0.05, 60)
+def test_reloads_under_publishers_and_viewers_disturb_nobody(configured, tmp_path):
+    """Random files, good and bad, while streams are published and watched. In `make faults` 200 of them under 50 publishers of
+    1 Mbit/s and 300 low-latency players, otherwise a short form of it."""
+    count, players, pause, reloads = (50, 6, 1, 200) if LONG else (4, 4, 0.05, 60)
     chance, names = random.Random(15), [f"cam-{number}" for number in range(count)]
     server = configured({"streams": {"*": {"publishKeys": ["key-for-everybody"]}}})
     weir = server.weir
     weir.secrets.append("key-for-everybody")
-    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}?key=key-for-everybody", loop=-1) for name in names]
+    running = [publishers.ffmpeg("megabit", f"{weir.rtmp}/live/{name}?key=key-for-everybody", loop=-1) for name in names]
     over, faults, answers = threading.Event(), [], [0]
+    crowd = Crowd(tmp_path)
+
+    def media(name: str) -> str:
+        multivariant = weir.get(f"/live/{name}/index.m3u8").good().text
+        return f"/live/{name}/" + next(line for line in multivariant.splitlines() if line and not line.startswith("#"))
 
     def watch(name: str) -> None:
-        last = -1
-        media = next(line for line in weir.get(f"/live/{name}/index.m3u8").text.splitlines()
-                     if line and not line.startswith("#"))
+        """Looks at the content of the playlist, which the players take as it is."""
+        last, path = -1, media(name)
         while not over.is_set():
-            answer = weir.get(f"/live/{name}/{media}")
+            answer = weir.get(path)
             found = re.search(r"#EXT-X-MEDIA-SEQUENCE:(\d+)", answer.text) if answer.status == 200 else None
-            if not found or int(found[1]) < last or "#EXT-X-ENDLIST" in answer.text:
+            if not found or int(found[1]) < last or "#EXT-X-ENDLIST" in answer.text or "#EXT-X-DISCONTINUITY\n" in answer.text:
                 faults.append((name, answer.status, answer.text[:200]))
                 return
             last = int(found[1])
@@ -372,11 +377,16 @@ def test_reloads_under_publishers_and_viewers_disturb_nobody(configured):
 
     try:
         for name in names:
-            weir.wait(lambda: part_target(weir, name), 30, f"a playlist of {name}")
-        viewers = [threading.Thread(target=watch, args=(name,)) for name in names for _ in range(viewers_each)]
+            weir.wait(lambda: part_target(weir, name), 60, f"a playlist of {name}")
+        viewers = [threading.Thread(target=watch, args=(name,)) for name in names]
         for viewer in viewers:
             viewer.start()
-        good = bad = 0
+        # They play until after the last reload.
+        seconds = 90 if LONG else 8
+        for name in names:
+            crowd.watch(weir.web + media(name), players, seconds)
+        time.sleep(1)
+        began, good, bad, late = time.monotonic(), 0, 0, 0
         for _ in range(reloads):
             time.sleep(chance.uniform(0, 0.3) if LONG else 0)
             settings = {"streams": {"*": {"publishKeys": ["key-for-everybody"], "window": f"{chance.randint(20, 90)}s"},
@@ -388,14 +398,24 @@ def test_reloads_under_publishers_and_viewers_disturb_nobody(configured):
                                           {"streams": {"*": {"window": "1s"}}}])
             status = server.reload(settings).status
             good, bad = good + (status == 200), bad + (status == 422)
+            late += time.monotonic() - began > seconds - 3
+        took = time.monotonic() - began
+        assert late == 0, f"{late} reloads came after the players: {took:.0f} s"
+        reports = crowd.reports(seconds + 30)
         over.set()
         for viewer in viewers:
             viewer.join(10)
-        print(f"{good} good and {bad} bad files, {answers[0]} playlists, {len(faults)} of them wrong")
+        requests, failures = (sum(one[what] for one in reports) for what in ("requests", "failures"))
+        print(f"{good} good and {bad} bad files in {took:.1f} s; {count} publishers; {len(reports) * players} players: {requests} requests, "
+              f"{failures} of them failed; {answers[0]} playlists were read, {len(faults)} of them wrong")
+        assert failures == 0, [one["problems"] for one in reports if one["problems"]][:3]
+        # A player asks for a playlist and a part five times a second.
+        assert requests > len(reports) * players * seconds * 5
         assert not faults and good + bad == reloads and good > reloads / 3 and bad > reloads / 6, (faults[:3], good, bad)
         assert all(one.process.poll() is None for one in running) and all(live(weir, name) for name in names)
     finally:
         over.set()
+        crowd.stop()
         for one in running:
             one.kill()
 

@@ -8,11 +8,9 @@ import json
 import os
 import re
 import subprocess
-import threading
 import time
 import urllib.parse
 from http.client import HTTPConnection, IncompleteRead
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
 import pytest
@@ -21,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 import test_cdn
 from harness import dash, hls, http, llhls, mpd_players, publishers, toll, tools
+from harness.key_set import KeySet
 
 SECRET = "viewer-secret-0123456789-abcdefghij"
 ADMIN = "sesame-0815-4711"
@@ -584,50 +583,6 @@ def test_keys_of_files(start, tmp_path):
             assert statuses == [200, 403, 403, 403], algorithm
 
 
-class KeySet:
-    """An address with a key set. `behaviour`: "good", "redirect", "endless" or "huge"."""
-
-    def __init__(self):
-        self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
-        self.behaviour = "good"
-        self.requests: list[str] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                outer.requests.append(self.path)
-                if outer.behaviour == "redirect":
-                    self.send_response(302)
-                    self.send_header("Location", "/elsewhere")
-                    self.end_headers()
-                    return
-                self.send_response(200)
-                self.end_headers()
-                with contextlib.suppress(ConnectionError):
-                    if outer.behaviour == "endless":
-                        for _ in range(60):
-                            self.wfile.write(b" ")
-                            time.sleep(0.5)
-                    elif outer.behaviour == "huge":
-                        for _ in range(200):
-                            self.wfile.write(b" " * 10_000)
-                    self.wfile.write(json.dumps({"keys": [
-                        {**json.loads(jwt.algorithms.ECAlgorithm.to_jwk(key.public_key())), "kid": name}
-                        for name, key in outer.keys.items()]}).encode())
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/jwks.json"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def new(self, name: str) -> ec.EllipticCurvePrivateKey:
-        self.keys[name] = ec.generate_private_key(ec.SECP256R1())
-        return self.keys[name]
-
-
 def test_keys_of_an_address_come_and_go(start):
     issuer = KeySet()
     first = issuer.new("first")
@@ -642,7 +597,7 @@ def test_keys_of_an_address_come_and_go(start):
         # Within ten seconds of a fetch nothing asks again.
         weir.wait(lambda: status("second", second) == 200, 15, "the new key is known", every=1)
         assert len(issuer.requests) <= 4
-    issuer.server.shutdown()
+    issuer.stop()
 
 
 def test_an_administrator_waits_for_a_key_that_is_new_in_the_set(start, tmp_path):
@@ -662,7 +617,7 @@ def test_an_administrator_waits_for_a_key_that_is_new_in_the_set(start, tmp_path
         forged = token(key=ec.generate_private_key(ec.SECP256R1()), algorithm="ES256", headers={"kid": "none"}, weir={"admin": "admin"})
         assert ask({"Authorization": f"Bearer {forged}"}).status == 401, name
     assert 'weir_admin_rejected_total{reason="wrong"} 2' in weir.get("/metrics").text
-    issuer.server.shutdown()
+    issuer.stop()
 
 
 @pytest.mark.parametrize(("behaviour", "reason"), [
@@ -677,4 +632,4 @@ def test_an_address_that_misbehaves_costs_little_and_is_told(start, behaviour, r
     assert answer.status == 403 and time.monotonic() - begins < 7
     weir.wait_log(rf"the key set for tokens cannot be fetched: .*{reason}", 10)
     assert all(path == "/jwks.json" for path in issuer.requests) and len(issuer.requests) <= 2
-    issuer.server.shutdown()
+    issuer.stop()

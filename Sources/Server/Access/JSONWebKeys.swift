@@ -11,8 +11,8 @@ final class JSONWebKeys: Sendable {
 
   /// The times of a set at an address.
   struct Times: Sendable, Hashable {
-    /// It is fetched again after this time.
-    var refresh = Duration.seconds(300)
+    /// It is fetched again after this time, and earlier where its keys would hold no longer by then.
+    var refresh: Duration { min(.seconds(300), staleness / 3) }
     /// It is fetched at most once in this time, however many tokens ask for it.
     var pause = Duration.seconds(10)
     /// Without a successful fetch within this time its keys are no longer accepted.

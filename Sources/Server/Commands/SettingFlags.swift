@@ -55,10 +55,17 @@ private struct GroupFlags<Group: TitledSettings>: ParsableArguments, CustomRefle
   private static func flag(_ setting: any SettingDeclaration) -> Any {
     let standard = setting.standard.map { "default \($0); " } ?? ""
     let help = ArgumentHelp(
-      "\(setting.summary) (\(standard)\(setting.name.variable))", valueName: setting.form)
+      "\(setting.summary)\(advice(setting)) (\(standard)\(setting.name.variable))", valueName: setting.form)
     let name = NameSpecification.customLong(setting.name.text)
     if setting.form == nil { return Flag(wrappedValue: false, name: name, help: help) }
     return Option(wrappedValue: [String](), name: name, help: help, completion: completion(of: setting))
+  }
+
+  /// Where a secret is given better than here.
+  private static func advice(_ setting: any SettingDeclaration) -> String {
+    guard setting.isSecret else { return "" }
+    let file = setting.path.map { ", or \($0) of the file" } ?? ""
+    return " Every user of the machine can read it here: better \(setting.name.variable)\(file)."
   }
 
   /// What a shell offers: words, files or folders.

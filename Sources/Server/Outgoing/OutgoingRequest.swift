@@ -52,14 +52,26 @@ struct OutgoingRequest: Sendable {
     for field in fields { request.headers.add(name: field.name, value: field.value) }
     if let body { request.body = .bytes(body) }
     let deadline = NIODeadline.now() + TimeAmount(patience)
+    let late = Failure(description: "no answer within \(DurationText.text(patience))")
+    switch await HostNames.look(up: host, until: deadline) {
+    case .found: break
+    case .unknown(let reason): throw Failure(description: "no connection: \(reason)")
+    case .late: throw late
+    }
     do {
       let response = try await Self.client.execute(request, deadline: deadline)
       return Answer(status: Int(response.status.code), body: await Self.read(response.body, until: deadline))
     } catch let error as HTTPClientError where error == .deadlineExceeded {
-      throw Failure(description: "no answer within \(DurationText.text(patience))")
+      throw late
     } catch {
       throw Failure(description: Self.text(error))
     }
+  }
+
+  /// The host of the address, without the brackets of an IPv6 address.
+  private var host: String {
+    let host = (try? HTTPClient.Request(url: url))?.host ?? ""
+    return host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
   }
 
   /// The deadline of the client is for the head alone.

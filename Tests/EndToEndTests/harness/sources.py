@@ -102,6 +102,10 @@ RECIPES = {
         Recipe("megabyte", seconds=60, size="640x360", video=(
             "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "4M", "-minrate", "4M",
             "-maxrate", "4M", "-bufsize", "2M", "-x264-params", "nal-hrd=cbr")),
+        # 1 Mbit/s with its audio, for servers with many publishers.
+        Recipe("megabit", seconds=16, video=(
+            "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "900k", "-minrate", "900k",
+            "-maxrate", "900k", "-bufsize", "450k", "-x264-params", "nal-hrd=cbr")),
         # Without B-frames.
         Recipe("straight", seconds=4, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),

@@ -84,6 +84,13 @@ import Testing
     #expect(await !isGood(tokens, token))
   }
 
+  @Test(arguments: [60, 300, 900, 86_400])
+  func `A set that can be reached is fetched again before its keys become stale`(_ staleness: Int64) {
+    let times = JSONWebKeys.Times(staleness: .seconds(staleness))
+    #expect(times.refresh + 2 * times.pause < times.staleness && times.refresh >= times.pause)
+    #expect(times.refresh <= .seconds(300))
+  }
+
   @Test func anotherAddressKeepsTheKeysThatBothHaveAndDropsWhatTheOldOneStillSends() async throws {
     let address = Address()
     address.set.withLock { $0 = TokenIssuer.set(issuer.entries()) }

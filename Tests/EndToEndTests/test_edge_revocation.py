@@ -1,0 +1,221 @@
+"""What a revoked key stops, also behind nginx (auth_request) and Varnish with the configurations of docs/cdn: what the key began, in
+time, and nothing else."""
+
+import contextlib
+import json
+import os
+import threading
+import time
+import urllib.parse
+from http.client import HTTPConnection, IncompleteRead
+
+import pytest
+
+import test_cdn
+from harness import http, llhls, publishers, sources, tools
+from test_viewer_tokens import NAME, media_playlist, served
+
+ADMIN = "sesame-0815-4711"
+#: Seconds for which an edge may go by what it was told of a token.
+RECHECK = 3
+
+
+def make(weir, name: str, **rights) -> str:
+    answer = weir.get("/api/v1/keys", method="POST", headers={"Authorization": f"Bearer {ADMIN}"},
+                      body=json.dumps({"name": name, **rights}).encode())
+    weir.secrets.append(answer.good().json["key"])
+    return weir.secrets[-1]
+
+
+def revoke(weir, name: str) -> float:
+    weir.get(f"/api/v1/keys/{name}", method="DELETE", headers={"Authorization": f"Bearer {ADMIN}"}).good()
+    return time.monotonic()
+
+
+class Endless:
+    """A response without an end. `ended`: when it ended all the same. `seen`: what came last, and when."""
+
+    def __init__(self, url: str, **headers):
+        self.stream = http.Stream(url, timeout=30, headers=headers)
+        assert self.stream.status == 200, self.stream.status
+        self.ended: float | None = None
+        self.seen, self.last = b"", 0.0
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(ConnectionError, IncompleteRead, TimeoutError, ValueError):
+            while piece := self.stream.answer.read1(1 << 16):
+                self.seen, self.last = (self.seen + piece)[-10_000:], time.monotonic()
+        self.ended = time.monotonic()
+
+    def close(self) -> None:
+        self.stream.interrupt()
+        self.thread.join(5)
+        self.stream.close()
+
+
+class Poller:
+    """A player that asks an edge for each of some paths, again and again, on one connection. `answers`: (time of asking, path,
+    status)."""
+
+    def __init__(self, port: int, paths: list[str]):
+        self.port, self.paths, self.answers, self.stops = port, paths, [], False
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        while not self.stops:
+            for path in self.paths:
+                asked = time.monotonic()
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                answer.read()
+                self.answers.append((asked, path, answer.status))
+            time.sleep(0.1)
+        connection.close()
+
+    def statuses(self, since: float = 0, until: float = float("inf")) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {path: set() for path in self.paths}
+        for asked, path, status in list(self.answers):
+            if since <= asked < until:
+                found[path].add(status)
+        return found
+
+    def stop(self) -> None:
+        self.stops = True
+        self.thread.join(25)
+
+
+@pytest.mark.parametrize("kind", test_cdn.CACHES)
+def test_a_revoked_key_stops_its_viewer_alone_and_in_time(start, tmp_path, kind):
+    """Playlists and media within the time of the recheck and a second; what has no end (stream.mp4, events) within two."""
+    os.chmod(tmp_path, 0o755)
+    (tmp_path / "state").mkdir()
+    weir = start("--no-record", "--viewers", "token", "--viewers-recheck", f"{RECHECK}s", "--trusted-proxy", "127.0.0.1",
+                 "--state", tmp_path / "state", environment={"WEIR_ADMIN_TOKEN": ADMIN})
+    keys = {name: make(weir, name, watch=["cam-*"]) for name in ("ann", "bob")}
+    readers = {name: make(weir, name, scope="read") for name in ("clerk", "auditor")}
+    with served(weir, NAME), contextlib.ExitStack() as stack:
+        cache = test_cdn.CACHES[kind](tmp_path, weir.web)
+        stack.callback(cache.stop)
+        url = media_playlist(f"{cache.web}/~{keys['bob']}")
+        playlist = llhls.parse(http.fetch(url).good().text, url)
+        paths = [f"live/{NAME}/index.m3u8", *(
+            urllib.parse.urlsplit(urllib.parse.urljoin(url, uri)).path.split("/", 2)[2] for uri in ("index.m3u8", [one.uri for one in playlist.segments if one.uri][-1]))]
+
+        def enter(one):
+            stack.callback(one.stop if isinstance(one, Poller) else one.close)
+            return one
+
+        players = {name: enter(Poller(cache.port, [f"/~{key}/{path}" for path in paths])) for name, key in keys.items()}
+        films = {name: enter(Endless(f"{cache.web}/~{key}/live/{NAME}/stream.mp4")) for name, key in keys.items()}
+        told = {name: enter(Endless(f"{cache.web}/api/v1/events", Accept="text/event-stream", Authorization=f"Bearer {key}"))
+                for name, key in readers.items()}
+        # Longer than an edge remembers: all of it was asked for twice.
+        time.sleep(RECHECK + 1.5)
+        begun = time.monotonic()
+        assert all(found == {200} for one in players.values() for found in one.statuses(until=begun).values()), {
+            name: one.statuses() for name, one in players.items()}
+        assert all(one.ended is None for one in (*films.values(), *told.values()))
+        revoked = max(revoke(weir, "ann"), revoke(weir, "clerk"))
+        for one in (films["ann"], told["clerk"]):
+            weir.wait(lambda one=one: one.ended, 5, "the end of what has none")
+            assert one.ended - revoked < 2.3, one.ended - revoked
+        time.sleep(max(0, revoked + RECHECK + 3 - time.monotonic()))
+        late = players["ann"].statuses(since=revoked + RECHECK + 1)
+        # Who goes on asking with it is told to wait, as anybody with a wrong one.
+        assert len(late) == 3 and all(found and found <= {403, 429} for found in late.values()) and 403 in set().union(*late.values()), late
+        for path in players["ann"].paths:
+            assert http.fetch(cache.web + path).headers["cache-control"] == "no-store"
+        # Nobody else noticed, and events come to whoever may still read them.
+        assert all(found == {200} for found in players["bob"].statuses().values()), players["bob"].statuses()
+        assert films["bob"].ended is None and time.monotonic() - films["bob"].last < 1.5
+        with contextlib.suppress(ConnectionError):
+            weir.get("/api/v1/admin", headers={"Authorization": "Bearer wrong"})
+        weir.wait(lambda: b"access.refused" in told["auditor"].seen, 3, "an event at the other reader")
+        assert told["auditor"].ended is None
+
+
+def test_a_revoked_key_ends_what_waits_and_what_grows_and_nothing_of_another(start, tmp_path):
+    """Without an edge, within two seconds: a playlist that waits, a segment that is made, stream.mp4, by path and by bearer."""
+    (tmp_path / "state").mkdir()
+    weir = start("--no-record", "--viewers", "token", "--segment-duration", "8s", "--target-duration", "20", "--state", tmp_path / "state",
+                 environment={"WEIR_ADMIN_TOKEN": ADMIN})
+    keys = {name: make(weir, name, watch=["cam-*"]) for name in ("ann", "bob")}
+    with served(weir, NAME):
+        url = media_playlist(f"{weir.web}/~{keys['bob']}")
+        path = urllib.parse.urlsplit(url).path.split("/", 2)[2]
+
+        def newest() -> int:
+            return llhls.parse(http.fetch(f"{url}?_HLS_msn=0&_HLS_part=0").good().text, url).next[0]
+
+        # Just begun: the segment grows for longer than the test looks at it.
+        before = newest()
+        weir.wait(lambda: newest() > before, 30, "a segment that begins", every=0.2)
+        growing = newest()
+        reading: dict[str, tuple[float, int, int]] = {}
+
+        def read(what: str, address: str, headers: dict[str, str]) -> None:
+            stream = http.Stream(weir.web + address, timeout=60, headers=headers)
+            length = 0
+            with contextlib.suppress(ConnectionError, IncompleteRead):
+                while piece := stream.answer.read1(1 << 16):
+                    length += len(piece)
+            reading[what] = (time.monotonic(), stream.status, length)
+
+        wanted = {"playlist": f"/{path}?_HLS_msn={growing + 1}", "segment": f"/{path.rsplit('/', 1)[0]}/{growing}.m4s",
+                  "film": f"/live/{NAME}/stream.mp4"}
+        for name, key in keys.items():
+            for what, address in wanted.items():
+                for way, place, headers in (("path", f"/~{key}{address}", {}), ("bearer", address, {"Authorization": f"Bearer {key}"})):
+                    thread = threading.Thread(target=read, args=(f"{name} {what} {way}", place, headers), daemon=True)
+                    thread.start()
+        time.sleep(1)
+        assert not reading, reading
+        revoked = revoke(weir, "ann")
+        weir.wait(lambda: len(reading) == 6, 4, "the ends")
+        late = {what: round(at - revoked, 2) for what, (at, _, _) in reading.items()}
+        assert set(late) == {f"ann {what} {way}" for what in wanted for way in ("path", "bearer")} and max(late.values()) < 2.3, late
+        assert {reading[f"ann playlist {way}"][1] for way in ("path", "bearer")} == {403}
+        assert all(reading[f"ann {what} {way}"][1:] > (200, 0) for what in ("segment", "film") for way in ("path", "bearer")), reading
+        # Another key gets the whole segment, and goes on.
+        weir.wait(lambda: {f"bob segment {way}" for way in ("path", "bearer")} <= set(reading), 15, "the end of the segment")
+        assert reading["bob segment path"][1:] == reading["bob segment bearer"][1:] > reading["ann segment path"][1:]
+        assert "bob film path" not in reading and "bob film bearer" not in reading
+
+
+def test_a_revoked_publish_key_ends_its_upload_through_nginx_and_no_other(start, tmp_path):
+    os.chmod(tmp_path, 0o755)
+    (tmp_path / "state").mkdir()
+    weir = start("--no-record", "--trusted-proxy", "127.0.0.1", "--state", tmp_path / "state", environment={"WEIR_ADMIN_TOKEN": ADMIN})
+    keys = {name: make(weir, name, publish=[f"{name}-*"]) for name in ("own", "other")}
+    film = sources.ts("short")
+
+    def publish(name: str, key: str) -> publishers.Publisher:
+        return publishers.Publisher([
+            tools.FFMPEG, "-hide_banner", "-nostdin", "-v", "warning", "-readrate", "8", "-stream_loop", "-1", "-i", str(film), "-c", "copy",
+            "-headers", f"Authorization: Bearer {key}\r\n", "-f", "mpegts", "-method", "POST", f"{cache.web}/live/{name}/ingest"])
+
+    cache, running = test_cdn.Nginx(tmp_path, weir.web), []
+    try:
+        running = [publish("own-1", keys["own"]), publish("other-1", keys["other"])]
+        for name in ("own-1", "other-1"):
+            weir.wait_state(name, "live", seconds=20)
+        index = f"{cache.web}/live/own-1/index.m3u8"
+        weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist through the edge")
+        # By now it is more than the megabyte that nginx takes of a body by itself.
+        time.sleep(4)
+        assert all(one.process.poll() is None for one in running)
+        revoke(weir, "own")
+        weir.wait(lambda: weir.stream("own-1")["state"] != "live", 3, "its publication has ended")
+        weir.wait_log("its key has been revoked")
+        assert running[0].outcome(20)[0] != 0
+        running.append(publish("own-1", keys["own"]))
+        assert running[-1].outcome(20)[0] != 0 and weir.stream("own-1")["state"] != "live"
+        assert weir.stream("other-1")["state"] == "live" and running[1].process.poll() is None
+    finally:
+        for one in running:
+            one.kill()
+        cache.stop()

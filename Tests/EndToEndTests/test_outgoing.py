@@ -1,0 +1,130 @@
+"""Requests of weir to others by names: of webhooks, a callback, a key set. Names that nobody has, and a name server that does not
+answer."""
+
+import re
+import socket
+import threading
+import time
+
+import pytest
+
+from harness import disks, publishers
+from harness.rawrtmp import RawRTMP
+from test_callback import Accounts, status
+from test_events import SECRET, Receiver
+from test_reload import Configured
+
+#: The port of a name server is 53, so it needs an address of this machine to itself.
+ADDRESS = "127.0.0.77"
+
+
+class NameServer:
+    """Knows no name, or says nothing at all. `asked`: the questions."""
+
+    def __init__(self, folder, answers: bool):
+        disks.needs("unshare", "mount")
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((ADDRESS, 53))
+        self.socket.settimeout(0.1)
+        self.stops = False
+        self.asked: list[bytes] = []
+        self.answers = answers
+        (folder / "resolv.conf").write_text(f"nameserver {ADDRESS}\noptions timeout:5 attempts:2\n")
+        #: A command in front of weir's: on its machine this is the name server.
+        self.wrapper = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', str(folder / "resolv.conf"))
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self) -> None:
+        while not self.stops:
+            try:
+                question, client = self.socket.recvfrom(4096)
+            except TimeoutError:
+                continue
+            self.asked.append(question)
+            if self.answers:
+                # RFC 1035 §4.1.1: a response, recursion available, no such name; one question, and nothing else.
+                self.socket.sendto(question[:2] + b"\x81\x83\0\1\0\0\0\0\0\0" + question[12:question.index(b"\0", 12) + 5], client)
+
+    def close(self) -> None:
+        self.stops = True
+        self.thread.join(5)
+        self.socket.close()
+
+
+@pytest.fixture
+def name_server(tmp_path):
+    made: list[NameServer] = []
+
+    def make(**options) -> NameServer:
+        made.append(NameServer(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_names_that_nobody_has_are_told_and_stop_nothing(start, tmp_path, name_server):
+    names = name_server(answers=True)
+    settings = {"access": {"jwt": {"keySet": "https://keys.invalid/jwks.json"}, "callback": {"url": "http://accounts.invalid/weir", "timeout": "5s"}},
+                "streams": {"desk": {"publishKeys": ["key-of-the-desk-0815"]}},
+                "hooks": [{"name": "site", "on": "stream.*", "url": "http://receiver.invalid/hook"}]}
+    server = Configured(start, tmp_path, settings, "--no-record", wrapper=names.wrapper)
+    weir = server.weir
+    weir.secrets.append("key-of-the-desk-0815")
+    weir.wait_log("the key set for tokens cannot be fetched: the request failed: no connection: ", 15)
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/desk?key=key-of-the-desk-0815")
+    try:
+        weir.wait_state("desk", "live")
+        stranger = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key=another")
+        assert stranger.outcome(20)[0] != 0
+        weir.wait_log("the callback did not answer, and the publisher is refused: no connection: ", 10)
+
+        def outcomes() -> set[str]:
+            told = server.call("GET", "/api/v1/events/deliveries").good().json["deliveries"]
+            return {one["outcome"] for one in told}
+
+        weir.wait(outcomes, 15, "a delivery that failed")
+        assert all(re.match("no connection: ", outcome) for outcome in outcomes()), outcomes()
+        assert weir.stream("desk")["state"] == "live" and publisher.process.poll() is None
+        # A reload that would need the address is refused as a whole.
+        answer = server.reload({**settings, "access": {"jwt": {"keySet": "https://other.invalid/jwks.json"}}})
+        assert answer.status == 422 and "no connection" in answer.json["detail"], answer.text
+    finally:
+        publisher.kill()
+
+
+def test_a_name_server_that_does_not_answer_delays_what_goes_elsewhere_by_nothing(start, tmp_path, name_server):
+    """localhost stands in /etc/hosts. The other receiver's name is asked for at the server that is silent, for each of many streams."""
+    names, receiver = name_server(answers=False), Receiver()
+    accounts = Accounts(lambda handler, question: status(handler, 204))
+    for one in (receiver.server, accounts):
+        # A connection for each request, so that each name is looked for each time.
+        one.RequestHandlerClass.protocol_version = "HTTP/1.0"
+    elsewhere = receiver.url.replace("127.0.0.1", "localhost")
+    server = Configured(start, tmp_path, {
+        "access": {"callback": {"url": accounts.url.replace("127.0.0.1", "localhost"), "cache": "0s"}},
+        "hooks": [{"name": "stuck", "on": "stream.*", "url": "http://receiver.stuck.example/hook"},
+                  {"name": "good", "on": "stream.*", "url": elsewhere, "secret": SECRET}]}, "--no-record", wrapper=names.wrapper)
+    weir = server.weir
+    weir.secrets += [SECRET, "geheim"]
+    late = []
+    try:
+        for number in range(24):
+            name, begun = f"cam-{number}", time.monotonic()
+            with RawRTMP(weir.rtmp).start(name) as client:
+                admitted = time.monotonic() - begun
+                weir.wait(lambda name=name: any(event["stream"] == name for _, event in list(receiver.taken)), 10, "the event at the good receiver")
+                late.append((admitted, time.monotonic() - begun - admitted))
+                client.finish()
+        print(f"admitted after {max(a for a, _ in late):.2f} s at most, told after {max(b for _, b in late):.2f} s at most")
+        assert names.asked and b"stuck" in names.asked[0]
+        assert max(a for a, _ in late) < 1 and max(b for _, b in late) < 1, late
+        told = server.call("GET", "/api/v1/events/deliveries").good().json["deliveries"]
+        outcomes = {(one["hook"], one["outcome"]) for one in told}
+        assert {outcome for hook, outcome in outcomes if hook == "stuck"} == {"no answer within 5s"}, outcomes
+        assert all(outcome == "200" for hook, outcome in outcomes if hook == "good"), outcomes
+    finally:
+        receiver.close()
+        accounts.shutdown()
