@@ -1,4 +1,4 @@
-"""The Debian package in an empty Debian with systemd: from its file to a picture, who may read what, and what stays."""
+"""The Debian package in an empty Debian: from its file to a picture, who may read what, and what stays."""
 
 import os
 import re
@@ -41,22 +41,6 @@ def test_lintian_finds_no_error(deb):
     assert said.returncode == 0, said.stderr
 
 
-@pytest.fixture
-def publisher():
-    running = []
-
-    def begin(machine, name: str):
-        running.append(subprocess.Popen(
-            machine.beside(tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", sources.source("h264-30"),
-                           "-c", "copy", "-f", "flv", f"rtmp://127.0.0.1/live/{name}")))
-        return running[-1]
-
-    yield begin
-    for process in running:
-        process.kill()
-        process.wait()
-
-
 def picture(machine, name: str) -> bool:
     """Whether a frame can be decoded."""
     seen = subprocess.run(
@@ -73,7 +57,7 @@ def test_from_the_file_to_a_picture_and_back(empty_machine, deb, publisher):
     began = time.monotonic()
     said = machine.run("apt-get", "install", "-y", "--no-install-recommends", file, seconds=400).stdout
     installed = time.monotonic()
-    machine.run("systemctl", "enable", "--now", "weir")
+    machine.enable()
     publisher(machine, "cam")
     machine.until(lambda: picture(machine, "cam"), 60, "a picture")
     took = time.monotonic() - began
@@ -82,8 +66,7 @@ def test_from_the_file_to_a_picture_and_back(empty_machine, deb, publisher):
     assert "systemctl enable --now weir" in said
 
     # It runs as its own user, and reports to root alone.
-    [process] = machine.run("systemctl", "show", "-P", "MainPID", "weir").stdout.split()
-    assert machine.run("ps", "-o", "user=", "-p", process).stdout.strip() == "weir"
+    assert machine.run("ps", "-o", "user=", "-p", machine.serving()).stdout.strip() == "weir"
     assert "cam" in machine.run("weir", "streams").stdout
     doctor = machine.run("weir", "doctor", "--config", "/etc/weir/weir.yaml", "--record", "/var/lib/weir/recordings", check=False)
     assert "(weir) has it" in doctor.stdout, doctor.stdout
@@ -107,6 +90,7 @@ def test_from_the_file_to_a_picture_and_back(empty_machine, deb, publisher):
                  "zsh/vendor-completions/_weir", "fish/vendor_completions.d/weir.fish"):
         machine.run("test", "-s", f"/usr/share/{path}")
 
+    machine.stop_unless_scripts_do()
     # Removed, its settings and recordings stay; purged, its recordings do. Neither asks.
     machine.run("apt-get", "remove", "-y", "weir")
     assert machine.get("/healthz") == ""
@@ -122,7 +106,7 @@ def test_from_the_file_to_a_picture_and_back(empty_machine, deb, publisher):
 
     # Installed again, it finds them.
     machine.run("apt-get", "install", "-y", file, seconds=120)
-    machine.run("systemctl", "start", "weir")
+    machine.start()
     machine.until(lambda: "completed" in machine.get("/api/v1/recordings"), 20, "the recordings of before")
     assert took <= 60
 
@@ -135,10 +119,10 @@ def kilobytes(machine, process: str, *names: str) -> int:
 
 def test_idle_it_takes_little_and_without_recordings_nothing_stays(machine, deb):
     machine.run("apt-get", "install", "-y", machine.put(deb), seconds=300)
-    machine.run("systemctl", "start", "weir")
+    machine.start()
     machine.until(lambda: machine.get("/healthz"), 20, "an answer")
     time.sleep(3)
-    process = machine.run("systemctl", "show", "-P", "MainPID", "weir").stdout.strip()
+    process = machine.serving()
     # Its own memory. Pages of the program and of libraries belong to their files: the kernel can drop and read them again.
     private = kilobytes(machine, process, "Anonymous")
     beside = subprocess.Popen([tools.FFMPEG, "-version"], stdout=subprocess.DEVNULL)
@@ -146,6 +130,7 @@ def test_idle_it_takes_little_and_without_recordings_nothing_stays(machine, deb)
     print(f"idle: {private / 1024:.1f} MB private, {kilobytes(machine, process, 'Rss') / 1024:.1f} MB resident; ffmpeg -version"
           f" {usage.ru_maxrss / 1024:.1f} MB resident")
     assert private <= 10 << 10
+    machine.stop_unless_scripts_do()
     machine.run("apt-get", "purge", "-y", "weir")
     assert machine.run("ls", "/var/lib/weir", check=False).returncode != 0
     assert "weir" not in machine.run("getent", "passwd").stdout + machine.run("getent", "group").stdout
