@@ -117,14 +117,16 @@ def test_the_embedded_player_in_each_state(page, archive):  # noqa: F811
 @BOTH
 def test_axe_finds_nothing_in_either_browser(browser, archive):  # noqa: F811
     for path, there in (("/", "document.querySelectorAll('#streams > li').length"), ("/recordings", "document.querySelectorAll('#gallery > li').length >= 3"),
-                        ("/watch/stage?player=mse", "document.querySelector('#stage').dataset.phase === 'playing'")):
+                        ("/watch/stage?player=mse", "document.querySelector('#stage').dataset.phase === 'playing'"),
+                        ("/embed/stage?player=mse", "document.querySelector('weir-player')?.phase === 'playing'"),
+                        ("/nothing/here", "document.querySelector('#address').textContent !== ''")):
         browser.open(archive.web + path)
         browser.wait(there)
         assert axe.findings(browser) == [], path
     watching.leave(browser)
 
 
-@pytest.mark.parametrize("path", ["/", "/recordings", "/watch/stage?player=mse"])
+@pytest.mark.parametrize("path", ["/", "/recordings", "/watch/stage?player=mse", "/embed/stage?player=mse", "/publish/stage"])
 def test_forced_colours_and_reduced_motion_leave_everything_visible(page, archive, path):  # noqa: F811
     page.call("Emulation.setEmulatedMedia", features=[
         {"name": "forced-colors", "value": "active"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
