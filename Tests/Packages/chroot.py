@@ -28,7 +28,8 @@ class Chroot(Debian):
 
     def first(self) -> list[str]:
         script = f"ip link set lo up && mount -t tmpfs tmpfs \"$0/run\" && {ENTER[-1]}"
-        return [ENTER[0], "--net", *ENTER[1:-1], script, str(self.root), str(self.root), "sleep", "infinity"]
+        return ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, str(self.root), str(self.root), "sleep",
+                "infinity"]
 
     def is_up(self) -> bool:
         return self.run("cat", "/proc/1/comm", check=False).stdout == "sleep\n"

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import time
 
@@ -54,8 +55,12 @@ def test_from_the_file_to_a_picture_and_back(empty_machine, deb, publisher):
     file = machine.put(deb)
     film = sources.source("h264-30")  # made now, and not while the time runs
     assert film
+    # The two commands of the guide.
+    install, enable = re.search(r"```sh\n(.*?)```", (tools.ROOT / "docs/install.md").read_text(), re.S)[1].strip().split("\n")
+    assert enable == "sudo systemctl enable --now weir" and "./weir_0.1.0_amd64.deb" in install
+    install = install.removeprefix("sudo ").replace("./weir_0.1.0_amd64.deb", file).replace("install", "install -y", 1)
     began = time.monotonic()
-    said = machine.run("apt-get", "install", "-y", "--no-install-recommends", file, seconds=400).stdout
+    said = machine.run(*shlex.split(install), seconds=400).stdout
     installed = time.monotonic()
     machine.enable()
     publisher(machine, "cam")
