@@ -95,7 +95,8 @@ def test_a_server_takes_what_the_guide_says(measured):
     print(f"a stream of {rate / 1e6:.2f} Mbit/s: {cpu:.2%} of a core ({most:.2%}), {memory / 1e6:.1f} MB of memory ({room / 1e6:.1f}),"
           f" {disk * 8 / 1e6:.2f} Mbit/s to the disk")
 
-    crowd = Beside(f"{weir.web}/live/cam-0/{weir.stream('cam-0')['epoch']}/av/index.m3u8", VIEWERS)
+    epoch = re.search(r"^([0-9a-z]+)/", weir.get("/live/cam-0/index.m3u8").good().text, re.M)[1]
+    crowd = Beside(f"{weir.web}/live/cam-0/{epoch}/av/index.m3u8", VIEWERS)
     try:
         time.sleep(4)
         first, began = gauges.look(weir.process.pid, 0), time.monotonic()
