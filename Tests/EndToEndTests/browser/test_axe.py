@@ -54,8 +54,10 @@ def test_the_home_page_with_many_streams_none_and_a_broken_server(page, archive)
             check(page, what, FEW)
     with page.answering(f"{archive.web}/api/v1/*", lambda _: (503, "{}")):
         page.open(f"{archive.web}/")
-        page.wait("document.querySelector('#connection').checkVisibility()")
+        page.wait("document.querySelector('#connection').checkVisibility() && document.querySelector('#no-answer').checkVisibility()")
         check(page, "broken", FEW)
+    # It comes back by itself.
+    page.wait("document.querySelectorAll('#streams > li').length >= 1 && !document.querySelector('#no-answer').checkVisibility()")
 
 
 def test_the_gallery_in_each_state(page, archive):  # noqa: F811
