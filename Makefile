@@ -131,7 +131,7 @@ quick: deps ## unit tests, several suites at a time (a minute when built); those
 e2e: $(CHECK) test-deps ## end-to-end tests: publish, watch and record, judged by independent tools (ARGS="-k rtmp" picks some)
 	WEIR_BIN="$(TESTED_BIN)" Tests/EndToEndTests/run $(WORKERS) $(ARGS)
 
-# WEIR_PACKAGES=long has 300 viewers and 20 publishers. Where there can be no such machine, it says so and is counted as skipped.
+# WEIR_PACKAGES=long has 300 viewers and 20 publishers. WEIR_MACHINE=chroot does without systemd, as where it cannot be started.
 test-packages: $(BUILD_FIRST) test-deps ## the package in an empty Debian: install, watch, upgrade, remove (3 minutes; root, debootstrap)
 	@.ci/install-packages "the tests of packages" $(PACKAGE_TEST_PACKAGES)
 	WEIR_BIN="$(abspath $(BUILT))" $(PYTHON) -m pytest Tests/Packages -s $(ARGS)

@@ -94,10 +94,11 @@ let package = Package(
     .target(
       name: "Storage",
       dependencies: [
-        "Basics", nio, system, .product(name: "NIOPosix", package: "swift-nio"),
+        "Basics", "CSQLite", nio, system, .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
-      path: "Sources/Server/Storage", cSettings: gnuSource, swiftSettings: house),
+      path: "Sources/Server/Storage", exclude: ["CSQLite"], cSettings: gnuSource, swiftSettings: house),
+    .systemLibrary(name: "CSQLite", path: "Sources/Server/Storage/CSQLite"),
 
     // Connections, requests, responses, TLS. Knows no stream, playlist or route.
     .target(

@@ -2,12 +2,14 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
 
-from harness import tools
-from machine import Machine, Unavailable, base, ready
+from chroot import Chroot
+from harness import sources, tools
+from machine import Debian, Machine, Unavailable, base, ready
 
 
 def make(script: str, folder: pathlib.Path, **environment: str) -> pathlib.Path:
@@ -45,8 +47,26 @@ def debian(deb) -> pathlib.Path:
         pytest.skip(str(why))
 
 
-def _machine(debian: pathlib.Path, folder: pathlib.Path):
-    one = Machine(debian, folder)
+@pytest.fixture(scope="session")
+def kind(debian, tmp_path_factory) -> type[Debian]:
+    """How machines are made here: with systemd where it can be started. WEIR_MACHINE=chroot does without."""
+    asked = os.environ.get("WEIR_MACHINE", "")
+    if asked in ("chroot", "systemd"):
+        return Chroot if asked == "chroot" else Machine
+    if not shutil.which("systemd-nspawn"):
+        why = "there is no systemd-nspawn"
+    else:
+        try:
+            Machine(debian, tmp_path_factory.mktemp("try") / "machine").stop()
+            return Machine
+        except AssertionError as error:
+            why = f"systemd cannot be started: {error}"
+    print(f"machines are chroots, without systemd: {why}")
+    return Chroot
+
+
+def _machine(kind: type[Debian], debian: pathlib.Path, folder: pathlib.Path):
+    one = kind(debian, folder)
     try:
         yield one
     finally:
@@ -54,9 +74,9 @@ def _machine(debian: pathlib.Path, folder: pathlib.Path):
 
 
 @pytest.fixture
-def empty_machine(debian, tmp_path):
-    """An empty Debian that has just been started, with systemd and a network of its own."""
-    yield from _machine(debian, tmp_path / "machine")
+def empty_machine(kind, debian, tmp_path):
+    """An empty Debian that has just been started, with a network of its own."""
+    yield from _machine(kind, debian, tmp_path / "machine")
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +85,31 @@ def prepared(debian, deb) -> pathlib.Path:
 
 
 @pytest.fixture
-def machine(prepared, tmp_path):
+def machine(kind, prepared, tmp_path):
     """The same with the libraries that the package needs."""
-    yield from _machine(prepared, tmp_path / "machine")
+    yield from _machine(kind, prepared, tmp_path / "machine")
+
+
+@pytest.fixture
+def systemd_machine(kind, prepared, tmp_path):
+    """One with systemd, for what is about its units."""
+    if not kind.has_systemd:
+        print("skipped: units of systemd: it cannot be started here")
+        pytest.skip("systemd cannot be started here")
+    yield from _machine(kind, prepared, tmp_path / "machine")
+
+
+@pytest.fixture
+def publisher():
+    running = []
+
+    def begin(machine, name: str):
+        running.append(subprocess.Popen(
+            machine.beside(tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", sources.source("h264-30"),
+                           "-c", "copy", "-f", "flv", f"rtmp://127.0.0.1/live/{name}")))
+        return running[-1]
+
+    yield begin
+    for process in running:
+        process.kill()
+        process.wait()

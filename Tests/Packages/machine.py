@@ -1,5 +1,6 @@
-"""Machines for the tests of packages: an empty Debian by debootstrap, started by systemd-nspawn with its own systemd and its
-own network. Nothing of them stays but the empty Debian, in .build/debian."""
+"""Machines for the tests of packages: an empty Debian by debootstrap, with a network of its own. systemd-nspawn starts it with its
+own systemd; where that cannot be, a chroot has the package's scripts, and the test starts what systemd would. Nothing of them
+stays but the empty Debian, in .build/debian."""
 
 import os
 import pathlib
@@ -21,6 +22,9 @@ CACHE = tools.ROOT / ".build" / "debian"
 INSTALL, PLACE = "DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends", "/root/weir.deb"
 #: What Debian sets for root.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#: Runs a command in a folder as if it was a machine, with this machine's devices; what it mounts is gone with it.
+ENTER = ["unshare", "--mount", "--pid", "--fork", "--kill-child=SIGTERM", "sh", "-c",
+         'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$@"']
 
 
 class Unavailable(Exception):
@@ -31,7 +35,7 @@ def base(deb: pathlib.Path) -> pathlib.Path:
     """The folder of an empty Debian whose cache has all that `deb` needs. Made once; later only what is new is fetched."""
     if os.geteuid() != 0:
         raise Unavailable("it needs root")
-    for program in ("debootstrap", "systemd-nspawn", "nsenter"):
+    for program in ("debootstrap", "nsenter", "unshare"):
         if not shutil.which(program):
             raise Unavailable(f"there is no {program}")
     folder = CACHE / SUITE
@@ -67,44 +71,65 @@ def ready(debian: pathlib.Path, deb: pathlib.Path) -> pathlib.Path:
     return folder
 
 
+def clean(**more: str) -> list[str]:
+    """Variables that a command has in such a machine, and no others."""
+    given = {"PATH": PATH, "HOME": "/root", "LC_ALL": "C.UTF-8", "SWIFT_BACKTRACE": "enable=no", **more}
+    return ["env", "-i", *(f"{name}={value}" for name, value in given.items())]
+
+
 def _change(folder: pathlib.Path, deb: pathlib.Path, commands: str) -> None:
-    """Runs commands in a folder as if it was a machine, with the package at hand."""
+    """Runs commands in a folder, with the package at hand and the network of this machine."""
     shutil.copy(deb, f"{folder}{PLACE}")
-    done = subprocess.run(
-        ["systemd-nspawn", "-q", "-D", folder, "--register=no", "--keep-unit", "--console=pipe", "--pipe", "bash", "-c", commands],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    shutil.copy("/etc/resolv.conf", folder / "etc/resolv.conf")
+    done = subprocess.run([*ENTER, folder, folder, *clean(), "bash", "-c", commands], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL)
     os.unlink(f"{folder}{PLACE}")
     if done.returncode != 0:
         raise Unavailable(f"apt-get: {done.stdout[-200:]}{done.stderr[-400:]}")
 
 
-class Machine:
-    """A running machine. Commands run in it as root; `beside` runs programs of this machine in its network."""
+class Debian:
+    """A copy of a Debian that changes nothing of it, with processes and a network of its own. Commands run in it as root;
+    `beside` runs programs of this machine in its network."""
+
+    #: Whether its systemd does what the package's scripts ask for.
+    has_systemd = False
+    #: Namespaces of the first process that commands enter.
+    namespaces: tuple[str, ...] = ()
 
     def __init__(self, debian: pathlib.Path, folder: pathlib.Path):
-        self.root = folder / "root"
+        self.root, self.leader = folder / "root", 0
         for name in ("root", "changes", "work"):
             (folder / name).mkdir(parents=True)
         options = f"lowerdir={debian},upperdir={folder}/changes,workdir={folder}/work"
         subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, self.root], check=True)
         self.log = open(folder / "log", "wb")
-        self.process = subprocess.Popen(
-            ["systemd-nspawn", "-q", "-D", self.root, "--boot", "--private-network", "--register=no", "--keep-unit",
-             "--console=pipe"], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        self.leader = 0
-        self.until(self._is_up, 60, "the machine is up")
+        self.process = None
+        try:
+            self.process = subprocess.Popen(self.first(), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+            self.until(self._is_up, 60, "the machine is up")
+        except BaseException:
+            self.stop()
+            raise
+
+    def first(self) -> list[str]:
+        """The command line of its first process, whose child is the leader."""
+        raise NotImplementedError
 
     def _is_up(self) -> bool:
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         if not children:
+            assert self.process.poll() is None, (self.root.parent / "log").read_text(errors="replace")[-2000:]
             return False
         self.leader = int(children[0])
-        return self.run("systemctl", "is-system-running", check=False).stdout.strip() in ("running", "degraded")
+        return self.is_up()
+
+    def is_up(self) -> bool:
+        raise NotImplementedError
 
     def inside(self, *command) -> list[str]:
         """A command line that runs in the machine."""
-        return ["nsenter", "-t", str(self.leader), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "env", "-i", f"PATH={PATH}",
-                "HOME=/root", "LC_ALL=C.UTF-8", "SWIFT_BACKTRACE=enable=no", *map(str, command)]
+        return ["nsenter", "-t", str(self.leader), *self.namespaces, "-r", "-w", *clean(), *map(str, command)]
 
     def beside(self, *command) -> list[str]:
         """A command line of this machine's program in the network of the other one."""
@@ -133,15 +158,32 @@ class Machine:
             time.sleep(0.05)
         return answer
 
+    # The service
+
+    def enable(self) -> None:
+        """The second command of docs/install.md."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        raise NotImplementedError
+
+    def serving(self) -> str:
+        """The process that serves, by its number in the machine; 0 without one."""
+        raise NotImplementedError
+
+    def restart_unless_scripts_did(self) -> None:
+        """Where no systemd restarts the service at the word of the package's scripts, it is still the old process."""
+
+    def stop_unless_scripts_do(self) -> None:
+        """The same before the package is removed."""
+
     def tail(self) -> str:
-        if not self.leader:
-            return ""
-        return self.run("journalctl", "-n", "40", "--no-pager", "-u", "weir*", check=False).stdout
+        """The end of weir's log."""
+        return ""
 
     def stop(self) -> None:
-        if self.process.poll() is None:
-            # nspawn shuts the machine down.
-            self.process.send_signal(signal.SIGTERM)
+        if self.process and self.process.poll() is None:
+            self.end()
             try:
                 self.process.wait(20)
             except subprocess.TimeoutExpired:
@@ -149,3 +191,35 @@ class Machine:
                 self.process.wait()
         self.log.close()
         subprocess.run(["umount", self.root], check=False)
+
+    def end(self) -> None:
+        """Ends the first process, and what runs in the machine with it."""
+        self.process.send_signal(signal.SIGTERM)
+
+
+class Machine(Debian):
+    """It runs its own systemd."""
+
+    has_systemd = True
+    namespaces = ("-m", "-u", "-i", "-n", "-p", "-C")
+
+    def first(self) -> list[str]:
+        return ["systemd-nspawn", "-q", "-D", str(self.root), "--boot", "--private-network", "--register=no", "--keep-unit",
+                "--console=pipe"]
+
+    def is_up(self) -> bool:
+        return self.run("systemctl", "is-system-running", check=False).stdout.strip() in ("running", "degraded")
+
+    def enable(self) -> None:
+        self.run("systemctl", "enable", "--now", "weir")
+
+    def start(self) -> None:
+        self.run("systemctl", "start", "weir")
+
+    def serving(self) -> str:
+        return self.run("systemctl", "show", "-P", "MainPID", "weir").stdout.strip()
+
+    def tail(self) -> str:
+        if not self.leader:
+            return ""
+        return self.run("journalctl", "-n", "40", "--no-pager", "-u", "weir*", check=False).stdout

@@ -19,7 +19,7 @@ import pytest
 
 from harness import tools
 from harness.programs import free_port
-from machine import PATH
+from machine import ENTER, PATH
 
 
 @pytest.fixture
@@ -98,10 +98,6 @@ def steps(file: pathlib.Path) -> list[list[str]]:
     return found[last + 1:]
 
 
-#: With devices and processes of this machine; what it mounts is gone with it.
-ENTER = 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$@"'
-
-
 @contextlib.contextmanager
 def chroot(base: pathlib.Path, folder: pathlib.Path):
     """A copy of a Debian that changes nothing of it: its folder, and the line that runs a command there."""
@@ -112,8 +108,7 @@ def chroot(base: pathlib.Path, folder: pathlib.Path):
 
     def line(command: list[str], user: str, environment: dict[str, str]) -> list[str]:
         given = [f"{name}={value}" for name, value in {"PATH": PATH, "HOME": "/", "LC_ALL": "C.UTF-8", **environment}.items()]
-        return ["unshare", "--mount", "--pid", "--fork", "--kill-child=SIGTERM", "sh", "-c", ENTER, str(root),
-                f"--userspec={user}", str(root), "env", "-i", *given, *command]
+        return [*ENTER, str(root), f"--userspec={user}", str(root), "env", "-i", *given, *command]
 
     try:
         yield root, line

@@ -50,7 +50,7 @@ def live(machine, deb):
     machine.run("apt-get", "install", "-y", machine.put(deb), seconds=300)
     film = sources.source("h264-30")
     machine.run("bash", "-c", f"cat > /etc/weir/weir.yaml <<'END'\n{SETTINGS}END")
-    machine.run("systemctl", "enable", "--now", "weir")
+    machine.enable()
     names = [f"cam-{number}" for number in range(STREAMS)]
     publishers, audiences = [], []
     try:
@@ -75,8 +75,11 @@ def epoch(machine, name: str) -> str | None:
     return found[1] if found else None
 
 
-def serving(machine) -> str:
-    return machine.run("systemctl", "show", "-P", "MainPID", "weir").stdout.strip()
+def opened(machine) -> str | None:
+    """When systemd opened the socket; in a chroot it is the test that keeps it open."""
+    if machine.has_systemd:
+        return machine.run("systemctl", "show", "-P", "ActiveEnterTimestampMonotonic", "weir-http.socket").stdout
+    return None
 
 
 def judge(live, began: float, what: str) -> None:
@@ -102,14 +105,15 @@ def judge(live, began: float, what: str) -> None:
 
 def test_nobody_reloads_over_an_upgrade(live, newer):
     machine, _, _ = live
-    before = serving(machine)
-    sockets = machine.run("systemctl", "show", "-P", "ActiveEnterTimestampMonotonic", "weir-http.socket").stdout
+    before = machine.serving()
+    sockets = opened(machine)
     file = machine.put(newer)
     began = time.monotonic()
     machine.run("apt-get", "install", "-y", file, seconds=120)
+    machine.restart_unless_scripts_did()
     print(f"the upgrade took {time.monotonic() - began:.1f} s")
-    assert serving(machine) not in ("0", before)
-    assert machine.run("systemctl", "show", "-P", "ActiveEnterTimestampMonotonic", "weir-http.socket").stdout == sockets
+    assert machine.serving() not in ("0", before)
+    assert opened(machine) == sockets
     assert "+newer" in machine.run("dpkg-query", "-W", "weir").stdout
     judge(live, began, "an upgrade")
     # The administrator's file is as it was.
@@ -124,7 +128,7 @@ def test_nobody_reloads_over_an_upgrade(live, newer):
 ], ids=["while it unpacks", "before it configures"])
 def test_an_upgrade_that_is_killed_half_way_loses_nothing(live, newer, sign, mends):
     machine, epochs, _ = live
-    before = serving(machine)
+    before = machine.serving()
     file = machine.put(newer)
     began = time.monotonic()
     # dpkg tells what it does; at the sign it is killed, with what it has started.
@@ -139,11 +143,12 @@ def test_an_upgrade_that_is_killed_half_way_loses_nothing(live, newer, sign, men
     state = machine.run("dpkg-query", "-W", "-f", "${Status}", "weir").stdout
     assert not state.endswith(" installed"), state
     # The old process goes on as if nothing had been.
-    assert serving(machine) == before
+    assert machine.serving() == before
     assert json.loads(machine.get("/healthz") and machine.get("/api/v1/streams"))["streams"]
     time.sleep(2)
     machine.run(*mends)
-    assert serving(machine) not in ("0", before)
+    machine.restart_unless_scripts_did()
+    assert machine.serving() not in ("0", before)
     assert machine.run("dpkg-query", "-W", "-f", "${Status} ${Version}", "weir").stdout == "install ok installed 0.1.0+newer"
     judge(live, began, f"an upgrade killed at {sign!r} ({state})")
     assert machine.run("cat", "/etc/weir/weir.yaml").stdout == SETTINGS

@@ -56,7 +56,7 @@ async function refresh() {
   try {
     const first = overview === null;
     overview = await fetchOverview();
-    byId("connection", HTMLElement).hidden = true;
+    byId("connection", HTMLElement).hidden = byId("no-answer", HTMLElement).hidden = true;
     setText(byId("version", HTMLElement), `weir ${overview.version}`);
     const operates = showTools(overview);
     showStreams(overview.streams, first, operates);
@@ -67,6 +67,8 @@ async function refresh() {
     rounds += 1;
   } catch {
     byId("connection", HTMLElement).hidden = false;
+    // What was shown before stays. A page with nothing to show says why.
+    byId("no-answer", HTMLElement).hidden = overview !== null;
   }
   clearTimeout(timer);
   if (document.hidden) return;

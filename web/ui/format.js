@@ -30,15 +30,15 @@ export function exact(seconds) {
   return `${duration(Math.floor(tenths / 10))}.${tenths % 10}`;
 }
 
-/** @param {number | null | undefined} bytes */
+/** @param {number | null | undefined} bytes @returns {string} The unit stays on the line of its number. */
 export function size(bytes) {
   if (!Number.isFinite(bytes)) return "–";
   let value = /** @type {number} */ (bytes);
   for (const unit of ["B", "kB", "MB", "GB"]) {
-    if (value < 1000) return `${fixed(value, value < 10 && unit !== "B" ? 1 : 0)} ${unit}`;
+    if (value < 1000) return `${fixed(value, value < 10 && unit !== "B" ? 1 : 0)}\u00a0${unit}`;
     value /= 1000;
   }
-  return `${fixed(value, 1)} TB`;
+  return `${fixed(value, 1)}\u00a0TB`;
 }
 
 /** @param {number | null | undefined} bitsPerSecond */

@@ -1,4 +1,3 @@
-internal import CWeb
 internal import Glibc
 internal import HTTP
 internal import NIOCore
@@ -18,13 +17,23 @@ final class WebFiles: Sendable {
   static let notFoundPage = "pages/not-found.html"
   /// The page that publishes: the only one that may use the visitor's camera, microphone and screen.
   static let publishPage = ["pages", "publish.html"]
-  /// Prefix of a build's name: the first part of an address below /web, `/web/build-0123456789abcdef/…`.
-  private static let buildPrefix = "build-"
 
   private enum Source: Sendable {
-    /// By path: cacheable for good below the build's address, and revalidated at any other address.
-    case embedded(build: String, lasting: [String: PreencodedResponse], current: [String: PreencodedResponse])
+    case embedded(EmbeddedWebFiles)
     case folder(String, NIOThreadPool)
+  }
+
+  /// How an address names a file.
+  private enum Naming: Hashable {
+    /// By the build: `/web/build-0123456789abcdef/…`. It is cacheable for good.
+    case ofBuild
+    /// Whatever file has that path now. It is revalidated.
+    case current
+  }
+
+  private struct NamedFile: Hashable {
+    let name: String
+    let naming: Naming
   }
 
   /// A page with the head of one stream.
@@ -38,36 +47,15 @@ final class WebFiles: Sendable {
 
   private let source: Source
   private let securityPolicy: HeaderField
+  /// Responses with embedded files. Each is made at its first request: most servers never send most of them, and they take
+  /// three times the size of the files.
+  private let kept = Mutex<[NamedFile: PreencodedResponse]>([:])
   /// Made once, because a page is compressed on an event loop.
   private let made = Mutex<[OwnPage: PreencodedResponse]>([:])
 
   init(folder: String? = nil, pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool) {
-    let policy = Self.securityPolicy(frameAncestors: PageSharing.onlyThisServer)
-    securityPolicy = policy
-    if let folder {
-      source = .folder(folder, pool)
-    } else {
-      let files = Self.embeddedFiles()
-      var all = ByteBuffer()
-      for file in files {
-        all.writeString(file.name)
-        all.writeImmutableBuffer(file.bytes)
-      }
-      let build = Self.buildPrefix + EntityTag.of(all).filter { $0 != "\"" }
-      var lasting: [String: PreencodedResponse] = [:]
-      var current: [String: PreencodedResponse] = [:]
-      for file in files {
-        let type = ContentType(fileName: file.name)
-        let isEntry = !file.name.contains("/")
-        let body =
-          type == .html
-          ? Self.replacing("\"/web/", in: file.bytes, by: "\"/web/\(build)/")
-          : isEntry ? Self.replacing("\"./", in: file.bytes, by: "\"./\(build)/") : file.bytes
-        current[file.name] = Self.response(name: file.name, body: body, securityPolicy: policy)
-        if type != .html { lasting[file.name] = PreencodedResponse(type: type, cache: .immutable, body: file.bytes) }
-      }
-      source = .embedded(build: build, lasting: lasting, current: current)
-    }
+    securityPolicy = Self.securityPolicy(frameAncestors: PageSharing.onlyThisServer)
+    source = folder.map { .folder($0, pool) } ?? .embedded(EmbeddedWebFiles())
   }
 
   /// The file with that path below web/ (`["pages", "index.html"]`), whose segments a `RequestTarget` has checked. The path may
@@ -76,12 +64,14 @@ final class WebFiles: Sendable {
     _ path: [String], to request: HTTPRequest, on eventLoop: any EventLoop, with head: PageHead? = nil
   ) -> HTTPAnswer {
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
-    let isOfBuild = path.first?.hasPrefix(Self.buildPrefix) ?? false
+    let isOfBuild = path.first?.hasPrefix(EmbeddedWebFiles.buildPrefix) ?? false
     let name = path.dropFirst(isOfBuild ? 1 : 0).joined(separator: "/")
     switch source {
-    case .embedded(let build, let lasting, let current):
-      let files = path.first == build ? lasting : current
-      guard let file = files[name] else { return .now(Self.missing(name)) }
+    case .embedded(let files):
+      let naming: Naming = path.first == files.build ? .ofBuild : .current
+      guard let file = response(NamedFile(name: name, naming: naming), of: files) else {
+        return .now(Self.missing(name))
+      }
       return .now(HTTPResponse(head.map { page(name, file, $0) } ?? file))
     case .folder(let folder, let pool):
       let policy = securityPolicy
@@ -91,6 +81,31 @@ final class WebFiles: Sendable {
           let file = Self.response(name: name, body: body, securityPolicy: policy)
           return HTTPResponse(head.map { Self.page(file, $0) } ?? file)
         })
+    }
+  }
+
+  /// The response with an embedded file; nil if there is none at that address.
+  private func response(_ file: NamedFile, of files: EmbeddedWebFiles) -> PreencodedResponse? {
+    if let response = kept.withLock({ $0[file] }) { return response }
+    guard let made = makeResponse(file, of: files) else { return nil }
+    // Another loop may have made it meanwhile: all are to compress one.
+    return kept.withLock { kept in
+      if let first = kept[file] { return first }
+      kept[file] = made
+      return made
+    }
+  }
+
+  private func makeResponse(_ file: NamedFile, of files: EmbeddedWebFiles) -> PreencodedResponse? {
+    switch file.naming {
+    case .ofBuild:
+      let type = ContentType(fileName: file.name)
+      guard type != .html, let bytes = files.bytes(of: file.name) else { return nil }
+      return PreencodedResponse(type: type, cache: .immutable, body: bytes)
+    case .current:
+      return files.current(file.name).map {
+        Self.response(name: file.name, body: $0, securityPolicy: securityPolicy)
+      }
     }
   }
 
@@ -126,7 +141,7 @@ final class WebFiles: Sendable {
   }
 
   private static func page(_ file: PreencodedResponse, _ head: PageHead) -> PreencodedResponse {
-    let body = head.tags.map { replacing(PageSharing.mark, in: file.body, by: $0) } ?? file.body
+    let body = head.tags.map { file.body.replacing(PageSharing.mark, by: $0) } ?? file.body
     let policy = securityPolicy(frameAncestors: head.frameAncestors)
     // A cached page keeps its policy at a 304, so another policy is another page.
     var tagged = body
@@ -143,19 +158,6 @@ final class WebFiles: Sendable {
   private static func securityPolicy(frameAncestors: String) -> HeaderField {
     HeaderField(
       "Content-Security-Policy", "default-src 'self'; media-src 'self' blob:; frame-ancestors \(frameAncestors)")
-  }
-
-  private static func replacing(_ text: String, in file: ByteBuffer, by other: String) -> ByteBuffer {
-    let parts = String(buffer: file).split(separator: text, omittingEmptySubsequences: false)
-    return ByteBuffer(string: parts.joined(separator: other))
-  }
-
-  private static func embeddedFiles() -> [(name: String, bytes: ByteBuffer)] {
-    (0..<weir_web_file_count).compactMap { index in
-      guard let file = weir_web_file_at(index) else { return nil }
-      let bytes = UnsafeRawBufferPointer(start: file.pointee.bytes, count: file.pointee.length)
-      return (String(cString: file.pointee.path), ByteBuffer(bytes: bytes))
-    }
   }
 
   /// The content of a file; nil if it is not a readable file of at most `largestFile` bytes.

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Basics
 internal import Logging
+internal import Storage
 
 /// `weir serve`: the flags as texts (`SettingFlags`). `ServerConfiguration` parses them, together with the environment.
 struct ServeCommand: AsyncParsableCommand {
@@ -67,6 +68,7 @@ struct ServeCommand: AsyncParsableCommand {
       logger.warning("\(name) has keys, and every user of this machine may read it: chmod 640 \(name)")
     }
     try DescriptorLimit.raiseForServer()
+    SQLiteMemory.allocatePagesSingly()
     try configuration.prepareFolders()
     let inherited = try InheritedSockets(environment: Arguments.environment())
     try await WeirServer(

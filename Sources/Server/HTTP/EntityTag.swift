@@ -2,11 +2,11 @@ package import NIOCore
 
 /// Entity tags (RFC 9110 §8.8.3) and conditions on them.
 package enum EntityTag {
-  /// A tag made of the bytes: FNV-1a, 64 bits.
+  /// A tag made of the bytes.
   package static func of(_ bytes: ByteBuffer) -> String {
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for byte in bytes.readableBytesView { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-    return "\"\(String(hash, radix: 36))\""
+    var hash = ContentHash()
+    hash.add(bytes)
+    return "\"\(hash.text)\""
   }
 
   /// The tag of the compressed form: a strong tag stands for one sequence of bytes.

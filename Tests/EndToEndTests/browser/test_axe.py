@@ -54,8 +54,10 @@ def test_the_home_page_with_many_streams_none_and_a_broken_server(page, archive)
             check(page, what, FEW)
     with page.answering(f"{archive.web}/api/v1/*", lambda _: (503, "{}")):
         page.open(f"{archive.web}/")
-        page.wait("document.querySelector('#connection').checkVisibility()")
+        page.wait("document.querySelector('#connection').checkVisibility() && document.querySelector('#no-answer').checkVisibility()")
         check(page, "broken", FEW)
+    # It comes back by itself.
+    page.wait("document.querySelectorAll('#streams > li').length >= 1 && !document.querySelector('#no-answer').checkVisibility()")
 
 
 def test_the_gallery_in_each_state(page, archive):  # noqa: F811
@@ -117,14 +119,16 @@ def test_the_embedded_player_in_each_state(page, archive):  # noqa: F811
 @BOTH
 def test_axe_finds_nothing_in_either_browser(browser, archive):  # noqa: F811
     for path, there in (("/", "document.querySelectorAll('#streams > li').length"), ("/recordings", "document.querySelectorAll('#gallery > li').length >= 3"),
-                        ("/watch/stage?player=mse", "document.querySelector('#stage').dataset.phase === 'playing'")):
+                        ("/watch/stage?player=mse", "document.querySelector('#stage').dataset.phase === 'playing'"),
+                        ("/embed/stage?player=mse", "document.querySelector('weir-player')?.phase === 'playing'"),
+                        ("/nothing/here", "document.querySelector('#address').textContent !== ''")):
         browser.open(archive.web + path)
         browser.wait(there)
         assert axe.findings(browser) == [], path
     watching.leave(browser)
 
 
-@pytest.mark.parametrize("path", ["/", "/recordings", "/watch/stage?player=mse"])
+@pytest.mark.parametrize("path", ["/", "/recordings", "/watch/stage?player=mse", "/embed/stage?player=mse", "/publish/stage"])
 def test_forced_colours_and_reduced_motion_leave_everything_visible(page, archive, path):  # noqa: F811
     page.call("Emulation.setEmulatedMedia", features=[
         {"name": "forced-colors", "value": "active"}, {"name": "prefers-reduced-motion", "value": "reduce"}])

@@ -274,7 +274,7 @@ def test_the_watch_page_tells_why_a_recording_is_interrupted_and_what_is_missing
         watching.watch(page, archive, "stage", "?player=mse")
         page.wait("document.querySelector('#recording-state').textContent === 'Interrupted'")
         text = page.evaluate("document.querySelector('#recording').innerText")
-        assert "1:01 · 5.0 MB" in text and "Interrupted: the disk has 3 MB free" in text
+        assert "1:01 · 5.0\u00a0MB" in text and "Interrupted: the disk has 3 MB free" in text
         assert "0:12 3.0 s missing: the disk was too slow" in text
         assert page.evaluate("document.querySelector('#recording-reason').role") == "status"
 

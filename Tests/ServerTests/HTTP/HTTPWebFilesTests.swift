@@ -1,5 +1,6 @@
 import Glibc
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import Testing
 
@@ -107,6 +108,58 @@ import Testing
         await client.close()
       })
   }
+
+  /// A response is compressed once, on an event loop, so it must not be made for each request.
+  @Test func filesAndPagesAreMadeOnce() throws {
+    let files = WebFiles()
+    let head = PageHead(tags: "<title>Mine</title>", frameAncestors: "'self'")
+    func response(_ path: [String], _ head: PageHead?) throws -> PreencodedResponse {
+      let request = HTTPRequest(method: .get, target: RequestTarget(segments: path))
+      let answer = files.answer(path, to: request, on: NIOSingletons.posixEventLoopGroup.any(), with: head)
+      guard case .now(let response) = answer.kind, case .preencoded(let cached) = response.body else {
+        throw ChannelError.inappropriateOperationForState
+      }
+      return cached
+    }
+    let watch = ["pages", "watch.html"]
+    let asked: [([String], PageHead?)] = [(["ui", "style.css"], nil), (watch, nil), (watch, head)]
+    for (path, head) in asked {
+      let first = try response(path, head)
+      #expect(try response(path, head) === first, "\(path)")
+    }
+    #expect(try response(watch, head) !== response(watch, nil))
+  }
+
+  /// The fields for another site are added to the compressed form that is there, and nothing is compressed again.
+  @Test func otherSitesGetThePreparedForm() throws {
+    let origins = CrossOrigin(origins: [], embedders: ["https://a.example"])
+    let script = String(repeating: "let a = 1\n", count: 1000)
+    let cached = PreencodedResponse(type: .javascript, cache: .immutable, body: ByteBuffer(string: script))
+    let request = HTTPRequest(
+      method: .get, target: RequestTarget(segments: ["web", "a.js"]),
+      fields: .list(["Origin": "https://a.example", "Accept-Encoding": "gzip"]))
+    let prepared = cached.parts(acceptsGzip: true)
+    try #require(prepared.body.readableBytes < script.utf8.count)
+    for _ in 0..<2 {
+      let response = origins.applied(to: HTTPResponse(cached), of: request)
+      guard case .complete(let head, let pieces) = ResponsePlan(response, to: request) else {
+        Issue.record("a complete response")
+        continue
+      }
+      #expect(head.fields.filter { $0.name == "Content-Encoding" }.map(\.value) == ["gzip"])
+      #expect(head.fields.filter { $0.name == "Vary" }.map(\.value) == ["Accept-Encoding", "Origin"])
+      #expect(head.fields.contains { $0.name == "Access-Control-Allow-Origin" && $0.value == "https://a.example" })
+      guard case .bytes(let bytes)? = pieces.first, pieces.count == 1 else {
+        Issue.record("one piece")
+        continue
+      }
+      #expect(bytes == prepared.body)
+      // The same storage: it is neither copied nor made anew.
+      #expect(address(bytes) == address(prepared.body))
+    }
+  }
+
+  private func address(_ bytes: ByteBuffer) -> UnsafeRawPointer? { bytes.withUnsafeReadableBytes { $0.baseAddress } }
 
   @Test func aFolderIsServedInTheirPlaceAsItIsNow() async throws {
     var path = Array("/tmp/weir-web-XXXXXX".utf8CString)
