@@ -207,7 +207,7 @@ if Context.environment["WEIR_FUZZ"] != nil {
         exclude: ["EndToEndTests", "Fixtures", "Golden"],
         sources: [
           "Fuzz", "IngestTests/RTMP/RTMPScript.swift", "IngestTests/MPEGTS/TransportScript.swift",
-          "FMP4Tests/Codecs/RecordFixture.swift", "ServerTests/HTTP/HTTP1Reading.swift",
+          "FMP4Tests/Codecs/RecordFixture.swift", "ServerTests/HTTP/HTTP1/HTTP1Reading.swift",
         ],
         cSettings: gnuSource, swiftSettings: instrumented,
         linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),

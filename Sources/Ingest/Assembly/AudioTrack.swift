@@ -19,6 +19,8 @@ struct AudioTrack {
   private(set) var codec: Codec?
   /// It has a codec. Asked for each frame, and cheaper than a look at `codec`.
   private(set) var isConfigured = false
+  /// Timescale of the present configuration, in ticks per second. Asked for each frame, as well.
+  private(set) var timescale: UInt32?
   /// The last record, to detect a repetition without parsing.
   private var record: (CodecID, ByteBuffer)?
   /// The newest configuration is supported.
@@ -43,13 +45,11 @@ struct AudioTrack {
     record = (coding, bytes)
     guard new != codec else { return false }
     codec = new
+    timescale = new.audio?.sampleRate
     isConfigured = true
     isUnannounced = true
     return true
   }
-
-  /// Timescale of the present configuration, in ticks per second.
-  var timescale: UInt32? { codec?.audio?.sampleRate }
 
   /// Duration of a frame in ticks. Nil if the present configuration cannot decode it.
   func duration(_ coding: CodecID, _ bytes: ByteBuffer) -> UInt32? {

@@ -38,7 +38,7 @@ struct TrackDiscovery: Sendable {
   /// for a configuration.
   mutating func saw(_ kind: MediaKind, time: Int64?, now: MonotonicTime) {
     if kind == .video { video = .announced } else { audio = .announced }
-    unusable.remove(kind)
+    if !unusable.isEmpty { unusable.remove(kind) }
     if firstArrival == nil { firstArrival = now }
     if let time {
       earliest = min(earliest, time)

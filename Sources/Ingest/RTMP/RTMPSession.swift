@@ -168,6 +168,8 @@ struct RTMPSession {
   }
 
   private mutating func passOn(to actions: inout [RTMPAction]) {
+    // Mostly it is one, which is moved.
+    if told.count == 1, let action = told.popLast() { return actions.append(.media(action)) }
     for action in told { actions.append(.media(action)) }
     // Releases the memory of a long list, such as that of a start that was held back.
     told.removeAll(keepingCapacity: told.count < 64)

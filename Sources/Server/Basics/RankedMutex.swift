@@ -1,9 +1,9 @@
 internal import Glibc
-package import Synchronization
+public import Synchronization
 
 /// The order of nested locks. A thread that holds a lock takes only locks further down in this list. A lock without a rank
 /// is taken last, and no lock is taken under it.
-package enum LockRank: UInt, Sendable {
+public enum LockRank: UInt, Sendable {
   case source, output, sourceRecording
   /// Protects work with files: of a recording, of retention, of a folder of segments.
   case recording
@@ -20,14 +20,14 @@ package enum LockRank: UInt, Sendable {
   case tenure
 
   /// Records that this thread takes the lock. False when the order forbids it.
-  package func enter() -> Bool {
+  public func enter() -> Bool {
     let held = Self.held
     guard held >> rawValue == 0 else { return false }
     Self.held = held | 1 << rawValue
     return true
   }
 
-  package func leave() -> Bool {
+  public func leave() -> Bool {
     Self.held &= ~(1 << rawValue)
     return true
   }
@@ -45,18 +45,18 @@ package enum LockRank: UInt, Sendable {
   }()
 }
 
-/// A mutex with a rank. Debug builds check the order.
-package struct RankedMutex<Value: ~Copyable>: ~Copyable, Sendable {
+/// A mutex with a rank. Debug builds check the order. Public, since the compiler inlines nothing of less access in other
+/// modules, and what it does not inline looks up the metadata of its types at each call.
+public struct RankedMutex<Value: ~Copyable>: ~Copyable, Sendable {
   @usableFromInline let rank: LockRank
   @usableFromInline let mutex: Mutex<Value>
 
-  @inlinable package init(_ rank: LockRank, _ value: consuming sending Value) {
+  @inlinable public init(_ rank: LockRank, _ value: consuming sending Value) {
     self.rank = rank
     mutex = Mutex(value)
   }
 
-  // Always inlined: where it is not specialized, each call looks up the metadata of its types.
-  @inlinable @inline(__always) package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+  @inlinable @inline(__always) public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     assert(rank.enter(), "\(rank) is locked out of order")

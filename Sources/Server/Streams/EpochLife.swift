@@ -159,7 +159,4 @@ struct EpochLife: Sendable {
 
   /// The names of the rungs that are being made.
   var expectedRungs: [String] { (transcoder?.status.rungs ?? []) + (audioTranscoder?.status.rungs ?? []) }
-
-  /// The versions of the rungs' windows.
-  var rungVersions: [Int] { epoch.rungs.map(\.window.version) }
 }

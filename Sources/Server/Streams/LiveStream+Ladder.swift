@@ -51,7 +51,7 @@ extension LiveStream {
         state.publisher.counters.add(transcoder.status, of: kind)
         transcoder.finish()
       } else {
-        let rungs = state.life.rungVersions
+        let rungs = state.life.epoch.rungs.versions
         try? state.life.epoch.receive(.ended, of: kind)
         _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
         dismissFollowers(ofRungs: kind, &state)
@@ -91,7 +91,7 @@ extension LiveStream {
         return
       }
       if kind == .audio, state.life.epoch.audio?.coding == .opus { state.subscribers.samples.receive(events) }
-      let before = state.life.rungVersions
+      let before = state.life.epoch.rungs.versions
       for event in events {
         switch event {
         case .lost: if kind == .video { state.life.awaitsSegment = true }

@@ -174,7 +174,7 @@ final class LiveStream: Sendable {
       if case .sample = event { judgePace(&state) }
       do {
         let version = state.life.epoch.window.version
-        let rungs = state.life.rungVersions
+        let rungs = state.life.epoch.rungs.versions
         let shifted = state.life.epoch.shift(event)
         addPlayableAudio(for: shifted, &state)
         let stored = try state.life.epoch.take(shifted)
@@ -237,7 +237,7 @@ final class LiveStream: Sendable {
     state.life.transcoded = []
     state.life.transcoder?.drain()
     state.life.audioTranscoder?.drain()
-    let rungs = state.life.rungVersions
+    let rungs = state.life.epoch.rungs.versions
     do {
       publish(try state.life.epoch.interrupt(), &state)
     } catch {
@@ -298,7 +298,7 @@ final class LiveStream: Sendable {
   func end(_ reason: EndReason, _ state: inout State) {
     guard state.life.phase != .ended else { return }
     stamp.change()
-    let rungs = state.life.rungVersions
+    let rungs = state.life.epoch.rungs.versions
     do {
       publish(try state.life.epoch.end(reason), &state)
     } catch {

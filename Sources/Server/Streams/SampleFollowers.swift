@@ -18,6 +18,8 @@ struct SampleFollowers: Sendable {
   private var coming = 0
   /// The publication's tracks of each kind.
   private var source: [TrackDescription] = []
+  /// The video among them. Asked for each sample, and cheaper than a look at `source`.
+  private var video: TrackID?
   private var opus = Opus.none
   private var lastShown = Int64.min
   /// Frames of the first video are shown in another order than they are decoded (B-frames).
@@ -80,11 +82,12 @@ struct SampleFollowers: Sendable {
     case .tracks(let tracks):
       let former = otherAudio
       source = tracks.defaults
+      video = source.first(.video)?.id
       (lastShown, isReordered) = (.min, false)
       if case .made(let transcoder) = opus, former != otherAudio { transcoder.use(otherAudio) }
       return pass(.tracks(self.tracks))
     case .sample(let sample):
-      if sample.track == source.first(.video)?.id {
+      if sample.track == video {
         let shown = sample.presentationTime
         isReordered = isReordered || shown < lastShown
         lastShown = shown
@@ -99,7 +102,7 @@ struct SampleFollowers: Sendable {
     pass(event)
     guard case .end = event else { return }
     followers = []
-    source = []
+    (source, video) = ([], nil)
     if case .made(let transcoder) = opus { transcoder.finish() }
     opus = .none
   }

@@ -226,3 +226,9 @@ extension TranscodedRendition.Kind {
     }
   }
 }
+
+extension [TranscodedRendition] {
+  /// The versions of their windows. Asked of the array, because a property of what has it would copy all of that for each
+  /// sample.
+  var versions: [Int] { isEmpty ? [] : map(\.window.version) }
+}

@@ -6,9 +6,9 @@ struct FLVPublication {
   private var publication: Publication
   /// One clock for all tags.
   private var clock = WireClock(hertz: 1000, bits: 32)
-  /// Numbers of the tracks that have come in a supported codec.
-  private var videos: Set<UInt8> = []
-  private var audios: Set<UInt8> = []
+  /// Numbers of the tracks that have come in a supported codec. Arrays, because they are short and asked for each tag.
+  private var videos: [UInt8] = []
+  private var audios: [UInt8] = []
   /// The newest configurations that frames of audio stated, by the numbers of their tracks.
   private var ownAudioRecords: [UInt8: ByteBuffer] = [:]
 
@@ -34,7 +34,7 @@ struct FLVPublication {
     _ payload: ByteBuffer, timestamp: UInt32, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) {
     let tag = try FLVVideoTag(payload, hasFurther: videos.contains { $0 != 0 })
-    for track in tag.tracks { videos.insert(track.number) }
+    for track in tag.tracks where !videos.contains(track.number) { videos.append(track.number) }
     leaveOut(tag.leftOut, of: .video, isAlone: videos.isEmpty, now, to: &out)
     if tag.tracks.isEmpty { return }
     let time = clock.nanoseconds(UInt64(timestamp))
@@ -66,7 +66,7 @@ struct FLVPublication {
     _ payload: ByteBuffer, timestamp: UInt32, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) {
     let tag = FLVAudioTag(payload)
-    for track in tag.tracks { audios.insert(track.number) }
+    for track in tag.tracks where !audios.contains(track.number) { audios.append(track.number) }
     leaveOut(tag.leftOut, of: .audio, isAlone: audios.isEmpty, now, to: &out)
     if tag.tracks.isEmpty { return }
     let time = clock.nanoseconds(UInt64(timestamp))
@@ -74,20 +74,30 @@ struct FLVPublication {
       let id = TrackID(.audio, flv: track.number)
       switch track.content {
       case .configuration(let coding, let record):
-        if try !publication.configure(id, coding, record: record, now: now, to: &out) { audios.remove(track.number) }
+        try configureAudio(track.number, coding, record, now, to: &out)
       case .frame(let coding, let bytes):
         if let record = tag.ownRecords[track.number], record != ownAudioRecords[track.number] {
           ownAudioRecords[track.number] = record
-          if try !publication.configure(id, coding, record: record, now: now, to: &out) { audios.remove(track.number) }
+          try configureAudio(track.number, coding, record, now, to: &out)
+        }
+        guard coding == .mpegAudio else {
+          publication.receive(WireUnit(track: id, coding: coding, time: time, payload: bytes), now: now, to: &out)
+          continue
         }
         // Some encoders put several frames of MP3 into one tag.
-        let frames = coding == .mpegAudio ? MPEGAudio.frames(in: bytes) : [(start: Int64(0), payload: bytes)]
-        for (start, frame) in frames {
+        for (start, frame) in MPEGAudio.frames(in: bytes) {
           publication.receive(
             WireUnit(track: id, coding: coding, time: time &+ start, payload: frame), now: now, to: &out)
         }
       }
     }
+  }
+
+  private mutating func configureAudio(
+    _ number: UInt8, _ coding: CodecID, _ record: ByteBuffer, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) {
+    let id = TrackID(.audio, flv: number)
+    if try !publication.configure(id, coding, record: record, now: now, to: &out) { audios.removeAll { $0 == number } }
   }
 
   private mutating func leaveOut(

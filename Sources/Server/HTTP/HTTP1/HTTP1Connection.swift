@@ -39,6 +39,7 @@ final class HTTP1Connection: HTTPConnection {
   private var assembler: RequestAssembler
   /// The client that was last admitted to a shared response.
   private var admitted: (stamp: Generation, client: ClientID, tick: Int)?
+  private var lastClient = LastClient()
   /// The token that this connection sent last.
   private var token = LastToken()
   /// What admitted the request that is answered. The response ends with it.
@@ -342,7 +343,9 @@ extension HTTP1Connection: ResponseWaiter {
       && head.expectation == .nothing && !head.fields.areConditional && !isStopping && !logsRequests && peer.isServed
   }
 
-  private func client(_ head: RequestHead) -> ClientID { ClientID(peer.source.client(head.fields), head.fields) }
+  private func client(_ head: RequestHead) -> ClientID {
+    lastClient.client(with: head.fields) { ClientID(peer.source.client(head.fields), head.fields) }
+  }
 
   /// Responds from the loop's table, or joins the connections that wait for the same response. False when the table has neither.
   private func answerAtOnce(_ head: RequestHead) -> Bool {

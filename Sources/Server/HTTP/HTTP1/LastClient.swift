@@ -1,0 +1,21 @@
+internal import Basics
+internal import NIOCore
+
+/// The client of a connection's last request. A client sends the same fields with each request, and comparing them costs less
+/// than reading them. Those that a trusted proxy sends for different clients differ.
+struct LastClient {
+  /// Longer fields are read each time, since they are kept for each connection. In bytes.
+  static let longestFields = 512
+
+  private var known: (fields: ByteBuffer, client: ClientID)?
+
+  /// `make` reads the fields, and depends on nothing else that changes within a connection.
+  mutating func client(with fields: RequestFields, _ make: () -> ClientID) -> ClientID {
+    guard case .lines(let lines, _) = fields, lines.readableBytes <= Self.longestFields else { return make() }
+    if let known, known.fields == lines { return known.client }
+    let client = make()
+    // Copied: a slice would keep the whole read buffer in memory.
+    known = (ByteBuffer(bytes: lines.readableBytesView), client)
+    return client
+  }
+}
