@@ -1,7 +1,7 @@
 import NIOCore
 import Testing
 
-@testable import Basics
+@testable import Ingest
 @testable import HTTP
 
 @Suite struct LastClientTests {
