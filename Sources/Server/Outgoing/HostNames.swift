@@ -21,7 +21,7 @@ enum HostNames {
     case late
   }
 
-  private static let flight = SingleFlight<String, Outcome>(limit: most, on: WorkLane("weir-names", threads: atOnce))
+  private static let flight = SingleFlight<String, Outcome>(limit: most, on: WorkQueue("weir-names", threads: atOnce))
 
   /// Looks a name up, until the deadline at most. An address needs no look.
   static func look(up host: String, until deadline: NIODeadline) async -> Outcome {
