@@ -233,6 +233,18 @@ final class PublisherConnection {
 
   // MARK: the publication
 
+  /// Does what the publication's media ask for. File and line are the caller's, as for `log`.
+  func perform(_ action: PublicationAction, encoder: String, file: String = #fileID, line: UInt = #line) {
+    switch action {
+    case .event(let event): give(event, encoder: encoder)
+    case .lost(let kind): publication?.sink.lost(kind)
+    case .inBand(let event): publication?.sink.carries(event)
+    case .warn(let warning): publication?.sink.warn(warning)
+    case .withdraw(let warning): publication?.sink.withdraw(warning)
+    case .log(let level, let text): log(level, text, file: file, line: line)
+    }
+  }
+
   /// Passes an event of the publication to its sink. `encoder` is the current name of the encoder, possibly empty.
   func give(_ event: MediaEvent, encoder: String) {
     if case .end(let reason) = event { return end(reason) }

@@ -114,16 +114,8 @@ package final class TransportUpload {
   }
 
   private func perform(_ action: PublicationAction) {
-    switch action {
-    case .event(let event):
-      if case .sample = event { room.units -= 1 }
-      life.give(event, encoder: transport.encoder)
-    case .lost(let kind): life.publication?.sink.lost(kind)
-    case .inBand(let event): life.publication?.sink.carries(event)
-    case .warn(let warning): life.publication?.sink.warn(warning)
-    case .withdraw(let warning): life.publication?.sink.withdraw(warning)
-    case .log(let level, let text): life.log(level, text)
-    }
+    if case .event(.sample) = action { room.units -= 1 }
+    life.perform(action, encoder: transport.encoder)
   }
 
   // MARK: time

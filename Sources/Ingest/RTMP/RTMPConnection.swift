@@ -133,15 +133,11 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   private func perform(_ action: RTMPAction) {
     switch action {
     case .send(let bytes): context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
-    case .media(.event(let event)): life.give(event, encoder: session.encoder)
-    case .media(.lost(let kind)): life.publication?.sink.lost(kind)
-    case .media(.inBand(let event)): life.publication?.sink.carries(event)
-    case .media(.warn(let warning)): life.publication?.sink.warn(warning)
-    case .media(.withdraw(let warning)): life.publication?.sink.withdraw(warning)
+    case .media(let action): life.perform(action, encoder: session.encoder)
     case .ask(let intent):
       life.ask(intent.stream, key: intent.key, software: intent.software)
       setReading()
-    case .log(let level, let text), .media(.log(let level, let text)): life.log(level, text)
+    case .log(let level, let text): life.log(level, text)
     case .refused(let reason):
       life.log(.warning, "refused: \(reason)")
       life.publisher.noteRefusal(of: nil, reason)

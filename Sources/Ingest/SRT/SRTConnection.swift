@@ -112,16 +112,7 @@ final class SRTConnection: PublisherConnectionOwner {
   private func perform() {
     let batch = actions
     actions.removeAll(keepingCapacity: true)
-    for action in batch {
-      switch action {
-      case .event(let event): life.give(event, encoder: session.encoder)
-      case .lost(let kind): life.publication?.sink.lost(kind)
-      case .inBand(let event): life.publication?.sink.carries(event)
-      case .warn(let warning): life.publication?.sink.warn(warning)
-      case .withdraw(let warning): life.publication?.sink.withdraw(warning)
-      case .log(let level, let text): life.log(level, text)
-      }
-    }
+    for action in batch { life.perform(action, encoder: session.encoder) }
   }
 
   // MARK: calls of PublisherConnection

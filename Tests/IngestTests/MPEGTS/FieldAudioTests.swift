@@ -58,6 +58,47 @@ struct FieldAudioTests {
     #expect(frames(LATMReader(), short, pieces: 3).1.isEmpty)
   }
 
+  /// A frame of AC-3 in stereo (ETSI TS 102 366 §4.3, §4.4), as long as its codes of rate and size say.
+  private func ac3(_ rate: UInt8, _ size: UInt8, bytes: Int, _ filler: UInt8 = 1) -> [UInt8] {
+    [0x0B, 0x77, 0, 0, rate << 6 | size, 8 << 3, 2 << 5, 0] + [UInt8](repeating: filler, count: bytes - 8)
+  }
+
+  /// Table 4.13, in bytes. At 44.1 kHz sizes alternate by a word.
+  @Test func `A frame of AC-3 has the length of the table`() {
+    for (rate, size, bytes) in [
+      (0, 0, 128), (0, 8, 256), (0, 37, 2560), (1, 0, 138), (1, 1, 140), (1, 8, 278), (1, 9, 280), (1, 36, 2786),
+      (1, 37, 2788), (2, 8, 384), (2, 36, 3840),
+    ] as [(UInt8, UInt8, Int)] {
+      #expect(AC3.Frame(ByteBuffer(bytes: ac3(rate, size, bytes: bytes)))?.byteCount == bytes, "\(rate) \(size)")
+    }
+    for (rate, size) in [(3, 8), (0, 38), (0, 63)] as [(UInt8, UInt8)] {
+      #expect(AC3.Frame(ByteBuffer(bytes: ac3(rate, size, bytes: 256))) == nil)
+    }
+  }
+
+  @Test func `Frames of AC-3 come out of pieces of any size, with what they state`() {
+    let bytes = (0..<5).flatMap { ac3(0, 8, bytes: 256, $0) }
+    for size in [1, 2, 7, 100, 256, bytes.count] {
+      let (damaged, found) = frames(AC3FrameReader(), bytes, pieces: size)
+      #expect(found.map { payload($0)[100] } == [0, 1, 2, 3, 4] && damaged == 0)
+      #expect(found.map(\.position) == [0, 256, 512, 768, 1024])
+      // 48 kHz, bsid 8, stereo, 64 kbit/s (annex F.4).
+      #expect(found.allSatisfy { $0.record == [0x10, 0x10, 0x80] && $0.rate == 48_000 && $0.samples == 1536 })
+    }
+  }
+
+  @Test func `Between frames of AC-3 other bytes count once, and sync words within a frame do not`() {
+    let one = ac3(0, 8, bytes: 256)
+    let (damaged, found) = frames(AC3FrameReader(), one + [9, 9, 0x0B, 9] + one + one, pieces: 11)
+    #expect(found.count == 3 && damaged == 1)
+    var inner = one
+    inner.replaceSubrange(100..<108, with: one.prefix(8))
+    let (none, all) = frames(AC3FrameReader(), inner + inner + inner, pieces: 50)
+    #expect(all.count == 3 && none == 0)
+    // Joined in the midst: the false beginning has none behind it.
+    #expect(frames(AC3FrameReader(), Array(inner.dropFirst(90)) + one + one, pieces: 50).1.map(payload) == [one, one])
+  }
+
   /// A frame of E-AC-3: 48 kHz, stereo where it is independent; with Lrs and Rrs where it depends.
   private func frame(isDependent: Bool = false, blocks: UInt32 = 3, substream: UInt32 = 0, bytes: Int) -> [UInt8] {
     var value: UInt64 = 0

@@ -7,7 +7,7 @@ import Testing
 /// Requests of ICE, and the answers of a lite agent.
 @Suite struct STUNTests {
   /// The request of RFC 5769 §2.1.
-  private static let sample: [UInt8] = [
+  static let sample: [UInt8] = [
     0x00, 0x01, 0x00, 0x58, 0x21, 0x12, 0xA4, 0x42, 0xB7, 0xE7, 0xA7, 0x01, 0xBC, 0x34, 0xD6, 0x86, 0xFA, 0x87, 0xDF,
     0xAE, 0x80, 0x22, 0x00, 0x10, 0x53, 0x54, 0x55, 0x4E, 0x20, 0x74, 0x65, 0x73, 0x74, 0x20, 0x63, 0x6C, 0x69, 0x65,
     0x6E, 0x74, 0x00, 0x24, 0x00, 0x04, 0x6E, 0x00, 0x01, 0xFF, 0x80, 0x29, 0x00, 0x08, 0x93, 0x2F, 0xF9, 0xB1, 0x51,
@@ -19,13 +19,17 @@ import Testing
 
   /// A request as a publisher makes it.
   private static func request(of agent: ICEAgent, user: String? = nil, more: [UInt8] = []) -> [UInt8] {
-    let name = Array((user ?? "\(agent.fragment):abcd").utf8)
+    request(user: user ?? "\(agent.fragment):abcd", password: agent.password, more: more)
+  }
+
+  static func request(user: String, password: String, more: [UInt8] = []) -> [UInt8] {
+    let name = Array(user.utf8)
     var body: [UInt8] = [0, 6, 0, UInt8(name.count)] + name + [UInt8](repeating: 0, count: (4 - name.count % 4) % 4)
     body += [0, 0x24, 0, 4, 1, 2, 3, 4] + more
     func head(_ length: Int) -> [UInt8] {
       [0, 1, UInt8(length >> 8), UInt8(length & 255), 0x21, 0x12, 0xA4, 0x42] + Array(1...12)
     }
-    let digest = HMACSHA1.of(head(body.count + 24) + body, key: agent.password)
+    let digest = HMACSHA1.of(head(body.count + 24) + body, key: password)
     body += [0, 8, 0, 20] + digest
     return head(body.count) + body
   }

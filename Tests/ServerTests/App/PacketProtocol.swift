@@ -122,16 +122,7 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
       } catch {
         return refuse("\(error)", isFailure: true)
       }
-      for action in actions {
-        switch action {
-        case .event(let event): life.give(event, encoder: publication.encoder)
-        case .lost(let kind): life.publication?.sink.lost(kind)
-        case .inBand(let event): life.publication?.sink.carries(event)
-        case .warn(let warning): life.publication?.sink.warn(warning)
-        case .withdraw(let warning): life.publication?.sink.withdraw(warning)
-        case .log(let level, let text): life.log(level, text)
-        }
-      }
+      for action in actions { life.perform(action, encoder: publication.encoder) }
     }
   }
 

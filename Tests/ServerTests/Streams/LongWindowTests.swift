@@ -1,5 +1,6 @@
 import Basics
 import FMP4
+import Glibc
 import HTTP
 import Ingest
 import Logging
@@ -14,8 +15,27 @@ import Testing
 @Suite struct LongWindowTests {
   private let time = ManualClock()
 
+  /// What an event took: by the clock, and of the processor. Waiting for a lock is of the former alone.
+  private struct Cost {
+    let wall: Duration
+    let computed: Duration
+
+    init(of body: () -> Void) {
+      let (start, begin) = (ContinuousClock.now, Self.computed)
+      body()
+      (computed, wall) = (Self.computed - begin, ContinuousClock.now - start)
+    }
+
+    /// Time of the processor that this thread has had.
+    private static var computed: Duration {
+      var time = timespec()
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+      return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+  }
+
   /// A publisher of segments of two seconds, each two frames, fed until so many of them are there.
-  private func published(_ segments: Int) async throws -> (stream: LiveStream, send: () -> Duration) {
+  private func published(_ segments: Int) async throws -> (stream: LiveStream, send: () -> Cost) {
     let registry = StreamRegistry(
       settings: { _ in
         var settings = StreamSettings()
@@ -34,7 +54,7 @@ import Testing
     let send = {
       let frame = SyntheticMedia.frame(next, group: 2, duration: 30_000, size: 10, isSteady: true)
       next += 1
-      return ContinuousClock().measure { _ = sink.receive(.sample(frame)) }
+      return Cost { _ = sink.receive(.sample(frame)) }
     }
     while next < 2 * segments + 20 { _ = send() }
     let stream = try #require(registry.stream(name))
@@ -42,7 +62,9 @@ import Testing
     return (stream, send)
   }
 
-  /// 2 ms is what is wanted, and what a machine of one's own shows; here others may have the processor meanwhile.
+  /// 2 ms is what is wanted. No rendering has the stream's lock (`StreamLockTests`), so an event can only be slow because it
+  /// computes: it copies what renderers look at. That is judged of each. By the clock nine of ten are judged, since others may
+  /// have the processor in between.
   @Test func aPublisherWaitsForNoRendering() async throws {
     let (stream, send) = try await published(43_200)  // a day
     let loop = NIOSingletons.posixEventLoopGroup.any()
@@ -58,19 +80,22 @@ import Testing
       }
       return durations
     }
-    var waits: [Duration] = []
+    var costs: [Cost] = []
     for _ in 0..<300 {
-      waits.append(send())
+      costs.append(send())
       try await Task.sleep(for: .milliseconds(5))
     }
     isOver.store(true, ordering: .releasing)
     let renderings = await renderer.value.sorted()
-    waits.sort()
+    let (waits, computed) = (costs.map(\.wall).sorted(), costs.map(\.computed).sorted())
     #expect(renderings.count > 1, "it was rendered meanwhile, again and again")
+    #expect(computed[299] < .milliseconds(2), "each of all events")
     let (usual, rendering) = (waits[waits.count * 9 / 10], renderings[renderings.count / 2])
     #expect(usual < rendering / 10, "nine of ten events take \(usual), a rendering \(rendering)")
     #expect(usual < .milliseconds(2))
-    print("events: 9 of 10 \(usual), longest \(waits[waits.count - 1]); renderings: median \(rendering)")
+    print(
+      "events: 9 of 10 \(usual), longest \(waits[299]), computed at most \(computed[299]); renderings: median \(rendering)"
+    )
   }
 
   /// On event loops, and on threads where a window is long.

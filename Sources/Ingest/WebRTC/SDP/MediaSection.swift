@@ -115,7 +115,10 @@ struct Fingerprint: Hashable {
     default: return nil
     }
     let parts = words[1].split(separator: ":", omittingEmptySubsequences: false)
-    digest = parts.compactMap { $0.utf8.count == 2 ? UInt8($0, radix: 16) : nil }
+    // Two digits each. A sign in front of one is read by the number's own parser.
+    digest = parts.compactMap {
+      $0.utf8.count == 2 && $0.allSatisfy(\.isHexDigit) ? UInt8($0, radix: 16) : nil
+    }
     guard parts.count == size, digest.count == size else { return nil }
   }
 

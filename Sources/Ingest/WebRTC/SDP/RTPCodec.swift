@@ -42,15 +42,19 @@ enum RTPCodec {
   static func parameters(_ coding: CodecID, _ format: PayloadFormat) -> String? {
     switch coding {
     case .h264:
-      let profile = format.parameter("profile-level-id") ?? "42e01f"
       let mode = format.parameter("packetization-mode") ?? "0"
-      let safe = profile.utf8.count == 6 && profile.allSatisfy(\.isHexDigit) ? profile : "42e01f"
-      return "level-asymmetry-allowed=1;packetization-mode=\(mode);profile-level-id=\(safe);\(start)"
+      return "level-asymmetry-allowed=1;packetization-mode=\(mode);profile-level-id=\(profile(format));\(start)"
     case .av1: return start
     case .vp9: return "profile-id=\(format.parameter("profile-id") == "2" ? 2 : 0);\(start)"
     case .opus: return "minptime=10;stereo=1;sprop-stereo=1"
     default: return nil
     }
+  }
+
+  /// `profile-level-id` of H.264, as it was offered if it is one. An answer says nothing else of an offer's text again.
+  private static func profile(_ format: PayloadFormat) -> String {
+    let text = format.parameter("profile-level-id") ?? ""
+    return text.count == 6 && text.allSatisfy({ $0.isASCII && $0.isHexDigit }) ? text : "42e01f"
   }
 
   /// The bit rate that browsers begin with, in kbit/s, in place of 300.
@@ -97,9 +101,7 @@ enum RTPCodec {
   static func sentParameters(_ coding: CodecID, _ format: PayloadFormat) -> String? {
     switch coding {
     case .h264:
-      let profile = format.parameter("profile-level-id") ?? ""
-      let safe = profile.utf8.count == 6 && profile.allSatisfy(\.isHexDigit) ? profile : "42e01f"
-      return "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=\(safe)"
+      return "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=\(profile(format))"
     case .vp9: return "profile-id=\(format.parameter("profile-id") == "2" ? 2 : 0)"
     case .opus: return "minptime=10;sprop-stereo=1;stereo=1"
     default: return nil

@@ -83,16 +83,7 @@ final class WebRTCSession {
     guard !actions.isEmpty else { return }
     let batch = actions
     actions.removeAll(keepingCapacity: batch.count < 64)
-    for action in batch where !isOver {
-      switch action {
-      case .event(let event): life.give(event, encoder: publication.encoder)
-      case .lost(let kind): life.publication?.sink.lost(kind)
-      case .inBand(let event): life.publication?.sink.carries(event)
-      case .warn(let warning): life.publication?.sink.warn(warning)
-      case .withdraw(let warning): life.publication?.sink.withdraw(warning)
-      case .log(let level, let text): life.log(level, text)
-      }
-    }
+    for action in batch where !isOver { life.perform(action, encoder: publication.encoder) }
   }
 
   // MARK: the end

@@ -1,0 +1,66 @@
+import FMP4
+import Logging
+import Testing
+
+@testable import Ingest
+
+@Suite("Tracks that cannot be read")
+struct UnreadableTracksTests {
+  private let bad = PublicationWarning.unreadable(.audio, "no header")
+
+  /// Warnings by their signs, and the number of log lines.
+  private func told(_ change: (inout [PublicationAction]) -> Void) -> (warnings: [String], lines: Int) {
+    var out: [PublicationAction] = []
+    change(&out)
+    let warnings = out.compactMap { action -> String? in
+      switch action {
+      case .warn(let warning): "+\(warning)"
+      case .withdraw(let warning): "-\(warning)"
+      default: nil
+      }
+    }
+    return (warnings, out.count { if case .log = $0 { true } else { false } })
+  }
+
+  @Test func `A track is told of once, until it can be read again`() {
+    var tracks = UnreadableTracks()
+    var told = told { tracks.add(bad, .audio, to: &$0) }
+    #expect(told.warnings == ["+\(bad)"] && told.lines == 1)
+    told = self.told { tracks.add(.unreadable(.audio, "another reason"), .audio, to: &$0) }
+    #expect(told.warnings.isEmpty && told.lines == 0)
+    #expect(self.told { tracks.remove(.audio, to: &$0) }.warnings == ["-\(bad)"])
+    #expect(self.told { tracks.remove(.audio, to: &$0) }.warnings.isEmpty)
+  }
+
+  @Test func `A warning of two tracks stands as long as it is true of one`() {
+    var tracks = UnreadableTracks()
+    let told = told {
+      tracks.add(bad, .audio, to: &$0)
+      tracks.add(bad, TrackID(4), to: &$0)
+    }
+    #expect(told.warnings == ["+\(bad)"])
+    #expect(self.told { tracks.remove(.audio, to: &$0) }.warnings.isEmpty)
+    #expect(self.told { tracks.remove(TrackID(4), to: &$0) }.warnings == ["-\(bad)"])
+  }
+
+  @Test func `A publisher that comes and goes here with each frame fills no log`() {
+    var tracks = UnreadableTracks()
+    let told = told { out in
+      for _ in 0..<100 {
+        tracks.add(bad, .audio, to: &out)
+        tracks.remove(.audio, to: &out)
+      }
+    }
+    #expect(told.lines == 1 && told.warnings.count == 200)
+  }
+
+  private struct Track: IncomingTrack {
+    let id: TrackID
+  }
+
+  @Test func `Tracks are found by their numbers, wherever they stand`() {
+    let tracks = [2, 1, 4].map { Track(id: TrackID($0)) }
+    #expect([1, 2, 4].map { tracks.index(of: TrackID($0)) } == [1, 0, 2])
+    #expect(tracks.index(of: TrackID(3)) == nil && [Track]().index(of: .video) == nil)
+  }
+}
