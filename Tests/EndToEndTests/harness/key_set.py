@@ -73,6 +73,8 @@ class KeySet:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self._port), Handler)
         self.server.daemon_threads = True
+        # Clients that do not trust the certificate break off the handshake.
+        self.server.handle_error = lambda *_: None
         self._port = self.server.server_address[1]
         if self._certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -135,8 +135,7 @@ final class Microphone {
     }
     let time = firstSampleTime(now())
     let count = snd_pcm_readi(handle, buffer.baseAddress, snd_pcm_uframes_t(rate / 10))
-    // Nothing at all, although it said that it has something: as if it had said nothing.
-    if count == -Int(EAGAIN) || count == 0 { return false }
+    if count == -Int(EAGAIN) { return false }
     guard count >= 0 else {
       try recover(Int32(count))
       return false
