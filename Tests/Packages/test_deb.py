@@ -139,8 +139,8 @@ def test_idle_it_takes_little_and_without_recordings_nothing_stays(machine, deb)
     private = kilobytes(machine, process, "Anonymous")
     beside = subprocess.Popen([tools.FFMPEG, "-version"], stdout=subprocess.DEVNULL)
     usage = os.wait4(beside.pid, 0)[2]
-    print(f"idle: {private / 1024:.1f} MB private, {kilobytes(machine, process, 'Rss') / 1024:.1f} MB resident; ffmpeg -version"
-          f" {usage.ru_maxrss / 1024:.1f} MB resident")
+    print(f"idle: {private / 1024:.1f} MiB private, {kilobytes(machine, process, 'Rss') / 1024:.1f} MiB resident; ffmpeg -version"
+          f" {usage.ru_maxrss / 1024:.1f} MiB resident")
     assert private <= 10 << 10
     machine.stop_unless_scripts_do()
     machine.run("apt-get", "purge", "-y", "weir")

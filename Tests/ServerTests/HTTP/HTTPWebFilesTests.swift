@@ -6,6 +6,7 @@ import Testing
 
 @testable import HTTP
 @testable import Server
+@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPWebFilesTests {
   @Test func embeddedPagesCarryTheirPolicyAndAnswer304() async throws {
