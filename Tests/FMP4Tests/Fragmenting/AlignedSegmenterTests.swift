@@ -96,9 +96,9 @@ import Testing
     for index in 0..<group * 12 {
       events += segmenter.receive(.sample(SyntheticMedia.frame(index, group: group, isSteady: true)))
     }
-    var segmenter = AlignedSegmenter(.audio)
+    var aligned = AlignedSegmenter(.audio)
     let track = try SyntheticMedia.audio()
-    for index in 0..<group * 12 * 48 / 30 { _ = segmenter.take(SyntheticMedia.audio(index), of: track) }
+    for index in 0..<group * 12 * 48 / 30 { _ = aligned.take(SyntheticMedia.audio(index), of: track) }
     var segment = 1
     var predicted: [Int: Int64] = [:]
     var lengths: [Int: Int64] = [:]
@@ -108,7 +108,7 @@ import Testing
         continue
       }
       let plan = FragmentPlan(audio: track.id, of: fragment, segment: segment)
-      for (number, made) in fragments(segmenter.plan(plan)) {
+      for (number, made) in fragments(aligned.plan(plan)) {
         if let expected = made.expectedSegmentDuration { predicted[number] = expected.rescaled(to: 48_000) }
         lengths[number, default: 0] += made.runs[0].duration
       }

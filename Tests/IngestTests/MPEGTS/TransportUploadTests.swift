@@ -156,7 +156,8 @@ import Testing
     #expect(try await upload.said.until("admitted"))
     let bytes = Self.bytes(frames: 22_000)
     try await upload.send(bytes, pieces: bytes.count)
-    #expect(try await upload.said.until("paused") && upload.said.until("goes on"))
+    #expect(try await upload.said.until("paused"))
+    #expect(try await upload.said.until("goes on"))
     try await upload.run { $0.finish() }
     #expect(gate.sinks.first?.samples.count == 22_000, "a pause asks for patience, and drops nothing")
     await ingest.stop()

@@ -179,7 +179,7 @@ import Testing
 
     init(to address: SocketAddress) throws {
       descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-      let code = address.withSockAddr { connect(descriptor, $0, socklen_t($1)) }
+      let code = address.withSockAddr { Glibc.connect(descriptor, $0, socklen_t($1)) }
       try #require(descriptor >= 0 && code == 0)
     }
 

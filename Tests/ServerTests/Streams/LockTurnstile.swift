@@ -1,3 +1,4 @@
+import Basics
 import Glibc
 import Synchronization
 
@@ -85,7 +86,7 @@ final class LockTurnstile: Sendable {
   }
 
   /// Lets all go on.
-  func open() { for holder in holders { holder.end() } }
+  func letAllGo() { for holder in holders { holder.end() } }
 
   /// Lets a thread through the lock, each time that it comes to it, until it has nothing more to do. Returns how often.
   /// `isOver` is asked while the thread is not at the lock.
@@ -128,9 +129,9 @@ final class LockTurnstile: Sendable {
 
   /// Address of the mutex that a thread waits for in the kernel; nil if it waits for none.
   private static func mutex(of thread: Int) -> Substring? {
-    let file = open("/proc/self/task/\(thread)/syscall", O_RDONLY)
+    let file = Glibc.open("/proc/self/task/\(thread)/syscall", O_RDONLY)
     guard file >= 0 else { return nil }
-    defer { close(file) }
+    defer { Glibc.close(file) }
     var bytes = [UInt8](repeating: 0, count: 256)
     let count = read(file, &bytes, bytes.count)
     // Its number, then its arguments: address and operation.

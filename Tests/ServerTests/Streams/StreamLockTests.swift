@@ -79,7 +79,7 @@ import Testing
     let live = try await live(segments: 4)
     let passes = try await onThread {
       let turnstile = try LockTurnstile.closed(at: live.stream)
-      defer { turnstile.open() }
+      defer { turnstile.letAllGo() }
       let (thread, isOver) = (Mark(), Mark())
       try DedicatedThread.start(named: "counted") {
         thread.set(LockTurnstile.ownThread)
@@ -125,7 +125,7 @@ import Testing
     let thread = try await loop.submit { LockTurnstile.ownThread }.get()
     let counts = try await onThread { () -> (asked: Int, publisher: [Int], answered: Int, status: Int) in
       let turnstile = try LockTurnstile.closed(at: live.stream)
-      defer { turnstile.open() }
+      defer { turnstile.letAllGo() }
       let (isAsked, status) = (Mark(), Mark())
       loop.execute {
         switch routes.respond(to: request, on: loop).kind {
