@@ -96,6 +96,7 @@ check: deps web ## format, lint, imports, sizes, which folder uses which, the pa
 	@.ci/install-packages "the checks" $(CHECK_PACKAGES)
 	$(SWIFT) format lint --strict -r Package.swift Sources Tests
 	.ci/check-sources
+	.ci/figures --unnamed >/dev/null || { .ci/figures --unnamed | grep error >&2; exit 1; }
 	$(SWIFT) build $(TESTED) --build-tests
 
 web: ## the pages' scripts: that all are embedded, their types, and tests of what needs no browser (10 s)

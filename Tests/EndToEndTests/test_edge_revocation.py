@@ -130,7 +130,10 @@ def test_a_revoked_key_stops_its_viewer_alone_and_in_time(start, tmp_path, kind)
         for path in players["ann"].paths:
             assert http.fetch(cache.web + path).headers["cache-control"] == "no-store"
         # Nobody else noticed, and events come to whoever may still read them.
-        assert all(found == {200} for found in players["bob"].statuses().values()), players["bob"].statuses()
+        assert players["bob"].thread.is_alive(), "its connection goes on"
+        for since in (0, revoked + RECHECK + 1):
+            found = players["bob"].statuses(since)
+            assert all(statuses == {200} for statuses in found.values()), found
         assert films["bob"].ended is None and time.monotonic() - films["bob"].last < 1.5
         with contextlib.suppress(ConnectionError):
             weir.get("/api/v1/admin", headers={"Authorization": "Bearer wrong"})

@@ -382,7 +382,7 @@ def test_reloads_under_publishers_and_viewers_disturb_nobody(configured, tmp_pat
         for viewer in viewers:
             viewer.start()
         # They play until after the last reload.
-        seconds = 90 if LONG else 8
+        seconds = 90 if LONG else 18
         for name in names:
             crowd.watch(weir.web + media(name), players, seconds)
         time.sleep(1)

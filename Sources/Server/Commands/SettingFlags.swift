@@ -65,7 +65,7 @@ private struct GroupFlags<Group: TitledSettings>: ParsableArguments, CustomRefle
   private static func advice(_ setting: any SettingDeclaration) -> String {
     guard setting.isSecret else { return "" }
     let file = setting.path.map { ", or \($0) of the file" } ?? ""
-    return " Every user of the machine can read it here: better \(setting.name.variable)\(file)."
+    return " On a command line every user of the machine can read it: better \(setting.name.variable)\(file)."
   }
 
   /// What a shell offers: words, files or folders.

@@ -60,6 +60,7 @@ struct OutgoingRequest: Sendable {
     }
     do {
       let response = try await Self.client.execute(request, deadline: deadline)
+      HostNames.note(host)
       return Answer(status: Int(response.status.code), body: await Self.read(response.body, until: deadline))
     } catch let error as HTTPClientError where error == .deadlineExceeded {
       throw late

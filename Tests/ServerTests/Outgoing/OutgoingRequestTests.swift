@@ -68,7 +68,7 @@ import Testing
           Issue.record("\(outcome)")
           return
         }
-        #expect(reason.hasPrefix("the name cannot be found: "))
+        #expect(reason.hasPrefix("the look for its name failed: "))
       }
     }
   }
