@@ -93,8 +93,8 @@ struct ClipTablesTests {
     let video = try #require(try tracks(made).first)
     // Frame 59 is shown at 2 s; the one that is shown at 3 s or just before is 89.
     #expect(clip.shown == Self.time(3000)..<Self.time(5000))
-    // From the key frame 60 on: 59 is not decoded. 148 is the last that is shown before 5 s.
-    #expect(video.bytes == (60..<149).map { UInt8($0) } && video.syncs == [1])
+    // From the key frame 60 on: 59 is not decoded. 148 is the last that is shown before 5 s. 120 is the next key frame.
+    #expect(video.bytes == (60..<149).map { UInt8($0) } && video.syncs == [1, 61])
     #expect(video.mediaTime == (89 - 60) * 1000 + 1000)
   }
 

@@ -128,27 +128,6 @@ import Testing
     }
   }
 
-  @Test func `Uploads of an address that wait for the gate are bounded`() async throws {
-    let gate = Waiting()
-    var configuration = TransportIngest.Configuration()
-    configuration.peerLimits.unauthenticatedPerAddress = 2
-    let ingest = ingest(gate, configuration)
-    var waiting: [Upload] = []
-    for _ in 0..<2 { waiting.append(try await begin(ingest)) }
-    let more = try await begin(ingest)
-    #expect(more.said.all == ["too many wait"])
-    let other = try await begin(ingest, from: "192.0.2.8")
-    #expect(other.said.all.isEmpty && waiting.allSatisfy { $0.said.all.isEmpty })
-    gate.isOpen.withLock { $0 = true }
-    for upload in waiting + [other] {
-      #expect(try await upload.said.until("refused by the gate: \(PublishRefusal.shuttingDown.code)"))
-    }
-    gate.isOpen.withLock { $0 = false }
-    #expect(try await begin(ingest).said.all.isEmpty, "there is a place again")
-    gate.isOpen.withLock { $0 = true }
-    await ingest.stop()
-  }
-
   @Test func `Media that comes much faster than it plays is paused, and goes on`() async throws {
     let gate = RecordingGate()
     let ingest = ingest(gate)

@@ -137,22 +137,6 @@ struct ReceptionTests {
     #expect(text(events) == ["1 after 0", "3 after 0"])
   }
 
-  @Test func `Video comes out as frames, and one with a hole is lost`() throws {
-    var receiver = RTPReceiver(track(.h264, asksAgain: false), source: 1)
-    var events: [RTPReceiver.Event] = []
-    func send(_ number: UInt16, _ frame: UInt32, _ payload: [UInt8], marker: Bool = true) throws {
-      let packet = try #require(RTPPackets.packet(number, at: frame * 3000, marker: marker, payload))
-      receiver.receive(packet, now: .zero, to: &events)
-    }
-    try send(1, 1, [0x65, 1, 2])
-    // A fragment whose second part does not come (RFC 6184 §5.8).
-    try send(2, 2, [0x7C, 0x81, 3], marker: false)
-    try send(4, 3, [0x65, 4, 5])
-    _ = receiver.tick(now: Self.time(250), to: &events)
-    #expect(text(events).first == "frame 3000" && text(events).last == "frame 9000")
-    #expect(text(events).contains("lost") && !text(events).contains("frame 6000"))
-  }
-
   // MARK: the rate that is allowed
 
   private func figures(_ received: UInt64, _ lost: UInt64) -> LinkFigures {

@@ -53,8 +53,11 @@ import Testing
     for setting in ServerOptions.all {
       let form = setting.form.map { " <\($0)>" } ?? ""
       let cells = ["`\(setting.name.flag)\(form)`", setting.standard.map { "`\($0)`" } ?? "", setting.summary]
-      let row = "| " + cells.map { $0.replacing("|", with: "\\|") }.joined(separator: " | ") + " |"
-      #expect(rows.contains(row), "docs/flags.md is stale: run make docs")
+      let row = "| " + cells.map { $0.replacing("|", with: "\\|") }.joined(separator: " | ")
+      // The help of a secret goes on with where it is given better.
+      #expect(
+        rows.contains { $0 == row + " |" || setting.isSecret && $0.hasPrefix(row + " On a command line") },
+        "docs/flags.md is stale: run make docs")
     }
   }
 

@@ -94,7 +94,7 @@ import Testing
 
   /// Addresses of what comes next, which are requested before it is there.
   enum Next: String, CaseIterable, Sendable {
-    case playlist, delta, playlistOfSegment, part, segment
+    case playlist, delta, playlistOfSegment, segment
 
     fileprivate func target(_ stream: LiveStream) -> String {
       let epoch = stream.epoch
@@ -104,7 +104,6 @@ import Testing
       case .playlist: "\(folder)/\(MediaName.playlist)?_HLS_msn=\(edge.segment)&_HLS_part=\(edge.part)"
       case .delta: "\(folder)/\(MediaName.playlist)?_HLS_msn=\(edge.segment)&_HLS_part=\(edge.part)&_HLS_skip=YES"
       case .playlistOfSegment: "\(folder)/\(MediaName.playlist)?_HLS_msn=\(edge.segment)"
-      case .part: "\(folder)/\(edge.segment).\(edge.part).m4s"
       case .segment: "\(folder)/\(epoch.window.nextSequenceNumber).m4s"
       }
     }
