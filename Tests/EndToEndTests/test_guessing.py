@@ -115,6 +115,8 @@ def difference(pairs: list[tuple[float, float]]) -> tuple[float, float]:
     return statistics.fmean(found), statistics.stdev(found) / len(found) ** 0.5
 
 
+# Differences of less than a microsecond: other programs on the machine have larger ones.
+@pytest.mark.skipif(not LONG, reason="wants a quiet machine: make faults")
 @pytest.mark.parametrize("request_by", [by_field, by_path], ids=["administrator", "viewer"])
 def test_the_time_of_an_answer_does_not_tell_how_much_of_a_key_is_right(start, request_by):
     """Two wrong keys of the same length: one has all letters of the right one but the last, one has none of them. Each address may
