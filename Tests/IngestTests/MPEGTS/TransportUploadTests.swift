@@ -119,15 +119,6 @@ import Testing
     await ingest.stop()
   }
 
-  /// A gate that answers when it is told.
-  private final class Waiting: PublishGate {
-    let isOpen = Mutex(false)
-    func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
-      while !isOpen.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(10)) }
-      throw .shuttingDown
-    }
-  }
-
   @Test func `Media that comes much faster than it plays is paused, and goes on`() async throws {
     let gate = RecordingGate()
     let ingest = ingest(gate)
@@ -140,15 +131,5 @@ import Testing
     try await upload.run { $0.finish() }
     #expect(gate.sinks.first?.samples.count == 22_000, "a pause asks for patience, and drops nothing")
     await ingest.stop()
-  }
-
-  @Test func `A stop ends uploads, and no other begins`() async throws {
-    let gate = RecordingGate()
-    let ingest = ingest(gate)
-    let upload = try await begin(ingest)
-    #expect(try await upload.said.until("admitted"))
-    await ingest.stop()
-    #expect(upload.said.all.count == 2 && upload.said.all[1].hasPrefix("ended"))
-    #expect(try await begin(ingest).said.all == ["too many wait"])
   }
 }
