@@ -101,8 +101,17 @@ final class SharedResponse {
   private var second: Int64 = .min
 
   private struct Encoded {
-    var content: HTTP1Response.Content?
-    var uses = 0
+    private var content: HTTP1Response.Content?
+    private var uses = 0
+
+    /// `encode` makes it at the first use. The second use puts it into one buffer, if it is short.
+    mutating func use(_ encode: () -> HTTP1Response.Content) -> HTTP1Response.Content {
+      uses &+= 1
+      if uses > 2, let content { return content }
+      let used = content.map(SharedResponse.flat) ?? encode()
+      content = used
+      return used
+    }
   }
 
   /// A response that is available. `answer` says who may get it; nil for all.
@@ -145,24 +154,12 @@ final class SharedResponse {
       second = date.second
     }
     return acceptsGzip
-      ? Self.content(&gzip, response, acceptsGzip: true, date: date)
-      : Self.content(&plain, response, acceptsGzip: false, date: date)
+      ? gzip.use { encode(acceptsGzip: true, date: date) } : plain.use { encode(acceptsGzip: false, date: date) }
   }
 
-  private static func content(
-    _ encoded: inout Encoded, _ response: HTTPResponse, acceptsGzip: Bool, date: HTTPDate
-  ) -> HTTP1Response.Content {
-    encoded.uses &+= 1
-    if let content = encoded.content {
-      guard encoded.uses == 2 else { return content }
-      let flat = flat(content)
-      encoded.content = flat
-      return flat
-    }
-    let plan = ResponsePlan(response, to: request(acceptsGzip: acceptsGzip))
-    let content = HTTP1Response(plan, version: .http1_1, keepsAlive: true, date: date).content
-    encoded.content = content
-    return content
+  private func encode(acceptsGzip: Bool, date: HTTPDate) -> HTTP1Response.Content {
+    let plan = ResponsePlan(response, to: Self.request(acceptsGzip: acceptsGzip))
+    return HTTP1Response(plan, version: .http1_1, keepsAlive: true, date: date).content
   }
 
   /// A request that stands for all that share a response; only the target differs.
@@ -173,7 +170,7 @@ final class SharedResponse {
     method: .get, target: RequestTarget(segments: ["live"]), fields: .list(["accept-encoding": "gzip"]))
 
   /// Copying a body once costs less than sending it in several pieces hundreds of times.
-  private static func flat(_ content: HTTP1Response.Content) -> HTTP1Response.Content {
+  fileprivate static func flat(_ content: HTTP1Response.Content) -> HTTP1Response.Content {
     guard case .pieces(let head, let pieces) = content, pieces.totalLength <= flatBytes else { return content }
     var buffer = ByteBuffer()
     buffer.reserveCapacity(head.readableBytes + pieces.totalLength)

@@ -354,14 +354,15 @@ extension HTTP1Connection: ResponseWaiter {
     else { return false }
     pass = admission.pass
     let acceptsGzip = head.fields.acceptsGzip
+    let client = client(head)
     if answer.isAwaited {
       phase = .waiting
-      answer.join(SharedResponse.Waiter(connection: self, client: client(head), acceptsGzip: acceptsGzip))
+      answer.join(SharedResponse.Waiter(connection: self, client: client, acceptsGzip: acceptsGzip))
     } else if peer.polls(answer.playlist) {
       services.traffic.add(.refusedPolls)
       send(
         services.open(StandardResponse.polled), to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: true)
-    } else if let refusal = refusal(of: client(head), answer) {
+    } else if !isCounted(client, for: answer), let refusal = refusal(of: client, answer) {
       send(services.open(refusal), to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: true)
     } else {
       give(answer, acceptsGzip: acceptsGzip)
@@ -369,19 +370,23 @@ extension HTTP1Connection: ResponseWaiter {
     return true
   }
 
-  /// Counts the viewer, once per tick for the same client: a connection has far more requests.
+  /// Whether the viewer is counted already in this tick: a connection has far more requests than ticks.
+  private func isCounted(_ client: ClientID, for answer: SharedResponse) -> Bool {
+    guard let admitted else { return false }
+    return admitted.tick == loop.now && admitted.stamp === answer.sharing.stamp && admitted.client == client
+  }
+
+  /// Counts the viewer. Nil when it is admitted.
   private func refusal(of client: ClientID, _ answer: SharedResponse) -> HTTPResponse? {
     guard !answer.isRefusal, let admission = answer.admission else { return nil }
-    let stamp = answer.sharing.stamp
-    if let admitted, admitted.stamp === stamp, admitted.client == client, admitted.tick == loop.now { return nil }
     if let refusal = admission.refusal(of: client) { return refusal }
-    admitted = (stamp, client, loop.now)
+    admitted = (answer.sharing.stamp, client, loop.now)
     return nil
   }
 
   func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter) {
     guard case .waiting = phase else { return }
-    if let refusal = refusal(of: waiter.client, answer) {
+    if !isCounted(waiter.client, for: answer), let refusal = refusal(of: waiter.client, answer) {
       send(services.open(refusal), to: SharedResponse.request(acceptsGzip: waiter.acceptsGzip), keepsAlive: !isStopping)
     } else {
       give(answer, acceptsGzip: waiter.acceptsGzip)
