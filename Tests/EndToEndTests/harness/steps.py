@@ -38,7 +38,7 @@ class Steps:
     def _find(self, ask) -> int:
         tasks = pathlib.Path(f"/proc/{self.process}/task")
         for task in tasks.iterdir():
-            if not (task / "comm").read_text().startswith("NIO-ELT"):
+            if not (task / "comm").read_text().startswith("NIO-"):
                 continue
             self.thread = int(task.name)
             begun = self.library.steps_begin(self.thread)
