@@ -139,14 +139,14 @@ def instructions(start, folder, request_by, refusal: int, environment: dict[str,
     # An address may try twenty, and the first five are told as events.
     for number in range(1, 4):
         line = Line(weir.web, f"127.0.3.{number}")
+        thread = steps.Steps(library, weir.process.pid, line.socket.fileno(), lambda: ask(line, "GET /healthz HTTP/1.1\r\n", 200))
         try:
-            thread = steps.Steps(library, weir.process.pid, line.socket.fileno(), lambda: ask(line, "GET /healthz HTTP/1.1\r\n", 200))
             for place, part in enumerate(random.choices(PARTS, k=8) + random.sample(PARTS * 4, 12)):
                 count = thread.count(lambda: ask(line, request_by(wrong(key, part)), refusal))
                 if place >= 8:
                     found[part].append(count)
-            thread.end()
         finally:
+            thread.close()
             line.close()
     print({part: sorted(counts) for part, counts in found.items()})
     return {part: statistics.median(counts) for part, counts in found.items()}

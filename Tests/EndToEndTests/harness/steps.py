@@ -32,22 +32,26 @@ class Steps:
         self.library = ctypes.CDLL(str(library))
         self.library.steps_count.restype = ctypes.c_long
         self.library.steps_count.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_double)
-        self.process, self.socket = process, socket
-        self.thread = self._find(ask)
+        self.process, self.socket, self.thread = process, socket, 0
+        try:
+            self._find(ask)
+        except BaseException:
+            self.close()
+            raise
 
-    def _find(self, ask) -> int:
+    def _find(self, ask) -> None:
         tasks = pathlib.Path(f"/proc/{self.process}/task")
         for task in tasks.iterdir():
             if not (task / "comm").read_text().startswith("NIO-"):
                 continue
-            self.thread = int(task.name)
-            begun = self.library.steps_begin(self.thread)
+            begun = self.library.steps_begin(int(task.name))
             if begun == -errno.EPERM:
                 pytest.skip("skipped: processes may not be traced here")
             assert begun == 0, os.strerror(-begun)
+            self.thread = int(task.name)
             if self.count(ask) > self.LEAST:
-                return self.thread
-            self.end()
+                return
+            self.close()
         raise AssertionError("no event loop answers on this connection")
 
     def count(self, ask) -> int:
@@ -71,6 +75,8 @@ class Steps:
     def _state(self) -> str:
         return pathlib.Path(f"/proc/{self.process}/task/{self.thread}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
-    def end(self) -> None:
-        ended = self.library.steps_end(self.thread)
-        assert ended == 0, os.strerror(-ended)
+    def close(self) -> None:
+        """Lets the thread go: a process with one that is followed does not end."""
+        if self.thread:
+            self.library.steps_end(self.thread)
+            self.thread = 0

@@ -26,6 +26,18 @@ import Testing
     }
   }
 
+  private final class Count: Sendable {
+    private let value = Atomic(0)
+    var now: Int { value.load(ordering: .relaxed) }
+    func add() { value.add(1, ordering: .relaxed) }
+  }
+
+  private final class Time: Sendable {
+    private let value = Mutex(NIODeadline.now())
+    var now: NIODeadline { value.withLock { $0 } }
+    func pass(_ amount: TimeAmount) { value.withLock { $0 = $0 + amount } }
+  }
+
   private let resolver = Resolver()
   private let names: HostNames
 
@@ -51,15 +63,15 @@ import Testing
   }
 
   @Test func `A name is looked up once for all who ask meanwhile`() async throws {
-    let waiting = Atomic(0)
+    let waiting = Count()
     let outcomes = try await withThrowingTaskGroup(of: HostNames.Outcome.self) { group in
       for _ in 0..<200 {
         group.addTask {
-          waiting.add(1, ordering: .relaxed)
+          waiting.add()
           return await names.look(up: "dead", until: after(seconds: 30))
         }
       }
-      while waiting.load(ordering: .relaxed) < 200 { try await Task.sleep(for: .milliseconds(5)) }
+      while waiting.now < 200 { try await Task.sleep(for: .milliseconds(5)) }
       try await Task.sleep(for: .milliseconds(100))
       resolver.answer()
       return try await group.reduce(into: [HostNames.Outcome]()) { $0.append($1) }
@@ -105,21 +117,20 @@ import Testing
   }
 
   @Test func `A host that was found or has answered is not looked up for 30 s`() async {
-    let time = Mutex(NIODeadline.now())
-    func pass(_ amount: TimeAmount) { time.withLock { $0 = $0 + amount } }
-    let names = HostNames(now: { time.withLock { $0 } }, ask: resolver.look)
-    func look() async -> HostNames.Outcome { await names.look(up: "cam", until: time.withLock { $0 } + .seconds(10)) }
+    let time = Time()
+    let names = HostNames(now: { time.now }, ask: resolver.look)
+    func look() async -> HostNames.Outcome { await names.look(up: "cam", until: time.now + .seconds(10)) }
     #expect(await look() == .found)
-    pass(HostNames.validity - .nanoseconds(1))
+    time.pass(HostNames.validity - .nanoseconds(1))
     #expect(await look() == .found)
     #expect(resolver.asked.count == 1)
-    pass(.nanoseconds(1))
+    time.pass(.nanoseconds(1))
     #expect(await look() == .found)
     #expect(resolver.asked.count == 2)
     // An answer counts as a look.
-    pass(HostNames.validity - .nanoseconds(1))
+    time.pass(HostNames.validity - .nanoseconds(1))
     names.note("cam")
-    pass(HostNames.validity - .nanoseconds(1))
+    time.pass(HostNames.validity - .nanoseconds(1))
     #expect(await look() == .found)
     #expect(resolver.asked.count == 2)
   }
