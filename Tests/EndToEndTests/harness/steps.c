@@ -1,11 +1,12 @@
-// Runs a thread of another process instruction by instruction, until a socket of this process has something to read
-// (steps.py). How many there were depends on what the thread does, and on no clock.
+// Runs a thread of another process instruction by instruction, until a socket of this process has something to read, and
+// notes the addresses of the instructions (steps.py).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -48,16 +49,18 @@ int steps_stop(pid_t thread) {
   return stopped < 0 ? stopped : 0;
 }
 
-// The thread has been stopped. It goes on afterwards.
-long steps_count(pid_t thread, int socket, double patience) {
+// The thread has been stopped. It goes on afterwards. The number of instructions, or a negative error.
+long steps_run(pid_t thread, int socket, double patience, unsigned long *addresses, long most) {
   double end = seconds() + patience;
-  for (long count = 1;; count++) {
+  for (long count = 0; count < most; count++) {
+    addresses[count] = ptrace(PTRACE_PEEKUSER, thread, offsetof(struct user_regs_struct, rip), 0);
     if (ptrace(PTRACE_SINGLESTEP, thread, 0, 0)) return -errno;
     int stopped = wait_for_stop(thread, socket, end);
     if (stopped < 0) return stopped;
-    if (stopped == 0) return count;
-    if (can_be_read(socket)) return ptrace(PTRACE_CONT, thread, 0, 0) ? -errno : count;
+    if (stopped == 0) return count + 1;
+    if (can_be_read(socket)) return ptrace(PTRACE_CONT, thread, 0, 0) ? -errno : count + 1;
   }
+  return -E2BIG;
 }
 
 int steps_end(pid_t thread) {

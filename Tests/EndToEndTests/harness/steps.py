@@ -1,9 +1,11 @@
-"""Counts the instructions that a server runs for a request (steps.c). Unlike its time, their number is the same beside other work."""
+"""The instructions that a server runs for a request (steps.c, x86-64). Unlike its time, they are the same beside other work."""
 
+import collections
 import ctypes
 import errno
 import os
 import pathlib
+import platform
 import time
 
 import pytest
@@ -13,11 +15,11 @@ from . import disks
 FOLDER = pathlib.Path(__file__).parent
 
 
-def built(folder: pathlib.Path, name: str) -> pathlib.Path:
+def built(folder: pathlib.Path, name: str, *flags: str) -> pathlib.Path:
     """A library of a file beside this one."""
     disks.needs("cc", root=False)
     library = folder / f"{name}.so"
-    disks.command("cc", "-shared", "-fPIC", "-O1", "-o", library, FOLDER / f"{name}.c")
+    disks.command("cc", "-shared", "-fPIC", *flags, "-o", library, FOLDER / f"{name}.c")
     return library
 
 
@@ -26,12 +28,16 @@ class Steps:
 
     #: A response takes more. If another thread gives it, this one has hardly begun.
     LEAST = 2_000
+    MOST = 4_000_000
 
-    def __init__(self, library: pathlib.Path, process: int, socket: int, ask):
+    def __init__(self, folder: pathlib.Path, process: int, socket: int, ask):
         """`ask` sends a request by the connection, and returns a function that takes the response."""
-        self.library = ctypes.CDLL(str(library))
-        self.library.steps_count.restype = ctypes.c_long
-        self.library.steps_count.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_double)
+        if platform.machine() != "x86_64":
+            pytest.skip("skipped: registers of other processors are not known")
+        self.library = ctypes.CDLL(str(built(folder, "steps", "-O1")))
+        self.library.steps_run.restype = ctypes.c_long
+        self.library.steps_run.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_double, ctypes.c_void_p, ctypes.c_long)
+        self.addresses = (ctypes.c_ulong * self.MOST)()
         self.process, self.socket, self.thread = process, socket, 0
         try:
             self._find(ask)
@@ -40,8 +46,7 @@ class Steps:
             raise
 
     def _find(self, ask) -> None:
-        tasks = pathlib.Path(f"/proc/{self.process}/task")
-        for task in tasks.iterdir():
+        for task in pathlib.Path(f"/proc/{self.process}/task").iterdir():
             if not (task / "comm").read_text().startswith("NIO-"):
                 continue
             begun = self.library.steps_begin(int(task.name))
@@ -49,21 +54,21 @@ class Steps:
                 pytest.skip("skipped: processes may not be traced here")
             assert begun == 0, os.strerror(-begun)
             self.thread = int(task.name)
-            if self.count(ask) > self.LEAST:
+            if self.run(ask).total() > self.LEAST:
                 return
             self.close()
         raise AssertionError("no event loop answers on this connection")
 
-    def count(self, ask) -> int:
-        """The instructions from the arrival of a request to the response."""
+    def run(self, ask) -> collections.Counter[int]:
+        """How often each instruction runs, from the arrival of a request to the response."""
         self._wait_for_idleness()
         stopped = self.library.steps_stop(self.thread)
         assert stopped == 0, os.strerror(-stopped)
         take = ask()
-        count = self.library.steps_count(self.thread, self.socket, 30)
+        count = self.library.steps_run(self.thread, self.socket, 120, self.addresses, self.MOST)
         assert count > 0, os.strerror(-count)
         take()
-        return count
+        return collections.Counter(self.addresses[:count])
 
     def _wait_for_idleness(self) -> None:
         """It has done what comes after a response."""
@@ -80,3 +85,14 @@ class Steps:
         if self.thread:
             self.library.steps_end(self.thread)
             self.thread = 0
+
+
+def apart(some: list[collections.Counter[int]], others: list[collections.Counter[int]]) -> dict[int, float]:
+    """Instructions that ran more often in each of one list than in any of the other one; the usual difference for each. What depends
+    on time, or on other threads, comes in both."""
+    found = {}
+    for address in set().union(*some, *others):
+        a, b = [one[address] for one in some], [one[address] for one in others]
+        if max(a) < min(b) or max(b) < min(a):
+            found[address] = sum(a) / len(a) - sum(b) / len(b)
+    return found
