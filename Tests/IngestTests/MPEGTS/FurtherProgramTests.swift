@@ -105,6 +105,48 @@ import Testing
     }
   }
 
+  @Test func `A programme's cue before its first frame waits for it`() throws {
+    var program = ProgramPublication(reading: ClockReading(wall: 0, monotonic: 0))
+    var script = TransportScript()
+    Self.script([Self.three[0]], frames: 3, into: &script)
+    let events = TransportScript.events(script.bytes).1
+    var actions: [PublicationAction] = []
+    let map = try #require(events.maps.first)
+    #expect(!program.hasMap)
+    program.begin(map, 0, to: &actions)
+    #expect(program.hasMap && program.encoder.isEmpty)
+    program.receive(StreamCue(pid: 300, command: .timeSignal, section: []), to: &actions)
+    #expect(!actions.contains { if case .inBand(.cue) = $0 { true } else { false } })
+    for case .element(_, let pid, let event) in events { try program.receive(event, pid, 0, to: &actions) }
+    #expect(actions.contents.count == 3)
+    #expect(actions.count { if case .inBand(.cue) = $0 { true } else { false } } == 1)
+  }
+
+  @Test func `The figures of the connection are those of each programme`() async throws {
+    let gate = ChoosyGate()
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let stream = try #require(StreamName("cam"))
+    let others = try await loop.submit {
+      let publisher = Publisher(
+        protocolName: "SRT", remoteAddress: "192.0.2.7:4711", host: "192.0.2.7", gate: gate, logger: .silent)
+      let others = FurtherPrograms(
+        beside: stream, of: publisher, key: nil, software: "SRT", clock: .system(), loop: loop)
+      let clock = WallClockAnchor(mediaTime: .zero, wallTime: WallTime(nanoseconds: 0))
+      for program in [UInt16(7), 9] {
+        let further = TransportPublication.Further(program: program, actions: [.event(.clock(clock))], encoder: "")
+        #expect(others.perform([further]) == 0)
+      }
+      return NIOLoopBound(others, eventLoop: loop)
+    }.get()
+    #expect(try await eventually { gate.gate.sinks.count == 2 && gate.gate.sinks.allSatisfy { !$0.recorded.isEmpty } })
+    try await loop.submit {
+      others.value.measured(LinkFigures())
+      others.value.end(.connectionLost("reset"))
+      others.value.measured(LinkFigures())
+    }.get()
+    #expect(gate.gate.sinks.allSatisfy { $0.measurements == 1 && $0.ending == .connectionLost("reset") })
+  }
+
   // MARK: by a request
 
   private final class Owner: TransportUploadOwner {
