@@ -83,6 +83,18 @@ def test_captions_are_found_declared_and_kept_by_the_ladder(start, film):
     assert words(served(weir, "cam", "90p")) == WORDS
 
 
+def test_a_service_of_cea_708_is_found_and_declared(start, tmp_path):
+    """Pairs of CEA-608 that are marked as invalid stand beside it: they are none."""
+    frames = captioned.digital(6, (1, captioned.window(1, True) + captioned.letters("Hello")), (3, [captioned.HIDE, 1]))
+    film = captioned.film(tmp_path / "digital.ts", frames, kind="708")
+    weir = start("--no-record")
+    sender = send(film, weir, "cam", "300K")
+    assert sender.outcome(40)[0] == 0
+    media, variants = declared(weir, "cam")
+    assert [m["INSTREAM-ID"] for m in media] == ["SERVICE1"] and {v["CLOSED-CAPTIONS"] for v in variants} == {"captions"}
+    assert accessibility(weir, "cam") == [(CEA608.replace("608", "708"), "1=lang:und")]
+
+
 def test_captions_that_begin_later_are_declared_from_then_on(start, tmp_path):
     film = captioned.film(tmp_path / "late.ts", captioned.pop_on(SUBTITLES, 8), first=105)
     weir = start("--no-record")
