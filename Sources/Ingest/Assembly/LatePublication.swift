@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Logging
 internal import NIOCore
 
 /// A publication that is asked for when its first media has come. What its media ask for meanwhile waits. Confined to an

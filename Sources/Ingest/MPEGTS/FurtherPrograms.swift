@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Logging
 internal import NIOCore
 
 /// The programmes of a connection beside its own publication. Each is a stream of its own, with the connection's name and

@@ -1,5 +1,4 @@
 internal import FMP4
-internal import Logging
 internal import NIOCore
 
 /// What one sender sends: a transport stream, published from its first media on. Confined to an event loop.
