@@ -77,6 +77,15 @@ enum RTPCodec {
     }
   }
 
+  /// Whether a viewer's formats have that of media that is made for it: H.264 or Opus.
+  static func takesMade(_ formats: [PayloadFormat], _ kind: MediaKind) -> Bool {
+    switch kind {
+    case .video:
+      formats.contains { $0.name == "h264" && $0.clock == 90_000 && $0.parameter("packetization-mode") == "1" }
+    case .audio: formats.contains { $0.name == "opus" && $0.clock == Opus.timescale && $0.channels == 2 }
+    }
+  }
+
   /// Of a viewer's formats that for a codec; of H.264 one with the same profile, else any: decoders of browsers take all.
   static func choose(_ formats: [PayloadFormat], for codec: Codec) -> PayloadFormat? {
     let name = name(codec.id).lowercased()

@@ -108,6 +108,7 @@ final class WebRTCHub: WebRTCDirectory {
     } catch {
       return .notTaken(error)
     }
+    guard negotiation.needs.isEmpty else { return .needs(negotiation.needs) }
     guard let relay = relays.relay(of: watched.stream) else { return .noRoom }
     guard !isClosing, let viewer = WebRTCViewer(negotiation, watched, relay, peer: peer, hub: self), viewer.begin()
     else {
