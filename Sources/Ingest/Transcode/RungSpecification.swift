@@ -14,7 +14,7 @@ package struct RungSpecification: Sendable, Hashable {
   package enum SmallSource: Sendable, Hashable {
     /// Nothing: it is used itself.
     case used
-    /// It is encoded anew, in its own size.
+    /// It is encoded anew in its own size, by a bit rate that suits that, up to the rung's.
     case encoded
   }
 
@@ -43,6 +43,13 @@ package struct RungSpecification: Sendable, Hashable {
     return source.width < source.height
       ? (shortSide, even(source.height, max(source.width, 1)))
       : (even(source.width, max(source.height, 1)), shortSide)
+  }
+
+  /// Bits per second for a source of so many frames per second, whose frames get this size.
+  package func bitRate(forSize size: (width: Int, height: Int), framesPerSecond: Double) -> Int {
+    guard smallSource == .encoded else { return bitRate }
+    return min(
+      bitRate, VideoEncoding().bitRate(width: size.width, height: size.height, framesPerSecond: framesPerSecond))
   }
 
   /// Whether it is made of the source: of a larger one. Nothing is scaled up.

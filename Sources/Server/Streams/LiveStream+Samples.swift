@@ -71,16 +71,14 @@ extension LiveStream: WatchedStream {
   /// Whether a rung comes soon: of the ladder, or of a worker that is started here.
   private func awaitsRungs(_ state: inout State) -> Bool {
     if state.subscribers.samples.isMakingVideo || state.life.transcoder?.status.rungs.isEmpty == false { return true }
-    guard let video = state.subscribers.samples.ownVideo, let rung = RungSpecification(forWebRTC: video) else {
-      return false
-    }
+    guard state.subscribers.samples.ownVideo?.codec.displaySize != nil else { return false }
     guard encoders.take() else {
       logger.warning("no video is made for viewers by WebRTC: as many streams are encoded for them as may be")
       return false
     }
     do {
       let transcoder = try LadderTranscoder(
-        aim: .video([rung]), launcher: workers, logger: logger
+        aim: .video([.forWebRTC]), launcher: workers, logger: logger
       ) { [weak self, encoders] events in
         self?.state.withLock { $0.subscribers.samples.receive(events, of: .followers) }
         if events.contains(where: { if case .ended = $0 { true } else { false } }) { encoders.giveBack() }
@@ -116,17 +114,6 @@ extension LiveStream: WatchedStream {
 }
 
 extension RungSpecification {
-  /// The shorter side of what is made for viewers by WebRTC, at most.
-  private static let shortSideForWebRTC = 720
-
-  /// H.264 without B-frames, as large as the video up to 720p. Nil for a video without a size.
-  fileprivate init?(forWebRTC video: TrackDescription) {
-    guard let size = video.codec.displaySize, min(size.width, size.height) >= 2 else { return nil }
-    let side = min(Self.shortSideForWebRTC, min(size.width, size.height) / 2 * 2)
-    let width = size.width * side / min(size.width, size.height)
-    let height = size.height * side / min(size.width, size.height)
-    let rate = Double(video.frameRate ?? 30_000) / 1000
-    let bits = VideoEncoding().bitRate(width: width, height: height, framesPerSecond: rate)
-    self.init(shortSide: side, bitRate: bits, smallSource: .encoded)
-  }
+  /// H.264 without B-frames, as large as the video up to 720p, at 0.1 bits a pixel.
+  fileprivate static let forWebRTC = RungSpecification(shortSide: 720, bitRate: 6_000_000, smallSource: .encoded)
 }
