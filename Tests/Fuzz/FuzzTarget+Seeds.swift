@@ -56,7 +56,7 @@ extension FuzzTarget {
       ])
     case .ts: Self.transportStreams
     case .srt: Self.srtMessages
-    case .stun, .rtcp, .rtp, .av1rtp, .vp9rtp, .h264rtp: Self.webRTCDatagrams
+    case .stun, .rtcp, .rtp, .av1rtp, .vp9rtp, .vp8rtp, .h264rtp: Self.webRTCDatagrams
     case .sdp: Self.words([WebRTCSeeds.offer("H264"), WebRTCSeeds.offer("AV1"), WebRTCSeeds.offer("VP9")])
     case .captions: Self.captionMessages
     case .pes: Self.packetizedStreams

@@ -14,12 +14,15 @@ extension FuzzTarget {
     let picture: [UInt8] =
       [0x80, 0xE0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 1] + [0x8E, 1, 0x18, 2, 0x80, 1, 0x68, 1, 0x04, 1]
       + [0x82, 0x49, 0x83, 0x42, 0x40, 0x27, 0xF0, 0x16, 0x76, 0x06]
+    let old: [UInt8] =
+      [0x80, 0xE0, 0, 4, 0, 0, 0, 9, 0, 0, 0, 1] + [0x90, 0xE0, 0x80, 5, 9, 0x20]
+      + [0x10, 0x2F, 0x01, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0x68, 0x01]
     let audio: [UInt8] = [0x80, 0x6F, 0, 2, 0, 0, 0, 9, 0, 0, 0, 2, 0xFC, 1, 2]
     let report: [UInt8] = [0x80, 200, 0, 6] + Array(repeating: 1, count: 24) + [0x81, 203, 0, 1, 0, 0, 0, 1]
     return [
       [0, 1, 0, 8, 0x21, 0x12, 0xA4, 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 6, 0, 3, 0x61, 0x3A, 0x62, 0],
       report,
-      [picture, audio].flatMap { [0, UInt8($0.count)] + $0 },
+      [picture, audio].flatMap { [0, UInt8($0.count)] + $0 }, [old, audio].flatMap { [0, UInt8($0.count)] + $0 },
       [packet, fragment, audio].flatMap { [0, UInt8($0.count)] + $0 }, [2, 3, 0x67, 1, 2, 3, 1, 2, 0x65, 0x80, 1, 1],
     ]
   }()
@@ -52,6 +55,7 @@ extension FuzzTarget {
   static func rtp(_ bytes: [UInt8]) { publish(bytes, codec: "H264") }
   static func av1rtp(_ bytes: [UInt8]) { publish(bytes, codec: "AV1") }
   static func vp9rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP9") }
+  static func vp8rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP8") }
 
   /// Payloads of one sender, each behind its length, a flag for the marker and a step of the timestamp: no header to guess.
   static func h264rtp(_ bytes: [UInt8]) {

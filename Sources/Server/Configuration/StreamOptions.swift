@@ -44,7 +44,7 @@ struct StreamOptions: TitledSettings {
     read: AudioSettingText.audio)
   let webRTCEncoding = Setting<StreamSettings.WebRTCEncoding>(
     "webrtc-encoding", at: "streams.*.webrtcEncoding", .word, default: "auto",
-    "Encode H.264 and Opus for viewers by WebRTC who cannot get a stream's own media, or nothing: auto, off.")
+    "Encode anew what WebRTC or MP4 does not carry, or nothing: H.264 and Opus for its viewers, VP8 of its publishers.")
   let audioDefault = Setting(
     "audio-default", at: "streams.*.audioDefault",
     SettingText("language", values: .pattern("^[A-Za-z]{2,3}(-[A-Za-z0-9-]+)?$")) { text throws(ValueError) in

@@ -76,7 +76,8 @@ final class WebRTCHub: WebRTCDirectory {
     guard mayWait(peer, .publishing) else { return reply.succeed(.tooManyWaiting) }
     let negotiation: Negotiation
     do throws(OfferError) {
-      negotiation = try Negotiation(try SessionOffer(offer))
+      negotiation = try Negotiation(
+        try SessionOffer(offer), shared.configuration.mayEncodeAnew(stream) ? .allowed : .refused)
     } catch {
       return reply.succeed(.notTaken(error))
     }
