@@ -25,6 +25,8 @@ final class WebRTCHub: WebRTCDirectory {
   var candidates: [ICECandidate] = []
   /// What viewers of this listener watch.
   private(set) lazy var relays = StreamRelays(shared.clock, on: loop)
+  /// Packets of the viewer that is served now.
+  let batch = PacketBatch()
   private var sessions: [String: Entry] = [:]
   private var byFragment: [String: WebRTCTransport] = [:]
   private var byPlace: [STUNResponse.Place: WebRTCTransport] = [:]

@@ -172,6 +172,7 @@ final class WebRTCViewer: RelayViewer {
       hasSent = serveVideo(&sender, log, srtp, path, now) || hasSent
       video = sender
     }
+    hub.batch.flush(path)
     return hasSent ? path : nil
   }
 
@@ -220,7 +221,8 @@ final class WebRTCViewer: RelayViewer {
   ) {
     let piece = packet.piece
     let isMarked = sender.needsKeyFrame && piece.isLast
-    let closed = srtp.close(rtp: RTPPacket.headerBytes + piece.byteCount) { target in
+    let size = RTPPacket.headerBytes + piece.byteCount
+    func write(_ target: UnsafeMutableRawBufferPointer) {
       let first = 0x8000 | (isMarked ? 0x80 : 0) | UInt16(sender.payloadType)
       target.storeBytes(of: first.bigEndian, as: UInt16.self)
       target.storeBytes(of: outgoing.sequence.bigEndian, toByteOffset: 2, as: UInt16.self)
@@ -236,7 +238,11 @@ final class WebRTCViewer: RelayViewer {
       }
     }
     sent.add(piece.byteCount)
-    if let closed { path.write(closed) }
+    if path.takesSeveral {
+      hub.batch.add(to: path) { srtp.close(rtp: size, into: &$0, write) }
+    } else if let closed = srtp.close(rtp: size, write) {
+      path.write(closed)
+    }
   }
 
   // MARK: what it says
@@ -252,6 +258,7 @@ final class WebRTCViewer: RelayViewer {
       send(packet, outgoing, sender, srtp, path)
       repeats.take(packet.piece.byteCount)
     }
+    hub.batch.flush(path)
     path.flush()
   }
 
