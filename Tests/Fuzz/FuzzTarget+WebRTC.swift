@@ -1,6 +1,7 @@
 @testable import FMP4
 @testable import Ingest
 import NIOCore
+import Support
 
 /// What publishers by WebRTC send: before they are authenticated (STUN, offers), and what they have encrypted (RTP, RTCP).
 extension FuzzTarget {
@@ -89,7 +90,7 @@ extension FuzzTarget {
     var (buffer, out) = (ByteBuffer(bytes: bytes), [PublicationAction]())
     var now = MonotonicTime.zero
     while let size: UInt16 = buffer.readInteger(),
-      let packet = buffer.readSlice(length: min(Int(size), buffer.readableBytes))
+      let packet = buffer.readSlice(length: min(Int(size & 0x7FFF), buffer.readableBytes))
     {
       now = now &+ 10_000_000
       if size & 0x8000 != 0 { publication.receive(rtcp: packet, now: now, to: &out) }
@@ -104,6 +105,60 @@ extension FuzzTarget {
 
 /// Offers and packets to begin with.
 enum WebRTCSeeds {
+  /// What senders of each codec sent first (`Tests/Fixtures/webrtc`).
+  private static let senders: [(codec: String, names: [String])] = [
+    ("H264", ["aiortc-1.16-h264", "chromium-156-h264", "ffmpeg-9.0-h264"]),
+    ("AV1", ["chromium-156-av1", "firefox-153-av1"]), ("VP9", ["chromium-156-vp9", "firefox-153-vp9"]),
+    ("VP8", ["chromium-156-vp8", "firefox-153-vp8"]),
+  ]
+
+  private static func captures(_ codec: String? = nil) -> [SenderCapture] {
+    senders.filter { codec == nil || $0.codec == codec }.flatMap(\.names).map { name in
+      do { return try SenderCapture(name) } catch { fatalError("no capture \(name): \(error)") }
+    }
+  }
+
+  static var offers: [[UInt8]] { captures().map { Array($0.offer.utf8) } }
+  static func all(_ kind: SenderCapture.Kind) -> [[UInt8]] { captures().flatMap { $0.all(kind) } }
+
+  /// Sessions as `FuzzTarget.publish` reads them: each packet behind its length, that of reports with the highest bit. The payload
+  /// types are those of its offer.
+  static func sessions(_ codec: String) -> [[UInt8]] {
+    captures(codec).map { capture in
+      let video = videoType(capture)
+      return capture.records.reduce(into: []) { out, record in
+        var bytes = record.bytes
+        switch record.kind {
+        case .rtp where bytes.count > 1:
+          bytes[1] = bytes[1] & 0x80 | (bytes[1] & 0x7F == video ? 96 : 111)
+          out += [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
+        case .rtcp: out += [UInt8(bytes.count >> 8) | 0x80, UInt8(bytes.count & 255)] + bytes
+        case .rtp, .stun, .offer: break
+        }
+      }
+    }
+  }
+
+  /// Payloads of H.264 as `FuzzTarget.h264rtp` reads them. Their lengths are rounded down to multiples of four.
+  static var payloads: [[UInt8]] {
+    captures("H264").map { capture in
+      let video = videoType(capture)
+      var last: UInt32?
+      return capture.all(.rtp).reduce(into: []) { out, bytes in
+        guard let packet = RTPPacket(ByteBuffer(bytes: bytes)), packet.payloadType == video else { return }
+        let payload = Array(packet.payload.readableBytesView.prefix(1020)).prefix(packet.payload.readableBytes / 4 * 4)
+        let flags: UInt8 = (packet.hasMarker ? 1 : 0) | (last == packet.timestamp ? 0 : 2)
+        last = packet.timestamp
+        out += [flags, UInt8(payload.count / 4)] + payload
+      }
+    }
+  }
+
+  /// The payload type of its video.
+  private static func videoType(_ capture: SenderCapture) -> UInt8? {
+    (try? SessionOffer(capture.offer))?.sections.first { $0.kind == "video" }?.formats.first?.payloadType
+  }
+
   static func offer(_ codec: String) -> String {
     let common =
       "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789abcdefghijklmn\r\na=fingerprint:sha-256 "
