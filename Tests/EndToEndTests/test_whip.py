@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from harness import hls, offers, packets, publishers, sources, tools
+from harness import hls, offers, packets, publishers, relay, sources, tools
+from harness.programs import free_port
 
 #: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer, `types`
 #: names the only codecs that are offered, `rids` the encodings of simulcast.
@@ -173,6 +174,39 @@ def test_vp9_and_g711_of_chromium_are_served(weir, chromium):
     assert picture.status == 200 and picture.body[:2] == b"\xff\xd8", picture.status
     sent = finish(chromium)
     found = judge(recording(weir, name), 5)
+    assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
+
+
+def test_av1_of_chromium_is_served(weir, chromium):
+    name = "av1"
+    answer = publish(chromium, weir, name, types=["video/AV1"])
+    assert "AV1/90000" in answer["sdp"], answer["sdp"]
+    media = segments(weir, name)
+    assert max(segment.duration for segment in media.present) <= 2.05, media
+    assert re.search('CODECS="av01\\.0\\.', weir.get(f"/live/{name}/index.m3u8").text)
+    sent = finish(chromium)
+    found = judge(recording(weir, name), 5)
+    assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
+
+
+def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chromium):
+    """5 % of the packets in either direction, with a round trip of 50 ms: what is lost is asked for again, in time."""
+    port = free_port()
+    path = relay.Path(delay=0.025, loss=0.05)
+    network = relay.Relay(port, forth=path, back=path)
+    weir = start_shared(
+        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--publish-key", f"{canary}-all",
+        listeners=("http", "rtmp", "webrtc"))
+    weir.secrets += [canary]
+    weir.key = f"{canary}-all"
+    try:
+        publish(chromium, weir, "lossy")
+        time.sleep(10)
+        sent = finish(chromium)
+    finally:
+        network.stop()
+    assert network.lost >= 50, network.lost
+    found = judge(recording(weir, "lossy"), 9)
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
