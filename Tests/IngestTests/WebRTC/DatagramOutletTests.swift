@@ -13,15 +13,15 @@ import Testing
     let address: SocketAddress
 
     init() throws {
-      descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+      let made = socket(AF_INET, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
       let any = try SocketAddress(ipAddress: "127.0.0.1", port: 0)
-      let bound = any.withSockAddr { Glibc.bind(descriptor, $0, socklen_t($1)) }
-      try #require(bound == 0)
+      let bound = any.withSockAddr { Glibc.bind(made, $0, socklen_t($1)) }
       var (name, size) = (sockaddr_in(), socklen_t(MemoryLayout<sockaddr_in>.size))
       let code = withUnsafeMutablePointer(to: &name) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(made, $0, &size) }
       }
-      try #require(code == 0)
+      try #require(bound == 0 && code == 0)
+      descriptor = made
       address = try SocketAddress(ipAddress: "127.0.0.1", port: Int(UInt16(bigEndian: name.sin_port)))
     }
 
@@ -31,7 +31,7 @@ import Testing
     var received: [[UInt8]] {
       var (all, room) = ([[UInt8]](), [UInt8](repeating: 0, count: 65_536))
       while true {
-        let count = recv(descriptor, &room, room.count, CInt(MSG_DONTWAIT.rawValue))
+        let count = recv(descriptor, &room, room.count, CInt(MSG_DONTWAIT))
         guard count >= 0 else { return all }
         all.append(Array(room.prefix(count)))
       }

@@ -55,7 +55,7 @@ import Testing
     #expect(choice.isSlow(1, videos, estimate: 60_000, now: Self.time(45)) == .change(2))
     #expect(choice.rise(2, videos, now: Self.time(104)) == nil, "twice as long")
     #expect(choice.rise(2, videos, now: Self.time(105)) == 1)
-    // It stayed: the next one as soon as at first.
+    // It stayed.
     #expect(choice.rise(1, videos, now: Self.time(165)) == 0)
     #expect(choice.rise(0, videos, now: Self.time(1000)) == nil, "there is none")
     #expect(choice.isSlow(0, videos, estimate: 60_000, now: Self.time(1000)) == .change(2))

@@ -35,7 +35,8 @@ import Testing
   }
 
   private struct Setup {
-    let (loop, viewer) = (EmbeddedEventLoop(), Viewer())
+    let loop = EmbeddedEventLoop()
+    let viewer = Viewer()
     let stream: Stream
     let relay: StreamRelay
 
