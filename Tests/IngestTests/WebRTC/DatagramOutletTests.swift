@@ -16,13 +16,14 @@ import Testing
       let made = socket(AF_INET, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
       let any = try SocketAddress(ipAddress: "127.0.0.1", port: 0)
       let bound = any.withSockAddr { Glibc.bind(made, $0, socklen_t($1)) }
-      var (name, size) = (sockaddr_in(), socklen_t(MemoryLayout<sockaddr_in>.size))
-      let code = withUnsafeMutablePointer(to: &name) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(made, $0, &size) }
+      // Family, port, address, padding.
+      var (name, size) = ([UInt8](repeating: 0, count: 16), socklen_t(16))
+      let code = name.withUnsafeMutableBytes {
+        getsockname(made, $0.baseAddress?.assumingMemoryBound(to: sockaddr.self), &size)
       }
       try #require(bound == 0 && code == 0)
       descriptor = made
-      address = try SocketAddress(ipAddress: "127.0.0.1", port: Int(UInt16(bigEndian: name.sin_port)))
+      address = try SocketAddress(ipAddress: "127.0.0.1", port: Int(name[2]) << 8 | Int(name[3]))
     }
 
     deinit { close(descriptor) }
