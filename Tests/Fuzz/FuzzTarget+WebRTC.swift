@@ -1,5 +1,6 @@
 @testable import FMP4
 @testable import Ingest
+import Glibc
 import NIOCore
 import Support
 
@@ -113,9 +114,16 @@ enum WebRTCSeeds {
   ]
 
   private static func captures(_ codec: String? = nil) -> [SenderCapture] {
-    senders.filter { codec == nil || $0.codec == codec }.flatMap(\.names).map { name in
-      do { return try SenderCapture(name) } catch { fatalError("no capture \(name): \(error)") }
-    }
+    senders.filter { codec == nil || $0.codec == codec }.flatMap(\.names).map { SenderCapture(bytes($0)) }
+  }
+
+  private static func bytes(_ name: String, file: String = #filePath) -> [UInt8] {
+    let tests = file.split(separator: "/").dropLast(2).joined(separator: "/")
+    guard let handle = fopen("/\(tests)/Fixtures/webrtc/\(name).webrtc", "r") else { fatalError("no capture \(name)") }
+    defer { fclose(handle) }
+    var bytes = [UInt8](repeating: 0, count: 65_536)
+    let count = fread(&bytes, 1, bytes.count, handle)
+    return Array(bytes.prefix(count))
   }
 
   static var offers: [[UInt8]] { captures().map { Array($0.offer.utf8) } }

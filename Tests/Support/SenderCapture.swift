@@ -9,9 +9,9 @@ package struct SenderCapture: Sendable {
 
   package let records: [Record]
 
-  /// - Parameter name: of a file in `Tests/Fixtures/webrtc`, without its ending.
-  package init(_ name: String) throws {
-    var (rest, records) = (try Fixtures.bytes("webrtc/\(name).webrtc")[...], [Record]())
+  /// Reads a file of `Tests/Fixtures/webrtc`.
+  package init(_ bytes: [UInt8]) {
+    var (rest, records) = (bytes[...], [Record]())
     while rest.count >= 3, let first = rest.first, let kind = Kind(rawValue: first) {
       let size = Int(rest[rest.startIndex + 1]) << 8 | Int(rest[rest.startIndex + 2])
       records.append(Record(kind: kind, bytes: Array(rest.dropFirst(3).prefix(size))))

@@ -17,7 +17,7 @@ import Testing
   @Test(arguments: senders.indices)
   func `Each whole frame of a sender goes on, and its audio`(_ index: Int) throws {
     let (name, coding, frames) = Self.senders[index]
-    let capture = try SenderCapture(name)
+    let capture = SenderCapture(try Fixtures.bytes("webrtc/\(name).webrtc"))
     let negotiation = try Negotiation(try SessionOffer(capture.offer))
     #expect(negotiation.tracks.first { $0.kind == .video }?.coding == coding, "\(name)")
     var (now, out) = (MonotonicTime.zero, [PublicationAction]())
@@ -45,7 +45,7 @@ import Testing
 
   @Test(arguments: senders.indices)
   func `Its requests of ICE are read, and its reports`(_ index: Int) throws {
-    let capture = try SenderCapture(Self.senders[index].name)
+    let capture = SenderCapture(try Fixtures.bytes("webrtc/\(Self.senders[index].name).webrtc"))
     for bytes in capture.all(.stun) {
       let message = try #require(STUNMessage(ByteBuffer(bytes: bytes)))
       #expect(message.kind == .bindingRequest && message.username.contains(":"))
