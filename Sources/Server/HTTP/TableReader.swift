@@ -39,7 +39,6 @@ struct TableReader {
     // Most requests come from a client that is counted already: then no optional response is made and destroyed.
     if isCounted(client, for: answer, at: loop.now) { return .ready(answer) }
     return refusal(of: client, to: answer, at: loop.now).map { .refused(services.open($0)) } ?? .ready(answer)
-    return .refused(services.open(refusal))
   }
 
   mutating func client(_ fields: RequestFields, of peer: HTTPPeer) -> ClientID {
