@@ -168,9 +168,10 @@ def test_dead_names_of_any_number_hold_up_no_other_and_no_stop(start, tmp_path, 
         ended = time.monotonic()
         weir.wait(lambda: receiver.taken, 3, "the event at the good receiver")
         assert time.monotonic() - ended < 1 and len(receiver.attempts) == 1
+        # A stop gives deliveries two seconds. A request may take five, and a look ten.
         took = weir.stop()
         print(f"ended after {took:.2f} s")
-        assert took < 2
+        assert took < 3.5
     finally:
         receiver.close()
 
