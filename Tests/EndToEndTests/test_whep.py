@@ -260,7 +260,7 @@ def test_of_a_ladder_the_largest_rung_takes_the_place_of_b_frames(slow, chromium
         assert answer["status"] == 201 and answer["replaced"].startswith("video;rung=120p;code=b-frames;"), answer
         # Nothing is made but the ladder.
         assert len(slow.children()) == 1
-        judge(chromium, (212, 120))
+        judge(chromium, (214, 120))
         leave(chromium)
 
 
