@@ -93,12 +93,16 @@ import Testing
     let target = ByteBuffer(string: "/a")
     let answer = counter.route(
       HTTPRequest(method: .get, target: RequestTarget(segments: ["a"])), NIOSingletons.posixEventLoopGroup.any())
-    guard case .now(let response) = answer.kind else { return Issue.record("the route answers later") }
+    guard case .now(let response) = answer.kind else {
+      Issue.record("the route answers later")
+      return
+    }
     table.keep(response, of: answer.shared(Cacheability(stamp)), for: target)
     let found = try #require(table.find(target))
     for _ in 0..<3 {
       guard case .pieces(let pieces) = found.http2(acceptsGzip: false, date: HTTPDate(second: 5)).body else {
-        return Issue.record("the body has no end")
+        Issue.record("the body has no end")
+        return
       }
       #expect(pieces.totalLength == 3)
       switch found.content(acceptsGzip: false, date: HTTPDate(second: 5)) {
