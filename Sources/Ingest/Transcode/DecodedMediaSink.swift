@@ -3,10 +3,10 @@ internal import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// Stands between a publication and its stream. Audio in a codec that outputs do not carry is decoded and encoded again,
-/// by a worker for each track. The stream sees tracks that it can serve, with the publisher's times. Everything else
-/// passes at once. Only the start and the end wait: for the configuration of the new audio, and for its last frames.
-final class DecodedAudioSink: MediaSink {
+/// Stands between a publication and its stream. Media in a codec that outputs do not carry is decoded and encoded again,
+/// by a worker for each track: audio as the settings say, video (VP8) as H.264 in its own size. The stream sees tracks that it can serve, with the publisher's times. Everything else
+/// passes at once. Only the start and the end wait: for the configuration of the new media, and for its last frames.
+final class DecodedMediaSink: MediaSink {
   private let inner: any MediaSink
   private let output: AudioSpecification
   private let launcher: WorkerLauncher
@@ -17,7 +17,7 @@ final class DecodedAudioSink: MediaSink {
   private struct State {
     var decoders: [TrackID: Decoder] = [:]
     /// Decoders of tracks that have ended, until they have, too.
-    var leaving: [Int: LadderTranscoder] = [:]
+    var leaving: [Int: Decoder] = [:]
     var decodersSoFar = 0
     /// The publisher's newest tracks, and those that the stream was given last.
     var tracks: [TrackDescription] = []
@@ -29,7 +29,12 @@ final class DecodedAudioSink: MediaSink {
     var ending: EndReason?
     var verdict = SinkVerdict.accepted
     var hasRefused = false
+    /// The stream was given the end.
+    var hasEnded = false
   }
+
+  /// Of any size, at a bit rate that suits it.
+  private static let video = RungSpecification(shortSide: 4320, bitRate: 20_000_000, smallSource: .encoded)
 
   private struct Decoder {
     let number: Int
@@ -115,7 +120,8 @@ final class DecodedAudioSink: MediaSink {
     let (id, number) = (track.id, state.decodersSoFar)
     do {
       // It keeps this sink until it has ended.
-      let transcoder = try LadderTranscoder(aim: .audio(output), launcher: launcher, logger: logger) { events in
+      let aim = track.kind == .audio ? TranscodeAim.audio(output) : .video([Self.video])
+      let transcoder = try LadderTranscoder(aim: aim, launcher: launcher, logger: logger) { events in
         self.receive(events, of: id, number)
       }
       state.decodersSoFar += 1
@@ -130,7 +136,7 @@ final class DecodedAudioSink: MediaSink {
   private func refuse(_ reason: String, _ track: TrackDescription, _ state: inout State) {
     guard !state.hasRefused else { return }
     state.hasRefused = true
-    let warning = PublicationWarning.leftOutForm(.audio, "\(track.codec.name): \(reason)")
+    let warning = PublicationWarning.leftOutForm(track.kind, "\(track.codec.name): \(reason)")
     logger.warning("\(warning.description)")
     inner.warn(warning)
   }
@@ -151,13 +157,19 @@ final class DecodedAudioSink: MediaSink {
     let dropped = decoder.transcoder.status.droppedFrames
     guard dropped > decoder.dropped else { return }
     state.decoders[id]?.dropped = dropped
-    for _ in decoder.dropped..<dropped { inner.lost(.audio) }
+    for _ in decoder.dropped..<dropped { inner.lost(decoder.source.kind) }
     inner.warn(.decoderLate(decoder.source.codec.name))
+  }
+
+  /// Counts frames that the stream does not get.
+  private func lose(_ frames: Int, _ state: State) {
+    guard frames > 0, !state.hasEnded, state.verdict == .accepted else { return }
+    for _ in 0..<frames { inner.lost(.audio) }
   }
 
   private func dismiss(_ decoder: Decoder, _ state: inout State) {
     state.decoders[decoder.source.id] = nil
-    state.leaving[decoder.number] = decoder.transcoder
+    state.leaving[decoder.number] = decoder
     if decoder.isLost { inner.withdraw(.decoderLost(decoder.source.codec.name)) }
     decoder.transcoder.finish()
   }
@@ -186,19 +198,25 @@ final class DecodedAudioSink: MediaSink {
   }
 
   private func give(_ sample: Sample, of id: TrackID, _ number: Int, _ state: inout State) {
-    guard let decoder = state.decoders[id], decoder.number == number, let track = decoder.output else { return }
+    guard let decoder = state.decoders[id], decoder.number == number, let track = decoder.output else {
+      // Its track has ended or was replaced before the worker was done with it.
+      if state.leaving[number] != nil { lose(1, state) }
+      return
+    }
     if decoder.isLost {
       state.decoders[id]?.isLost = false
       inner.withdraw(.decoderLost(decoder.source.codec.name))
     }
     var sample = sample
-    sample.duration = track.sampleDuration
+    if track.kind == .audio { sample.duration = track.sampleDuration }
     pass(.sample(sample), &state)
   }
 
   private func ended(_ id: TrackID, _ number: Int, _ state: inout State) {
     room.giveBack()
-    state.leaving[number] = nil
+    if let decoder = state.leaving.removeValue(forKey: number) {
+      lose(decoder.transcoder.status.droppedFrames - decoder.dropped, state)
+    }
     if state.decoders[id]?.number == number {
       tellDropped(id, &state)
       state.decoders[id] = nil
@@ -277,5 +295,6 @@ final class DecodedAudioSink: MediaSink {
   private func giveEnd(_ reason: EndReason, _ state: inout State) {
     if let start = state.start { begin(start, &state) }
     forward(.end(reason), &state)
+    state.hasEnded = true
   }
 }

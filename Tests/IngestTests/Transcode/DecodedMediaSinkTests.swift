@@ -9,7 +9,7 @@ import Testing
 @testable import Ingest
 
 /// Audio that outputs do not carry, before the stream sees it.
-@Suite struct DecodedAudioSinkTests {
+@Suite struct DecodedMediaSinkTests {
   /// A stream that notes what it is given.
   private final class Stream: MediaSink {
     let events = Mutex<[MediaEvent]>([])
@@ -71,7 +71,7 @@ import Testing
     init(_ left: Int) { self.left = Mutex(left) }
   }
 
-  private func sink(_ stream: Stream, _ launcher: WorkerLauncher) -> DecodedAudioSink {
+  private func sink(_ stream: Stream, _ launcher: WorkerLauncher) -> DecodedMediaSink {
     let room = WorkerRoom(
       take: { [room] in
         room.left.withLock { left in
@@ -80,7 +80,7 @@ import Testing
           return true
         }
       }, giveBack: { [room] in room.left.withLock { $0 += 1 } })
-    return DecodedAudioSink(stream, as: AudioSpecification(.aac), launcher: launcher, room: room, logger: logger)
+    return DecodedMediaSink(stream, as: AudioSpecification(.aac), launcher: launcher, room: room, logger: logger)
   }
 
   private func telephone(_ id: TrackID = .audio, channels: UInt8 = 1, language: String = "deu") throws
@@ -121,6 +121,25 @@ import Testing
     #expect((94...95).contains(audio.count), "\(audio.count) frames")
     #expect(stream.samples.filter { $0.track == .video }.map(\.decodeTime) == (0..<60).map { Int64($0) * 1000 })
     #expect(stream.warnings.withLock { $0 } == [])
+  }
+
+  /// The worker has not begun when ten seconds have come and their track is gone.
+  @Test func `Frames of a track that ends before they are decoded are counted as lost`() async throws {
+    let stream = Stream()
+    let sink = sink(stream, WorkerThread.launcher())
+    _ = sink.receive(clock)
+    _ = sink.receive(.tracks([try SyntheticMedia.video(), try telephone()]))
+    _ = sink.receive(.sample(SyntheticMedia.frame(0)))
+    for index in 0..<500 { _ = sink.receive(quiet(index)) }
+    _ = sink.receive(.tracks([try SyntheticMedia.video()]))
+    let whole = 10 * 48_000 / 1024
+    try await stream.until { stream.lostFrames.withLock { $0 } + stream.audio().count >= whole - 1 }
+    try await stream.until { room.left.withLock { $0 } == 5 }
+    let all = stream.lostFrames.withLock { $0 } + stream.audio().count
+    #expect((whole - 1...whole + 2).contains(all) && stream.lostFrames.withLock { $0 } > 0, "\(all) of \(whole)")
+    // After the end nothing more is told.
+    _ = sink.receive(.end(.finished))
+    #expect(stream.hasEnded)
   }
 
   @Test func `What is carried beside the samples keeps its place among them, while the start waits, too`() async throws
