@@ -121,9 +121,10 @@ def test_an_srt_caller_is_held_back_until_the_callback_answers(start, accounts):
         by_key(handler, question)
 
     server = accounts(respond)
+    token = "sesame-0815-4711"
     weir = start("--auth-callback", server.url, "--auth-callback-timeout", "5s", "--no-record", "--srt", "127.0.0.1:0",
-                 listeners=("http", "rtmp", "srt"))
-    weir.secrets += ["right-key", "wrong-key"]
+                 "--admin-token", token, listeners=("http", "rtmp", "srt"))
+    weir.secrets += ["right-key", "wrong-key", token]
     port = int(weir.srt.rsplit(":", 1)[1])
 
     def held(name: str, key: str) -> tuple[float, bool]:
@@ -146,7 +147,8 @@ def test_an_srt_caller_is_held_back_until_the_callback_answers(start, accounts):
     assert not published and 2 < seconds < 3, (seconds, published)
     seconds, published = held("cam", "wrong-key")
     assert not published and seconds < 2, (seconds, published)
-    told = {r["stream"]: r["reason"] for r in weir.json("/api/v1/refusals")["refusals"]}
+    refusals = weir.get("/api/v1/refusals", headers={"Authorization": f"Bearer {token}"}).json["refusals"]
+    told = {r["stream"]: r["reason"] for r in refusals}
     assert "longer than its latency and 2 s" in told["late"] and "missing or wrong" in told["cam"], told
     weir.wait_log("refused: the decision about it took longer")
     # The answer that comes too late publishes nothing.
