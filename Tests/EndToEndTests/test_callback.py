@@ -151,9 +151,11 @@ def test_an_srt_caller_is_held_back_until_the_callback_answers(start, accounts):
     told = {r["stream"]: r["reason"] for r in refusals}
     assert "longer than its latency and 2 s" in told["late"] and "missing or wrong" in told["cam"], told
     weir.wait_log("refused: the decision about it took longer")
-    # The answer that comes too late publishes nothing.
+    # The answer that comes too late publishes nothing: the name is over as soon as it was given.
     time.sleep(2.5)
-    assert weir.stream("late") is None and [q["protocol"] for q in server.questions] == ["SRT"] * 3
+    late = weir.stream("late")
+    assert late is None or (late["state"], late["received"]["videoFrames"]) == ("ended", 0), late
+    assert weir.get("/live/late/index.m3u8").status == 404 and [q["protocol"] for q in server.questions] == ["SRT"] * 3
 
 
 @pytest.mark.parametrize("trouble", ["slow", "500", "down"])
