@@ -195,7 +195,7 @@ if Context.environment["WEIR_FUZZ"] != nil {
         exclude: (server?.exclude ?? []) + ["Commands/Weir.swift"], cSettings: gnuSource, swiftSettings: instrumented),
       .target(
         name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support",
-        sources: ["SyntheticMedia.swift", "TimeLiterals.swift"],
+        sources: ["SenderCapture.swift", "SyntheticMedia.swift", "TimeLiterals.swift"],
         swiftSettings: instrumented),
       .executableTarget(
         name: "Fuzz",

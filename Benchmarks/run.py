@@ -14,12 +14,12 @@ import shutil
 import sys
 import time
 
-from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, tokens, tracks
+from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, tokens, tracks, webrtc
 from harness import tools
 
 
 PARTS = ["mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder", "srt",
-         "tracks", "tokens"]
+         "tracks", "tokens", "webrtc"]
 
 
 def main() -> int:
@@ -34,7 +34,7 @@ def main() -> int:
               "delivery": [peers.NGINX, "wrk", "h2load", "openssl"], "lowlatency": ["cc"], "encode": ["ffmpeg"],
               "recording": ["ffmpeg", "cc", "mkfs.xfs", "mkfs.ext4"], "longfilm": ["ffmpeg"], "ladder": ["ffmpeg"],
               "srt": ["ffmpeg", "srt-live-transmit", "cc"], "tracks": ["ffmpeg"],
-              "tokens": ["ffmpeg", "wrk"]}
+              "tokens": ["ffmpeg", "wrk"], "webrtc": ["ffmpeg", "cc", "chromium"]}
     missing = [tool for part in chosen.only for tool in needed[part] if not shutil.which(tool)]
     if missing:
         print(f"missing: {', '.join(sorted(set(missing)))}; install ffmpeg nginx libnginx-mod-rtmp wrk nghttp2-client gcc", file=sys.stderr)
@@ -74,6 +74,8 @@ def main() -> int:
         text.append(tracks.run(chosen.rounds or 5))
     if "tokens" in chosen.only:
         text.append(tokens.run(chosen.rounds or 9))
+    if "webrtc" in chosen.only:
+        text.append(webrtc.run(chosen.rounds or 3))
     report = "\n".join(text)
     print("\n" + report)
     if chosen.out:

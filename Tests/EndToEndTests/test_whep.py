@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from harness import offers, publishers
+from harness import offers, publishers, relay
+from harness.programs import free_port
 
 #: What a page does to watch: an offer, the answer of WHEP, and both media in one element.
 WATCH = """(async (path, only) => {
@@ -21,7 +22,7 @@ WATCH = """(async (path, only) => {
   await peer.setLocalDescription();
   const response = await fetch(path, {
     method: 'POST', body: peer.localDescription.sdp, headers: { 'Content-Type': 'application/sdp' } });
-  const leftOut = response.headers.get('Weir-Left-Out');
+  const [leftOut, replaced] = ['Weir-Left-Out', 'Weir-Replaced'].map((name) => response.headers.get(name));
   if (response.status !== 201) return { status: response.status, problem: await response.json() };
   let sdp = await response.text();
   if (only) sdp = sdp.split('\\r\\n').filter((line) => !/^a=candidate/.test(line) || line.includes(` ${only} `)).join('\\r\\n');
@@ -31,7 +32,7 @@ WATCH = """(async (path, only) => {
   await video.play();
   video.muted = false;
   Object.assign(window, { peer, video, session: new URL(response.headers.get('Location'), response.url).href });
-  return { status: response.status, session: window.session, leftOut, sdp };
+  return { status: response.status, session: window.session, leftOut, replaced, sdp };
 })"""
 
 #: What its peer connection has received.
@@ -50,7 +51,7 @@ OFFER = offers.offer("recvonly")
 FILMS = {
     "plain": ("straight", ("-c:a", "libopus")), "aac": ("straight", ()), "reordered": ("h264-30", ("-c:a", "libopus")),
     "large": ("megabyte", ("-c:a", "libopus")),
-    "vp9": ("vp9-opus", ()), "av1": ("av1-opus", ()),
+    "vp9": ("vp9-opus", ()), "av1": ("av1-opus", ()), "hevc": ("hevc", ("-c:a", "libopus")),
 }
 
 
@@ -92,6 +93,14 @@ def ask(weir, method: str, path: str, body: str = "", **fields):
 
 def offer(weir, name: str, sdp: str = OFFER, **fields):
     return ask(weir, "POST", f"/whep/{name}", sdp, Content_Type="application/sdp", **fields)
+
+
+def replaced(weir, name: str) -> str:
+    """What an offer is told of the video that it would get in place of the stream's own. The session is ended at once."""
+    _, fields, _ = offer(weir, name)
+    if "location" in fields:
+        ask(weir, "DELETE", fields["location"])
+    return str(fields.get("weir-replaced"))
 
 
 def sessions(weir) -> int:
@@ -184,13 +193,42 @@ def test_firefox_plays_vp9(weir):
         assert leave(firefox) == 200
 
 
-def test_b_frames_are_refused_with_the_reason(weir, chromium):
+@pytest.mark.parametrize(("name", "code"), [("reordered", "b-frames"), ("hevc", "codec")])
+def test_video_that_does_not_fit_is_encoded_anew_while_somebody_watches(weir, chromium, name, code):
+    """B-frames, and a codec that is not sent by WebRTC. The answer tells of it; nothing is made once nobody watches."""
+    with published(weir, name):
+        if code == "b-frames":
+            weir.wait(lambda: code in replaced(weir, name), 10, "B-frames that are noticed")
+            weir.wait(lambda: not weir.children(), 10, "the end of what was made for offers that nobody took")
+        assert not weir.children()
+        answer = watch(chromium, weir, name)
+        assert answer["status"] == 201 and answer["leftOut"] is None, answer
+        assert answer["replaced"].startswith(f"video;rung=180p;code={code};"), answer
+        judge(chromium, (320, 180))
+        assert len(weir.children()) == 1
+        leave(chromium)
+        weir.wait(lambda: not weir.children(), 10, "the end of the worker")
+
+
+def test_the_watch_page_plays_b_frames_with_the_lowest_delay(weir, chromium):
+    with published(weir, "reordered"):
+        chromium.open(f"{weir.web}/watch/reordered?player=webrtc")
+        chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
+        frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
+        before = chromium.evaluate(frames)
+        chromium.wait(f"{frames} > {before + 60}")
+        assert chromium.evaluate("document.querySelector('#fallback').hidden")
+        chromium.open("about:blank")
+
+
+def test_where_nothing_may_be_encoded_b_frames_are_refused_with_the_reason(chromium, start_shared):
     """The audio alone is sent where an offer has both."""
+    weir = start_shared("--webrtc", ":0", "--no-record", "--webrtc-encoding", "off", listeners=("http", "rtmp", "webrtc"))
     with published(weir, "reordered"):
         weir.wait(lambda: "b-frames" in str(offer(weir, "reordered")[1].get("weir-left-out")), 5, "B-frames that are noticed")
         answer = watch(chromium, weir, "reordered")
         assert answer["status"] == 201 and answer["leftOut"].startswith("video;code=b-frames;"), answer
-        assert "a=inactive" in answer["sdp"]
+        assert "a=inactive" in answer["sdp"] and not weir.children()
         video = OFFER.replace("BUNDLE 0 1", "BUNDLE 1").replace("m=audio 9", "m=audio 0")
         status, _, text = offer(weir, "reordered", video)
         assert (status, json.loads(text)["code"]) == (422, "nothing-fits") and "B-frames" in text, text
@@ -200,6 +238,52 @@ def test_b_frames_are_refused_with_the_reason(weir, chromium):
         chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
         chromium.wait("/B-frames/.test(document.querySelector('#fallback').textContent)")
         chromium.open("about:blank")
+
+
+@pytest.fixture(scope="module")
+def slow(start_shared):
+    """A server with ladders whose media goes through a relay, which may be slow."""
+    port = free_port()
+    network = relay.Relay(port)
+    weir = start_shared(
+        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--no-record",
+        "--ladder", "reordered=120p@200k,90p@100k", "--ladder", "large=180p@300k", listeners=("http", "rtmp", "webrtc"))
+    weir.network = network
+    yield weir
+    network.stop()
+
+
+def test_of_a_ladder_the_largest_rung_takes_the_place_of_b_frames(slow, chromium):
+    with published(slow, "reordered"):
+        slow.wait(lambda: "rung=120p" in replaced(slow, "reordered"), 10, "B-frames that are noticed")
+        answer = watch(chromium, slow, "reordered")
+        assert answer["status"] == 201 and answer["replaced"].startswith("video;rung=120p;code=b-frames;"), answer
+        # Nothing is made but the ladder.
+        assert len(slow.children()) == 1
+        judge(chromium, (214, 120))
+        leave(chromium)
+
+
+def test_a_viewer_whose_network_is_slow_gets_a_smaller_video(slow, chromium):
+    """4 Mbit/s and 300 kbit/s through 1 Mbit/s. The session goes on, the picture is shown at its rate, and never stops for long."""
+    with published(slow, "large"):
+        slow.wait(lambda: slow.stream("large")["ladder"]["renditions"], 20, "a rung")
+        assert watch(chromium, slow, "large")["replaced"] is None
+        chromium.wait("window.video.videoHeight === 360 && window.video.currentTime > 2")
+        slow.network.back = relay.Path(rate=125_000)
+        try:
+            chromium.wait("window.video.videoHeight === 180", 15)
+            time.sleep(2)
+            first = chromium.evaluate(RECEIVED)
+            time.sleep(5)
+            last = chromium.evaluate(RECEIVED)
+        finally:
+            slow.network.back = relay.Path()
+        assert last["state"] == "connected" and (last["width"], last["height"]) == (320, 180), last
+        shown = last["video"]["framesDecoded"] - first["video"]["framesDecoded"]
+        assert shown >= 0.9 * 30 * 5, (shown, last["video"])
+        assert last["video"]["freezeCount"] == first["video"]["freezeCount"], last["video"]
+        leave(chromium)
 
 
 def test_the_watch_page_plays_with_the_lowest_delay(weir, chromium):

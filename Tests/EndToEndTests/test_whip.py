@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from harness import hls, offers, packets, publishers, sources, tools
+from harness import hls, offers, packets, publishers, relay, sources, tools
+from harness.programs import free_port
 
 #: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer, `types`
 #: names the only codecs that are offered, `rids` the encodings of simulcast.
@@ -176,6 +177,39 @@ def test_vp9_and_g711_of_chromium_are_served(weir, chromium):
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
+def test_av1_of_chromium_is_served(weir, chromium):
+    name = "av1"
+    answer = publish(chromium, weir, name, types=["video/AV1"])
+    assert "AV1/90000" in answer["sdp"], answer["sdp"]
+    media = segments(weir, name)
+    assert max(segment.duration for segment in media.present) <= 2.05, media
+    assert re.search('CODECS="av01\\.0\\.', weir.get(f"/live/{name}/index.m3u8").text)
+    sent = finish(chromium)
+    found = judge(recording(weir, name), 5)
+    assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
+
+
+def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chromium):
+    """5 % of the packets in either direction, with a round trip of 50 ms: what is lost is asked for again, in time."""
+    port = free_port()
+    path = relay.Path(delay=0.025, loss=0.05)
+    network = relay.Relay(port, forth=path, back=path)
+    weir = start_shared(
+        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--publish-key", f"{canary}-all",
+        listeners=("http", "rtmp", "webrtc"))
+    weir.secrets += [canary]
+    weir.key = f"{canary}-all"
+    try:
+        publish(chromium, weir, "lossy")
+        time.sleep(10)
+        sent = finish(chromium)
+    finally:
+        network.stop()
+    assert network.lost >= 50, network.lost
+    found = judge(recording(weir, "lossy"), 9)
+    assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
+
+
 def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, chromium):
     """Firefox has no H.264. Its VP9 is taken, played by the watch page in Chromium, read as DASH, and recorded."""
     import browser.browsers as browsers  # noqa: PLC0415
@@ -258,13 +292,35 @@ def test_an_offer_is_answered_by_the_rules(weir):
     assert ask(weir, "DELETE", session)[0] == 404
 
 
-def test_an_offer_of_vp8_alone_names_what_is_taken(weir):
-    _, _, text = offer(weir, "vp8", offers.offer("sendonly", "VP8"))
+def test_vp8_of_chromium_is_encoded_anew(weir, chromium):
+    """Its fake camera in full size, decoded and coded as H.264: each frame, in segments that keep to the target."""
+    name = "vp8"
+    answer = publish(chromium, weir, name, types=["video/VP8"])
+    assert "VP8/90000" in answer["sdp"], answer["sdp"]
+    media = segments(weir, name)
+    assert max(segment.duration for segment in media.present) <= 2.05, media
+    assert re.search('CODECS="avc1\\.', weir.get(f"/live/{name}/index.m3u8").text)
+    sent = finish(chromium)
+    movie = recording(weir, name)
+    found = judge(movie, 5)
+    assert len(found["video"]) >= 0.95 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
+    shape = tools.output(
+        tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "stream=codec_name,width,height", "-of", "csv=p=0", movie)
+    assert shape.decode().strip() == "h264,1280,720", shape
+
+
+def test_where_nothing_may_be_encoded_an_offer_of_vp8_alone_names_what_is_taken(start_shared):
+    weir = start_shared(
+        "--webrtc", ":0", "--no-record", "--webrtc-encoding", "off", "--publish-key", "a-key-of-vp8", listeners=("http", "rtmp", "webrtc"))
+    status, _, text = offer(weir, "vp8", offers.offer("sendonly", "VP8"), key="a-key-of-vp8")
+    assert (status, json.loads(text)["code"]) == (422, "offer-not-taken"), text
     assert "vp8 offered, H.264 (packetization-mode 0 or 1), VP9 and AV1 taken" in text, text
+    status, fields, _ = offer(weir, "vp8", key="a-key-of-vp8")
+    assert status == 201 and ask(weir, "DELETE", fields["location"])[0] == 200
 
 
 @pytest.mark.parametrize(("change", "status", "code"), [
-    (lambda sdp: sdp.replace("H264", "VP8"), 422, "offer-not-taken"),
+    (lambda sdp: sdp.replace("H264", "H265"), 422, "offer-not-taken"),
     (lambda sdp: sdp.replace("a=sendonly", "a=recvonly"), 422, "offer-not-taken"),
     (lambda sdp: sdp.replace("a=fingerprint:", "a=x:"), 422, "offer-not-taken"),
     (lambda sdp: sdp.replace("BUNDLE 0 1", "BUNDLE 0"), 422, "offer-not-taken"),

@@ -56,8 +56,14 @@ extension FuzzTarget {
       ])
     case .ts: Self.transportStreams + Self.capturedStreams
     case .srt: Self.srtMessages
-    case .stun, .rtcp, .rtp, .av1rtp, .vp9rtp, .h264rtp: Self.webRTCDatagrams
-    case .sdp: Self.words([WebRTCSeeds.offer("H264"), WebRTCSeeds.offer("AV1"), WebRTCSeeds.offer("VP9")])
+    case .stun: Self.webRTCDatagrams + WebRTCSeeds.all(.stun)
+    case .rtcp: Self.webRTCDatagrams + WebRTCSeeds.all(.rtcp)
+    case .rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("H264")
+    case .av1rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("AV1")
+    case .vp9rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("VP9")
+    case .vp8rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("VP8")
+    case .h264rtp: Self.webRTCDatagrams + WebRTCSeeds.payloads
+    case .sdp: Self.words(["H264", "AV1", "VP9"].map { WebRTCSeeds.offer($0) }) + WebRTCSeeds.offers
     case .captions: Self.captionMessages + Self.capturedCaptions
     case .pes: Self.packetizedStreams + Self.capturedPackets
     case .psi: Self.tables + Self.capturedTables

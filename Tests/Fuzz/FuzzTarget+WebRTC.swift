@@ -1,6 +1,8 @@
 @testable import FMP4
 @testable import Ingest
+import Glibc
 import NIOCore
+import Support
 
 /// What publishers by WebRTC send: before they are authenticated (STUN, offers), and what they have encrypted (RTP, RTCP).
 extension FuzzTarget {
@@ -14,12 +16,15 @@ extension FuzzTarget {
     let picture: [UInt8] =
       [0x80, 0xE0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 1] + [0x8E, 1, 0x18, 2, 0x80, 1, 0x68, 1, 0x04, 1]
       + [0x82, 0x49, 0x83, 0x42, 0x40, 0x27, 0xF0, 0x16, 0x76, 0x06]
+    let old: [UInt8] =
+      [0x80, 0xE0, 0, 4, 0, 0, 0, 9, 0, 0, 0, 1] + [0x90, 0xE0, 0x80, 5, 9, 0x20]
+      + [0x10, 0x2F, 0x01, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0x68, 0x01]
     let audio: [UInt8] = [0x80, 0x6F, 0, 2, 0, 0, 0, 9, 0, 0, 0, 2, 0xFC, 1, 2]
     let report: [UInt8] = [0x80, 200, 0, 6] + Array(repeating: 1, count: 24) + [0x81, 203, 0, 1, 0, 0, 0, 1]
     return [
       [0, 1, 0, 8, 0x21, 0x12, 0xA4, 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 6, 0, 3, 0x61, 0x3A, 0x62, 0],
       report,
-      [picture, audio].flatMap { [0, UInt8($0.count)] + $0 },
+      [picture, audio].flatMap { [0, UInt8($0.count)] + $0 }, [old, audio].flatMap { [0, UInt8($0.count)] + $0 },
       [packet, fragment, audio].flatMap { [0, UInt8($0.count)] + $0 }, [2, 3, 0x67, 1, 2, 3, 1, 2, 0x65, 0x80, 1, 1],
     ]
   }()
@@ -52,6 +57,7 @@ extension FuzzTarget {
   static func rtp(_ bytes: [UInt8]) { publish(bytes, codec: "H264") }
   static func av1rtp(_ bytes: [UInt8]) { publish(bytes, codec: "AV1") }
   static func vp9rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP9") }
+  static func vp8rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP8") }
 
   /// Payloads of one sender, each behind its length, a flag for the marker and a step of the timestamp: no header to guess.
   static func h264rtp(_ bytes: [UInt8]) {
@@ -85,7 +91,7 @@ extension FuzzTarget {
     var (buffer, out) = (ByteBuffer(bytes: bytes), [PublicationAction]())
     var now = MonotonicTime.zero
     while let size: UInt16 = buffer.readInteger(),
-      let packet = buffer.readSlice(length: min(Int(size), buffer.readableBytes))
+      let packet = buffer.readSlice(length: min(Int(size & 0x7FFF), buffer.readableBytes))
     {
       now = now &+ 10_000_000
       if size & 0x8000 != 0 { publication.receive(rtcp: packet, now: now, to: &out) }
@@ -100,6 +106,67 @@ extension FuzzTarget {
 
 /// Offers and packets to begin with.
 enum WebRTCSeeds {
+  /// What senders of each codec sent first (`Tests/Fixtures/webrtc`).
+  private static let senders: [(codec: String, names: [String])] = [
+    ("H264", ["aiortc-1.16-h264", "chromium-156-h264", "ffmpeg-9.0-h264"]),
+    ("AV1", ["chromium-156-av1", "firefox-153-av1"]), ("VP9", ["chromium-156-vp9", "firefox-153-vp9"]),
+    ("VP8", ["chromium-156-vp8", "firefox-153-vp8"]),
+  ]
+
+  private static func captures(_ codec: String? = nil) -> [SenderCapture] {
+    senders.filter { codec == nil || $0.codec == codec }.flatMap(\.names).map { SenderCapture(bytes($0)) }
+  }
+
+  private static func bytes(_ name: String, file: String = #filePath) -> [UInt8] {
+    let tests = file.split(separator: "/").dropLast(2).joined(separator: "/")
+    guard let handle = fopen("/\(tests)/Fixtures/webrtc/\(name).webrtc", "r") else { fatalError("no capture \(name)") }
+    defer { fclose(handle) }
+    var bytes = [UInt8](repeating: 0, count: 65_536)
+    let count = fread(&bytes, 1, bytes.count, handle)
+    return Array(bytes.prefix(count))
+  }
+
+  static var offers: [[UInt8]] { captures().map { Array($0.offer.utf8) } }
+  static func all(_ kind: SenderCapture.Kind) -> [[UInt8]] { captures().flatMap { $0.all(kind) } }
+
+  /// Sessions as `FuzzTarget.publish` reads them: each packet behind its length, that of reports with the highest bit. The payload
+  /// types are those of its offer.
+  static func sessions(_ codec: String) -> [[UInt8]] {
+    captures(codec).map { capture in
+      let video = videoType(capture)
+      return capture.records.reduce(into: []) { out, record in
+        var bytes = record.bytes
+        switch record.kind {
+        case .rtp where bytes.count > 1:
+          bytes[1] = bytes[1] & 0x80 | (bytes[1] & 0x7F == video ? 96 : 111)
+          out += [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
+        case .rtcp: out += [UInt8(bytes.count >> 8) | 0x80, UInt8(bytes.count & 255)] + bytes
+        case .rtp, .stun, .offer: break
+        }
+      }
+    }
+  }
+
+  /// Payloads of H.264 as `FuzzTarget.h264rtp` reads them. Their lengths are rounded down to multiples of four.
+  static var payloads: [[UInt8]] {
+    captures("H264").map { capture in
+      let video = videoType(capture)
+      var last: UInt32?
+      return capture.all(.rtp).reduce(into: []) { out, bytes in
+        guard let packet = RTPPacket(ByteBuffer(bytes: bytes)), packet.payloadType == video else { return }
+        let payload = Array(packet.payload.readableBytesView.prefix(1020)).prefix(packet.payload.readableBytes / 4 * 4)
+        let flags: UInt8 = (packet.hasMarker ? 1 : 0) | (last == packet.timestamp ? 0 : 2)
+        last = packet.timestamp
+        out += [flags, UInt8(payload.count / 4)] + payload
+      }
+    }
+  }
+
+  /// The payload type of its video.
+  private static func videoType(_ capture: SenderCapture) -> UInt8? {
+    (try? SessionOffer(capture.offer))?.sections.first { $0.kind == "video" }?.formats.first?.payloadType
+  }
+
   static func offer(_ codec: String) -> String {
     let common =
       "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789abcdefghijklmn\r\na=fingerprint:sha-256 "

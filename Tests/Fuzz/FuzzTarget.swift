@@ -48,8 +48,9 @@ enum FuzzTarget: String, CaseIterable {
   case rtp
   /// Packets of RTP with AV1.
   case av1rtp
-  /// Packets of RTP with VP9.
+  /// Packets of RTP with VP9, and with VP8.
   case vp9rtp
+  case vp8rtp
   /// Payloads of H.264 by RTP.
   case h264rtp
   case rtcp
@@ -114,6 +115,7 @@ enum FuzzTarget: String, CaseIterable {
     case .rtp: Self.rtp(bytes)
     case .av1rtp: Self.av1rtp(bytes)
     case .vp9rtp: Self.vp9rtp(bytes)
+    case .vp8rtp: Self.vp8rtp(bytes)
     case .h264rtp: Self.h264rtp(bytes)
     case .rtcp: Self.rtcp(bytes)
     case .captions: Self.closedCaptions(bytes)

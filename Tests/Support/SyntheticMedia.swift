@@ -7,6 +7,15 @@ package enum SyntheticMedia {
   package static let h264Record: [UInt8] = hex(
     "0164000dffe1001a6764000dacd941419f9f0110000003001000000303c0f142996001000668ebe3cb22c0fdf8f800")
 
+  /// What `ffmpeg -f lavfi -i testsrc2 -c:v libsvtav1` wrote as av1C.
+  package static let av1Record: [UInt8] = hex("81010c000a0e0000000cc4ff6736be4404040410")
+
+  /// AV1 in place of the video.
+  package static func av1() throws -> TrackDescription {
+    TrackDescription(
+      id: .video, codec: Codec(try AV1.Configuration(record: ByteBuffer(bytes: av1Record))), timescale: 90_000)
+  }
+
   package static func video(timescale: UInt32 = 30_000, frameDuration: UInt32? = 1000) throws -> TrackDescription {
     let configuration = try H264.Configuration(record: ByteBuffer(bytes: h264Record))
     return TrackDescription(id: .video, codec: Codec(configuration), timescale: timescale, frameDuration: frameDuration)

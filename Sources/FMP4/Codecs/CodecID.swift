@@ -7,7 +7,7 @@ package enum MediaKind: String, Sendable, Hashable {
 /// The codecs that weir supports, each implemented in one file. The set is closed, so that a protocol's map shows what
 /// it leaves out. Codecs are never compared as strings.
 package enum CodecID: String, Sendable, Hashable, CaseIterable {
-  case h264, hevc, av1, vp9, aac, opus, ac3, eac3
+  case h264, hevc, av1, vp9, vp8, aac, opus, ac3, eac3
   /// Layers I to III.
   case mpegAudio = "mp3"
   case alaw, mulaw

@@ -6,6 +6,7 @@ extension CodecID {
     case .hevc: HEVC.Configuration.self
     case .av1: AV1.Configuration.self
     case .vp9: VP9.Configuration.self
+    case .vp8: VP8.Configuration.self
     case .aac: AAC.Configuration.self
     case .opus: Opus.Configuration.self
     case .ac3: AC3.Configuration.self

@@ -9,6 +9,7 @@ extension CodecID {
     case .hevc: (AV_CODEC_ID_HEVC, nil)
     case .av1: (AV_CODEC_ID_AV1, "libdav1d")  // libavcodec's own needs a graphics card
     case .vp9: (AV_CODEC_ID_VP9, nil)
+    case .vp8: (AV_CODEC_ID_VP8, nil)
     case .aac: (AV_CODEC_ID_AAC, nil)
     case .ac3: (AV_CODEC_ID_AC3, nil)
     case .eac3: (AV_CODEC_ID_EAC3, nil)

@@ -49,9 +49,11 @@ struct TranscodePlan: Sendable {
       color: [color?.primaries ?? 2, color?.transfer ?? 2, color?.matrix ?? 2],
       rungs: numbers.map { number in
         let side = ladder[number].size(ofSource: size)
+        let rate = ladder[number].bitRate(
+          forSize: side, framesPerSecond: frameDuration > 0 ? Double(source.timescale) / Double(frameDuration) : 30)
         return TranscodeConfiguration.Rung(
           width: UInt16(clamping: side.width), height: UInt16(clamping: side.height),
-          bitRate: UInt32(clamping: ladder[number].bitRate), preset: ladder[number].preset)
+          bitRate: UInt32(clamping: rate), preset: ladder[number].preset)
       })
     self.init(source, .video(configuration), numbers: numbers)
   }

@@ -72,7 +72,10 @@ enum WebRTCLimits {
   static let repeatsOfRequest = 256
   /// How long a packet may wait for a viewer that is slow, in nanoseconds. Then it skips to a key frame.
   static let viewerLag: Int64 = 1_500_000_000
-  /// How often a viewer may skip within `skipTime` nanoseconds. Then it is ended.
+  /// How long a viewer that was too slow gets a smaller video before it tries a better one, in nanoseconds. Each try that fails
+  /// doubles it.
+  static let (leastPatience, mostPatience): (Int64, Int64) = (30_000_000_000, 600_000_000_000)
+  /// How often a viewer may skip within `skipTime` nanoseconds where there is no smaller video. Then it is ended.
   static let skips = 5
   static let skipTime: Int64 = 30_000_000_000
   /// Nanoseconds between two requests to a stream for a key frame.

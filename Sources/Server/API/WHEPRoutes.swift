@@ -95,12 +95,32 @@ struct WHEPRoutes {
         return .now(
           Problem.full(.tooManyViewers, "The server has as many viewers as it may have (--max-viewers).").response)
       }
-      let media = stream.followed(needsAudio: offer.contains("m=audio"))
+      stream.holdFollowed()
+      let media = stream.followed
       let watched = WatchedMedia(
-        stream: stream, tracks: media.tracks, isReordered: media.isReordered, place: place, mayWatch: { pass.holds })
-      let reply = sessions.listener.watch(offer, watched, of: WebRTCClient(of: request))
-      reply.whenComplete { _ in stream.giveBackFollowed() }
+        stream: stream, tracks: media.tracks, isReordered: media.isReordered, makable: media.makable, place: place,
+        mayWatch: { pass.holds })
+      let reply = reply(to: offer, watched, of: stream, WebRTCClient(of: request), sessions)
+      reply.whenComplete { _ in stream.letGoOfFollowed() }
       return .later(reply.hop(to: loop).map { sessions.response($0, to: request) })
+    }
+  }
+
+  /// Answers an offer. What does not fit is made first, where it can be: not before the whole offer was found good.
+  private func reply(
+    to offer: String, _ watched: WatchedMedia, of stream: LiveStream, _ client: WebRTCClient,
+    _ sessions: WebRTCSessions
+  ) -> EventLoopFuture<WebRTCReply> {
+    let first = sessions.listener.watch(offer, watched, of: client)
+    let eventLoop = first.eventLoop
+    return first.flatMap { reply in
+      guard case .needs(let kinds) = reply else { return eventLoop.makeSucceededFuture(reply) }
+      return stream.make(kinds, on: eventLoop).flatMap {
+        let media = stream.followed
+        var made = watched
+        (made.tracks, made.isReordered, made.makable) = (media.tracks, media.isReordered, [])
+        return sessions.listener.watch(offer, made, of: client)
+      }
     }
   }
 }

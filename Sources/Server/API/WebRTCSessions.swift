@@ -133,7 +133,8 @@ struct WebRTCSessions: Sendable {
           HeaderField("Content-Type", Self.offerType),
           HeaderField("Location", "\(request.base)/\(place)/\(answer.session)"), HeaderField("ETag", answer.entityTag),
           Self.never,
-        ] + iceServers.map { HeaderField("Link", $0) } + answer.omissions.map { HeaderField("Weir-Left-Out", $0) },
+        ] + iceServers.map { HeaderField("Link", $0) } + answer.omissions.map { HeaderField("Weir-Left-Out", $0) }
+          + answer.replacements.map { HeaderField("Weir-Replaced", $0) },
         body: .pieces([.bytes(ByteBuffer(string: answer.description))]))
     case .notTaken(let error):
       switch error.code {
@@ -143,6 +144,7 @@ struct WebRTCSessions: Sendable {
       case .unfitting:
         return Problem(.nothingFits, "Nothing can be sent: \(error).").response
       }
+    case .needs: return Problem(.nothingFits, "Nothing can be sent: what fits is not made.").response
     case .refused(let refusal): return refusal.problem.response
     case .tooManyWaiting:
       return Problem(

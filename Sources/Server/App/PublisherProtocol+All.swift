@@ -45,6 +45,7 @@ extension PublisherProtocol {
     limits.publicAddresses = configuration.webRTCAddresses.map {
       WebRTCConfiguration.PublicAddress(host: $0.host, port: $0.port)
     }
+    limits.mayEncodeAnew = { [profiles = server.profiles] in profiles.now[$0].settings.encodesForWebRTC == .auto }
     let listener = WebRTCListener(
       gate: server.decoding(server.streams), clock: server.clock, logger: server.logger,
       group: NIOSingletons.posixEventLoopGroup, configuration: limits)

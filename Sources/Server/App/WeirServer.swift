@@ -268,9 +268,9 @@ struct WeirServer {
 
   // MARK: Listeners
 
-  /// The gate, for publishers whose audio may have to be decoded.
+  /// The gate, for publishers whose media may have to be decoded.
   func decoding(_ gate: any PublishGate) -> any PublishGate {
-    DecodedAudioGate(gate, launcher: .ownProcess, room: descriptors.roomForWorkers, logger: logger) { [profiles] in
+    DecodedMediaGate(gate, launcher: .ownProcess, room: descriptors.roomForWorkers, logger: logger) { [profiles] in
       profiles.now[$0].settings.audio
     }
   }

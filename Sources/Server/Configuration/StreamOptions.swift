@@ -42,6 +42,9 @@ struct StreamOptions: TitledSettings {
     named: AudioSettingText.named,
     "Offer the audio in another codec, too: aac or opus; without it AAC beside AC-3 and E-AC-3 alone.",
     read: AudioSettingText.audio)
+  let webRTCEncoding = Setting<StreamSettings.WebRTCEncoding>(
+    "webrtc-encoding", at: "streams.*.webrtcEncoding", .word, default: "auto",
+    "Encode anew what WebRTC or MP4 does not carry, or nothing: H.264 and Opus for its viewers, VP8 of its publishers.")
   let audioDefault = Setting(
     "audio-default", at: "streams.*.audioDefault",
     SettingText("language", values: .pattern("^[A-Za-z]{2,3}(-[A-Za-z0-9-]+)?$")) { text throws(ValueError) in
@@ -128,6 +131,7 @@ struct StreamOptions: TitledSettings {
     let audio = try given[audioCodec]
     settings.audio = audio?.audio
     settings.addsPlayableAudio = audio == nil
+    settings.encodesForWebRTC = try given[webRTCEncoding]
     settings.audioDefault = try given[audioDefault]
     settings.audioLanguages = try given[audioLanguages] ?? [:]
     settings.audioNames = try given[audioNames] ?? AudioNames()

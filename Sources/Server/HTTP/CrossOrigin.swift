@@ -18,7 +18,7 @@ package struct CrossOrigin: Sendable, Hashable {
   private static let exposed = HeaderField("Access-Control-Expose-Headers", "Content-Length, Content-Range, Date")
   /// What a viewer by WebRTC reads of its answer (RFC 9725 §4.6).
   private static let exposedOfSessions = HeaderField(
-    "Access-Control-Expose-Headers", "ETag, Link, Location, Weir-Left-Out")
+    "Access-Control-Expose-Headers", "ETag, Link, Location, Weir-Left-Out, Weir-Replaced")
   private static let field = "Access-Control-Allow-Origin"
 
   /// Fields of responses that all origins may read.

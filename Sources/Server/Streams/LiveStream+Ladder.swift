@@ -91,6 +91,7 @@ extension LiveStream {
         return
       }
       if kind == .audio, state.life.epoch.audio?.coding == .opus { state.subscribers.samples.receive(events) }
+      if kind == .video { state.subscribers.samples.receive(events, of: .ladder) }
       let before = state.life.epoch.rungs.versions
       for event in events {
         switch event {

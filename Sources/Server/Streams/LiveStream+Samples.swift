@@ -2,6 +2,7 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
+internal import NIOCore
 
 /// Those who follow the samples of a stream, each as it comes.
 extension LiveStream: WatchedStream {
@@ -23,22 +24,73 @@ extension LiveStream: WatchedStream {
     return ask != nil
   }
 
-  /// What followers of samples get, and whether its frames are shown in another order than they are decoded. To be ended by one
-  /// call of `giveBackFollowed`, when the follower follows or does not come.
-  ///
-  /// - Parameter needsAudio: of audio that they do not take Opus is made from now on, until the last one has left.
-  func followed(needsAudio: Bool) -> (tracks: [TrackDescription], isReordered: Bool) {
+  /// Somebody is about to follow, who needs what is made now. To be ended by one call of `letGoOfFollowed`, when the follower
+  /// follows or does not come.
+  func holdFollowed() { state.withLock { $0.subscribers.samples.hold() } }
+
+  /// What is made is made no longer, if nobody follows.
+  func letGoOfFollowed() { state.withLock { $0.subscribers.samples.letGo() } }
+
+  /// What followers of samples get, whether its frames are shown in another order than they are decoded, and what can be made
+  /// where that does not fit.
+  var followed: (tracks: [TrackDescription], isReordered: Bool, makable: Set<MediaKind>) {
     state.withLock { state in
-      state.subscribers.samples.hold()
-      if needsAudio, state.subscribers.samples.otherAudio != nil, !state.subscribers.samples.isMaking {
-        makeOpus(&state)
+      let samples = state.subscribers.samples
+      var makable: Set<MediaKind> = []
+      if state.life.epoch.settings.encodesForWebRTC == .auto {
+        if samples.otherAudio != nil, !samples.isMaking { makable.insert(.audio) }
+        if samples.ownVideo != nil, !samples.hasRungs { makable.insert(.video) }
       }
-      return (state.subscribers.samples.tracks, state.subscribers.samples.isReordered)
+      return (samples.tracks, samples.isReordered, makable)
     }
   }
 
-  /// Makes Opus no longer, if nobody follows.
-  func giveBackFollowed() { state.withLock { $0.subscribers.samples.letGo() } }
+  /// Begins to make media of these kinds for those who follow, until the last one has left. Completed on that loop when there
+  /// is some, or when it does not come.
+  func make(_ kinds: Set<MediaKind>, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
+    let wait = state.withLock { state -> (number: UInt64, future: EventLoopFuture<Void>)? in
+      guard state.life.phase != .ended else { return nil }
+      if kinds.contains(.audio), state.subscribers.samples.otherAudio != nil, !state.subscribers.samples.isMaking {
+        makeOpus(&state)
+      }
+      guard kinds.contains(.video), !state.subscribers.samples.hasRungs, awaitsRungs(&state) else { return nil }
+      return state.subscribers.samples.wait(on: eventLoop)
+    }
+    guard let wait else { return eventLoop.makeSucceededVoidFuture() }
+    let deadline = eventLoop.scheduleTask(in: .nanoseconds(Self.rungPatience.nanoseconds)) { [weak self] in
+      self?.state.withLock { $0.subscribers.samples.giveUp(wait.number) }
+    }
+    // The encoder begins with a key frame.
+    _ = askForKeyFrame()
+    return wait.future.always { _ in deadline.cancel() }
+  }
+
+  /// How long a viewer waits for the start of an encoder.
+  private static let rungPatience = MediaTime(milliseconds: 3000)
+
+  /// Whether a rung comes soon: of the ladder, or of a worker that is started here.
+  private func awaitsRungs(_ state: inout State) -> Bool {
+    if state.subscribers.samples.isMakingVideo || state.life.transcoder?.status.rungs.isEmpty == false { return true }
+    guard state.subscribers.samples.ownVideo?.codec.displaySize != nil else { return false }
+    guard encoders.take() else {
+      logger.warning("no video is made for viewers by WebRTC: as many streams are encoded for them as may be")
+      return false
+    }
+    do {
+      let transcoder = try LadderTranscoder(
+        aim: .video([.forWebRTC]), launcher: workers, logger: logger
+      ) { [weak self, encoders] events in
+        self?.state.withLock { $0.subscribers.samples.receive(events, of: .followers) }
+        if events.contains(where: { if case .ended = $0 { true } else { false } }) { encoders.giveBack() }
+      }
+      state.subscribers.samples.take(video: transcoder)
+      return true
+    } catch {
+      encoders.giveBack()
+      logger.error("cannot start a transcoder for viewers by WebRTC: \(error)")
+      return false
+    }
+  }
 
   private func makeOpus(_ state: inout State) {
     if state.life.epoch.audio?.coding == .opus { return state.subscribers.samples.take(nil) }
@@ -59,4 +111,9 @@ extension LiveStream: WatchedStream {
       logger.error("cannot start a transcoder for viewers by WebRTC: \(error)")
     }
   }
+}
+
+extension RungSpecification {
+  /// H.264 without B-frames, as large as the video up to 720p, at 0.1 bits a pixel.
+  fileprivate static let forWebRTC = RungSpecification(shortSide: 720, bitRate: 6_000_000, smallSource: .encoded)
 }

@@ -20,6 +20,8 @@ final class LiveStream: Sendable {
   let workers: WorkerLauncher
   /// For a worker that the settings do not tell of.
   let room: WorkerRoom
+  /// For a worker that encodes video for viewers by WebRTC.
+  let encoders: WorkerRoom
   /// Stores the epoch for the next process; nil when no process resumes it.
   let stateStore: StreamStateStore?
   /// Where changes of the phase are told before they are made.
@@ -47,7 +49,7 @@ final class LiveStream: Sendable {
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
     knownGroup: MediaTime?, promisedGroup: MediaTime? = nil, workers: WorkerLauncher, room: WorkerRoom = .unlimited,
-    stateStore: StreamStateStore? = nil,
+    encoders: WorkerRoom = .unlimited, stateStore: StreamStateStore? = nil,
     events: EventLog? = nil,
     memory: WindowBudget = .unlimited,
     store: SegmentStore = SegmentStore(name: SegmentStore.ofStreams), resuming record: EpochRecord? = nil
@@ -59,6 +61,7 @@ final class LiveStream: Sendable {
     self.epochIDs = epochIDs
     self.workers = workers
     self.room = room
+    self.encoders = encoders
     self.stateStore = stateStore
     self.events = events
     self.memory = memory

@@ -31,6 +31,9 @@ final class StreamRegistry: PublishGate {
   /// streams, all recorded and with a ladder, there are fewer than 2,000 series, a small number for a Prometheus server.
   static let namedInMetrics = 50
 
+  /// Streams whose video is encoded for viewers by WebRTC at a time: any viewer may begin that.
+  static let mostEncoders = max(1, System.coreCount)
+
   private struct State {
     var streams: [StreamName: LiveStream] = [:]
     var names: NameAllowance
@@ -58,6 +61,7 @@ final class StreamRegistry: PublishGate {
     self.authorizer = authorizer ?? Authorizer(clock: clock)
     self.descriptors = StreamDescriptors(
       budget: descriptors, sinks: sinksPerStream, leftovers: memory.leftovers)
+    encoders = descriptors.roomForWorkers.limited(to: Self.mostEncoders)
     self.memory = memory
     state = RankedMutex(.registry, State(names: NameAllowance(names)))
     self.clock = clock
@@ -216,6 +220,8 @@ final class StreamRegistry: PublishGate {
 
   /// For workers that settings do not tell of.
   private var room: WorkerRoom { descriptors.budget.roomForWorkers }
+  /// For those of them that encode video because somebody watches by WebRTC.
+  private let encoders: WorkerRoom
 
   private func newStream(
     _ request: PublishRequest, _ groups: borrowing KnownGOPDurations, _ store: SegmentStore
@@ -226,7 +232,7 @@ final class StreamRegistry: PublishGate {
     return LiveStream(
       name: request.stream, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger,
       knownGroup: known, promisedGroup: request.keyFrames.promised(for: settings, measured: measured),
-      workers: workers, room: room,
+      workers: workers, room: room, encoders: encoders,
       stateStore: stateStore, events: events, memory: memory,
       store: store)
   }
@@ -256,7 +262,8 @@ final class StreamRegistry: PublishGate {
       let record = entry.record.read(at: clock.wallTime)
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
-        workers: workers, room: room, stateStore: stateStore, events: events, memory: memory, store: reservation.store,
+        workers: workers, room: room, encoders: encoders, stateStore: stateStore, events: events, memory: memory,
+        store: reservation.store,
         resuming: record)
       state.withLock { state in
         state.streams[name] = stream

@@ -47,8 +47,19 @@ struct StreamSettings: Sendable {
   /// Names of tracks of audio for viewers.
   var audioNames = AudioNames()
 
+  /// Whether media that WebRTC does not carry is encoded anew for its viewers, and VP8 of its publishers.
+  var encodesForWebRTC = WebRTCEncoding.auto
+
   /// Which closed captions playlists declare.
   var captions = CaptionDeclarations.Rule.found
+
+  /// What is encoded because of WebRTC.
+  enum WebRTCEncoding: String, Sendable, Hashable, CaseIterable {
+    /// H.264 without B-frames and Opus, while somebody watches who cannot get the stream's own; H.264 in place of VP8.
+    case auto
+    /// Nothing.
+    case off
+  }
 
   /// How HLS delivers video and audio.
   enum HLSLayout: String, Sendable, Hashable, CaseIterable {

@@ -19,6 +19,9 @@ class Path:
     duplicates: float = 0
     #: They are late by another `delay / 2`, so later ones overtake them.
     reordered: float = 0
+    #: Bytes per second; 0: any number. What does not fit waits for at most `queue` seconds, then it is lost.
+    rate: float = 0
+    queue: float = 0.3
 
 
 class Relay:
@@ -35,6 +38,7 @@ class Relay:
         self.lost = self.passed = 0
         self._hole = 0.0
         self._over = False
+        self._free: dict[bool, float] = {}  # of each direction, when its rate has room
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -48,11 +52,14 @@ class Relay:
     def hole(self, seconds: float) -> None:
         self._hole = time.monotonic() + seconds
 
-    def _plan(self, path: Path, now: float) -> list[float]:
+    def _plan(self, path: Path, now: float, size: int) -> list[float]:
         """When a datagram that came now goes on; several times or never."""
-        if now < self._hole or self.random.random() < path.loss:
+        free = max(now, self._free.get(path is self.forth, 0)) if path.rate else now
+        if now < self._hole or free > now + path.queue or self.random.random() < path.loss:
             self.lost += 1
             return []
+        if path.rate:
+            self._free[path is self.forth] = now = free + size / path.rate
         copies = 2 if self.random.random() < path.duplicates else 1
         late = path.delay / 2 if self.random.random() < path.reordered else 0
         return [now + path.delay + late + self.random.uniform(0, path.jitter) for _ in range(copies)]
@@ -79,7 +86,7 @@ class Relay:
                         path, out, to = self.forth, clients[client], self.target
                     else:
                         path, out, to = self.back, self.front, behind[ready]
-                    for moment in self._plan(path, now):
+                    for moment in self._plan(path, now, len(data)):
                         number += 1
                         heapq.heappush(queue, (moment, number, out, to, data))
             now = time.monotonic()

@@ -8,7 +8,7 @@ import Testing
 struct CodecConfigurationTests {
   private static let records: [CodecID: [UInt8]] = [
     .h264: RecordFixture.h264High, .hevc: RecordFixture.hevcMain, .av1: RecordFixture.av1Main, .aac: [0x11, 0x90],
-    .vp9: [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 30, 0x82, 1, 1, 1, 0, 0],
+    .vp9: [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 30, 0x82, 1, 1, 1, 0, 0], .vp8: [2, 0x80, 1, 0x68],
     .opus: Array("OpusHead".utf8) + [1, 2, 0x38, 1, 0x80, 0xBB, 0, 0, 0, 0, 0],
     .ac3: [0x10, 0x3D, 0xC0], .eac3: [0x0C, 0x00, 0x20, 0x0F, 0x00],
     .mpegAudio: [0xE4], .alaw: [0, 0, 0x1F, 0x40, 1], .mulaw: [0, 0, 0x3E, 0x80, 2],

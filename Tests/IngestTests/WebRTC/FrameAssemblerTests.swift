@@ -3,7 +3,7 @@ import Testing
 
 @testable import Ingest
 
-/// Frames of H.264, AV1 and VP9 from their packets.
+/// Frames of H.264, AV1, VP9 and VP8 from their packets.
 @Suite struct FrameAssemblerTests {
   private struct Driver<Assembler: RTPFrameAssembler> {
     var assembler: Assembler
@@ -119,6 +119,53 @@ import Testing
     #expect(driver.frames == [nil, nil, nil, nil, nil])
     try driver.feed([0x18, 0x30, 1], at: 15_000, marker: true, afterGap: true)
     #expect(driver.frames.suffix(2) == [nil, [0x32, 1, 1]])
+  }
+
+  // MARK: VP8
+
+  /// A key frame's beginning, and another frame.
+  private static let (vp8Key, vp8Frame): ([UInt8], [UInt8]) = (
+    [0x10, 0x2F, 0x01, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0x68, 0x01], [0xB1, 0x03, 0x00]
+  )
+
+  @Test func `Frames of VP8 lose their descriptors`() throws {
+    var driver = Driver(assembler: VP8Assembler())
+    // A number of 15 bits; TL0PICIDX and TID; then a further partition.
+    try driver.feed([0x90, 0xE0, 0x80, 5, 9, 0x20] + Self.vp8Key)
+    try driver.feed([0x81, 0x80, 0x80, 5, 7, 7], at: 0, marker: true)
+    // A number of 7 bits; KEYIDX alone; no field.
+    try driver.feed([0x90, 0x80, 6] + Self.vp8Frame, at: 3000, marker: true)
+    try driver.feed([0x90, 0x10, 1] + Self.vp8Frame, at: 6000, marker: true)
+    try driver.feed([0x10] + Self.vp8Frame, at: 9000, marker: true)
+    #expect(driver.frames == [Self.vp8Key + [7, 7], Self.vp8Frame, Self.vp8Frame, Self.vp8Frame])
+    let keys = driver.events.map { if case .frame(let frame) = $0 { frame.isKey } else { false } }
+    #expect(keys == [true, false, false, false])
+  }
+
+  @Test func `Only whole frames of VP8 go on`() throws {
+    var driver = Driver(assembler: VP8Assembler())
+    // Its end is missing, its middle, its beginning.
+    try driver.feed([0x90, 0x80, 1] + Self.vp8Key)
+    try driver.feed([0x90, 0x80, 2] + Self.vp8Frame, at: 3000, afterGap: true)
+    try driver.feed([0x80, 0x80, 2, 1], at: 3000, marker: true, afterGap: true)
+    try driver.feed([0x80, 0x80, 3, 1], at: 6000, marker: true, afterGap: true)
+    #expect(driver.frames == [nil, nil, nil])
+    // A whole picture is missing, or none: what was lost only padded. Numbers of 7 bits wrap.
+    try driver.feed([0x90, 0x80, 0x7E] + Self.vp8Frame, at: 12_000, marker: true, afterGap: true)
+    try driver.feed([0x90, 0x80, 0x7F] + Self.vp8Frame, at: 15_000, marker: true, afterGap: true)
+    try driver.feed([0x90, 0x80, 0] + Self.vp8Frame, at: 18_000, marker: true, afterGap: true)
+    #expect(driver.frames.dropFirst(3) == [nil, Self.vp8Frame, Self.vp8Frame, Self.vp8Frame])
+  }
+
+  @Test func `Descriptors of VP8 that exceed their packet lose its frame`() throws {
+    var driver = Driver(assembler: VP8Assembler())
+    let whole: [[UInt8]] = [
+      [0x90], [0x90, 0x80], [0x90, 0x80, 0x80], [0x90, 0x40], [0x90, 0x20], [0x90, 0x10], [0x10],
+    ]
+    for (number, payload) in whole.enumerated() {
+      try driver.feed(payload, at: UInt32(number) * 3000, marker: true)
+    }
+    #expect(driver.frames == whole.map { _ in nil })
   }
 
   // MARK: VP9

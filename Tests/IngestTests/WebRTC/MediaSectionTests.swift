@@ -177,7 +177,9 @@ struct MediaSectionTests {
     #expect(chosen(.video, av1, vp9, avc) == 3 && chosen(.video, av1, vp9) == 2 && chosen(.video, av1) == 1)
     #expect(chosen(.audio, format(0, "PCMU/8000"), format(8, "PCMA/8000"), format(111, "opus/48000/2")) == 111)
     #expect(chosen(.audio, format(0, "PCMU/8000"), format(8, "PCMA/8000")) == 8)
-    #expect(chosen(.audio, avc) == nil && chosen(.video, format(4, "VP8/90000")) == nil)
+    let vp8 = format(4, "VP8/90000")
+    #expect(chosen(.audio, avc) == nil && chosen(.video, vp8, av1) == 1 && chosen(.video, vp8) == 4)
+    #expect(RTPCodec.choose([vp8], .video, .refused) == nil, "it would have to be encoded anew")
   }
 
   @Test func `Forms that weir does not read are not taken`() {

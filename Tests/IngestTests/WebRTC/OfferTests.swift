@@ -109,21 +109,25 @@ import Testing
     (offer(audio.replacing("UDP/TLS/RTP/SAVPF", with: "RTP/AVP"), bundle: "0"), .unacceptable),
     (offer(audio.replacing("a=ice-pwd:0123456789abcdefghijklmn", with: "a=ice-pwd:short"), bundle: "0"), .unacceptable),
     (offer(audio, video, bundle: "0"), .unacceptable),
-    (offer(section("video", "96", "a=rtpmap:96 VP8/90000"), bundle: "0"), .unacceptable),
+    (offer(section("video", "96", "a=rtpmap:96 H265/90000"), bundle: "0"), .unacceptable),
     ("v=0\r\n" + String(repeating: "a=x\r\n", count: WebRTCLimits.offerLines), .malformed),
     ("v=0\r\na=" + String(repeating: "x", count: WebRTCLimits.lineBytes), .malformed),
     ("v=0\r\n" + String(repeating: "m=video 0 RTP 9\r\n", count: WebRTCLimits.mediaSections + 1), .malformed),
     (String(repeating: "v=0\r\n", count: WebRTCLimits.offerBytes / 5 + 1), .malformed),
   ]
 
-  @Test func `An offer of VP8 alone is refused with what is taken`() {
+  @Test func `VP8 is taken where nothing else is offered; where nothing may be encoded anew it is refused`() throws {
+    let alone = try SessionOffer(Self.offer(Self.section("video", "96", "a=rtpmap:96 VP8/90000"), bundle: "0"))
+    #expect(try Negotiation(alone).tracks.map(\.coding) == [.vp8])
     #expect {
-      _ = try Negotiation(
-        try SessionOffer(Self.offer(Self.section("video", "96", "a=rtpmap:96 VP8/90000"), bundle: "0")))
+      _ = try Negotiation(alone, .refused)
     } throws: {
       let reason = ($0 as? OfferError)?.reason ?? ""
-      return reason.contains("VP9 and AV1 taken") && reason.contains("VP8 has no place in MP4")
+      return reason.contains("VP9 and AV1 taken") && reason.contains("VP8 would have to be encoded anew")
     }
+    let both = try SessionOffer(Self.offer(Self.audio, Self.video))
+    #expect(try Negotiation(both).tracks.map(\.coding) == [.opus, .h264])
+    #expect(try Negotiation(both, .refused).tracks.map(\.coding) == [.opus, .h264])
   }
 
   @Test func `Of VP9 the profiles of 4:2:0 are taken, and said again`() throws {

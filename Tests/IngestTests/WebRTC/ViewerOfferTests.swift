@@ -27,9 +27,19 @@ import Testing
       id: .audio, codec: Codec(try Opus.Configuration(channels: 2, preSkip: 312)), timescale: 48_000)
   }
 
-  private static func watched(_ tracks: [TrackDescription], isReordered: Bool = false) throws -> WatchedMedia {
+  private static func watched(
+    _ tracks: [TrackDescription], isReordered: Bool = false, makable: Set<MediaKind> = []
+  ) throws -> WatchedMedia {
     WatchedMedia(
-      stream: try #require(Stream("cam")), tracks: tracks, isReordered: isReordered, place: Place(), mayWatch: { true })
+      stream: try #require(Stream("cam")), tracks: tracks, isReordered: isReordered, makable: makable, place: Place(),
+      mayWatch: { true })
+  }
+
+  /// A video that is made of another one.
+  private static func rung() throws -> TrackDescription {
+    var track = try SyntheticMedia.video()
+    track.id = TrackID(.max - 2)
+    return track
   }
 
   /// As publishers offer, but to receive.
@@ -88,6 +98,49 @@ import Testing
     #expect(code(offer.replacing("setup:actpass", with: "setup:holdconn"), both) == .unacceptable)
     #expect(code(offer.replacing("a=rtcp-mux", with: "a=x"), both) == .unacceptable)
     #expect(code(String(repeating: "v", count: 70_000), both) == .malformed)
+  }
+
+  @Test func `A rung takes the place of what does not fit, and the answer says why`() throws {
+    let offer = try SessionOffer(OfferTests.offer(Self.audio, Self.video))
+    let rung = try Self.rung()
+    let tracks = [try SyntheticMedia.video(), rung, try Self.opus()]
+    let replaced = try ViewerNegotiation(offer, of: try Self.watched(tracks, isReordered: true))
+    #expect(replaced.lines.first { $0.kind == .video }?.track == rung.id && replaced.omissions.isEmpty)
+    #expect(replaced.replacements.first?.hasPrefix("video;rung=180p;code=b-frames;detail=") == true)
+    // Without B-frames the publication's own is sent, and the rung is there for a slow viewer.
+    let own = try ViewerNegotiation(offer, of: try Self.watched(tracks))
+    #expect(own.lines.first { $0.kind == .video }?.track == .video && own.replacements.isEmpty)
+  }
+
+  @Test func `Videos in several codecs have a format each`() throws {
+    let both = Self.video.replacing("SAVPF 96 97 98", with: "SAVPF 96 97 98 45")
+      .replacing("a=rtpmap:98", with: "a=rtpmap:45 AV1/90000\r\na=rtcp-fb:45 nack pli\r\na=rtpmap:98")
+    try #require(both.contains("AV1"))
+    let watched = try Self.watched([SyntheticMedia.av1(), Self.rung()])
+    let negotiation = try ViewerNegotiation(try SessionOffer(OfferTests.offer(Self.audio, both)), of: watched)
+    #expect(negotiation.encoding(.av1)?.format.payloadType == 45)
+    #expect(negotiation.encoding(.h264)?.format.payloadType == 98 && negotiation.encoding(.opus) == nil)
+    let answer = Self.answer(negotiation)
+    for line in ["m=video 9 UDP/TLS/RTP/SAVPF 45 98", "a=rtpmap:45 AV1/90000", "a=rtpmap:98 H264/90000"] {
+      #expect(answer.contains(Substring(line)), "\(line)")
+    }
+  }
+
+  @Test func `What can be made is asked for, of an offer that is good and takes it`() throws {
+    let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio()]
+    func needs(_ text: String, _ makable: Set<MediaKind>) throws -> Set<MediaKind> {
+      let watched = try Self.watched(tracks, isReordered: true, makable: makable)
+      return try ViewerNegotiation(try SessionOffer(text), of: watched).needs
+    }
+    let offer = OfferTests.offer(Self.audio, Self.video)
+    #expect(try needs(offer, [.audio, .video]) == [.audio, .video])
+    #expect(try needs(offer, [.video]) == [.video])
+    #expect(throws: OfferError.self) { _ = try needs(offer, []) }
+    let old = offer.replacing("packetization-mode=1", with: "packetization-mode=0")
+    #expect(try needs(old, [.audio, .video]) == [.audio])
+    #expect(throws: OfferError.self) { _ = try needs(offer.replacing("a=rtcp-mux", with: "a=x"), [.audio, .video]) }
+    let watched = try Self.watched([try SyntheticMedia.video(), try Self.opus()], makable: [.video])
+    #expect(try ViewerNegotiation(try SessionOffer(offer), of: watched).needs.isEmpty, "all fits")
   }
 
   // MARK: reports

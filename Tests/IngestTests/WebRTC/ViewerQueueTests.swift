@@ -116,6 +116,32 @@ import Testing
     #expect(try #require(again.last).timestamp < 20 * 3600, "before the next frame")
   }
 
+  @Test func `One that gets another video goes on in its numbers and its times, however late that one comes`() throws {
+    let log = Self.log(20, group: 10)
+    var sender = Self.sender()
+    sender.begin(log, now: Self.time(800))
+    let first = Self.takeAll(&sender, log)
+    // A video that is made of it: the same times, and its newest frames are still to come.
+    var late = Self.log(17, group: 10)
+    sender.move(to: 97)
+    #expect(sender.next == nil && sender.payloadType == 97)
+    sender.begin(late, now: Self.time(800))
+    Self.add(17, group: 10, to: &late)
+    let second = Self.takeAll(&sender, late)
+    let (last, next) = (try #require(first.last), try #require(second.first))
+    #expect(next.number == 20 && next.sequence == last.sequence &+ 1)
+    let times = [last.timestamp] + second.enumerated().filter { $0.offset % 2 == 0 }.map(\.element.timestamp)
+    #expect(times == times.sorted() && Set(times).count == times.count, "each frame is later than the one before")
+    #expect(sender.delay > 0 && second.last?.timestamp == 17 * 3600 &+ sender.delay)
+    #expect(sender.again(last.sequence, late) == nil, "its packets are of another video")
+    // Back to the earlier one: its own times.
+    var early = Self.log(30, group: 10)
+    sender.move(to: 96)
+    sender.begin(early, now: Self.time(1200))
+    Self.add(30, group: 10, to: &early)
+    #expect(Self.takeAll(&sender, early).last?.timestamp == 30 * 3600 && sender.delay == 0)
+  }
+
   @Test func `What was sent is sent again as it was, as long as it is kept`() throws {
     var log = Self.log(10, group: 5)
     var sender = Self.sender()
@@ -162,6 +188,8 @@ import Testing
     let after = clock.timestamp(of: MediaTime(ticks: 270_000, timescale: 90_000), .video, now: Self.time(20_000))
     #expect(after == video &+ 15 * 90_000)
     clock.breaks()
+    let made = clock.timestamp(ofMade: MediaTime(ticks: 270_000, timescale: 90_000), .video, now: Self.time(21_000))
+    #expect(made == after, "what is made of it comes later, and moves nothing")
     let soon = clock.timestamp(of: MediaTime(ticks: 360_000, timescale: 90_000), .video, now: Self.time(20_100))
     #expect(soon == after &+ 90_000, "never back")
   }

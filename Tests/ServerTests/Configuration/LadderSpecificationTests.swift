@@ -72,5 +72,9 @@ import Testing
     #expect(rung.applies(toSource: (1282, 722)))
     #expect(!rung.applies(toSource: (1280, 720)))
     #expect(!rung.applies(toSource: (640, 360)))
+    // For viewers by WebRTC a source is encoded anew in its own size.
+    let anew = RungSpecification(shortSide: 720, bitRate: 1_000_000, smallSource: .encoded)
+    #expect(anew.applies(toSource: (640, 360)) && anew.size(ofSource: (640, 360)) == (640, 360))
+    #expect(anew.size(ofSource: (354, 191)) == (352, 190) && anew.size(ofSource: (1920, 1080)) == (1280, 720))
   }
 }

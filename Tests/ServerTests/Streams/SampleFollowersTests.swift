@@ -1,6 +1,7 @@
 import FMP4
 import Ingest
 import NIOCore
+import NIOPosix
 import Support
 import Synchronization
 import Testing
@@ -53,6 +54,45 @@ import Testing
     // Another publication.
     followers.receive(.tracks([try SyntheticMedia.video()]))
     #expect(!followers.isReordered)
+  }
+
+  /// A track as a transcoder tells it.
+  private static var rung: TrackDescription { get throws { try SyntheticMedia.video() } }
+
+  @Test func `Rungs of the ladder follow the publication's own tracks, under names of their own`() throws {
+    var followers = try Self.begun()
+    let follower = Follower()
+    followers.add(follower)
+    followers.receive([.track(rung: 1, try Self.rung), .track(rung: 0, try Self.rung)], of: .ladder)
+    #expect(follower.codecs == [.h264, .aac, .h264, .h264] && followers.hasRungs && !followers.isMakingVideo)
+    let ids = followers.tracks.map(\.id)
+    #expect(Set(ids).count == 4 && ids.prefix(2) == [.video, .audio])
+    followers.receive([.frame(rung: 1, SyntheticMedia.frame(0)), .lost(before: .zero)], of: .ladder)
+    #expect(follower.samples == 1)
+    // Told again, it is the same one.
+    followers.receive([.track(rung: 1, try Self.rung)], of: .ladder)
+    #expect(Set(followers.tracks.map(\.id)) == Set(ids))
+    // Without its video there is none.
+    followers.receive(.tracks([try SyntheticMedia.audio()]))
+    #expect(followers.tracks.map(\.codec.id) == [.aac])
+    followers.receive([.track(rung: 1, try Self.rung)], of: .ladder)
+    #expect(!followers.hasRungs)
+  }
+
+  @Test func `Who waits for a rung is told when it is there, when it does not come, and at the end`() async throws {
+    var followers = try Self.begun()
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let (first, second) = (followers.wait(on: loop), followers.wait(on: loop))
+    followers.giveUp(first.number)
+    try await first.future.get()
+    followers.receive([.track(rung: 0, try Self.rung)], of: .followers)
+    #expect(!followers.hasRungs, "nobody wants it any more")
+    followers.receive([.track(rung: 0, try Self.rung)], of: .ladder)
+    try await second.future.get()
+    let third = followers.wait(on: loop)
+    followers.receive(.end(.finished))
+    try await third.future.get()
+    #expect(followers.tracks.isEmpty)
   }
 
   @Test func `Opus takes the place of other audio while somebody follows`() throws {

@@ -30,6 +30,7 @@ struct RTPReceiver {
     case .h264: assembler = H264Assembler()
     case .av1: assembler = AV1Assembler()
     case .vp9: assembler = VP9Assembler()
+    case .vp8: assembler = VP8Assembler()
     default: assembler = nil
     }
   }

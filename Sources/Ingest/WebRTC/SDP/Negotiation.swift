@@ -36,10 +36,11 @@ struct Negotiation {
   var role: Role { transport.role }
   var fingerprint: Fingerprint { transport.fingerprint }
 
-  init(_ offer: SessionOffer) throws(OfferError) {
+  /// - Parameter decoding: whether video is taken that has to be encoded anew.
+  init(_ offer: SessionOffer, _ decoding: RTPCodec.Decoding = .allowed) throws(OfferError) {
     self.offer = offer
     var tracks: [Track] = []
-    for index in offer.mediaPlaces { tracks.append(try Self.track(offer.sections[index], index, tracks)) }
+    for index in offer.mediaPlaces { tracks.append(try Self.track(offer.sections[index], index, tracks, decoding)) }
     guard !tracks.isEmpty else {
       throw OfferError(.unacceptable, "the offer has no audio and no video that is sent")
     }
@@ -58,7 +59,7 @@ struct Negotiation {
   }
 
   private static func track(
-    _ section: MediaSection, _ index: Int, _ others: [Track]
+    _ section: MediaSection, _ index: Int, _ others: [Track], _ decoding: RTPCodec.Decoding
   ) throws(OfferError) -> Track {
     guard section.direction == .sendonly || section.direction == .sendrecv else {
       throw OfferError(.unacceptable, "a publisher sends: \(section.kind) is \(section.direction.rawValue)")
@@ -69,13 +70,14 @@ struct Negotiation {
     guard others.count < PublicationLimits.tracks else {
       throw OfferError(.unacceptable, "more than \(PublicationLimits.tracks) tracks")
     }
-    guard let (coding, format) = RTPCodec.choose(section.formats, kind) else {
+    guard let (coding, format) = RTPCodec.choose(section.formats, kind, decoding) else {
       let offered = Set(section.formats.map(\.name)).subtracting(RTPCodec.repairs).sorted().prefix(8)
       let names = offered.map { $0.isEmpty ? "?" : String($0.prefix(20)) }.joined(separator: ", ")
-      let isOld = offered.contains("vp8") ? "; VP8 has no place in MP4 that players take" : ""
+      let isOld = offered.contains("vp8") ? "; VP8 would have to be encoded anew, which is off for this stream" : ""
       throw OfferError(
         .unacceptable,
-        "no codec of the \(kind.rawValue) is supported: \(names) offered, \(RTPCodec.names(kind)) taken\(isOld)")
+        "no codec of the \(kind.rawValue) is supported: \(names) offered, \(RTPCodec.names(kind, decoding)) taken\(isOld)"
+      )
     }
     return Track(
       id: TrackID(kind, number), section: index, mid: section.mid, coding: coding, format: format,

@@ -3,7 +3,8 @@ internal import FMP4
 /// The codecs that are taken by RTP, by their names in session descriptions. What is wanted most comes first.
 enum RTPCodec {
   private static let taken: [(name: String, coding: CodecID, clock: UInt32)] = [
-    ("h264", .h264, 90_000), ("vp9", .vp9, 90_000), ("av1", .av1, 90_000), ("opus", .opus, 48_000),
+    ("h264", .h264, 90_000), ("vp9", .vp9, 90_000), ("av1", .av1, 90_000), ("vp8", .vp8, 90_000),
+    ("opus", .opus, 48_000),
     ("pcma", .alaw, 8000),
     ("pcmu", .mulaw, 8000),
   ]
@@ -11,12 +12,19 @@ enum RTPCodec {
   /// Formats that carry no media of their own.
   static let repairs: Set<String> = ["rtx", "red", "ulpfec", "flexfec-03", "cn", "telephone-event"]
 
-  static func names(_ kind: MediaKind) -> String {
-    kind == .video ? "H.264 (packetization-mode 0 or 1), VP9 and AV1" : "Opus and G.711"
+  /// Whether codecs are taken that have to be decoded and encoded anew because of their video.
+  enum Decoding { case allowed, refused }
+
+  static func names(_ kind: MediaKind, _ decoding: Decoding) -> String {
+    guard kind == .video else { return "Opus and G.711" }
+    return "H.264 (packetization-mode 0 or 1), VP9\(decoding == .allowed ? ", AV1 and VP8" : " and AV1")"
   }
 
-  static func choose(_ formats: [PayloadFormat], _ kind: MediaKind) -> (CodecID, PayloadFormat)? {
+  static func choose(
+    _ formats: [PayloadFormat], _ kind: MediaKind, _ decoding: Decoding = .allowed
+  ) -> (CodecID, PayloadFormat)? {
     for codec in taken where codec.coding.kind == kind {
+      if kind == .video, decoding == .refused, !codec.coding.isCarried { continue }
       let fitting = formats.filter { $0.name == codec.name && $0.clock == codec.clock && isTaken($0) }
       // Without mode 1 a frame has to fit one packet for each slice.
       let best = fitting.first { codec.coding != .h264 || $0.parameter("packetization-mode") == "1" } ?? fitting.first
@@ -44,7 +52,7 @@ enum RTPCodec {
     case .h264:
       let mode = format.parameter("packetization-mode") ?? "0"
       return "level-asymmetry-allowed=1;packetization-mode=\(mode);profile-level-id=\(profile(format));\(start)"
-    case .av1: return start
+    case .av1, .vp8: return start
     case .vp9: return "profile-id=\(format.parameter("profile-id") == "2" ? 2 : 0);\(start)"
     case .opus: return "minptime=10;stereo=1;sprop-stereo=1"
     default: return nil
@@ -74,6 +82,15 @@ enum RTPCodec {
     case .av1: AV1Packetizer(record: codec.record())
     case .opus: OpusPacketizer()
     default: nil
+    }
+  }
+
+  /// Whether a viewer's formats have that of media that is made for it: H.264 or Opus.
+  static func takesMade(_ formats: [PayloadFormat], _ kind: MediaKind) -> Bool {
+    switch kind {
+    case .video:
+      formats.contains { $0.name == "h264" && $0.clock == 90_000 && $0.parameter("packetization-mode") == "1" }
+    case .audio: formats.contains { $0.name == "opus" && $0.clock == Opus.timescale && $0.channels == 2 }
     }
   }
 
@@ -114,6 +131,7 @@ enum RTPCodec {
     case .h264: "H264"
     case .av1: "AV1"
     case .vp9: "VP9"
+    case .vp8: "VP8"
     case .alaw: "PCMA"
     case .mulaw: "PCMU"
     default: "opus"

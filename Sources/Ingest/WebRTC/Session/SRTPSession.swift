@@ -90,6 +90,11 @@ final class SRTPSession {
   /// A packet of media of `size` bytes, which `write` fills in where it is encrypted: it is copied once.
   func close(rtp size: Int, _ write: (UnsafeMutableRawBufferPointer) -> Void) -> ByteBuffer? {
     var packet = ByteBuffer()
+    return close(rtp: size, into: &packet, write) ? packet : nil
+  }
+
+  /// The same behind what a buffer has. False if it is not encrypted; then nothing is added.
+  func close(rtp size: Int, into packet: inout ByteBuffer, _ write: (UnsafeMutableRawBufferPointer) -> Void) -> Bool {
     var isDone = false
     packet.writeWithUnsafeMutableBytes(minimumWritableBytes: size + Self.trailer) { target in
       guard let start = target.baseAddress else { return 0 }
@@ -98,7 +103,7 @@ final class SRTPSession {
       isDone = srtp_protect(outbound, start, &length) == srtp_err_status_ok && length >= 0
       return isDone ? Int(length) : 0
     }
-    return isDone ? packet : nil
+    return isDone
   }
 
   private func change(

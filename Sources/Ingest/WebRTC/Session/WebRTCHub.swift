@@ -25,6 +25,8 @@ final class WebRTCHub: WebRTCDirectory {
   var candidates: [ICECandidate] = []
   /// What viewers of this listener watch.
   private(set) lazy var relays = StreamRelays(shared.clock, on: loop)
+  /// Packets of the viewer that is served now.
+  let batch = PacketBatch()
   private var sessions: [String: Entry] = [:]
   private var byFragment: [String: WebRTCTransport] = [:]
   private var byPlace: [STUNResponse.Place: WebRTCTransport] = [:]
@@ -76,7 +78,8 @@ final class WebRTCHub: WebRTCDirectory {
     guard mayWait(peer, .publishing) else { return reply.succeed(.tooManyWaiting) }
     let negotiation: Negotiation
     do throws(OfferError) {
-      negotiation = try Negotiation(try SessionOffer(offer))
+      negotiation = try Negotiation(
+        try SessionOffer(offer), shared.configuration.mayEncodeAnew(stream) ? .allowed : .refused)
     } catch {
       return reply.succeed(.notTaken(error))
     }
@@ -108,6 +111,7 @@ final class WebRTCHub: WebRTCDirectory {
     } catch {
       return .notTaken(error)
     }
+    guard negotiation.needs.isEmpty else { return .needs(negotiation.needs) }
     guard let relay = relays.relay(of: watched.stream) else { return .noRoom }
     guard !isClosing, let viewer = WebRTCViewer(negotiation, watched, relay, peer: peer, hub: self), viewer.begin()
     else {

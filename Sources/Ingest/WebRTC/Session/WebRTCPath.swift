@@ -6,9 +6,11 @@ struct WebRTCPath {
   /// Where datagrams go by UDP; nil for TCP.
   let address: SocketAddress?
   let channel: any Channel
+  /// By UDP: the way out of the channel's socket. Nil: by the channel.
+  private let outlet: DatagramOutlet?
 
   /// Nil if the address is no IP address.
-  init?(_ address: SocketAddress?, isDatagram: Bool, _ channel: any Channel) {
+  init?(_ address: SocketAddress?, isDatagram: Bool, _ channel: any Channel, _ outlet: DatagramOutlet? = nil) {
     guard let address, let host = NetworkAddress(address), let port = address.port.flatMap({ UInt16(exactly: $0) }),
       // Nothing can be sent there: the system's error would close the socket of all.
       port > 0
@@ -16,6 +18,7 @@ struct WebRTCPath {
     place = STUNResponse.Place(address: host, port: port, isDatagram: isDatagram)
     self.address = isDatagram ? address : nil
     self.channel = channel
+    self.outlet = outlet
   }
 
   func isSame(as other: WebRTCPath?) -> Bool { other.map { $0.place == place && $0.channel === channel } ?? false }
@@ -23,6 +26,7 @@ struct WebRTCPath {
   /// Sends a datagram. A connection that does not take it is closed.
   func send(_ datagram: ByteBuffer) {
     if let address {
+      if let outlet { return outlet.send(datagram, to: address) }
       channel.writeAndFlush(AddressedEnvelope(remoteAddress: address, data: datagram), promise: nil)
       return
     }
@@ -35,12 +39,21 @@ struct WebRTCPath {
     channel.writeAndFlush(framed, promise: nil)
   }
 
+  /// Whether several packets can be sent at a time.
+  var takesSeveral: Bool { outlet != nil }
+
+  /// Sends packets of `size` bytes each; the last one may be shorter.
+  func send(_ packets: UnsafeRawBufferPointer, of size: Int) {
+    if let address { outlet?.send(packets, of: size, to: address) }
+  }
+
   /// Whether the kernel takes more, or a little may wait.
-  var isWritable: Bool { channel.isWritable }
+  var isWritable: Bool { outlet != nil || channel.isWritable }
 
   /// Queues a datagram for `flush`. Only while it is writable.
   func write(_ datagram: ByteBuffer) {
     if let address {
+      if let outlet { return outlet.send(datagram, to: address) }
       channel.write(AddressedEnvelope(remoteAddress: address, data: datagram), promise: nil)
     } else {
       channel.write(ByteBuffer(integer: UInt16(clamping: datagram.readableBytes)), promise: nil)
@@ -48,5 +61,5 @@ struct WebRTCPath {
     }
   }
 
-  func flush() { channel.flush() }
+  func flush() { if outlet == nil { channel.flush() } }
 }

@@ -8,24 +8,13 @@ protocol RelayViewer: AnyObject {
   /// More is there for it than it was given.
   var isBehind: Bool { get }
   func tick(_ now: MonotonicTime)
-  /// The codecs of the stream may have changed; nil for a kind that it has no longer.
-  func check(_ codec: (MediaKind) -> CodecID?)
-  /// Its video cannot be sent any more.
-  func endVideo(_ reason: String)
+  /// The tracks of the stream may be others, or one of them cannot be sent any more.
+  func check(_ now: MonotonicTime)
   func end(because reason: String)
 }
 
 /// The packets of one stream, made once for all of its viewers. Used on the listener's event loop.
 final class StreamRelay {
-  /// A track that is sent.
-  private struct Track {
-    var description: TrackDescription
-    var packetizer: any RTPPacketizer
-    var log = PacketLog()
-    /// Presentation time of the newest sample, in its ticks.
-    var lastShown: Int64?
-  }
-
   /// What became of a request for a key frame.
   enum KeyFrameAnswer { case asked, tooSoon, impossible }
 
@@ -38,10 +27,13 @@ final class StreamRelay {
   private let loop: any EventLoop
   private let clock: SteadyClock
   private var inbox: SampleInbox?
-  private var tracks: [MediaKind: Track] = [:]
+  /// The publication's own video, then those that are made of it, the largest first.
+  private(set) var videos: [RelayTrack] = []
+  private(set) var audio: RelayTrack?
+  /// The publication's own tracks, as they were told; nil before.
+  private var own: [TrackDescription]?
   private var viewers: [ObjectIdentifier: any RelayViewer] = [:]
   private var rtp = RelayClock()
-  private var rate = MediaRate()
   private var askedAt = MonotonicTime.min
   /// Until then the publisher is taken for one that cannot be asked.
   private var impossibleUntil = MonotonicTime.min
@@ -49,7 +41,6 @@ final class StreamRelay {
   /// Viewers are served again soon, as they had no room.
   private var isServingSoon = false
 
-  private static let kinds = [MediaKind.video, .audio]
   private static let tick = TimeAmount.milliseconds(100)
   /// How soon a viewer that was given all that it may take is given more.
   private static let pulse = TimeAmount.milliseconds(4)
@@ -63,10 +54,14 @@ final class StreamRelay {
     sources = [.video: first, .audio: first &+ 1]
   }
 
-  /// Bytes per second of media, as they come.
-  var bytesPerSecond: Int64 { rate.bytesPerSecond }
+  /// Bytes per second of a video and of the audio, as they come.
+  func bytesPerSecond(of video: TrackID?) -> Int64 {
+    (self.video(video)?.bytesPerSecond ?? 0) &+ (audio?.bytesPerSecond ?? 0)
+  }
 
-  func log(_ kind: MediaKind) -> PacketLog? { tracks[kind]?.log }
+  func video(_ id: TrackID?) -> RelayTrack? { videos.first { $0.id == id } }
+
+  private var tracks: [RelayTrack] { videos + (audio.map { [$0] } ?? []) }
 
   // MARK: viewers
 
@@ -78,13 +73,11 @@ final class StreamRelay {
     viewers[ObjectIdentifier(viewer)] = viewer
     // The codecs may have changed since it was answered. Not at once: it has not begun yet.
     let bound = NIOLoopBound((relay: self, viewer: viewer), eventLoop: loop)
-    loop.execute { bound.value.relay.check(bound.value.viewer) }
+    loop.execute { if bound.value.relay.own != nil { bound.value.viewer.check(bound.value.relay.clock.monotonic()) } }
     return true
   }
 
-  private func check(_ viewer: any RelayViewer) {
-    if !tracks.isEmpty { viewer.check { tracks[$0]?.description.codec.id } }
-  }
+  private func checkAll(_ now: MonotonicTime) { for viewer in viewers.values { viewer.check(now) } }
 
   func remove(_ viewer: any RelayViewer) {
     guard viewers.removeValue(forKey: ObjectIdentifier(viewer)) != nil, viewers.isEmpty else { return }
@@ -107,7 +100,7 @@ final class StreamRelay {
     guard let inbox = inbox.take() else { return }
     stream.unfollow(inbox)
     inbox.close()
-    tracks = [:]
+    (videos, audio, own) = ([], nil, nil)
   }
 
   /// Ends all viewers.
@@ -115,7 +108,7 @@ final class StreamRelay {
 
   private func tickAll() {
     let now = clock.monotonic()
-    rate.tick(now)
+    for track in tracks { track.tick(now) }
     for viewer in viewers.values { viewer.tick(now) }
     serve(now)
   }
@@ -126,65 +119,66 @@ final class StreamRelay {
     guard let (events, hasLost) = inbox?.take() else { return }
     let now = clock.monotonic()
     for event in events { receive(event, now) }
-    if hasLost { for kind in Self.kinds { tracks[kind]?.log.clear() } }
-    let limit = room()
-    // Not over `tracks` itself: its packets would be copied.
-    for kind in Self.kinds { tracks[kind]?.log.trim(to: kind == .video ? limit : limit / 8, now: now) }
+    if hasLost { for track in tracks { track.clear() } }
+    trim(now)
     serve(now)
+  }
+
+  /// Videos share the room by their rates. One that has just begun has none yet.
+  private func trim(_ now: MonotonicTime) {
+    let limit = room()
+    audio?.trim(to: limit / 8, now: now)
+    let all = videos.reduce(Int64(0)) { $0 &+ $1.bytesPerSecond }
+    for video in videos {
+      let share = all > 0 ? Double(video.bytesPerSecond) / Double(all) : 1 / Double(videos.count)
+      video.trim(to: max(limit / 16, Int(Double(limit) * share)), now: now)
+    }
   }
 
   private func receive(_ event: MediaEvent, _ now: MonotonicTime) {
     switch event {
     case .tracks(let tracks): use(tracks, now)
     case .sample(let sample):
-      for kind in Self.kinds where tracks[kind]?.description.id == sample.track {
-        add(sample, kind, now)
-      }
-    case .discontinuity:
-      rtp.breaks()
-      for kind in Self.kinds { tracks[kind]?.lastShown = nil }
+      if let track = audio?.id == sample.track ? audio : video(sample.track) { add(sample, track, now) }
+    case .discontinuity: breaks()
     case .end(let reason): end("the stream has ended (\(reason.text))")
     case .clock, .progress: break
     }
   }
 
-  private func use(_ given: [TrackDescription], _ now: MonotonicTime) {
+  private func breaks() {
     rtp.breaks()
-    for kind in Self.kinds {
-      guard let track = given.first(kind), let packetizer = RTPCodec.packetizer(track.codec) else {
-        tracks[kind] = nil
-        continue
-      }
-      if tracks[kind]?.description.codec.id == track.codec.id {
-        tracks[kind]?.description = track
-        tracks[kind]?.packetizer = packetizer
-      } else {
-        tracks[kind] = Track(description: track, packetizer: packetizer)
-      }
-      tracks[kind]?.lastShown = nil
-    }
-    for viewer in viewers.values { viewer.check { tracks[$0]?.description.codec.id } }
+    for track in tracks { track.breaks() }
   }
 
-  private func add(_ sample: Sample, _ kind: MediaKind, _ now: MonotonicTime) {
-    guard var track = tracks[kind] else { return }
-    let shown = sample.presentationTime
-    if kind == .video, let last = track.lastShown, shown < last {
-      // Viewers would show it behind what follows it.
-      tracks[kind]?.lastShown = nil
-      for viewer in viewers.values { viewer.endVideo("the video has B-frames now, which cannot be sent by WebRTC") }
-      return
+  private func use(_ given: [TrackDescription], _ now: MonotonicTime) {
+    let former = (own: own, count: videos.count)
+    own = given.defaults
+    let all = videos
+    videos = given.filter { $0.kind == .video }.map { Self.track($0, among: all) }
+    audio = given.first(.audio).map { Self.track($0, among: audio.map { [$0] } ?? []) }
+    // A video that is made of the stream's changes nothing for the others.
+    if former.own != own || former.count == videos.count { breaks() }
+    checkAll(now)
+  }
+
+  /// The known track, if it is the same in the same codec: its packets are kept.
+  private static func track(_ given: TrackDescription, among known: [RelayTrack]) -> RelayTrack {
+    guard let same = known.first(where: { $0.id == given.id && $0.coding == given.codec.id }) else {
+      return RelayTrack(given)
     }
-    track.lastShown = shown
-    let time = MediaTime(ticks: shown, timescale: track.description.timescale)
-    let timestamp = rtp.timestamp(of: time, kind, now: now)
-    var pieces: [RTPPiece] = []
-    track.packetizer.pieces(of: sample.payload, isSync: sample.isSync, to: &pieces)
-    rate.add(sample.payload.readableBytes)
-    // One owner at a time: the log is not copied.
-    tracks[kind] = nil
-    track.log.append(pieces, at: timestamp, isSync: sample.isSync && kind == .video, now: now)
-    tracks[kind] = track
+    same.use(given)
+    return same
+  }
+
+  private func add(_ sample: Sample, _ track: RelayTrack, _ now: MonotonicTime) {
+    let time = MediaTime(ticks: sample.presentationTime, timescale: track.description.timescale)
+    let isOwn = track === audio || track === videos.first
+    let timestamp =
+      isOwn ? rtp.timestamp(of: time, track.kind, now: now) : rtp.timestamp(ofMade: time, track.kind, now: now)
+    let wasSent = track.isSent
+    track.add(sample, at: timestamp, now: now)
+    if wasSent, !track.isSent { checkAll(now) }
   }
 
   // MARK: sending
@@ -261,30 +255,17 @@ struct RelayClock {
       &+ UInt32(truncatingIfNeeded: MediaTime(nanoseconds: shift).rescaled(to: hertz))
   }
 
+  /// Of media that is made of other media, and comes later: it moves no clock.
+  mutating func timestamp(ofMade time: MediaTime, _ kind: MediaKind, now: MonotonicTime) -> UInt32 {
+    let wasBroken = isBroken
+    isBroken = false
+    defer { isBroken = wasBroken }
+    return timestamp(of: time, kind, now: now)
+  }
+
   /// The media clock at a time of the server's.
   func timestamp(_ now: MonotonicTime, _ kind: MediaKind) -> UInt32 {
     (origins[kind] ?? 0)
       &+ UInt32(truncatingIfNeeded: MediaTime(nanoseconds: now.nanoseconds).rescaled(to: Self.hertz(kind)))
-  }
-}
-
-/// How many bytes of media come in a second.
-struct MediaRate {
-  private(set) var bytesPerSecond: Int64 = 0
-  private var bytes: Int64 = 0
-  private var since: MonotonicTime?
-
-  mutating func add(_ count: Int) { bytes &+= Int64(clamping: count) }
-
-  mutating func tick(_ now: MonotonicTime) {
-    guard let begun = since else {
-      (since, bytes) = (now, 0)
-      return
-    }
-    let passed = now &- begun
-    guard passed >= 1_000_000_000 else { return }
-    let measured = bytes / max(1, passed / 1_000_000) * 1000
-    bytesPerSecond = bytesPerSecond == 0 ? measured : (3 * bytesPerSecond + measured) / 4
-    (since, bytes) = (now, 0)
   }
 }

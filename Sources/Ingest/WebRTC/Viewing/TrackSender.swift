@@ -19,7 +19,7 @@ struct TrackSender {
     var end: Int
   }
 
-  let payloadType: UInt8
+  private(set) var payloadType: UInt8
   let source: UInt32
   /// Decoding begins with a key frame.
   let needsKeyFrame: Bool
@@ -32,6 +32,9 @@ struct TrackSender {
   private var sequence = UInt16.random(in: .min ... .max)
   private var lastTimestamp: UInt32?
   private var begunAt = MonotonicTime.min
+  /// By so many ticks its times are later than those of the track: it had another one before, whose frames came earlier.
+  private(set) var delay: UInt32 = 0
+  private var hasMoved = false
   private var fastForward: FastForward?
   /// What was sent under a number, by its lowest bits.
   private var sent: [Outgoing?]
@@ -59,11 +62,12 @@ struct TrackSender {
       return
     }
     (next, awaitsKeyFrame) = (key, false)
+    arrive(before: newest.timestamp)
     let count = UInt32(clamping: log.frames(from: key))
     guard count > 1 || lastTimestamp != nil else { return }
     // The newest frame has its own time, unless that was used up.
     var step = Self.closest
-    var first = newest.timestamp &- (count - 1) &* step
+    var first = newest.timestamp &+ delay &- (count - 1) &* step
     if let last = lastTimestamp, Int32(bitPattern: first &- last) <= 0 {
       step = max(1, min(step, Self.usual / (count + 1)))
       first = last &+ step
@@ -72,10 +76,25 @@ struct TrackSender {
       firstFrame: log[key]?.frame ?? 0, firstTimestamp: first, step: step, end: log.end)
   }
 
+  /// Goes over to another track, whose packets have numbers of their own. `begin` says where.
+  mutating func move(to payloadType: UInt8) {
+    self.payloadType = payloadType
+    (next, awaitsKeyFrame, fastForward, hasMoved) = (nil, needsKeyFrame, nil, true)
+    sent = [Outgoing?](repeating: nil, count: sent.count)
+  }
+
   /// Goes on with a key frame behind what it would get next.
   mutating func skip(_ log: PacketLog, now: MonotonicTime) {
     if let key = log.keyFrame, let next, key > next { return begin(log, now: now) }
     (next, awaitsKeyFrame, fastForward, begunAt) = (log.end, needsKeyFrame, nil, now)
+  }
+
+  /// After a move: no time is earlier than one that the viewer has had.
+  private mutating func arrive(before timestamp: UInt32) {
+    guard hasMoved else { return }
+    hasMoved = false
+    let missing = lastTimestamp.map { Int32(bitPattern: $0 &+ Self.usual &- timestamp) } ?? 0
+    delay = UInt32(clamping: max(0, missing))
   }
 
   /// How long the next packet has waited, in nanoseconds; 0 if there is none.
@@ -102,6 +121,7 @@ struct TrackSender {
       (number, awaitsKeyFrame) = (key, false)
     }
     guard let packet = log[number] else { return nil }
+    arrive(before: packet.timestamp)
     let outgoing = Outgoing(number: number, sequence: sequence, timestamp: timestamp(of: packet, number))
     next = number + 1
     sequence &+= 1
@@ -113,7 +133,7 @@ struct TrackSender {
   }
 
   private func timestamp(of packet: PacketLog.Packet, _ number: Int) -> UInt32 {
-    guard let fastForward, number < fastForward.end else { return packet.timestamp }
+    guard let fastForward, number < fastForward.end else { return packet.timestamp &+ delay }
     return fastForward.firstTimestamp
       &+ UInt32(truncatingIfNeeded: packet.frame &- fastForward.firstFrame) &* fastForward.step
   }

@@ -24,19 +24,21 @@ package protocol WatchingPlace: AnyObject, Sendable {
 /// What one viewer may watch.
 package struct WatchedMedia: Sendable {
   package var stream: any WatchedStream
-  /// At most one of each kind.
+  /// At most one audio. The publication's own video, then those that are made of it, the largest first.
   package var tracks: [TrackDescription]
-  /// Its frames are shown in another order than they are decoded (B-frames).
+  /// The frames of its own video are shown in another order than they are decoded (B-frames).
   package var isReordered: Bool
+  /// What can be made where nothing fits a viewer: H.264 without B-frames, and Opus.
+  package var makable: Set<MediaKind>
   package var place: any WatchingPlace
   /// Whether the viewer may still watch. Asked about each second.
   package var mayWatch: @Sendable () -> Bool
 
   package init(
-    stream: any WatchedStream, tracks: [TrackDescription], isReordered: Bool, place: any WatchingPlace,
-    mayWatch: @escaping @Sendable () -> Bool
+    stream: any WatchedStream, tracks: [TrackDescription], isReordered: Bool, makable: Set<MediaKind> = [],
+    place: any WatchingPlace, mayWatch: @escaping @Sendable () -> Bool
   ) {
-    (self.stream, self.tracks, self.isReordered) = (stream, tracks, isReordered)
+    (self.stream, self.tracks, self.isReordered, self.makable) = (stream, tracks, isReordered, makable)
     (self.place, self.mayWatch) = (place, mayWatch)
   }
 }

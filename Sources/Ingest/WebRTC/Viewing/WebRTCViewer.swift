@@ -30,6 +30,8 @@ final class WebRTCViewer: RelayViewer {
   private let negotiation: ViewerNegotiation
   private let watched: WatchedMedia
   private var video: TrackSender?
+  /// The video of the stream that it gets; nil for none.
+  private var shown: TrackID?
   private var audio: TrackSender?
   private var allowance: ByteAllowance
   private var repeats: ByteAllowance
@@ -43,7 +45,7 @@ final class WebRTCViewer: RelayViewer {
   private var reportedAt = MonotonicTime.min
   private var heardAt: MonotonicTime
   private var begunAgainAt = MonotonicTime.min
-  private var skips: [MonotonicTime] = []
+  private var quality: QualityChoice
   private var isOver = false
 
   init?(
@@ -54,14 +56,14 @@ final class WebRTCViewer: RelayViewer {
     (self.transport, self.hub, self.relay, self.negotiation, self.watched) =
       (transport, hub, relay, negotiation, watched)
     let now = hub.shared.clock.monotonic()
-    (begunAt, heardAt) = (now, now)
+    (begunAt, heardAt, quality) = (now, now, QualityChoice(now))
     allowance = ByteAllowance(Self.burst, now: now)
     repeats = ByteAllowance(Self.repeatBurst, now: now)
     for line in negotiation.lines {
       guard let source = relay.sources[line.kind] else { continue }
       let sender = TrackSender(
         payloadType: line.format.payloadType, source: source, needsKeyFrame: line.kind == .video)
-      if line.kind == .video { video = sender } else { audio = sender }
+      if line.kind == .video { (video, shown) = (sender, line.track) } else { audio = sender }
     }
     transport.owner = self
   }
@@ -86,31 +88,77 @@ final class WebRTCViewer: RelayViewer {
       candidates: hub.candidates, session: transport.number, sources: relay.sources
     ).text
     return WebRTCAnswer(
-      description: text, session: transport.id, entityTag: transport.entityTag, omissions: negotiation.omissions)
+      description: text, session: transport.id, entityTag: transport.entityTag, omissions: negotiation.omissions,
+      replacements: negotiation.replacements)
   }
 
   // MARK: what it gets
 
-  /// The codecs of the stream may have changed.
-  func check(_ codec: (MediaKind) -> CodecID?) {
-    for line in negotiation.lines where codec(line.kind) != line.coding {
-      return end(.ended("the \(line.kind.rawValue) of the stream is another"))
+  /// The tracks of the stream may be others.
+  func check(_ now: MonotonicTime) {
+    if audio != nil, relay.audio.flatMap({ encoding(of: $0) }) == nil {
+      return end(.ended("the audio of the stream is another"))
     }
+    guard var sender = video else { return }
+    let track = relay.video(shown)
+    if let track, let known = encoding(of: track), known.format.payloadType == sender.payloadType { return }
+    guard let other = relay.videos.first(where: { encoding(of: $0) != nil }) else {
+      let reason = track?.isReordered == true ? "has B-frames now, which cannot be sent by WebRTC" : "is another"
+      return end(.ended("the video of the stream \(reason)"))
+    }
+    show(other, &sender)
+    video = sender
   }
 
-  func endVideo(_ reason: String) { if video != nil { end(.ended(reason)) } }
+  /// How it gets a track; nil if it cannot.
+  private func encoding(of track: RelayTrack) -> ViewerNegotiation.Encoding? {
+    track.isSent ? negotiation.encoding(track.coding) : nil
+  }
+
+  /// Goes over to another video of the stream.
+  private func show(_ track: RelayTrack, _ sender: inout TrackSender) {
+    guard let encoding = encoding(of: track) else { return }
+    hub.shared.logger.debug(
+      "WebRTC: a viewer of \(transport.stream) at \(transport.peer) gets \(track.description.summary) from now on")
+    shown = track.id
+    sender.move(to: encoding.format.payloadType)
+    relay.serveSoon()
+  }
+
+  /// The videos that it can get, and the place of the one that it gets.
+  private func choice(_ now: MonotonicTime) -> (tracks: [RelayTrack], videos: [QualityChoice.Video], shown: Int?) {
+    let tracks = relay.videos.filter { encoding(of: $0) != nil }
+    let videos = tracks.map {
+      QualityChoice.Video(bytesPerSecond: relay.bytesPerSecond(of: $0.id), isFresh: $0.isFresh(now))
+    }
+    return (tracks, videos, tracks.firstIndex { $0.id == shown })
+  }
+
+  /// Goes to a better video after a long calm, or to another one where its own has stopped: that of a worker that was lost.
+  private func reconsider(_ now: MonotonicTime) {
+    guard var sender = video, relay.videos.count > 1 else { return }
+    let (tracks, videos, place) = choice(now)
+    if let better = quality.rise(place, videos, now: now) {
+      show(tracks[better], &sender)
+    } else if relay.video(shown)?.hasStopped(now) == true {
+      let others = tracks.indices.filter { videos[$0].isFresh }
+      guard let other = others.first(where: { $0 > place ?? -1 }) ?? others.last else { return }
+      show(tracks[other], &sender)
+    }
+    video = sender
+  }
 
   /// More is there for it than it was given.
   var isBehind: Bool {
-    guard transport.isConnected, let log = relay.log(.video) else { return false }
-    return video?.hasMore(log) ?? false
+    guard transport.isConnected, let track = relay.video(shown) else { return false }
+    return video?.hasMore(track.log) ?? false
   }
 
   /// Sends what waits, within its rate. Returns the path, to be flushed; nil if nothing was sent.
   func serve(_ now: MonotonicTime) -> WebRTCPath? {
     guard !isOver, let srtp = transport.srtp, let path = transport.chosen else { return nil }
     var hasSent = false
-    if var sender = audio, let log = relay.log(.audio) {
+    if var sender = audio, let log = relay.audio?.log {
       if sender.next == nil || sender.hasLost(log) || sender.lag(log, now: now) > WebRTCLimits.viewerLag {
         sender.begin(log, now: now)
       }
@@ -120,10 +168,11 @@ final class WebRTCViewer: RelayViewer {
       }
       audio = sender
     }
-    if var sender = video.take(), let log = relay.log(.video) {
+    if let log = relay.video(shown)?.log, var sender = video.take() {
       hasSent = serveVideo(&sender, log, srtp, path, now) || hasSent
       video = sender
     }
+    hub.batch.flush(path)
     return hasSent ? path : nil
   }
 
@@ -132,12 +181,17 @@ final class WebRTCViewer: RelayViewer {
   ) -> Bool {
     if sender.next == nil { sender.begin(log, now: now) }
     if sender.hasLost(log) || sender.lag(log, now: now) > WebRTCLimits.viewerLag {
-      skips = skips.filter { now &- $0 < WebRTCLimits.skipTime } + [now]
-      sender.skip(log, now: now)
-      if skips.count > WebRTCLimits.skips {
-        let loop = hub.loop
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        loop.execute { bound.value.end(.ended("its connection is too slow for the stream")) }
+      let (tracks, videos, place) = choice(now)
+      switch quality.isSlow(place, videos, estimate: isCongested ? estimate : nil, now: now) {
+      case .skip: sender.skip(log, now: now)
+      case .change(let other):
+        // With the next call, from its newest key frame on.
+        show(tracks[other], &sender)
+        return false
+      case .end:
+        sender.skip(log, now: now)
+        let bound = NIOLoopBound(self, eventLoop: hub.loop)
+        hub.loop.execute { bound.value.end(.ended("its connection is too slow for the stream")) }
         return false
       }
     }
@@ -156,7 +210,7 @@ final class WebRTCViewer: RelayViewer {
   /// Bytes in a second: ahead of the stream, so that it catches up; where its network is full, a little more than that carries,
   /// so that the estimate can rise.
   private var rate: Int64 {
-    let most = max(Self.leastRate, Self.headroom * relay.bytesPerSecond)
+    let most = max(Self.leastRate, Self.headroom * relay.bytesPerSecond(of: shown))
     guard isCongested, let estimate else { return most }
     return min(most, max(estimate &+ estimate / 4, Self.burst / 8))
   }
@@ -167,7 +221,8 @@ final class WebRTCViewer: RelayViewer {
   ) {
     let piece = packet.piece
     let isMarked = sender.needsKeyFrame && piece.isLast
-    let closed = srtp.close(rtp: RTPPacket.headerBytes + piece.byteCount) { target in
+    let size = RTPPacket.headerBytes + piece.byteCount
+    func write(_ target: UnsafeMutableRawBufferPointer) {
       let first = 0x8000 | (isMarked ? 0x80 : 0) | UInt16(sender.payloadType)
       target.storeBytes(of: first.bigEndian, as: UInt16.self)
       target.storeBytes(of: outgoing.sequence.bigEndian, toByteOffset: 2, as: UInt16.self)
@@ -183,28 +238,34 @@ final class WebRTCViewer: RelayViewer {
       }
     }
     sent.add(piece.byteCount)
-    if let closed { path.write(closed) }
+    if path.takesSeveral {
+      hub.batch.add(to: path) { srtp.close(rtp: size, into: &$0, write) }
+    } else if let closed = srtp.close(rtp: size, write) {
+      path.write(closed)
+    }
   }
 
   // MARK: what it says
 
   private func sendAgain(_ numbers: [UInt16], _ now: MonotonicTime) {
-    guard let srtp = transport.srtp, let path = transport.chosen, let sender = video, let log = relay.log(.video) else {
-      return
-    }
-    repeats.grow(max(Self.leastRate, relay.bytesPerSecond) / Self.repeatShare, burst: Self.repeatBurst, now: now)
+    guard let srtp = transport.srtp, let path = transport.chosen, let sender = video,
+      let log = relay.video(shown)?.log
+    else { return }
+    let rate = max(Self.leastRate, relay.bytesPerSecond(of: shown)) / Self.repeatShare
+    repeats.grow(rate, burst: Self.repeatBurst, now: now)
     for number in numbers where repeats.bytes > 0 && path.isWritable {
       guard let (packet, outgoing) = sender.again(number, log) else { continue }
       send(packet, outgoing, sender, srtp, path)
       repeats.take(packet.piece.byteCount)
     }
+    hub.batch.flush(path)
     path.flush()
   }
 
   /// Its decoder needs a key frame: a new one, or, where the publisher makes none, the newest that is kept.
   private func beginAgain(_ now: MonotonicTime) {
-    guard relay.requestKeyFrame(now) == .impossible, video?.awaitsKeyFrame == false, let log = relay.log(.video),
-      begunAgainAt == .min || now &- begunAgainAt >= WebRTCLimits.keyFramePause
+    guard relay.requestKeyFrame(now) == .impossible, video?.awaitsKeyFrame == false,
+      let log = relay.video(shown)?.log, begunAgainAt == .min || now &- begunAgainAt >= WebRTCLimits.keyFramePause
     else { return }
     begunAgainAt = now
     video?.begin(log, now: now)
@@ -224,6 +285,7 @@ final class WebRTCViewer: RelayViewer {
     guard reportedAt == .min || now &- reportedAt >= Self.reportPause else { return }
     reportedAt = now
     guard watched.mayWatch() else { return end(.ended("its token has expired or was revoked")) }
+    reconsider(now)
     transport.send(rtcp: RTCPWriter(sendings(now), name: ViewerAnswer.name).bytes)
   }
 
@@ -234,8 +296,8 @@ final class WebRTCViewer: RelayViewer {
     return [(MediaKind.video, video), (.audio, audio)].compactMap { kind, sender in
       guard let sender, sender.packets > 0 else { return nil }
       return RTCPWriter.Sending(
-        source: sender.source, clock: seconds << 32 | fraction, timestamp: relay.timestamp(kind, now: now),
-        packets: sender.packets, bytes: sender.bytes)
+        source: sender.source, clock: seconds << 32 | fraction,
+        timestamp: relay.timestamp(kind, now: now) &+ sender.delay, packets: sender.packets, bytes: sender.bytes)
     }
   }
 
@@ -284,7 +346,8 @@ extension WebRTCViewer: WebRTCTransportOwner {
 
   private func take(estimate new: Int64) {
     let isFalling = estimate.map { new < $0 } ?? true
-    isCongested = isCongested ? new < relay.bytesPerSecond : isFalling && new < sent.bytesPerSecond / 4 * 3
+    isCongested =
+      isCongested ? new < relay.bytesPerSecond(of: shown) : isFalling && new < sent.bytesPerSecond / 4 * 3
     estimate = new
   }
 

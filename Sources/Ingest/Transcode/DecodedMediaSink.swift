@@ -3,10 +3,10 @@ internal import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// Stands between a publication and its stream. Audio in a codec that outputs do not carry is decoded and encoded again,
-/// by a worker for each track. The stream sees tracks that it can serve, with the publisher's times. Everything else
-/// passes at once. Only the start and the end wait: for the configuration of the new audio, and for its last frames.
-final class DecodedAudioSink: MediaSink {
+/// Stands between a publication and its stream. Media in a codec that outputs do not carry is decoded and encoded again,
+/// by a worker for each track: audio as the settings say, video (VP8) as H.264 in its own size. The stream sees tracks that it can serve, with the publisher's times. Everything else
+/// passes at once. Only the start and the end wait: for the configuration of the new media, and for its last frames.
+final class DecodedMediaSink: MediaSink {
   private let inner: any MediaSink
   private let output: AudioSpecification
   private let launcher: WorkerLauncher
@@ -32,6 +32,9 @@ final class DecodedAudioSink: MediaSink {
     /// The stream was given the end.
     var hasEnded = false
   }
+
+  /// Of any size, at a bit rate that suits it.
+  private static let video = RungSpecification(shortSide: 4320, bitRate: 20_000_000, smallSource: .encoded)
 
   private struct Decoder {
     let number: Int
@@ -117,7 +120,8 @@ final class DecodedAudioSink: MediaSink {
     let (id, number) = (track.id, state.decodersSoFar)
     do {
       // It keeps this sink until it has ended.
-      let transcoder = try LadderTranscoder(aim: .audio(output), launcher: launcher, logger: logger) { events in
+      let aim = track.kind == .audio ? TranscodeAim.audio(output) : .video([Self.video])
+      let transcoder = try LadderTranscoder(aim: aim, launcher: launcher, logger: logger) { events in
         self.receive(events, of: id, number)
       }
       state.decodersSoFar += 1
@@ -132,7 +136,7 @@ final class DecodedAudioSink: MediaSink {
   private func refuse(_ reason: String, _ track: TrackDescription, _ state: inout State) {
     guard !state.hasRefused else { return }
     state.hasRefused = true
-    let warning = PublicationWarning.leftOutForm(.audio, "\(track.codec.name): \(reason)")
+    let warning = PublicationWarning.leftOutForm(track.kind, "\(track.codec.name): \(reason)")
     logger.warning("\(warning.description)")
     inner.warn(warning)
   }
@@ -153,7 +157,7 @@ final class DecodedAudioSink: MediaSink {
     let dropped = decoder.transcoder.status.droppedFrames
     guard dropped > decoder.dropped else { return }
     state.decoders[id]?.dropped = dropped
-    for _ in decoder.dropped..<dropped { inner.lost(.audio) }
+    for _ in decoder.dropped..<dropped { inner.lost(decoder.source.kind) }
     inner.warn(.decoderLate(decoder.source.codec.name))
   }
 
@@ -204,7 +208,7 @@ final class DecodedAudioSink: MediaSink {
       inner.withdraw(.decoderLost(decoder.source.codec.name))
     }
     var sample = sample
-    sample.duration = track.sampleDuration
+    if track.kind == .audio { sample.duration = track.sampleDuration }
     pass(.sample(sample), &state)
   }
 

@@ -1,8 +1,8 @@
 internal import FMP4
 package import Logging
 
-/// A gate whose publications may have audio that outputs do not carry: it is decoded before the stream sees it.
-package struct DecodedAudioGate: PublishGate {
+/// A gate whose publications may have media that outputs do not carry: it is decoded before the stream sees it.
+package struct DecodedMediaGate: PublishGate {
   private let inner: any PublishGate
   private let launcher: WorkerLauncher
   private let room: WorkerRoom
@@ -11,7 +11,7 @@ package struct DecodedAudioGate: PublishGate {
 
   /// - Parameters:
   ///   - room: asked before each decoder.
-  ///   - output: the codec that a stream's settings ask for. Nil: AAC.
+  ///   - output: the audio codec that a stream's settings ask for. Nil: AAC.
   package init(
     _ inner: any PublishGate, launcher: WorkerLauncher, room: WorkerRoom, logger: Logger,
     output: @escaping @Sendable (StreamName) -> AudioSpecification?
@@ -27,7 +27,7 @@ package struct DecodedAudioGate: PublishGate {
     let sink = try await inner.admit(request)
     var logger = logger
     logger[metadataKey: "stream"] = "\(request.stream)"
-    return DecodedAudioSink(
+    return DecodedMediaSink(
       sink, as: output(request.stream) ?? AudioSpecification(.aac), launcher: launcher, room: room,
       logger: logger)
   }

@@ -7,7 +7,7 @@ import Testing
 @testable import Ingest
 
 @Suite("The gate before decoded audio")
-struct DecodedAudioGateTests {
+struct DecodedMediaGateTests {
   private final class Noting: PublishGate {
     let refused = Mutex<[RefusedPublication]>([])
     func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink { throw .shuttingDown }
@@ -15,9 +15,9 @@ struct DecodedAudioGateTests {
   }
 
   private func gate(_ inner: any PublishGate, asked: @escaping @Sendable (StreamName) -> Void = { _ in })
-    -> DecodedAudioGate
+    -> DecodedMediaGate
   {
-    DecodedAudioGate(
+    DecodedMediaGate(
       inner, launcher: WorkerThread.launcher(), room: WorkerRoom(take: { true }, giveBack: {}), logger: .silent
     ) {
       asked($0)

@@ -9,7 +9,7 @@ import Testing
 @testable import Ingest
 
 /// Audio that outputs do not carry, before the stream sees it.
-@Suite struct DecodedAudioSinkTests {
+@Suite struct DecodedMediaSinkTests {
   /// A stream that notes what it is given.
   private final class Stream: MediaSink {
     let events = Mutex<[MediaEvent]>([])
@@ -71,7 +71,7 @@ import Testing
     init(_ left: Int) { self.left = Mutex(left) }
   }
 
-  private func sink(_ stream: Stream, _ launcher: WorkerLauncher) -> DecodedAudioSink {
+  private func sink(_ stream: Stream, _ launcher: WorkerLauncher) -> DecodedMediaSink {
     let room = WorkerRoom(
       take: { [room] in
         room.left.withLock { left in
@@ -80,7 +80,7 @@ import Testing
           return true
         }
       }, giveBack: { [room] in room.left.withLock { $0 += 1 } })
-    return DecodedAudioSink(stream, as: AudioSpecification(.aac), launcher: launcher, room: room, logger: logger)
+    return DecodedMediaSink(stream, as: AudioSpecification(.aac), launcher: launcher, room: room, logger: logger)
   }
 
   private func telephone(_ id: TrackID = .audio, channels: UInt8 = 1, language: String = "deu") throws

@@ -1,0 +1,39 @@
+internal import NIOCore
+
+/// Encrypted packets for one viewer on their way out by UDP: those of one size together, of which the last may be shorter. Its memory
+/// is used again for the next viewer.
+final class PacketBatch {
+  private var bytes = ByteBuffer()
+  /// Bytes of each packet.
+  private var size = 0
+  private var count = 0
+
+  /// Adds the packet that `write` appends, and sends what is complete.
+  func add(to path: WebRTCPath, _ write: (inout ByteBuffer) -> Bool) {
+    let before = bytes.readableBytes
+    guard write(&bytes) else { return }
+    let added = bytes.readableBytes - before
+    if count > 0, added > size {
+      send(before, path)
+      bytes.moveReaderIndex(forwardBy: before)
+      bytes.discardReadBytes()
+      count = 0
+    }
+    if count == 0 { size = added }
+    count += 1
+    let isFull = count == DatagramOutlet.mostPackets || bytes.readableBytes + size > DatagramOutlet.mostBytes
+    if added < size || isFull { flush(path) }
+  }
+
+  /// Sends what is left.
+  func flush(_ path: WebRTCPath) {
+    guard count > 0 else { return }
+    send(bytes.readableBytes, path)
+    bytes.clear()
+    count = 0
+  }
+
+  private func send(_ length: Int, _ path: WebRTCPath) {
+    bytes.withUnsafeReadableBytes { path.send(UnsafeRawBufferPointer(rebasing: $0[..<length]), of: size) }
+  }
+}

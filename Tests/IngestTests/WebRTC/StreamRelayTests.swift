@@ -1,0 +1,110 @@
+import FMP4
+import NIOCore
+import NIOEmbedded
+import Support
+import Synchronization
+import Testing
+
+@testable import Ingest
+
+/// The videos and the audio of a stream on their way to viewers by WebRTC.
+@Suite struct StreamRelayTests {
+  /// A stream whose events the test makes.
+  private final class Stream: WatchedStream {
+    let name: StreamName
+    let followers = Mutex<[any SampleFollower]>([])
+
+    init(_ name: StreamName) { self.name = name }
+    func follow(_ follower: any SampleFollower) -> Bool {
+      followers.withLock { $0.append(follower) }
+      return true
+    }
+    func unfollow(_ follower: any SampleFollower) { followers.withLock { $0.removeAll { $0 === follower } } }
+    func askForKeyFrame() -> Bool { false }
+    func send(_ event: MediaEvent) { for follower in followers.withLock({ $0 }) { follower.receive(event) } }
+  }
+
+  private final class Viewer: RelayViewer {
+    var checks = 0
+    var end: String?
+    var isBehind: Bool { false }
+    func serve(_ now: MonotonicTime) -> WebRTCPath? { nil }
+    func tick(_ now: MonotonicTime) {}
+    func check(_ now: MonotonicTime) { checks += 1 }
+    func end(because reason: String) { end = reason }
+  }
+
+  private struct Setup {
+    let loop = EmbeddedEventLoop()
+    let viewer = Viewer()
+    let stream: Stream
+    let relay: StreamRelay
+
+    init() throws {
+      stream = Stream(try #require(StreamName("cam")))
+      relay = StreamRelay(stream, on: loop, clock: .system(), room: { 1 << 20 }, whenUnused: { _ in })
+      try #require(relay.add(viewer))
+      loop.run()
+    }
+
+    func send(_ events: MediaEvent...) {
+      for event in events { stream.send(event) }
+      loop.run()
+    }
+  }
+
+  private static let rung = TrackID(.max - 2)
+
+  private static func tracks() throws -> (own: [TrackDescription], all: [TrackDescription]) {
+    let own = [try SyntheticMedia.video(), try SyntheticMedia.audio()]
+    var made = try SyntheticMedia.video()
+    made.id = rung
+    return (own, own + [made])
+  }
+
+  private static func frame(_ index: Int, of track: TrackID = .video, offset: Int32 = 0) -> MediaEvent {
+    var sample = SyntheticMedia.frame(index, group: 10, offset: offset)
+    // A NAL unit behind its length.
+    sample.payload = ByteBuffer(bytes: [0, 0, 0, 3, 0x65, 1, 2])
+    sample.track = track
+    return .sample(sample)
+  }
+
+  @Test func `Each video has packets of its own, the publication's first`() throws {
+    let (setup, tracks) = (try Setup(), try Self.tracks())
+    setup.send(.tracks(tracks.own), Self.frame(0), Self.frame(1))
+    #expect(setup.relay.videos.map(\.id) == [.video])
+    let kept = setup.relay.video(.video)?.log.end
+    setup.send(.tracks(tracks.all), Self.frame(0, of: Self.rung), Self.frame(2))
+    #expect(setup.relay.videos.map(\.id) == [.video, Self.rung] && setup.viewer.checks == 2)
+    #expect(setup.relay.video(.video)?.log.start == 0 && setup.relay.video(.video)?.log.end == kept.map { $0 + 1 })
+    #expect(setup.relay.video(Self.rung)?.log.keyFrame == 0)
+    // AAC is no audio that viewers get; it is there to be told.
+    #expect(setup.relay.audio?.isSent == false && setup.relay.audio?.coding == .aac)
+  }
+
+  @Test func `B-frames end the packets of that video alone, and its viewers are told`() throws {
+    let (setup, tracks) = (try Setup(), try Self.tracks())
+    setup.send(.tracks(tracks.all), Self.frame(0), Self.frame(0, of: Self.rung))
+    let before = setup.viewer.checks
+    setup.send(Self.frame(1, offset: 3000), Self.frame(2), Self.frame(3), Self.frame(1, of: Self.rung))
+    let own = try #require(setup.relay.video(.video))
+    #expect(own.isReordered && !own.isSent && own.log.newest?.frame == 1)
+    #expect(setup.viewer.checks == before + 1, "once")
+    #expect(setup.relay.video(Self.rung)?.isSent == true && setup.relay.video(Self.rung)?.log.newest?.frame == 1)
+    // Another publisher may have none.
+    setup.send(.discontinuity)
+    #expect(own.isSent)
+  }
+
+  @Test func `A video in another codec begins anew, and the end is told`() throws {
+    let (setup, tracks) = (try Setup(), try Self.tracks())
+    setup.send(.tracks(tracks.all), Self.frame(0), Self.frame(0, of: Self.rung))
+    setup.send(.tracks([try SyntheticMedia.av1()] + tracks.all.dropFirst()))
+    #expect(setup.relay.video(.video)?.log.end == 0 && setup.relay.video(Self.rung)?.log.end != 0)
+    setup.send(.end(.finished))
+    #expect(setup.viewer.end?.hasPrefix("the stream has ended") == true)
+    setup.relay.remove(setup.viewer)
+    #expect(setup.relay.videos.isEmpty && setup.stream.followers.withLock { $0.isEmpty })
+  }
+}
