@@ -11,7 +11,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from harness.metronome import Metronome  # noqa: E402  (the path above makes it importable)
+from harness import events  # noqa: E402  (the path above makes it importable)
+from harness.metronome import Metronome  # noqa: E402
 from harness.supervisor import Supervisor  # noqa: E402
 from harness.weir import Weir  # noqa: E402
 
@@ -80,6 +81,20 @@ def start_shared(tmp_path_factory):
 def weir(start_shared):
     """One server for a file of tests, with default flags and its own ports."""
     return start_shared()
+
+
+@pytest.fixture
+def follow():
+    """Makes clients of the stream of events, and closes them: an address may have few."""
+    made: list[events.Stream] = []
+
+    def make(*parts, **more) -> events.Stream:
+        made.append(events.Stream(*parts, **more))
+        return made[-1]
+
+    yield make
+    for stream in made:
+        stream.close()
 
 
 @pytest.fixture(scope="session")

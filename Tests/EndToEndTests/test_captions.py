@@ -40,24 +40,24 @@ def send(path, weir, name: str, rate: str = "80K") -> publishers.Publisher:
         ["curl", "-sS", "-T", str(path), "--limit-rate", rate, f"{weir.web}/live/{name}/ingest"])
 
 
-def declared(weir, name: str) -> tuple[list[dict], list[dict]]:
+def declared(weir, name: str, place: str = "live") -> tuple[list[dict], list[dict]]:
     """The attributes of the EXT-X-MEDIA tags of captions, and of the variants."""
-    lines = weir.get(f"/live/{name}/index.m3u8").good().text.splitlines()
+    lines = weir.get(f"/{place}/{name}/index.m3u8").good().text.splitlines()
     media = [hls.attributes(line) for line in lines if line.startswith("#EXT-X-MEDIA:TYPE=CLOSED")]
     return media, [hls.attributes(line) for line in lines if line.startswith("#EXT-X-STREAM-INF:")]
 
 
-def accessibility(weir, name: str) -> list[tuple[str, str]]:
-    root = ElementTree.fromstring(weir.get(f"/live/{name}/manifest.mpd").good().text)
+def accessibility(weir, name: str, place: str = "live") -> list[tuple[str, str]]:
+    root = ElementTree.fromstring(weir.get(f"/{place}/{name}/manifest.mpd").good().text)
     return [(found.get("schemeIdUri"), found.get("value")) for found in root.iter("{urn:mpeg:dash:schema:mpd:2011}Accessibility")]
 
 
-def served(weir, name: str, rendition: str):
+def served(weir, name: str, rendition: str, place: str = "live"):
     """A rendition from its playlist, as a file."""
-    text = weir.get(f"/live/{name}/index.m3u8").good().text
+    text = weir.get(f"/{place}/{name}/index.m3u8").good().text
     address = next(line for line in text.splitlines() if line.endswith(f"/{rendition}/index.m3u8"))
-    base = f"/live/{name}/{address.rsplit('/', 1)[0]}"
-    lines = weir.get(f"/live/{name}/{address}").good().text.splitlines()
+    base = f"/{place}/{name}/{address.rsplit('/', 1)[0]}"
+    lines = weir.get(f"/{place}/{name}/{address}").good().text.splitlines()
     init = next(line for line in lines if line.startswith("#EXT-X-MAP")).split('"')[1]
     path = weir.folder / f"{rendition}.mp4"
     path.write_bytes(b"".join(
@@ -81,6 +81,18 @@ def test_captions_are_found_declared_and_kept_by_the_ladder(start, film):
     assert sender.outcome(40)[0] == 0
     assert words(served(weir, "cam", "video")) == WORDS
     assert words(served(weir, "cam", "90p")) == WORDS
+
+
+def test_a_service_of_cea_708_is_found_and_declared(start, tmp_path):
+    """Pairs of CEA-608 that are marked as invalid stand beside it: they are none."""
+    frames = captioned.digital(6, (1, captioned.window(1, True) + captioned.letters("Hello")), (3, [captioned.HIDE, 1]))
+    film = captioned.film(tmp_path / "digital.ts", frames, kind="708")
+    weir = start("--no-record")
+    sender = send(film, weir, "cam", "300K")
+    assert sender.outcome(40)[0] == 0
+    media, variants = declared(weir, "cam")
+    assert [m["INSTREAM-ID"] for m in media] == ["SERVICE1"] and {v["CLOSED-CAPTIONS"] for v in variants} == {"captions"}
+    assert accessibility(weir, "cam") == [(CEA608.replace("608", "708"), "1=lang:und")]
 
 
 def test_captions_that_begin_later_are_declared_from_then_on(start, tmp_path):
@@ -115,6 +127,31 @@ def test_a_setting_states_captions(start, film, setting):
         assert ({v["CLOSED-CAPTIONS"] for v in variants}, version) == ({"captions"}, 7)
         assert accessibility(weir, "cam") == [(CEA608, "CC1=eng"), (CEA608.replace("608", "708"), "2=lang:deu")]
     assert sender.outcome(40)[0] == 0
+
+
+@pytest.mark.parametrize("setting", ["auto", "CC1=en,SERVICE2=de"])
+def test_a_recording_declares_them_as_its_stream_did(start, film, setting):
+    """While it is written, when it is finished, and by another server; ffmpeg reads the captions in its segments."""
+    weir = start("--captions", setting, "--reconnect-window", "1s")
+    sender = send(film, weir, "cam")
+    weir.wait_state("cam", "live")
+    base = weir.wait(lambda: weir.stream("cam")["recording"]["file"], 10, "the recording").removesuffix(".mp4")
+    weir.wait(lambda: weir.get(f"/recordings/{base}/index.m3u8").status == 200, 10, "the recording's playlist")
+    expected = [("CC1", None)] if setting == "auto" else [("CC1", "en"), ("SERVICE2", "de")]
+
+    def check(server):
+        media, variants = declared(server, base, "recordings")
+        assert [(m["INSTREAM-ID"], m.get("LANGUAGE")) for m in media] == expected, media
+        assert {v["CLOSED-CAPTIONS"] for v in variants} == {"captions"}, variants
+        schemes = [scheme for scheme, _ in accessibility(server, base, "recordings")]
+        assert schemes == [CEA608, CEA608.replace("608", "708")][:len(expected)], schemes
+
+    check(weir)
+    assert sender.outcome(40)[0] == 0
+    weir.wait(lambda: all(r["state"] == "completed" for r in weir.recordings_of("cam")), 10, "the end of the recording")
+    check(weir)
+    assert words(served(weir, base, "av", "recordings")) == WORDS
+    check(start("--record", weir.recordings))
 
 
 def test_video_without_captions_declares_none_of_them(start):

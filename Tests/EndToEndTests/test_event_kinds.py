@@ -1,26 +1,94 @@
-"""Events of what goes wrong: recordings that fail, devices that go away and come back; and what a log without a state folder says."""
+"""Events of each kind: who and what they name, what goes wrong, devices that go away and come back; and what a log without a state
+folder says."""
 
+import http.client
+import signal
 import time
-
-import pytest
+import urllib.parse
 
 from harness import disks, publishers
+from harness.events import ADMIN, SECRET, TOKEN, Receiver, configured, wait
 from harness.rawrtmp import RawRTMP
 from test_capture import SLATE
-from test_events import ADMIN, SECRET, TOKEN, Receiver, Stream, configured, play, wait
 
 
-@pytest.fixture
-def follow():
-    made: list[Stream] = []
+def test_a_full_server_and_a_full_disk_are_told(start, follow):
+    weir = start("--max-viewers", "1", "--keep-free", "900000GB", "--admin-token", TOKEN)
+    events = follow(weir.web)
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+    try:
+        weir.wait_state("cam", "live")
+        watching = http.client.HTTPConnection("127.0.0.1", urllib.parse.urlsplit(weir.web).port, timeout=10)
+        watching.request("GET", "/live/cam/stream.mp4")
+        assert watching.getresponse().status == 200
+        refused = weir.get("/live/cam/stream.mp4", headers={"User-Agent": "another"})
+        assert refused.status == 503 and refused.headers["retry-after"]
+        events.wait(lambda self: {"viewers.refused", "disk.low"} <= {event["kind"] for _, event in self.events})
+        told = {event["kind"]: event for _, event in events.events}
+        assert told["viewers.refused"]["stream"] == "cam" and told["viewers.refused"]["data"]["maxViewers"] == 1
+        assert told["viewers.refused"]["who"].startswith("127.0.0.1")
+        disk = told["disk.low"]["data"]
+        assert 0 < disk["freeBytes"] < disk["keepFreeBytes"] == 900_000 * 10**9 and disk["folder"] == str(weir.recordings)
+        watching.close()
+    finally:
+        publisher.kill()
+        events.close()
 
-    def make(*parts, **more) -> Stream:
-        made.append(Stream(*parts, **more))
-        return made[-1]
 
-    yield make
-    for stream in made:
-        stream.close()
+def test_each_kind_says_who_and_what(start, tmp_path, follow):
+    """What test_events.py does not see: resumed, warned, reloaded, deleted, salvaged, and who caused it."""
+    flags = configured(tmp_path)
+    weir = start(*flags, "--reconnect-window", "20s", "--target-duration", "2", "--retain-deleted", "1h")
+    events = follow(weir.web)
+
+    def told(kind: str) -> dict:
+        events.wait(lambda all: any(event["kind"] == kind for _, event in all.events), 20)
+        return next(event for _, event in events.events if event["kind"] == kind)
+
+    # Two encoders, one after the other: the first is lost. Audio that cannot be used is warned of.
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", options=("-c:a", "adpcm_swf", "-ar", "44100"))
+    try:
+        weir.wait_state("cam", "live")
+        assert "ADPCM" in told("stream.warned")["data"]["warning"]
+    finally:
+        publisher.kill()
+    assert told("stream.interrupted")["who"].startswith("127.0.0.1")
+    again = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+    try:
+        assert told("stream.resumed")["stream"] == "cam"
+        weir.wait_state("cam", "live")
+        time.sleep(1.5)
+        weir.get("/api/v1/streams/cam", method="DELETE", headers=ADMIN).good()
+        assert told("stream.ended")["who"] == "127.0.0.1"
+    finally:
+        again.kill()
+    file = told("recording.stored")["data"]["file"]
+    weir.get(f"/api/v1/recordings/cam/{file}", method="DELETE", headers=ADMIN).good()
+    deleted = told("recording.deleted")
+    assert (deleted["who"], deleted["data"]["file"], deleted["data"]["reason"]) == ("127.0.0.1", file, "a client deleted it")
+    weir.get("/api/v1/settings/reload", method="POST", headers=ADMIN).good()
+    assert told("settings.reloaded")["who"] == "127.0.0.1"
+    weir.send(signal.SIGHUP)
+    events.wait(lambda all: [e["who"] for _, e in all.events if e["kind"] == "settings.reloaded"] == ["127.0.0.1", "SIGHUP"])
+
+
+def test_a_recording_that_a_kill_left_is_told_as_salvaged(supervise, tmp_path):
+    service = supervise(*configured(tmp_path), "--record", tmp_path / "recordings", "--reconnect-window", "1s")
+    publisher = publishers.ffmpeg("h264-30", f"{service.rtmp}/live/cam", loop=-1)
+    try:
+        wait(lambda: any((tmp_path / "recordings" / "cam").glob("*.part.mp4")), 20)
+        time.sleep(2)
+    finally:
+        publisher.kill()
+        service.process.send_signal(signal.SIGKILL)
+    service.wait_ready(2)
+
+    def salvaged() -> list[dict]:
+        return service.get("/api/v1/events?kind=recording.salvaged", headers=ADMIN).good().json["events"]
+
+    wait(lambda: salvaged(), 20)
+    (event,) = salvaged()
+    assert (tmp_path / "recordings" / "cam" / event["data"]["file"]).exists() and event["who"] is None
 
 
 def test_a_recording_that_fails_is_told_with_its_reason_and_the_next_one_begins(start, tmp_path, follow):
@@ -109,7 +177,7 @@ def test_a_device_that_goes_away_and_comes_back_is_told(start, tmp_path, follow)
     assert len(events.events) == count
 
 
-def test_without_a_state_folder_events_end_with_the_process_and_api_and_log_say_so(start):
+def test_without_a_state_folder_events_end_with_the_process_and_api_and_log_say_so(start, follow):
     weir = start("--no-record", "--admin-token", TOKEN)
     weir.wait_log("events are kept in memory alone and end with this process: there is no state folder")
     with RawRTMP(weir.rtmp).start("cam") as client:
@@ -119,10 +187,16 @@ def test_without_a_state_folder_events_end_with_the_process_and_api_and_log_say_
     last = page["events"][-1]["id"]
     weir.stop()
     again = start("--no-record", "--admin-token", TOKEN)
-    page = again.get(f"/api/v1/events?after={last}", headers=ADMIN)
-    # Ids begin with the time: that of the former process is known as one whose successors are gone, or as none at all.
-    assert page.status == 400 or page.json["gap"] or not page.json["events"], page.text
+    # Ids begin with the time: that of the former process is known as one whose successors are not kept.
+    page = again.get(f"/api/v1/events?after={last}", headers=ADMIN).good().json
+    assert page["gap"]["after"] == last < page["gap"]["from"] and not page["events"] and page["durable"] is False, page
+    first = page["gap"]["from"]
+    behind = follow(again.web, last=last)
+    wait(lambda: behind.gaps, 5)
+    assert behind.gaps == [{"after": last, "from": first}]
     with RawRTMP(again.rtmp).start("cam") as client:
         client.finish()
     page = again.wait(lambda: (page := again.get("/api/v1/events?after=0", headers=ADMIN).good().json)["events"] and page, 5, "events")
-    assert page["events"][0]["id"] > last
+    assert page["events"][0]["id"] == first and page["gap"] is None
+    wait(lambda: behind.events, 5)
+    assert behind.events[0][1]["id"] == first

@@ -1,169 +1,25 @@
 """Events: the log over HTTP, webhooks, programs, and crashes: nothing is seen before its event is written."""
 
-import base64
 import datetime
-import http.client
-import http.server
 import json
 import os
 import pathlib
 import random
 import re
 import signal
-import socket
 import stat
 import statistics
 import subprocess
 import threading
 import time
-import urllib.parse
 
 import pytest
-from standardwebhooks.webhooks import Webhook
 
 from harness import disks, publishers, tools
+from harness.events import ADMIN, SECRET, TOKEN, Receiver, configured, play, wait
 from harness.rawrtmp import RawRTMP, Refused
 
-TOKEN = "sesame-0815-4711"
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
-SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 KILLS = 1000 if os.environ.get("WEIR_FAULTS") else 20
-
-
-class Stream:
-    """A client of the stream of events, as EventSource is one."""
-
-    def __init__(self, web: str, query: str = "", last: int | None = None):
-        headers = {**ADMIN, "Accept": "text/event-stream"} | ({"Last-Event-ID": str(last)} if last else {})
-        parts = urllib.parse.urlsplit(web)
-        self.connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
-        self.connection.request("GET", f"/api/v1/events{query}", headers=headers)
-        self.response = self.connection.getresponse()
-        assert self.response.status == 200, self.response.read()
-        assert self.response.headers["Content-Type"] == "text/event-stream"
-        #: (wall-clock time of arrival, event)
-        self.events: list[tuple[float, dict]] = []
-        self.gaps: list[dict] = []
-        self.over = False
-        self.thread = threading.Thread(target=self._read, daemon=True)
-        self.thread.start()
-
-    def _read(self) -> None:
-        fields: dict[str, str] = {}
-        try:
-            for line in iter(self.response.readline, b""):
-                name, _, value = line.decode().rstrip("\n").partition(": ")
-                if name:
-                    fields[name] = value
-                    continue
-                if fields.get("event") == "gap":
-                    self.gaps.append(json.loads(fields["data"]))
-                elif "data" in fields:
-                    event = json.loads(fields["data"])
-                    assert event["id"] == int(fields["id"]) and event["kind"] == fields["event"]
-                    self.events.append((time.time(), event))
-                fields = {}
-        except (OSError, ValueError, http.client.HTTPException):
-            pass
-        self.over = True
-
-    def kinds(self, stream: str) -> list[str]:
-        return [event["kind"] for _, event in self.events if event["stream"] == stream]
-
-    def wait(self, condition, seconds: float = 15) -> None:
-        wait(lambda: condition(self), seconds, lambda: f"{self.events[-5:]}")
-
-    def close(self) -> None:
-        if self.connection.sock:
-            self.connection.sock.shutdown(socket.SHUT_RDWR)
-        self.thread.join(5)
-        self.connection.close()
-
-
-def wait(condition, seconds: float, what=lambda: "") -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, what()
-        time.sleep(0.02)
-
-
-class Receiver:
-    """A web server that takes webhooks. `answer(event, attempt)` is the status of its response, or seconds to wait without one."""
-
-    def __init__(self, answer=lambda event, attempt: 200):
-        #: (id of the message, event), of each attempt that it answered with 2xx
-        self.taken: list[tuple[str, dict]] = []
-        self.attempts: list[tuple[float, dict]] = []
-        receiver = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                event = Webhook(SECRET).verify(body, dict(self.headers))
-                with receiver.lock:
-                    receiver.attempts.append((time.monotonic(), event))
-                    said = answer(event, sum(seen["id"] == event["id"] for _, seen in receiver.attempts))
-                if said < 100:
-                    time.sleep(said)
-                    self.close_connection = True
-                    return
-                with receiver.lock:
-                    if said // 100 == 2:
-                        receiver.taken.append((self.headers["webhook-id"], event))
-                self.send_response(said)
-                if said // 100 == 3:
-                    self.send_header("Location", "/elsewhere")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self.lock = threading.Lock()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook?token=geheim"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-
-
-def configured(folder: pathlib.Path, *hooks: dict) -> list[str]:
-    """Flags for a server with these hooks."""
-    file = folder / "weir.yaml"
-    file.write_text(json.dumps({"hooks": list(hooks)}))
-    file.chmod(0o600)
-    (folder / "state").mkdir(exist_ok=True)
-    return ["--config", file, "--state", folder / "state", "--admin-token", TOKEN]
-
-
-def play(weir, name: str, seconds: float = 1) -> None:
-    """Publishes for a while, and ends the stream."""
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}")
-    try:
-        weir.wait_state(name, "live")
-        time.sleep(seconds)
-    finally:
-        publisher.interrupt()
-        publisher.outcome(10)
-
-
-@pytest.fixture
-def follow():
-    """Makes clients of the stream of events, and closes them: an address may have few."""
-    made: list[Stream] = []
-
-    def make(*parts, **more) -> Stream:
-        made.append(Stream(*parts, **more))
-        return made[-1]
-
-    yield make
-    for stream in made:
-        stream.close()
 
 
 # MARK: The log over HTTP
@@ -274,29 +130,6 @@ def test_an_event_is_out_soon(told, follow):
     assert delays[int(len(delays) * 0.95)] <= 50, delays[-8:]
 
 
-def test_a_full_server_and_a_full_disk_are_told(start, follow):
-    weir = start("--max-viewers", "1", "--keep-free", "900000GB", "--admin-token", TOKEN)
-    events = follow(weir.web)
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
-    try:
-        weir.wait_state("cam", "live")
-        watching = http.client.HTTPConnection("127.0.0.1", urllib.parse.urlsplit(weir.web).port, timeout=10)
-        watching.request("GET", "/live/cam/stream.mp4")
-        assert watching.getresponse().status == 200
-        refused = weir.get("/live/cam/stream.mp4", headers={"User-Agent": "another"})
-        assert refused.status == 503 and refused.headers["retry-after"]
-        events.wait(lambda self: {"viewers.refused", "disk.low"} <= {event["kind"] for _, event in self.events})
-        told = {event["kind"]: event for _, event in events.events}
-        assert told["viewers.refused"]["stream"] == "cam" and told["viewers.refused"]["data"]["maxViewers"] == 1
-        assert told["viewers.refused"]["who"].startswith("127.0.0.1")
-        disk = told["disk.low"]["data"]
-        assert 0 < disk["freeBytes"] < disk["keepFreeBytes"] == 900_000 * 10**9 and disk["folder"] == str(weir.recordings)
-        watching.close()
-    finally:
-        publisher.kill()
-        events.close()
-
-
 def test_events_come_over_http2_and_end_with_the_key_that_reads_them(start, tmp_path):
     certificate, key = tools.make_certificate(tmp_path)
     (tmp_path / "state").mkdir()
@@ -331,62 +164,6 @@ def test_events_come_over_http2_and_end_with_the_key_that_reads_them(start, tmp_
         finally:
             reader.kill()
             admin.kill()
-
-
-def test_each_kind_says_who_and_what(start, tmp_path, follow):
-    """What the tests above do not see: resumed, warned, reloaded, deleted, salvaged, and who caused it."""
-    flags = configured(tmp_path)
-    weir = start(*flags, "--reconnect-window", "20s", "--target-duration", "2", "--retain-deleted", "1h")
-    events = follow(weir.web)
-
-    def told(kind: str) -> dict:
-        events.wait(lambda all: any(event["kind"] == kind for _, event in all.events), 20)
-        return next(event for _, event in events.events if event["kind"] == kind)
-
-    # Two encoders, one after the other: the first is lost. Audio that cannot be used is warned of.
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", options=("-c:a", "adpcm_swf", "-ar", "44100"))
-    try:
-        weir.wait_state("cam", "live")
-        assert "ADPCM" in told("stream.warned")["data"]["warning"]
-    finally:
-        publisher.kill()
-    assert told("stream.interrupted")["who"].startswith("127.0.0.1")
-    again = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
-    try:
-        assert told("stream.resumed")["stream"] == "cam"
-        weir.wait_state("cam", "live")
-        time.sleep(1.5)
-        weir.get("/api/v1/streams/cam", method="DELETE", headers=ADMIN).good()
-        assert told("stream.ended")["who"] == "127.0.0.1"
-    finally:
-        again.kill()
-    file = told("recording.stored")["data"]["file"]
-    weir.get(f"/api/v1/recordings/cam/{file}", method="DELETE", headers=ADMIN).good()
-    deleted = told("recording.deleted")
-    assert (deleted["who"], deleted["data"]["file"], deleted["data"]["reason"]) == ("127.0.0.1", file, "a client deleted it")
-    weir.get("/api/v1/settings/reload", method="POST", headers=ADMIN).good()
-    assert told("settings.reloaded")["who"] == "127.0.0.1"
-    weir.send(signal.SIGHUP)
-    events.wait(lambda all: [e["who"] for _, e in all.events if e["kind"] == "settings.reloaded"] == ["127.0.0.1", "SIGHUP"])
-
-
-def test_a_recording_that_a_kill_left_is_told_as_salvaged(supervise, tmp_path):
-    service = supervise(*configured(tmp_path), "--record", tmp_path / "recordings", "--reconnect-window", "1s")
-    publisher = publishers.ffmpeg("h264-30", f"{service.rtmp}/live/cam", loop=-1)
-    try:
-        wait(lambda: any((tmp_path / "recordings" / "cam").glob("*.part.mp4")), 20)
-        time.sleep(2)
-    finally:
-        publisher.kill()
-        service.process.send_signal(signal.SIGKILL)
-    service.wait_ready(2)
-
-    def salvaged() -> list[dict]:
-        return service.get("/api/v1/events?kind=recording.salvaged", headers=ADMIN).good().json["events"]
-
-    wait(lambda: salvaged(), 20)
-    (event,) = salvaged()
-    assert (tmp_path / "recordings" / "cam" / event["data"]["file"]).exists() and event["who"] is None
 
 
 # MARK: Webhooks and programs

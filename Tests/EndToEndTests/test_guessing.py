@@ -1,6 +1,9 @@
-"""Who guesses keys: 100,000 wrong ones (10,000 outside of `make faults`), what the time of an answer tells of a key, and a server
+"""Who guesses keys: 100,000 wrong ones (10,000 outside of `make faults`), what the work for an answer tells of a key, and a server
 with as many keys as it may have."""
 
+import itertools
+import math
+import operator
 import os
 import random
 import secrets
@@ -9,10 +12,11 @@ import sqlite3
 import statistics
 import time
 import urllib.parse
+from string import ascii_letters
 
 import pytest
 
-from harness import http, publishers
+from harness import http, publishers, steps
 from harness.rawrtmp import RawRTMP, Refused
 
 TOKEN = "sesame-0815-4711-of-the-test"
@@ -108,53 +112,132 @@ def test_an_address_that_guesses_is_refused_and_costs_little(start, request_by, 
         publisher.kill()
 
 
-def difference(pairs: list[tuple[float, float]]) -> tuple[float, float]:
-    """The mean difference of pairs of times, and its standard error, without the tenth that the machine held up."""
-    found = sorted(a - b for a, b in pairs)
-    found = found[len(found) // 20:len(found) - len(found) // 20]
-    return statistics.fmean(found), statistics.stdev(found) / len(found) ** 0.5
+# MARK: What an answer to a wrong key tells of the right one
+
+#: As long as a path may have, so that a comparison that ends early tells most.
+LENGTH = 1_000
+BY = pytest.mark.parametrize("request_by, refusal", [(by_field, 401), (by_path, 403)], ids=["administrator", "viewer"])
 
 
-# Differences of less than a microsecond: other programs on the machine have larger ones.
-@pytest.mark.skipif(not LONG, reason="wants a quiet machine: make faults")
-@pytest.mark.parametrize("request_by", [by_field, by_path], ids=["administrator", "viewer"])
-def test_the_time_of_an_answer_does_not_tell_how_much_of_a_key_is_right(start, request_by):
-    """Two wrong keys of the same length: one has all letters of the right one but the last, one has none of them. Each address may
-    try twenty, so that there are many addresses. A difference that is one is there again in another 10,000 tries."""
-    weir = start("--no-record", "--viewers", "token", "--test-pattern", "cam", environment={"WEIR_ADMIN_TOKEN": TOKEN})
-    weir.secrets.append(TOKEN)
-    weir.wait(lambda: weir.get("/live/cam/index.m3u8", headers=ADMIN).status == 200, 20, "the stream is live")
-    addresses = iter(f"127.{number // 62500 + 9}.{number // 250 % 250}.{number % 250 + 1}" for number in range(10_000))
-    near, far = TOKEN[:-1] + "x", TOKEN.translate(str.maketrans("abcdefghijklmnopqrstuvwxyz0123456789-", "bcdefghijklmnopqrstuvwxyza1234567890_"))
-    assert len(near) == len(far) == len(TOKEN) and near != TOKEN and not any(map(str.__eq__, far, TOKEN))
+def shifted(key: str) -> str:
+    """As long, and no letter is right."""
+    by = random.randrange(1, len(ascii_letters))
+    return key.translate(str.maketrans(ascii_letters, ascii_letters[by:] + ascii_letters[:by]))
 
-    chance = random.Random(80)
 
-    def tries(count: int) -> list[tuple[float, float]]:
-        pairs: list[tuple[float, float]] = []
-        while len(pairs) < count:
-            line = Line(weir.web, next(addresses))
-            line.send(request_by(near))
-            assert line.status() in (401, 403)
-            for _ in range(8):
-                times = {}
-                # In random order: what comes first on a connection, or in a pair, takes longer.
-                for key in chance.sample((near, far), 2):
-                    began = time.perf_counter()
-                    line.send(request_by(key))
-                    assert line.status() in (401, 403)
-                    times[key] = time.perf_counter() - began
-                pairs.append((times[near], times[far]))
-            line.close()
-        return pairs
+def near(key: str) -> str:
+    """All of it is right but the last four letters. Another one each time."""
+    return key[:-4] + "".join(shifted(letter) for letter in key[-4:])
 
-    found = [difference(tries(5_000))]
-    if abs(found[0][0]) >= 3 * found[0][1]:
-        found.append(difference(tries(5_000)))
-    for mean, error in found:
-        print(f"{mean * 1e9:+.0f} ns, standard error {error * 1e9:.0f} ns")
-    told = [mean / error for mean, error in found]
-    assert abs(told[0]) < 3 or abs(told[1]) < 3 or told[0] * told[1] < 0, found
+
+def far(key: str) -> str:
+    """None of it is right."""
+    return shifted(key[:-4]) + "".join(shifted(letter) for letter in key[-4:])
+
+
+def guarded(start, environment: dict[str, str] | None = None):
+    """A server with a key that is known already."""
+    key = "".join(random.choices(ascii_letters, k=LENGTH))
+    weir = start("--no-record", "--viewers", "token", "--log-level", "error",
+                 environment={"WEIR_ADMIN_TOKEN": key, **(environment or {})})
+    weir.secrets.append(key)
+    assert weir.get("/live/cam/index.m3u8", headers={"Authorization": f"Bearer {key}"}).status == 404, "the right key was taken"
+    return weir, key
+
+
+def signs(weir, key: str, request_by, refusal: int, count: int) -> tuple[float, float]:
+    """By how many seconds an answer to a key that is nearly right comes later, and how many standard errors that is.
+
+    Of two keys, one of them nearly right, a coin says which goes first. Each is a new one: where a text has its place in a table,
+    and whether it is the one that came last, is no matter of the right key. If the time of an answer is not either, the coin is
+    independent of which of the two answers took longer, whatever else the machine does: then the sum of signs is near zero."""
+    addresses = (f"127.{number // 62500 + 9}.{number // 250 % 250}.{number % 250 + 1}" for number in itertools.count())
+    coins, later = [], []
+    while len(coins) < count:
+        line = Line(weir.web, next(addresses))
+        tossed = [random.getrandbits(1) for _ in range(10)]  # an address may try twenty
+        keys = [wrong(key) for coin in tossed for wrong in ((near, far) if coin else (far, near))]
+        requests, times = [f"{request_by(one)}Host: weir\r\n\r\n".encode() for one in keys], []
+        for request in requests:
+            began = time.perf_counter()
+            line.socket.sendall(request)
+            assert line.status() == refusal
+            times.append(time.perf_counter() - began)
+        line.close()
+        # The first ones of a connection take longer, and are told as events.
+        for place in range(3, 10):
+            coins.append(1 if tossed[place] else -1)
+            later.append(times[2 * place] - times[2 * place + 1])
+    # The first of two takes longer. What the machine held up counts little.
+    usual = statistics.median(later)
+    spread = 2 * statistics.median(abs(one - usual) for one in later)
+    clipped = [max(-spread, min(spread, one - usual)) for one in later]
+    total = sum(map(operator.mul, coins, clipped))
+    return total / len(coins), total / math.sqrt(sum(one * one for one in clipped))
+
+
+@BY
+def test_the_time_of_an_answer_does_not_tell_how_much_of_a_key_is_right(start, request_by, refusal):
+    """A difference that is one is there again. Once in 200,000 runs chance alone does that."""
+    weir, key = guarded(start)
+    found = [signs(weir, key, request_by, refusal, 5_000)]
+    if abs(found[0][1]) >= 3:
+        found.append(signs(weir, key, request_by, refusal, 5_000))
+    for seconds, errors in found:
+        print(f"{seconds * 1e9:+.0f} ns, {errors:+.1f} standard errors")
+    assert len(found) == 1 or abs(found[1][1]) < 3 or found[0][1] * found[1][1] < 0, found
+
+
+def test_the_time_of_a_comparison_that_ends_early_would_be_seen(start, tmp_path):
+    """Two nanoseconds a letter. A busy machine takes more tries."""
+    weir, key = guarded(start, {"LD_PRELOAD": str(steps.built(tmp_path, "early", "-O0"))})
+    for _ in range(4):
+        seconds, errors = signs(weir, key, by_field, 401, 5_000)
+        print(f"{seconds * 1e9:+.0f} ns, {errors:+.1f} standard errors")
+        if errors > 4:
+            return
+    pytest.fail("it was not seen")
+
+
+def instructions(start, folder, request_by, refusal: int, environment: dict[str, str] | None = None) -> dict[int, float]:
+    """Those that run more often for a key that is nearly right, or less often."""
+    weir, key = guarded(start, environment)
+    line, found = Line(weir.web, "127.0.3.1"), {near: [], far: []}
+
+    def ask(request: str, expected: int):
+        line.send(request)
+
+        def take() -> None:
+            assert line.status() == expected
+
+        return take
+
+    thread = steps.Steps(folder, weir.process.pid, line.socket.fileno(), lambda: ask("GET /healthz HTTP/1.1\r\n", 200))
+    try:
+        # The first five are told as events, and OpenSSL begins with the first one.
+        for _ in range(6):
+            ask(request_by(far(key)), refusal)()
+        # An address may try twenty, and one more each second.
+        for wrong in random.sample([near, far] * 8, 16):
+            found[wrong].append(thread.run(lambda: ask(request_by(wrong(key)), refusal)))
+    finally:
+        thread.close()
+        line.close()
+    different = steps.apart(found[near], found[far])
+    print(f"{statistics.median(one.total() for one in found[far]):.0f} instructions, {len(different)} of them differ")
+    return different
+
+
+@pytest.mark.skipif(not LONG, reason="takes long: make faults")
+@BY
+def test_an_answer_takes_the_same_instructions_however_much_of_a_key_is_right(start, tmp_path, request_by, refusal):
+    assert instructions(start, tmp_path, request_by, refusal) == {}
+
+
+@pytest.mark.skipif(not LONG, reason="takes long: make faults")
+def test_the_instructions_of_a_comparison_that_ends_early_would_be_seen(start, tmp_path):
+    found = instructions(start, tmp_path, by_field, 401, {"LD_PRELOAD": str(steps.built(tmp_path, "early", "-O1"))})
+    assert max(found.values()) > LENGTH / 2, found
 
 
 def test_as_many_keys_as_there_may_be_cost_a_start_and_a_publisher_little(start, tmp_path):

@@ -116,6 +116,46 @@ def test_one_of_several_programmes_is_chosen_by_its_number(start):
     nothing_wrong(problems)
 
 
+def test_each_programme_is_a_stream_of_its_own(start, canary):
+    """One sender, by HTTP and by SRT: the first programme has the name, the others have their numbers behind it. Each has its
+    own frames and times. A key that is not for one of them costs that one alone."""
+    numbers = ("-program", "program_num=1:st=0:st=1", "-program", "program_num=7:st=2:st=3")
+    two = transport.film("h264-30", "-map", "0", "-map", "1", *numbers, inputs=("-i", str(sources.source("straight"))))
+    keys = [f"{name}={canary}-mux" for name in ("mux", "mux-7", "muxed", "muxed-7")] + [f"some={canary}-some"]
+    weir = start("--srt", "127.0.0.1:0", "--admin-token", TOKEN, "--reconnect-window", "1s",
+                 *(flag for key in keys for flag in ("--publish-key", key)), listeners=("http", "rtmp", "srt"))
+    weir.secrets += [canary, TOKEN]
+    host = weir.srt.removeprefix("srt://")
+    clients = {
+        "mux": publishers.Publisher(curl(
+            "-T", two, "--limit-rate", "300K", f"{weir.web}/live/mux/ingest?program=each&key={canary}-mux")),
+        "some": publishers.Publisher(curl(
+            "-T", two, "--limit-rate", "300K", f"{weir.web}/live/some/ingest?program=each&key={canary}-some")),
+        "muxed": publishers.Publisher([
+            tools.FFMPEG, "-v", "warning", "-nostdin", "-re", "-i", str(two), "-map", "0", "-c", "copy", *numbers, "-f", "mpegts",
+            f"srt://{host}?streamid=#!::r=muxed,m=publish,program=each,s={canary}-mux"]),
+    }
+    for name, number in (("mux", 1), ("mux-7", 7), ("muxed", 1), ("muxed-7", 7)):
+        told = weir.wait(lambda: (weir.stream(name) or {}).get("transportStream"), 10, f"the account of {name}")
+        assert (told["program"], told["programs"]) == (number, [1, 7]), (name, told)
+        assert [e["program"] for e in told["elements"] if e["taken"]] == [number, number], (name, told)
+    assert weir.wait(lambda: weir.stream("muxed-7")["link"], 5, "the connection's figures")["receivedPackets"] > 0
+    problems = []
+    for name, client in clients.items():
+        code, log = client.outcome(40)
+        if code:
+            problems.append(f"{name}: exit {code}: {log}")
+    assert weir.stream("some-7") is None
+    weir.wait_log("programme 7 of .* is not taken: refused")
+    weir.wait_state("mux-7", "ended", seconds=5)
+    for name, published, whole in (("mux", "h264-30", True), ("mux-7", "straight", True), ("some", "h264-30", True),
+                                   ("muxed", "h264-30", False), ("muxed-7", "straight", False)):
+        # What lies within SRT's latency when the caller closes is lost.
+        problems += [f"{name}: {problem}" for problem in packets.compare(
+            packets.probe(sources.source(published)), packets.probe(recording(weir, name)), whole=whole)]
+    nothing_wrong(problems)
+
+
 def head(weir, path: str, *fields: str) -> tuple[int, dict, dict]:
     """The response to the head of a request whose body does not come."""
     host, port = weir.web.removeprefix("http://").split(":")

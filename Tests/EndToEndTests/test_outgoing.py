@@ -9,9 +9,9 @@ import time
 import pytest
 
 from harness import disks, publishers
+from harness.events import SECRET, Receiver
 from harness.rawrtmp import RawRTMP
 from test_callback import Accounts, status
-from test_events import SECRET, Receiver
 from test_reload import Configured
 
 #: The port of a name server is 53, so it needs an address of this machine to itself.
@@ -19,9 +19,9 @@ ADDRESS = "127.0.0.77"
 
 
 class NameServer:
-    """Knows no name, or says nothing at all. `asked`: the questions."""
+    """Knows the names of this machine that it is given, or says nothing at all. `asked`: the questions."""
 
-    def __init__(self, folder, answers: bool):
+    def __init__(self, folder, answers: bool, known: tuple[str, ...] = ()):
         disks.needs("unshare", "mount")
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((ADDRESS, 53))
@@ -29,6 +29,7 @@ class NameServer:
         self.stops = False
         self.asked: list[bytes] = []
         self.answers = answers
+        self.known = known
         (folder / "resolv.conf").write_text(f"nameserver {ADDRESS}\noptions timeout:5 attempts:2\n")
         #: A command in front of weir's: on its machine this is the name server.
         self.wrapper = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', str(folder / "resolv.conf"))
@@ -43,8 +44,27 @@ class NameServer:
                 continue
             self.asked.append(question)
             if self.answers:
-                # RFC 1035 §4.1.1: a response, recursion available, no such name; one question, and nothing else.
-                self.socket.sendto(question[:2] + b"\x81\x83\0\1\0\0\0\0\0\0" + question[12:question.index(b"\0", 12) + 5], client)
+                self.socket.sendto(self._answer(question), client)
+
+    def _answer(self, question: bytes) -> bytes:
+        """RFC 1035 §4.1: a response, recursion available, one question; an address of IPv4, or nothing, or no such name."""
+        asked = question[12:question.index(b"\0", 12) + 5]
+        knows = self.name(question) in self.known
+        address = knows and asked[-4:-2] == b"\0\1"
+        head = question[:2] + (b"\x81\x80" if knows else b"\x81\x83") + b"\0\1" + (b"\0\1" if address else b"\0\0") + bytes(4)
+        return head + asked + (b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + socket.inet_aton("127.0.0.1") if address else b"")
+
+    @staticmethod
+    def name(question: bytes) -> str:
+        labels, place = [], 12
+        while length := question[place]:
+            labels.append(question[place + 1:place + 1 + length].decode())
+            place += 1 + length
+        return ".".join(labels)
+
+    @property
+    def names(self) -> set[str]:
+        return {self.name(question) for question in list(self.asked)}
 
     def close(self) -> None:
         self.stops = True
@@ -131,3 +151,54 @@ def test_a_name_server_that_does_not_answer_delays_what_goes_elsewhere_by_nothin
     finally:
         receiver.close()
         accounts.shutdown()
+
+
+def test_dead_names_of_any_number_hold_up_no_other_and_no_stop(start, tmp_path, name_server):
+    """Twenty names are being looked up, each for ten seconds, when another one is wanted, and when the server is to end."""
+    names, receiver = name_server(answers=False), Receiver()
+    dead = [f"dead-{number}.example" for number in range(20)]
+    hooks = [{"name": f"stuck-{number}", "on": "stream.started", "url": f"http://{name}/hook"} for number, name in enumerate(dead)]
+    good = {"name": "good", "on": "stream.ended", "url": receiver.url.replace("127.0.0.1", "localhost"), "secret": SECRET}
+    weir = Configured(start, tmp_path, {"hooks": [*hooks, good]}, "--no-record", wrapper=names.wrapper).weir
+    weir.secrets += [SECRET, "geheim"]
+    try:
+        with RawRTMP(weir.rtmp).start("cam") as client:
+            weir.wait(lambda: names.names == set(dead), 4, "all are asked for")
+            client.finish()
+        ended = time.monotonic()
+        weir.wait(lambda: receiver.taken, 3, "the event at the good receiver")
+        assert time.monotonic() - ended < 1 and len(receiver.attempts) == 1
+        # A stop gives deliveries two seconds. A request may take five, and a look ten.
+        took = weir.stop()
+        print(f"ended after {took:.2f} s")
+        assert took < 3.5
+    finally:
+        receiver.close()
+
+
+def test_a_host_that_answers_is_not_looked_up_again_when_its_name_server_dies(start, tmp_path, name_server):
+    names, receiver = name_server(answers=True, known=("receiver.example",)), Receiver()
+    hook = {"name": "site", "on": "stream.*", "url": receiver.url.replace("127.0.0.1", "receiver.example"), "secret": SECRET}
+    weir = Configured(start, tmp_path, {"hooks": [hook]}, "--no-record", wrapper=names.wrapper).weir
+    weir.secrets += [SECRET, "geheim"]
+
+    def told(name: str) -> list[str]:
+        return [event["kind"] for _, event in list(receiver.taken) if event["stream"] == name]
+
+    def come_and_go(name: str) -> float:
+        """The seconds until both of its events have come, one after the other."""
+        begun = time.monotonic()
+        with RawRTMP(weir.rtmp).start(name) as client:
+            weir.wait(lambda: told(name) == ["stream.started"], 5, "the first event", every=0.01)
+            client.finish()
+        weir.wait(lambda: told(name) == ["stream.started", "stream.ended"], 5, "the second event", every=0.01)
+        return time.monotonic() - begun
+
+    try:
+        come_and_go("before")
+        assert names.names == {"receiver.example"}
+        names.answers, asked = False, len(names.asked)
+        late = [come_and_go(f"after-{number}") for number in range(3)]
+        assert max(late) < 2 and len(names.asked) == asked, (late, names.names)
+    finally:
+        receiver.close()

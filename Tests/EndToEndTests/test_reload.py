@@ -21,8 +21,7 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import test_callback
-import test_events
-from harness import http, publishers, sources, srt, tools
+from harness import events, http, publishers, sources, srt, tools
 from harness.crowd import Crowd
 from harness.programs import free_port
 from harness.rawrtmp import RawRTMP, Refused
@@ -494,14 +493,14 @@ def test_srt_comes_moves_and_goes_and_ends_exactly_its_own(configured):
 
 def test_hooks_come_change_and_go_and_deliveries_under_way_go_on(configured, tmp_path):
     (tmp_path / "state").mkdir()
-    slow, good = test_events.Receiver(lambda *_: 0.8 if slow.holds else 200), test_events.Receiver()
+    slow, good = events.Receiver(lambda *_: 0.8 if slow.holds else 200), events.Receiver()
     slow.holds = False
     script, ran = tmp_path / "note", tmp_path / "ran"
     script.write_text(f'#!/bin/sh\necho "$1" >> {ran}\n')
     script.chmod(0o700)
 
     def hook(receiver, **more) -> dict:
-        return {"name": "site", "on": "stream.*", "url": receiver.url, "secret": test_events.SECRET, **more}
+        return {"name": "site", "on": "stream.*", "url": receiver.url, "secret": events.SECRET, **more}
 
     def publish(name: str) -> None:
         with RawRTMP(server.weir.rtmp).start(name) as client:
@@ -512,7 +511,7 @@ def test_hooks_come_change_and_go_and_deliveries_under_way_go_on(configured, tmp
 
     server = configured({}, "--state", tmp_path / "state")
     weir = server.weir
-    weir.secrets += [test_events.SECRET, "geheim"]
+    weir.secrets += [events.SECRET, "geheim"]
     publish("before")
     assert server.reload({"hooks": [hook(slow)]}).good().json == {
         "changed": ["hooks"], "fromNextEpoch": [], "needRestart": []}

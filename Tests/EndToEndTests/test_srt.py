@@ -210,6 +210,33 @@ def test_the_worker_dies_and_its_publishers_go_on(start):
             publisher.kill()
 
 
+def test_the_figures_of_a_connection_that_is_over_are_told(start):
+    """By `stream.interrupted` and `stream.ended`, with what was lost on the way; RTMP has none."""
+    token = "sesame-0815-4711"
+    weir = start(*FLAGS, "--admin-token", token, "--no-record", listeners=LISTENERS)
+    weir.secrets.append(token)
+    relay = Relay(port(weir), forth=Path(0.02, 0.002, 0.03), back=Path(0.02, 0.002), seed=5)
+    try:
+        publishers.ffmpeg("short", f"{weir.rtmp}/live/plain").wait()
+        sender = srt.Paced(sources.ts("short"), relay.port, "told", seconds=4, options="&latency=400")
+        weir.wait_state("told", "live")
+        sender.wait()
+        time.sleep(1.5)  # what is within the latency, and the figures of each second
+        last = weir.stream("told")["link"]
+        sender.stop()
+        weir.wait_state("told", "ended", seconds=15)
+        weir.wait_state("plain", "ended", seconds=15)
+        events = weir.get("/api/v1/events", headers={"Authorization": f"Bearer {token}"}).json["events"]
+        found = {(e["stream"], e["kind"]): e["data"].get("link") for e in events}
+        for kind in ("stream.interrupted", "stream.ended"):
+            told = found["told", kind]
+            assert told["receivedPackets"] >= last["receivedPackets"] > 100 and told["latencyMilliseconds"] == 400, (told, last)
+            assert told["lostPackets"] >= told["droppedPackets"] == 0 and told["retransmittedPackets"] > 0, told
+        assert found["plain", "stream.ended"] is None and found["told", "stream.started"] is None
+    finally:
+        relay.stop()
+
+
 def test_a_sender_that_comes_back_from_another_port(start):
     """The old connection is open, but nothing of it arrives. With the name's key the new one goes on at once in the same epoch."""
     weir = start(*FLAGS, "--publish-key", "moves=sesame-0815-4711", "--no-record", listeners=LISTENERS)

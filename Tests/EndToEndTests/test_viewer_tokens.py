@@ -265,84 +265,73 @@ def test_a_request_that_waits_ends_with_the_token(start):
 # MARK: Caches in front
 
 
-@pytest.mark.parametrize("kind", test_cdn.CACHES)
-def test_behind_a_cache_good_tokens_share_the_objects_and_others_get_none(guarded, tmp_path, kind):
+@pytest.fixture(params=test_cdn.CACHES)
+def cache(request, guarded, tmp_path):
+    """A cache in front of the guarded server."""
     os.chmod(tmp_path, 0o755)
-    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
-    try:
-        viewers = [token(sub=f"{kind}-{number}") for number in range(5)]
-        url = media_playlist(f"{cache.web}/~{viewers[0]}")
-        playlist = llhls.parse(http.fetch(url).good().text, url)
-        path = urllib.parse.urlsplit(urllib.parse.urljoin(url, playlist.segments[0].uri)).path.split("/", 2)[2]
-        before = test_cdn.requests(guarded)
-        bodies = {http.fetch(f"{cache.web}/~{viewer}/{path}").good().body for viewer in viewers for _ in range(4)}
-        for refused in ("wrong", token(weir={"watch": "other"}), token(seconds=-60)):
-            assert http.fetch(f"{cache.web}/~{refused}/{path}").status == 403
-        assert http.fetch(f"{cache.web}/{path}").status == 403
-        asked = test_cdn.requests(guarded) - before
-        # One for the media, one without a token. Each token is asked about once, and one of them was known.
-        assert len(bodies) == 1 and asked[f"/{path}"] <= 2, asked
-        assert asked["/api/v1/authorize"] <= len(viewers) + 3, asked
-        # Players of all tokens share the state of the stream, in which is no token.
-        path, before, begin = f"/live/{NAME}/status.json", test_cdn.requests(guarded), time.monotonic()
-        states = [http.fetch(f"{cache.web}/~{viewer}{path}").good() for _ in range(20) for viewer in viewers]
-        asked = (test_cdn.requests(guarded) - before)[path]
-        assert asked <= cache.allowed * (time.monotonic() - begin) + 1, asked
-        assert all(state.json["urls"]["hls"] == f"/live/{NAME}/index.m3u8" and "~" not in state.text for state in states)
-        assert http.fetch(cache.web + path).status == 403
-        stream = http.Stream(f"{cache.web}/~{viewers[0]}/live/{NAME}/stream.mp4")
-        assert stream.status == 200 and stream.answer.read1(100)
-        stream.close()
-    finally:
-        cache.stop()
+    made = test_cdn.CACHES[request.param](tmp_path, guarded.web)
+    yield made
+    made.stop()
 
 
-@pytest.mark.parametrize("kind", test_cdn.CACHES)
-def test_behind_a_cache_a_token_reaches_no_other_stream_by_an_escaped_slash(guarded, tmp_path, kind):
-    os.chmod(tmp_path, 0o755)
-    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
-    try:
-        both, own = token(weir={"watch": "*"}), token(weir={"watch": NAME})
-        url = media_playlist(f"{cache.web}/~{both}", OTHER)
-        playlist = llhls.parse(http.fetch(url).good().text, url)
-        media = urllib.parse.urlsplit(urllib.parse.urljoin(url, playlist.segments[0].uri)).path.split("/", 2)[2]
-        # What somebody else may see is in the cache when it is asked for.
-        for path in (media, f"live/{OTHER}/index.m3u8"):
-            for border in ("%2F", "%2f", "%252F", "/x/..%2f", "%3F/"):
-                assert http.fetch(f"{cache.web}/~{both}/{path}").good().status == 200
-                crossed = http.fetch(f"{cache.web}/~{own}{border}live%2F{NAME}/{path}")
-                assert crossed.status in (400, 403, 404), (border, path)
-                crossed = http.fetch(f"{cache.web}/~{own}/live/{NAME}{border}..%2F{OTHER}/{path.split('/', 2)[2]}")
-                assert crossed.status in (400, 403, 404), (border, path)
-            assert http.fetch(f"{cache.web}/~{own}/{path}").status == 403
-    finally:
-        cache.stop()
+def first_media(url: str) -> str:
+    """The path of a media playlist's first segment, without the token in front."""
+    playlist = llhls.parse(http.fetch(url).good().text, url)
+    return urllib.parse.urlsplit(urllib.parse.urljoin(url, playlist.segments[0].uri)).path.split("/", 2)[2]
 
 
-@pytest.mark.parametrize("kind", test_cdn.CACHES)
-def test_behind_a_cache_another_spelling_does_not_change_what_other_tokens_get(guarded, tmp_path, kind):
-    os.chmod(tmp_path, 0o755)
-    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
-    try:
-        prefix = f"/~{guarded.good}"
-        path = urllib.parse.urlsplit(media_playlist(guarded.web + prefix)).path.removeprefix(prefix)
-        assert test_cdn.spoilt(guarded, cache, prefix, path) == []
-    finally:
-        cache.stop()
+def test_behind_a_cache_good_tokens_share_the_objects_and_others_get_none(guarded, cache):
+    viewers = [token(sub=f"{cache.web}-{number}") for number in range(5)]
+    url = media_playlist(f"{cache.web}/~{viewers[0]}")
+    path = first_media(url)
+    before = test_cdn.requests(guarded)
+    bodies = {http.fetch(f"{cache.web}/~{viewer}/{path}").good().body for viewer in viewers for _ in range(4)}
+    for refused in ("wrong", token(weir={"watch": "other"}), token(seconds=-60)):
+        assert http.fetch(f"{cache.web}/~{refused}/{path}").status == 403
+    assert http.fetch(f"{cache.web}/{path}").status == 403
+    asked = test_cdn.requests(guarded) - before
+    # One for the media, one without a token. Each token is asked about once, and one of them was known.
+    assert len(bodies) == 1 and asked[f"/{path}"] <= 2, asked
+    assert asked["/api/v1/authorize"] <= len(viewers) + 3, asked
+    # Players of all tokens share the state of the stream, in which is no token.
+    path, before, begin = f"/live/{NAME}/status.json", test_cdn.requests(guarded), time.monotonic()
+    states = [http.fetch(f"{cache.web}/~{viewer}{path}").good() for _ in range(20) for viewer in viewers]
+    asked = (test_cdn.requests(guarded) - before)[path]
+    assert asked <= cache.allowed * (time.monotonic() - begin) + 1, asked
+    assert all(state.json["urls"]["hls"] == f"/live/{NAME}/index.m3u8" and "~" not in state.text for state in states)
+    assert http.fetch(cache.web + path).status == 403
+    stream = http.Stream(f"{cache.web}/~{viewers[0]}/live/{NAME}/stream.mp4")
+    assert stream.status == 200 and stream.answer.read1(100)
+    stream.close()
 
 
-@pytest.mark.parametrize("kind", test_cdn.CACHES)
-def test_behind_a_cache_a_bearer_is_not_answered_with_what_others_were_refused(guarded, tmp_path, kind):
-    os.chmod(tmp_path, 0o755)
-    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
+def test_behind_a_cache_a_token_reaches_no_other_stream_by_an_escaped_slash(guarded, cache):
+    both, own = token(weir={"watch": "*"}), token(weir={"watch": NAME})
+    url = media_playlist(f"{cache.web}/~{both}", OTHER)
+    media = first_media(url)
+    # What somebody else may see is in the cache when it is asked for.
+    for path in (media, f"live/{OTHER}/index.m3u8"):
+        for border in ("%2F", "%2f", "%252F", "/x/..%2f", "%3F/"):
+            assert http.fetch(f"{cache.web}/~{both}/{path}").good().status == 200
+            crossed = http.fetch(f"{cache.web}/~{own}{border}live%2F{NAME}/{path}")
+            assert crossed.status in (400, 403, 404), (border, path)
+            crossed = http.fetch(f"{cache.web}/~{own}/live/{NAME}{border}..%2F{OTHER}/{path.split('/', 2)[2]}")
+            assert crossed.status in (400, 403, 404), (border, path)
+        assert http.fetch(f"{cache.web}/~{own}/{path}").status == 403
+
+
+def test_behind_a_cache_another_spelling_does_not_change_what_other_tokens_get(guarded, cache):
+    prefix = f"/~{guarded.good}"
+    path = urllib.parse.urlsplit(media_playlist(guarded.web + prefix)).path.removeprefix(prefix)
+    assert test_cdn.spoilt(guarded, cache, prefix, path) == []
+
+
+def test_behind_a_cache_a_bearer_is_not_answered_with_what_others_were_refused(guarded, cache):
     index = f"{cache.web}/live/{NAME}/index.m3u8"
-    try:
-        for _ in range(5):
-            assert http.fetch(index).status == 403
-            assert http.fetch(index, headers={"Authorization": f"Bearer {guarded.good}"}).status == 200
-        assert http.fetch(index).status == 403, "what a bearer got is for nobody else"
-    finally:
-        cache.stop()
+    for _ in range(5):
+        assert http.fetch(index).status == 403
+        assert http.fetch(index, headers={"Authorization": f"Bearer {guarded.good}"}).status == 200
+    assert http.fetch(index).status == 403, "what a bearer got is for nobody else"
 
 
 @pytest.mark.parametrize("kind", test_cdn.CACHES)
@@ -377,22 +366,15 @@ def test_behind_a_cache_wrong_tokens_count_for_who_sends_them(start, tmp_path, k
                 cache.stop()
 
 
-@pytest.mark.parametrize("kind", test_cdn.CACHES)
-def test_behind_a_cache_expired_tokens_stop_in_time_for_playlists_and_media(guarded, tmp_path, kind):
-    os.chmod(tmp_path, 0o755)
-    cache = test_cdn.CACHES[kind](tmp_path, guarded.web)
-    try:
-        url = media_playlist(f"{cache.web}/~{guarded.good}")
-        playlist = llhls.parse(http.fetch(url).good().text, url)
-        media = urllib.parse.urlsplit(urllib.parse.urljoin(url, playlist.segments[0].uri)).path.split("/", 2)[2]
-        # weir allows the issuer's clock ten seconds: this token holds for four seconds more.
-        brief, end = token(seconds=-6, sub=f"brief-{kind}"), time.monotonic() + 4
-        wanted = [f"live/{NAME}/index.m3u8", urllib.parse.urlsplit(url).path.split("/", 2)[2], media]
-        assert [http.fetch(f"{cache.web}/~{brief}/{path}").status for path in wanted] == [200] * 3
-        guarded.wait(lambda: time.monotonic() > end + 1.5, 10, "the end of the token")
-        assert [http.fetch(f"{cache.web}/~{brief}/{path}").status for path in wanted] == [403] * 3
-    finally:
-        cache.stop()
+def test_behind_a_cache_expired_tokens_stop_in_time_for_playlists_and_media(guarded, cache):
+    url = media_playlist(f"{cache.web}/~{guarded.good}")
+    media = first_media(url)
+    # weir allows the issuer's clock ten seconds: this token holds for four seconds more.
+    brief, end = token(seconds=-6, sub=f"brief-{cache.web}"), time.monotonic() + 4
+    wanted = [f"live/{NAME}/index.m3u8", urllib.parse.urlsplit(url).path.split("/", 2)[2], media]
+    assert [http.fetch(f"{cache.web}/~{brief}/{path}").status for path in wanted] == [200] * 3
+    guarded.wait(lambda: time.monotonic() > end + 1.5, 10, "the end of the token")
+    assert [http.fetch(f"{cache.web}/~{brief}/{path}").status for path in wanted] == [403] * 3
 
 
 #: Seconds between the positions that all viewers ask for, and how many there are.

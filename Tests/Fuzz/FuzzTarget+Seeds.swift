@@ -54,7 +54,7 @@ extension FuzzTarget {
       Self.words([
         "/~a.b-c_d/live/cam/index.m3u8?_HLS_msn=7", "/%7Ea/watch/cam", "http://x/~a/api/v1/streams/cam", "/~", "/~a?b",
       ])
-    case .ts: Self.transportStreams
+    case .ts: Self.transportStreams + Self.capturedStreams
     case .srt: Self.srtMessages
     case .stun: Self.webRTCDatagrams + WebRTCSeeds.all(.stun)
     case .rtcp: Self.webRTCDatagrams + WebRTCSeeds.all(.rtcp)
@@ -64,17 +64,18 @@ extension FuzzTarget {
     case .vp8rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("VP8")
     case .h264rtp: Self.webRTCDatagrams + WebRTCSeeds.payloads
     case .sdp: Self.words(["H264", "AV1", "VP9"].map { WebRTCSeeds.offer($0) }) + WebRTCSeeds.offers
-    case .captions: Self.captionMessages
-    case .pes: Self.packetizedStreams
-    case .psi: Self.tables
+    case .captions: Self.captionMessages + Self.capturedCaptions
+    case .pes: Self.packetizedStreams + Self.capturedPackets
+    case .psi: Self.tables + Self.capturedTables
     case .adts:
       [[0] + TransportScript.adts([1, 2, 3]) + TransportScript.adts([4, 5]), [1, 0x7F, 0xE0, 3, 0xFC, 1, 2]]
-    case .latm: Self.loasStreams
+        + Self.capturedAudio([("h264-aac", 0), ("one-frame-a-pes", 0), ("ac3", 0x80), ("eac3", 0xC0)])
+    case .latm: Self.loasStreams + Self.capturedAudio([("latm", 0x40)])
     case .mpegaudio:
       [
         [0, 0xFF, 0xE3, 0x18, 0xC4] + Array(repeating: 1, count: 68) + [0xFF, 0xE3, 0x18, 0xC4],
         [0, 0xFF, 0xFC, 0xA4, 0x00, 7], [0, 0xFF, 0xFB, 0x00, 0x64],
-      ]
+      ] + Self.capturedAudio([("mp2", 0), ("mp3", 0)])
     case .file: [Self.recordingFile, Self.recordingFile.flatMap(Self.finished)].compactMap { $0 }
     }
   }

@@ -4,11 +4,12 @@ import NIOCore
 
 /// MPEG transport streams, and their parts without the packets around them.
 extension FuzzTarget {
-  /// The first byte says into which pieces the rest falls.
+  /// The first byte says into which pieces the rest falls. Of an odd one each programme is published.
   static func transport(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     var publication = TransportPublication(
-      reading: ClockReading(wall: WallTime(nanoseconds: 0), monotonic: MonotonicTime(nanoseconds: 0)))
+      reading: ClockReading(wall: WallTime(nanoseconds: 0), monotonic: MonotonicTime(nanoseconds: 0)),
+      first % 2 == 1 ? .each : .first)
     var stream = TransportStream(.all)
     var rest = bytes.dropFirst()
     var (actions, events): ([PublicationAction], [TransportEvent]) = ([], [])
@@ -16,6 +17,8 @@ extension FuzzTarget {
       let piece = ByteBuffer(bytes: rest.prefix(first == 0 ? rest.count : Int(first)))
       rest = rest.dropFirst(piece.readableBytes)
       try? publication.receive(piece, now: MonotonicTime(nanoseconds: 0), to: &actions)
+      let further = publication.takeFurther()
+      precondition(Set(further.map(\.program)).count <= MPEGTSLimits.programs && (first % 2 == 1 || further.isEmpty))
       stream.receive(piece, to: &events)
     }
     stream.finish(to: &events)

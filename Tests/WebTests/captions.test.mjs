@@ -3,6 +3,7 @@ import test from "node:test";
 
 import { captionPairs } from "../../web/media/caption-data.js";
 import { CaptionDecoder } from "../../web/media/caption-decoder.js";
+import { DigitalCaptionDecoder } from "../../web/media/digital-caption-decoder.js";
 
 /** @param {number} byte @returns {number} With odd parity. */
 const odd = (byte) => byte | (byte.toString(2).replaceAll("0", "").length % 2 === 0 ? 0x80 : 0);
@@ -106,10 +107,11 @@ test("pairs of both fields are found in H.264 and HEVC, with the times of their 
   for (const [codec, head] of /** @type {[string, number[]][]} */ ([["avc1.64001f", [6]], ["hvc1.1.6.L93.B0", [0x4e, 1]]])) {
     const slice = [...u32(3), 0x41, 1, 2];
     const samples = [
-      [...message(head, [0xfc, 0x94, 0x20], [0xfd, 1, 2], [0xf8, 3, 4]), ...slice], slice, [...slice, ...message(head, [0xfc, 5, 6])]];
+      [...message(head, [0xfc, 0x94, 0x20], [0xfd, 1, 2], [0xf8, 3, 4], [0xff, 7, 8], [0xfe, 9, 10]), ...slice], slice,
+      [...slice, ...message(head, [0xfc, 5, 6])]];
     assert.deepEqual(captionPairs(fragment(samples), tracks(codec)), [
-      { decode: 100, time: 102, pairs: [[1, 0x94, 0x20], [2, 1, 2]] }, { decode: 101, time: 101, pairs: [] },
-      { decode: 102, time: 103, pairs: [[1, 5, 6]] },
+      { decode: 100, time: 102, pairs: [[1, 0x94, 0x20], [2, 1, 2]], packets: [[true, 7, 8], [false, 9, 10]] },
+      { decode: 101, time: 101, pairs: [], packets: [] }, { decode: 102, time: 103, pairs: [[1, 5, 6]], packets: [] },
     ]);
   }
   assert.deepEqual(captionPairs(fragment([[1]]), tracks("av01.0.04M.08")), []);
@@ -123,6 +125,86 @@ test("no bytes make the reader fail", () => {
       const damaged = whole.slice();
       damaged[at] = value;
       captionPairs(damaged, tracks("avc1.64001f"));
+    }
+  }
+});
+
+let sequence = 0;
+/** @param {number[]} data Of a service, at most 31 bytes. @param {number} service @returns {[boolean, number, number][]} */
+function packet(data, service = 1) {
+  const body = [service << 5 | data.length, ...data];
+  if (body.length % 2 === 0) body.push(0);
+  const whole = [(sequence & 3) << 6 | (body.length + 1) / 2, ...body];
+  sequence += 1;
+  return Array.from({ length: whole.length / 2 }, (_, n) => [n === 0, whole[2 * n], whole[2 * n + 1]]);
+}
+/** @param {number} rows @param {boolean} isVisible Window 0, its lower middle at 90 % of the height. */
+const define = (rows, isVisible = false) => [0x98, isVisible ? 0x38 : 0x18, 0x80 | 90, 50, 0x70 | rows - 1, 31, 0x11];
+const DISPLAY = [0x89, 1], HIDE = [0x8a, 1];
+/** @param {string} text */
+const codes = (text) => [...text].map((letter) => letter.charCodeAt(0));
+
+/** @param {[boolean, number, number][][]} frames @param {number} rate @returns {[number, string[]][]} Frames, and what is shown. */
+function digital(frames, rate = 30) {
+  /** @type {[number, string[]][]} */
+  const found = [];
+  const decoder = new DigitalCaptionDecoder((time, lines) => found.push([Math.round(time * rate), lines.map((l) => `${l.row} ${l.text}`)]));
+  frames.forEach((pairs, n) => decoder.take(n / rate, pairs));
+  return found;
+}
+
+test("a window of CEA-708 is shown as a whole, with letters of all groups, and hidden", () => {
+  const found = digital([
+    packet([...define(2), ...codes("Caf\u00e9 "), 0x7f]), packet([0x0d, 0x10, 0x33, ...codes("two"), 0x10, 0x34, 0x10, 0xa0]), packet(DISPLAY), [],
+    packet(HIDE)]);
+  assert.deepEqual(found, [[2, ["13 Caf\u00e9 \u266a", "14 \u201ctwo\u201d_"]], [4, []]]);
+});
+
+test("rows of CEA-708 roll up, letters are painted, rows and letters erased", () => {
+  const rolled = digital([packet([...define(2, true), ...codes("one")]), packet([0x0d, ...codes("two")]), packet([0x0d, ...codes("three")]), ...Array(9).fill([])]);
+  assert.deepEqual(rolled.at(-1)?.[1], ["13 two", "14 three"]);
+  const painted = digital([packet([...define(1, true), ...codes("a")]), ...[..."bcdefghij"].map((letter) => packet(codes(letter))), ...Array(9).fill([])]);
+  assert.deepEqual(painted.at(-1)?.[1], ["14 abcdefghij"]);
+  assert.ok(painted.length < 5, "not with each letter");
+  assert.deepEqual(digital([packet([...define(1, true), ...codes("abc"), 0x08, ...codes("d")])])[0][1], ["14 abd"]);
+  assert.deepEqual(digital([packet([...define(1, true), ...codes("abc"), 0x0e, ...codes("d")])])[0][1], ["14 d"]);
+  assert.deepEqual(digital([packet([...define(1, true), ...codes("abc"), 0x0c, ...codes("e")])])[0][1], ["14 e"]);
+  assert.deepEqual(digital([packet([...define(2, true), 0x92, 1, 3, ...codes("x")])])[0][1], ["14 x"]);
+});
+
+test("several windows stand together, each can be toggled and deleted, and a reset takes all", () => {
+  const upper = [0x99, 0x38, 0x80 | 10, 50, 0x10, 31, 0x11];
+  const frames = [packet([...define(1, true), ...codes("low")]), packet([...upper, ...codes("high")]), packet([0x80, ...codes("er")]),
+    packet([0x8b, 2]), packet([0x8b, 2]), packet([0x8c, 1]), packet([0x8f])];
+  assert.deepEqual(digital(frames, 1).map(([, lines]) => lines), [
+    ["14 low"], ["3 high", "14 low"], ["3 high", "14 lower"], ["14 lower"], ["3 high", "14 lower"], ["3 high"], []]);
+});
+
+test("a delay holds what follows it, until its end or a command", () => {
+  assert.deepEqual(digital([packet([...define(1, true), ...codes("one")]), packet([0x8d, 10, ...HIDE]), ...Array(40).fill([])]), [[0, ["14 one"]], [31, []]]);
+  assert.deepEqual(digital([packet([...define(1, true), ...codes("one")]), packet([0x8d, 90, ...HIDE]), [], packet([0x8e])]), [[0, ["14 one"]], [3, []]]);
+});
+
+test("other services, packets that are cut off and missing ones show nothing of theirs", () => {
+  assert.deepEqual(digital([packet([...define(1, true), ...codes("two")], 2)]), []);
+  const whole = packet([...define(1, true), ...codes("one")]);
+  assert.deepEqual(digital([whole.slice(1)]), []);
+  assert.deepEqual(digital([whole.slice(0, 3), packet([...define(1, true), ...codes("next")])])[0][1], ["14 next"]);
+  // The first half of a command, and the packet with the other one is missing.
+  const first = packet([...define(1, true), ...codes("one"), 0x97, 1]);
+  packet([2, 3, 4]);
+  assert.deepEqual(digital([first, packet(codes("!"))], 1).at(-1)?.[1], ["14 one!"]);
+});
+
+test("no bytes make the decoder of CEA-708 fail, or show more than a screen", () => {
+  let seed = 7;
+  const random = () => { seed = seed * 1103515245 + 12345 & 0x7fffffff; return seed >> 8 & 255; };
+  for (let round = 0; round < 200; round += 1) {
+    const decoder = new DigitalCaptionDecoder((_, lines) => assert.ok(lines.every((l) => l.row >= 1 && l.row <= 15 && l.text.length <= 42)));
+    for (let n = 0; n < 100; n += 1) {
+      const data = Array.from({ length: random() & 31 }, random);
+      decoder.take(n, n % 3 === 0 ? packet([...define(15, true), ...data].slice(0, 31)) : packet(data));
+      decoder.take(n, [[(n & 1) === 0, random(), random()], [false, random(), random()]]);
     }
   }
 });

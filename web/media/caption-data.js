@@ -1,15 +1,18 @@
-/** Closed captions in fragments of MP4: the pairs of CEA-608 in messages of H.264 and HEVC (ATSC A/53-4 §6.2.3). */
+/** Closed captions in fragments of MP4: what CEA-608 and CEA-708 have in messages of H.264 and HEVC (ATSC A/53-4 §6.2.3). */
 
 import { children, find, first, whole } from "./boxes.js";
 
 /** @typedef {import("./boxes.js").InitTrack} InitTrack */
 /** @typedef {[field: 1 | 2, first: number, second: number]} Pair Two bytes with parity, and the field of line 21 that they are of. */
+/** @typedef {[begins: boolean, first: number, second: number]} PacketPair Two bytes of a packet of CEA-708. */
 /**
- * @typedef {object} CaptionPairs Pairs of both fields of one frame.
+ * @typedef {object} CaptionPairs Pairs of one frame: of both fields of CEA-608, and of CEA-708.
  * @property {number} decode Seconds.
  * @property {number} time When the frame is shown, in seconds.
  * @property {Pair[]} pairs
+ * @property {PacketPair[]} packets
  */
+/** @typedef {Pick<CaptionPairs, "pairs" | "packets">} Found */
 
 /** Bytes of one unit of messages that are read. */
 const MESSAGE_BYTES = 512;
@@ -36,8 +39,8 @@ export function captionPairs(bytes, tracks) {
       for (const trun of children(traf).filter((box) => box.name === "trun")) {
         for (const sample of samples(trun, defaults, moof.start - 8)) {
           if (frames.length >= MAXIMUM_FRAMES) return frames;
-          const pairs = pairsOf(bytes.subarray(sample.at, sample.at + sample.size), header);
-          frames.push({ decode: decode / video.timescale, time: (decode + sample.offset) / video.timescale, pairs });
+          const found = pairsOf(bytes.subarray(sample.at, sample.at + sample.size), header);
+          frames.push({ decode: decode / video.timescale, time: (decode + sample.offset) / video.timescale, ...found });
           decode += sample.duration;
         }
       }
@@ -81,20 +84,20 @@ function* samples(trun, defaults, base) {
   }
 }
 
-/** @param {Uint8Array} sample @param {number} header Bytes of a unit's header. @returns {Pair[]} */
+/** @param {Uint8Array} sample @param {number} header Bytes of a unit's header. @returns {Found} */
 function pairsOf(sample, header) {
-  /** @type {Pair[]} */
-  const pairs = [];
+  /** @type {Found} */
+  const found = { pairs: [], packets: [] };
   for (let at = 0; at + 4 + header < sample.length;) {
     const size = ((sample[at] * 256 + sample[at + 1]) * 256 + sample[at + 2]) * 256 + sample[at + 3];
     const kind = header === 1 ? sample[at + 4] & 31 : sample[at + 4] >> 1 & 63;
     if (size === 0 || at + 4 + size > sample.length) break;
     if (kind === (header === 1 ? 6 : 39)) {
-      readMessages(withoutEmulation(sample.subarray(at + 4 + header, at + 4 + Math.min(size, MESSAGE_BYTES))), pairs);
+      readMessages(withoutEmulation(sample.subarray(at + 4 + header, at + 4 + Math.min(size, MESSAGE_BYTES))), found);
     }
     at += 4 + size;
   }
-  return pairs;
+  return found;
 }
 
 /** @param {Uint8Array} unit @returns {number[]} Without the bytes that prevent start codes (H.264 §7.4.1). */
@@ -111,8 +114,8 @@ function withoutEmulation(unit) {
   return out;
 }
 
-/** @param {number[]} bytes Messages. @param {Pair[]} pairs Gets what is found. */
-function readMessages(bytes, pairs) {
+/** @param {number[]} bytes Messages. @param {Found} found Gets what is found. */
+function readMessages(bytes, found) {
   let at = 0;
   const number = () => {
     let value = 0;
@@ -123,19 +126,20 @@ function readMessages(bytes, pairs) {
   };
   while (at + 2 < bytes.length) {
     const type = number(), size = number();
-    if (type === 4) readUserData(bytes.slice(at, at + size), pairs);
+    if (type === 4) readUserData(bytes.slice(at, at + size), found);
     at += size;
   }
 }
 
-/** @param {number[]} data @param {Pair[]} pairs */
-function readUserData(data, pairs) {
+/** @param {number[]} data @param {Found} found */
+function readUserData(data, found) {
   // United States, ATSC, "GA94", cc_data that is to be processed.
   const wanted = [0xb5, 0, 0x31, 0x47, 0x41, 0x39, 0x34, 3];
   if (wanted.some((byte, n) => data[n] !== byte) || !(data[8] & 0x40)) return;
   for (let n = 0, at = 10; n < (data[8] & 31) && at + 2 < data.length; n += 1, at += 3) {
-    // Valid, of a field.
+    // Valid, of a field; or of a packet, which begins with a pair of its own kind.
     const kind = data[at] & 7;
-    if (kind === 4 || kind === 5) pairs.push([kind === 4 ? 1 : 2, data[at + 1], data[at + 2]]);
+    if (kind === 4 || kind === 5) found.pairs.push([kind === 4 ? 1 : 2, data[at + 1], data[at + 2]]);
+    if (kind === 6 || kind === 7) found.packets.push([kind === 7, data[at + 1], data[at + 2]]);
   }
 }

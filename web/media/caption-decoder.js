@@ -1,8 +1,10 @@
 /** A decoder of CEA-608 (CTA-608): the captions of one channel of a field, as they stand on the screen. */
 
+import { CaptionChanges } from "./caption-changes.js";
+
+/** @typedef {import("./caption-changes.js").Line} Line */
+
 const COLUMNS = 32, ROWS = 15;
-/** Seconds between two changes of captions that are written letter by letter. */
-const STEP = 0.2;
 
 const SPECIAL = "®°½¿™¢£♪à\u00a0èâêîôû";
 const EXTENDED = [
@@ -15,8 +17,6 @@ const BASIC = new Map(Object.entries({
 }));
 /** The first of two rows that a preamble address code names, by its first byte. */
 const ROW = [11, 1, 3, 12, 14, 5, 7, 9];
-
-/** @typedef {{row: number, text: string}} Line Rows count from 1 to 15. */
 
 /** The letters on the screen, or those that wait. */
 class Memory {
@@ -43,9 +43,7 @@ export class CaptionDecoder {
   #isOurs = false;
   /** @type {[number, number] | null} The last command: it is sent twice. */
   #last = null;
-  #told = "";
-  #toldAt = -Infinity;
-  #show;
+  #changes;
   /** The bit of commands that says the channel. */
   #channel;
 
@@ -54,7 +52,7 @@ export class CaptionDecoder {
    * @param {1 | 2} channel Of its field.
    */
   constructor(show, channel = 1) {
-    this.#show = show;
+    this.#changes = new CaptionChanges(show);
     this.#channel = channel === 1 ? 0 : 8;
   }
 
@@ -78,17 +76,10 @@ export class CaptionDecoder {
   }
 
   /** @param {number} time Seconds: of a frame without a pair. */
-  tick(time) { if (time - this.#toldAt >= STEP) this.#tell(time); }
+  tick(time) { if (this.#changes.isDue(time)) this.#tell(time); }
 
   /** @param {number} time */
-  #tell(time) {
-    const { lines } = this.#shown;
-    const text = JSON.stringify(lines);
-    if (text === this.#told || (lines.length === 0 && this.#told === "")) return;
-    this.#told = text;
-    this.#toldAt = time;
-    this.#show(time, lines);
-  }
+  #tell(time) { this.#changes.tell(time, this.#shown.lines); }
 
   get #memory() { return this.#mode === "pop" ? this.#waiting : this.#shown; }
 

@@ -2,7 +2,7 @@ internal import FMP4
 internal import Logging
 
 /// Actions that a publication asks for, in order.
-enum PublicationAction {
+enum PublicationAction: Sendable {
   /// An event of the publication.
   case event(MediaEvent)
   /// An unusable video or audio frame.

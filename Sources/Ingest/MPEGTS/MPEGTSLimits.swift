@@ -6,6 +6,8 @@
 enum MPEGTSLimits {
   /// Programmes of the program association table that are followed. Further ones are not.
   static let programs = 32
+  /// Programmes of one stream that are published at a time, each under its own name. Further ones are not.
+  static let publishedPrograms = 8
   /// Elementary streams of a programme that are followed.
   static let elements = 64
   /// Tracks of one kind of a programme. Further ones are left out.

@@ -17,14 +17,6 @@ enum TransportEvent {
   case discontinuity(program: UInt16)
 }
 
-/// The programmes that are followed.
-enum ProgramChoice: Hashable {
-  /// The first one in the association table that has a track.
-  case first
-  case number(UInt16)
-  case all
-}
-
 /// Counters of a transport stream since its beginning.
 struct TransportCounts: Hashable {
   /// Packets of 188 bytes, null packets included.

@@ -61,10 +61,10 @@ package final class TransportIngest: PublisherEntrance {
   }
 
   /// Asks for admission of a client's upload. `owner` gets the answer, possibly before this returns. Called on `loop`, as
-  /// everything of the upload. `program` is the number of the programme; nil for the first one with a track.
+  /// everything of the upload.
   package func begin(
-    _ stream: StreamName, key: Secret?, program: UInt16? = nil, of client: Client, owner: any TransportUploadOwner,
-    on loop: any EventLoop
+    _ stream: StreamName, key: Secret?, programs: ProgramChoice = .first, of client: Client,
+    owner: any TransportUploadOwner, on loop: any EventLoop
   ) -> TransportUpload? {
     let isProxied = configuration.proxies.contains(NetworkAddress(client.address))
     let host = (isProxied ? client.client : NetworkAddress(client.address))?.hostText
@@ -77,7 +77,7 @@ package final class TransportIngest: PublisherEntrance {
       protocolName: client.protocolName,
       remoteAddress: isProxied ? host ?? PeerText.unknown : PeerText.place(of: client.address), host: host, gate: gate,
       logger: logger)
-    let upload = TransportUpload(of: publisher, peer: peer, to: self, program, owner: owner, on: loop)
+    let upload = TransportUpload(of: publisher, peer: peer, to: self, programs, owner: owner, on: loop)
     upload.begin(stream, key: key, software: PeerText.printable(client.software, limit: 80))
     return upload
   }

@@ -1,29 +1,34 @@
 internal import FMP4
 internal import NIOCore
 
-/// A publication whose media comes as an MPEG transport stream: by HTTP, UDP or SRT. It takes one
-/// programme with all of its tracks.
+/// A publication whose media comes as an MPEG transport stream: by HTTP, UDP or SRT. It takes one programme with all of
+/// its tracks. With `ProgramChoice.each` the others are publications beside it.
 struct TransportPublication {
+  /// What one of the other programmes asks for.
+  struct Further {
+    var program: UInt16
+    var actions: [PublicationAction]
+    var encoder: String
+    /// Nothing more comes of it.
+    var end: End?
+
+    enum End: Hashable {
+      /// Its media cannot be used.
+      case unusable(String)
+      /// The stream has it no longer.
+      case gone
+    }
+  }
+
   private var stream: TransportStream
-  private var publication: Publication
-  /// The tracks by PID.
-  private var tracks: [UInt16: Track] = [:]
-  /// Tracks that have ended. One that begins later continues one of them.
-  private var ended: [Track] = []
+  private let reading: ClockReading
+  private var program: ProgramPublication
+  /// The other programmes by number. Nil for one whose media cannot be used.
+  private var others: [UInt16: ProgramPublication?] = [:]
+  private var further: [Further] = []
   private var events: [TransportEvent] = []
   private var begunAt: MonotonicTime?
-  private var hasProgram = false
-  /// The decode time of the newest unit, in ticks without wraps: cues are for times near it.
-  private var newest: Int64?
-  /// Cues before the first unit.
-  private var earlyCues: [StreamCue] = []
   private var contentToldAt: MonotonicTime?
-
-  private struct Track {
-    var id: TrackID
-    var kind: MediaKind
-    var language: String?
-  }
 
   /// Time from the first byte within which a programme has to come, in nanoseconds.
   static let programWait: Int64 = 10_000_000_000
@@ -33,27 +38,36 @@ struct TransportPublication {
 
   init(reading: ClockReading, _ choice: ProgramChoice = .first) {
     stream = TransportStream(choice == .all ? .first : choice)
-    publication = Publication(reading: reading)
+    self.reading = reading
+    program = ProgramPublication(reading: reading)
   }
 
-  var encoder: String { publication.encoder }
+  var encoder: String { program.encoder }
   var counts: TransportCounts { stream.counts }
 
   /// Time of the next `tick`. Nil if nothing waits.
   func deadline(after now: MonotonicTime) -> MonotonicTime? {
-    guard !hasProgram, let begunAt else { return publication.deadline(after: now) }
+    guard !program.hasMap, let begunAt else {
+      return others.values.reduce(program.deadline(after: now)) { earliest, other in
+        guard let own = other?.deadline(after: now) else { return earliest }
+        return earliest.map { min($0, own) } ?? own
+      }
+    }
     return max(begunAt &+ Self.programWait, now &+ 1)
   }
 
   /// Handles the passing of time. Throws if no programme or no supported media has come.
   mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
-    if !hasProgram, let begunAt, now &- begunAt >= Self.programWait {
+    if !program.hasMap, let begunAt, now &- begunAt >= Self.programWait {
       throw WireError(
         .malformed,
         "no programme of an MPEG transport stream within \(Self.programWait / 1_000_000_000) s: \(counts.packets) packets, "
           + "\(counts.skippedBytes) other bytes; send MPEG-TS with PAT and PMT")
     }
-    try publication.tick(now: now, to: &out)
+    for number in others.keys.sorted() {
+      with(number) { other, actions throws(WireError) in try other.tick(now: now, to: &actions) }
+    }
+    try program.tick(now: now, to: &out)
   }
 
   /// Takes received bytes. `now` is the arrival time.
@@ -61,9 +75,9 @@ struct TransportPublication {
     begunAt = begunAt ?? now
     stream.receive(bytes, to: &events)
     try passOn(now, to: &out)
-    guard hasProgram, contentToldAt.map({ now &- $0 >= Self.contentInterval }) ?? true else { return }
+    guard program.hasMap, contentToldAt.map({ now &- $0 >= Self.contentInterval }) ?? true else { return }
     contentToldAt = now
-    out.append(.inBand(.content(stream.content)))
+    tellContent(to: &out)
   }
 
   /// The transport has lost bytes before those that come next.
@@ -73,7 +87,22 @@ struct TransportPublication {
   mutating func finish(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     stream.finish(to: &events)
     try passOn(now, to: &out)
-    if hasProgram { out.append(.inBand(.content(stream.content))) }
+    if program.hasMap { tellContent(to: &out) }
+  }
+
+  /// What the other programmes have asked for since the last call, in order.
+  mutating func takeFurther() -> [Further] {
+    guard !further.isEmpty else { return [] }
+    defer { further = [] }
+    return further
+  }
+
+  private mutating func tellContent(to out: inout [PublicationAction]) {
+    out.append(.inBand(.content(stream.content)))
+    for number in others.keys.sorted() {
+      let content = stream.content(of: number)
+      with(number) { _, actions throws(WireError) in actions.append(.inBand(.content(content))) }
+    }
   }
 
   private mutating func passOn(_ now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
@@ -82,94 +111,52 @@ struct TransportPublication {
     events.removeAll(keepingCapacity: batch.count < 64)
     for event in batch {
       switch event {
-      case .program(let map): begin(map, now, to: &out)
-      case .element(_, let pid, let event): try receive(event, pid, now, to: &out)
-      case .splice(_, let cue): receive(cue, to: &out)
-      case .programs, .programEnded, .discontinuity: break
-      }
-    }
-  }
-
-  /// Takes the tracks of a new map.
-  private mutating func begin(_ map: ProgramMap, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    hasProgram = true
-    let taken = map.elements.filter(\.content.isTaken)
-    var gone: [TrackID] = []
-    for (pid, track) in tracks where !taken.contains(where: { $0.pid == pid && $0.content.kind == track.kind }) {
-      ended.append(track)
-      gone.append(track.id)
-      tracks[pid] = nil
-    }
-    for element in taken {
-      guard let kind = element.content.kind else { continue }
-      if tracks[element.pid] == nil {
-        guard tracks.count < PublicationLimits.tracks else {
-          publication.leaveOutFurtherTrack(of: kind, to: &out)
-          continue
+      case .program(let map):
+        if isMain(map.program) {
+          program.begin(map, now, to: &out)
+        } else {
+          if others[map.program] == nil { others[map.program] = ProgramPublication(reading: reading) }
+          with(map.program) { other, actions throws(WireError) in other.begin(map, now, to: &actions) }
         }
-        tracks[element.pid] = Track(id: newID(kind, element.language), kind: kind)
+      case .element(let number, let pid, let event):
+        if isMain(number) {
+          try program.receive(event, pid, now, to: &out)
+        } else {
+          with(number) { other, actions throws(WireError) in try other.receive(event, pid, now, to: &actions) }
+        }
+      case .splice(let number, let cue):
+        if isMain(number) {
+          program.receive(cue, to: &out)
+        } else {
+          with(number) { other, actions throws(WireError) in other.receive(cue, to: &actions) }
+        }
+      case .programEnded(let number):
+        if let other = others.removeValue(forKey: number) {
+          further.append(Further(program: number, actions: [], encoder: other?.encoder ?? "", end: .gone))
+        }
+      case .programs, .discontinuity: break
       }
-      guard let id = tracks[element.pid]?.id else { continue }
-      tracks[element.pid]?.language = element.language
-      gone.removeAll { $0 == id }
-      let language = element.language.flatMap(LanguageCode.three)
-      publication.receive(TrackStatement(language: language, role: element.role), of: id)
-    }
-    for id in gone { publication.end(id, to: &out) }
-    for element in map.elements {
-      guard case .unsupported(let kind, let name) = element.content else { continue }
-      let isAlone = !taken.contains { $0.content.kind == kind }
-      publication.leaveOut(codec: name, of: kind, isAlone: isAlone, now: now, to: &out)
-    }
-    publication.receive(
-      PublicationMetadata(
-        hasVideo: taken.contains { $0.content.kind == .video }, hasAudio: taken.contains { $0.content.kind == .audio }))
-  }
-
-  /// The ID of a new track: that of an ended one with its language, of any ended one, or the lowest that is free.
-  private mutating func newID(_ kind: MediaKind, _ language: String?) -> TrackID {
-    ended.sort { $0.id < $1.id }
-    let same = ended.firstIndex { $0.kind == kind && $0.language == language }
-    if let index = same ?? ended.firstIndex(where: { $0.kind == kind }) { return ended.remove(at: index).id }
-    let used = tracks.values.map(\.id)
-    let number = (1...PublicationLimits.tracks).first { !used.contains(TrackID(kind, $0)) }
-    return TrackID(kind, number ?? PublicationLimits.tracks + 1)
-  }
-
-  private mutating func receive(
-    _ event: ElementEvent, _ pid: UInt16, _ now: MonotonicTime, to out: inout [PublicationAction]
-  ) throws(WireError) {
-    guard let track = tracks[pid] else { return }
-    switch event {
-    case .configuration(let coding, let record):
-      _ = try publication.configure(track.id, coding, record: record, now: now, to: &out)
-    case .unit(let unit):
-      newest = unit.decode
-      let decode = MediaTime(ticks: unit.decode, timescale: ProgramClock.hertz).nanoseconds
-      let presentation = MediaTime(ticks: unit.presentation, timescale: ProgramClock.hertz).nanoseconds
-      publication.receive(
-        WireUnit(
-          track: track.id, coding: unit.coding, time: decode, composition: presentation &- decode,
-          payload: unit.payload), now: now, to: &out)
-      for cue in earlyCues { receive(cue, to: &out) }
-      earlyCues = []
-    case .lost(let kind): out.append(.lost(kind))
-    case .unusable(let coding, let reason):
-      let isAlone = tracks.values.count { $0.kind == track.kind } == 1
-      publication.leaveOut(
-        codec: "\(coding.name) (\(PeerText.printable(reason, limit: 200)))", of: track.kind, track.id,
-        isAlone: isAlone, now: now, to: &out)
     }
   }
 
-  /// Cues state 33 bits, as all times of the programme. They are for times within half a wrap of the newest unit.
-  private mutating func receive(_ cue: StreamCue, to out: inout [PublicationAction]) {
-    guard let newest else {
-      if earlyCues.count < MPEGTSLimits.earlyCues { earlyCues.append(cue) }
-      return
+  /// One programme after the other is the publication's own, unless each has one.
+  private func isMain(_ number: UInt16) -> Bool { stream.choice != .each || number == stream.leading }
+
+  private mutating func with(
+    _ number: UInt16,
+    _ body: (inout ProgramPublication, inout [PublicationAction]) throws(WireError) -> Void
+  ) {
+    guard var other = others[number] ?? nil else { return }
+    // In place, not beside a copy.
+    others[number] = .some(nil)
+    var actions: [PublicationAction] = []
+    do throws(WireError) {
+      try body(&other, &actions)
+      others[number] = other
+      if actions.isEmpty { return }
+      further.append(Further(program: number, actions: actions, encoder: other.encoder))
+    } catch {
+      further.append(Further(program: number, actions: actions, encoder: other.encoder, end: .unusable(error.reason)))
     }
-    let ticks = cue.presentation.map { ProgramClock.ticks($0, near: newest) }
-    publication.receive(
-      cue, at: ticks.map { MediaTime(ticks: $0, timescale: ProgramClock.hertz).nanoseconds }, to: &out)
   }
 }

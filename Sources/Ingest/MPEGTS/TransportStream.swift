@@ -24,6 +24,8 @@ struct TransportStream {
   /// The newest map of each programme, and how often one came.
   private var maps: [UInt16: (map: ProgramMap, count: Int)] = [:]
   private var programs: [UInt16: Followed] = [:]
+  /// The first programme that was followed, where each one is.
+  private(set) var leading: UInt16?
   private var elements: [UInt16: ElementStream] = [:]
   private var heldBytes = 0
   private var ownCounts = TransportCounts()
@@ -58,9 +60,12 @@ struct TransportStream {
   }
 
   /// What is in the stream, for the API.
-  var content: TransportContent {
+  var content: TransportContent { content(of: leading ?? programs.keys.min()) }
+
+  /// The same for the publication of a programme.
+  func content(of program: UInt16?) -> TransportContent {
     var content = TransportContent()
-    content.program = programs.keys.min()
+    content.program = program
     content.programs = association.entries.map(\.program)
     let counts = counts
     (content.damagedCues, content.encryptedCues) = (counts.damagedCues, counts.encryptedCues)
@@ -68,7 +73,7 @@ struct TransportStream {
       content.elements.append(
         TransportContent.Element(
           pid: pid, program: stream.program, name: stream.element.content.name, kind: stream.element.content.kind,
-          isTaken: stream.isTrack, packets: stream.packets))
+          isTaken: stream.isTrack && (choice != .each || stream.program == program), packets: stream.packets))
     }
     for (pid, packets) in strays where elements[pid] == nil {
       let owner = maps.values.lazy.map(\.map).first { $0.elements.contains { $0.pid == pid } }
@@ -223,7 +228,11 @@ struct TransportStream {
   private mutating func follow(to out: inout [TransportEvent]) {
     for number in chosen {
       guard let map = maps[number]?.map, programs[number]?.map != map else { continue }
-      if programs[number] == nil { programs[number] = Followed(map: map) }
+      if programs[number] == nil {
+        guard choice != .each || programs.count < MPEGTSLimits.publishedPrograms || number == leading else { continue }
+        programs[number] = Followed(map: map)
+      }
+      if choice == .each, leading == nil { leading = number }
       programs[number]?.map = map
       replaceElements(by: map, to: &out)
       out.append(.program(map))
@@ -235,18 +244,28 @@ struct TransportStream {
     switch choice {
     case .all: return numbers
     case .number(let number): return numbers.filter { $0 == number }
-    case .first:
-      if let present = programs.keys.first { return [present] }
-      let isImpatient = maps.values.contains { $0.count >= Self.patience }
-      for number in numbers {
-        guard let map = maps[number]?.map else {
-          if isImpatient { continue }
-          return []
-        }
-        if map.elements.contains(where: \.content.isTaken) { return [number] }
-      }
-      return []
+    case .first: return (programs.keys.first ?? firstWithTrack(numbers)).map { [$0] } ?? []
+    case .each:
+      // The others wait for it: which one it is depends on the table, not on which map comes first.
+      guard let first = leading ?? firstWithTrack(numbers) else { return [] }
+      return [first] + numbers.filter { $0 != first && (programs[$0] != nil || hasTrack($0)) }
     }
+  }
+
+  private func firstWithTrack(_ numbers: [UInt16]) -> UInt16? {
+    let isImpatient = maps.values.contains { $0.count >= Self.patience }
+    for number in numbers {
+      guard let map = maps[number]?.map else {
+        if isImpatient { continue }
+        return nil
+      }
+      if map.elements.contains(where: \.content.isTaken) { return number }
+    }
+    return nil
+  }
+
+  private func hasTrack(_ number: UInt16) -> Bool {
+    maps[number]?.map.elements.contains(where: \.content.isTaken) == true
   }
 
   /// Ends the elementary streams that the map no longer has, and begins new ones. The others go on.
@@ -262,7 +281,7 @@ struct TransportStream {
         isTaken = counts[kind, default: 0] <= MPEGTSLimits.tracksOfKind
       }
       guard elements[element.pid] == nil, tables[element.pid] == nil,
-        elements.count < MPEGTSLimits.elements * (choice == .all ? 4 : 1)
+        elements.count < MPEGTSLimits.elements * (choice == .all || choice == .each ? 4 : 1)
       else { continue }
       elements[element.pid] = ElementStream(element, of: map.program, isTaken: isTaken)
     }

@@ -36,6 +36,7 @@ package final class TransportUpload {
   private let loop: any EventLoop
   private weak var owner: (any TransportUploadOwner)?
   private var transport: TransportPublication
+  private var others: FurtherPrograms?
   private var actions: [PublicationAction] = []
   private var isOver = false
   private var timer: Scheduled<Void>?
@@ -43,13 +44,13 @@ package final class TransportUpload {
   private var room: (units: Double, at: MonotonicTime)
 
   init(
-    of publisher: Publisher, peer: String, to ingest: TransportIngest, _ program: UInt16?,
+    of publisher: Publisher, peer: String, to ingest: TransportIngest, _ programs: ProgramChoice,
     owner: any TransportUploadOwner, on loop: any EventLoop
   ) {
     self.ingest = ingest
     self.loop = loop
     self.owner = owner
-    transport = TransportPublication(reading: ingest.clock.reading, program.map { .number($0) } ?? .first)
+    transport = TransportPublication(reading: ingest.clock.reading, programs)
     room = (Self.burst, ingest.clock.monotonic())
     life = PublisherConnection(
       publisher, peer: peer, connections: ingest.connections, clock: ingest.clock,
@@ -60,6 +61,8 @@ package final class TransportUpload {
 
   func begin(_ stream: StreamName, key: Secret?, software: String) {
     guard life.begin() else { return end(.tooManyWaiting) }
+    others = FurtherPrograms(
+      beside: stream, of: life.publisher, key: key, software: software, clock: ingest.clock, loop: loop)
     life.ask(stream, key: key, software: software)
   }
 
@@ -77,6 +80,7 @@ package final class TransportUpload {
   /// The body is complete: the publisher has ended the stream.
   package func finish() {
     takeRest()
+    others?.end(.finished)
     life.give(.end(.finished), encoder: transport.encoder)
     quit("", hasFailed: false)
   }
@@ -111,6 +115,8 @@ package final class TransportUpload {
     let batch = actions
     actions.removeAll(keepingCapacity: batch.count < 64)
     for action in batch where !isOver { perform(action) }
+    let further = transport.takeFurther()
+    if !further.isEmpty, !isOver, let others { room.units -= Double(others.perform(further)) }
   }
 
   private func perform(_ action: PublicationAction) {
@@ -165,6 +171,7 @@ package final class TransportUpload {
     isOver = true
     timer?.cancel()
     pauseTimer?.cancel()
+    others?.end(.connectionLost(lossReason.isEmpty ? "the connection's first programme ended" : lossReason))
     life.lose()
     life.finish(lossReason, hasFailed: hasFailed)
   }

@@ -12,6 +12,7 @@ final class SRTConnection: PublisherConnectionOwner {
   private let loop: any EventLoop
   private weak var link: SRTLink?
   private var session: TransportPublication
+  private let others: FurtherPrograms
   private var actions: [PublicationAction] = []
   /// Bytes that were taken since the last credit.
   private var taken = 0
@@ -28,8 +29,9 @@ final class SRTConnection: PublisherConnectionOwner {
     life = PublisherConnection(
       publisher, peer: peer, connections: shared.connections, clock: shared.clock,
       patience: PublisherConnection.Patience(publish: SRTLimits.idleTimeout, idle: SRTLimits.idleTimeout), loop: loop)
-    session = TransportPublication(
-      reading: shared.clock.reading, caller.program == 0 ? .first : .number(caller.program))
+    session = TransportPublication(reading: shared.clock.reading, caller.programs)
+    others = FurtherPrograms(
+      beside: stream, of: publisher, key: caller.secret, software: caller.software, clock: shared.clock, loop: loop)
     life.owner = self
   }
 
@@ -40,8 +42,7 @@ final class SRTConnection: PublisherConnectionOwner {
     guard life.begin() else { return closeAtOnce() }
     let patience = SRTLimits.holdPatience &+ Int64(caller.latency) &* 1_000_000
     holdTimer = loop.scheduleTask(in: .nanoseconds(patience), bound { $0.holdEnded() })
-    let version = "\(caller.version >> 16 & 0xFF).\(caller.version >> 8 & 0xFF).\(caller.version & 0xFF)"
-    life.ask(stream, key: caller.key.isEmpty ? nil : Secret(caller.key), software: "SRT \(version)")
+    life.ask(stream, key: caller.secret, software: caller.software)
   }
 
   private func holdEnded() {
@@ -79,7 +80,10 @@ final class SRTConnection: PublisherConnectionOwner {
     watch(now)
   }
 
-  func measured(_ figures: LinkFigures) { life.publication?.sink.measured(figures) }
+  func measured(_ figures: LinkFigures) {
+    life.publication?.sink.measured(figures)
+    others.measured(figures)
+  }
 
   /// The worker has ended the connection, or has ended itself.
   func lose(_ reason: String) {
@@ -102,6 +106,7 @@ final class SRTConnection: PublisherConnectionOwner {
     isOver = true
     holdTimer?.cancel()
     tickTimer?.cancel()
+    others.end(.connectionLost(reason))
     life.close()
     life.lose()
     life.finish(reason, hasFailed: hasFailed)
@@ -113,6 +118,8 @@ final class SRTConnection: PublisherConnectionOwner {
     let batch = actions
     actions.removeAll(keepingCapacity: true)
     for action in batch { life.perform(action, encoder: session.encoder) }
+    let further = session.takeFurther()
+    if !further.isEmpty, !isOver { _ = others.perform(further) }
   }
 
   // MARK: calls of PublisherConnection
@@ -151,4 +158,10 @@ final class SRTConnection: PublisherConnectionOwner {
     let bound = NIOLoopBound(self, eventLoop: loop)
     return { body(bound.value) }
   }
+}
+
+extension SRTArrival {
+  fileprivate var secret: Secret? { key.isEmpty ? nil : Secret(key) }
+
+  fileprivate var software: String { "SRT \(version >> 16 & 0xFF).\(version >> 8 & 0xFF).\(version & 0xFF)" }
 }

@@ -128,7 +128,7 @@ final class SRTLink: ChannelInboundHandler {
       protocolName: "SRT", remoteAddress: PeerText.place(of: address), host: peer == PeerText.unknown ? nil : peer,
       localAddress: shared.localAddress, gate: shared.gate, logger: shared.logger)
     var caller = caller
-    if let program { caller.program = program }
+    if let program { caller.programs = .number(program) }
     let connection = SRTConnection(
       caller, stream, shared: shared, peer: peer, publisher: publisher, link: self, loop: loop)
     connections[caller.connection] = connection

@@ -56,8 +56,8 @@ struct SRTArrival: Sendable, Hashable {
   /// The caller's version of SRT, as 0x010502.
   var version: UInt32
   var isEncrypted: Bool
-  /// The number of the programme that it chose; 0 for the first one with a track.
-  var program: UInt16 = 0
+  /// The programmes that it chose.
+  var programs = ProgramChoice.first
 }
 
 /// A caller that was rejected.
@@ -130,7 +130,7 @@ enum SRTWire {
       message(ReplyType.arrived.rawValue) { out in
         out.writeMultipleIntegers(
           caller.connection, caller.port, caller.latency, caller.version, UInt8(caller.isEncrypted ? 1 : 0),
-          caller.program)
+          caller.programs.code)
         for text in [caller.address, caller.stream, caller.key] { out.write(text) }
       }
     case .rejected(let refusal):
@@ -162,13 +162,14 @@ enum SRTWire {
     case .listening: return .listening
     case .failed: if let reason = body.readText() { return .failed(reason) }
     case .arrived:
-      if let numbers = body.readMultipleIntegers(as: (Int32, UInt16, UInt16, UInt32, UInt8, UInt16).self),
-        let address = body.readText(), let stream = body.readText(), let key = body.readText()
+      if let numbers = body.readMultipleIntegers(as: (Int32, UInt16, UInt16, UInt32, UInt8, UInt32).self),
+        let programs = ProgramChoice(code: numbers.5), let address = body.readText(), let stream = body.readText(),
+        let key = body.readText()
       {
         return .arrived(
           SRTArrival(
             connection: numbers.0, address: address, port: numbers.1, stream: stream, key: key, latency: numbers.2,
-            version: numbers.3, isEncrypted: numbers.4 == 1, program: numbers.5))
+            version: numbers.3, isEncrypted: numbers.4 == 1, programs: programs))
       }
     case .rejected:
       if let (port, code) = body.readMultipleIntegers(as: (UInt16, UInt16).self), let address = body.readText(),

@@ -5,13 +5,13 @@
 /// - `NAME`, `NAME?key=KEY`
 /// - `publish:NAME`, `publish:NAME:USER:KEY`, `publish:NAME?key=KEY`
 ///
-/// `live/` before a name is ignored. `program=NUMBER` chooses a programme, as a member or in the query.
+/// `live/` before a name is ignored. `program=NUMBER` chooses a programme, `program=each` takes each as a stream of its
+/// own; as a member or in the query.
 struct SRTStreamID: Sendable, Hashable {
   var stream: StreamName
   /// The text of the key. Never printed.
   var key: String?
-  /// The number of the programme. Nil for the first one with a track.
-  var program: UInt16?
+  var programs = ProgramChoice.first
 
   init(parsing text: String) throws(SRTRejection) {
     guard text.utf8.count <= SRTLimits.streamIDBytes else {
@@ -41,15 +41,15 @@ struct SRTStreamID: Sendable, Hashable {
     self.key = key.flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  private static func program(_ text: Substring) throws(SRTRejection) -> UInt16 {
-    guard let number = UInt16(text), number > 0 else {
-      throw SRTRejection(.badRequest, "the stream ID's program is no number from 1 to 65535")
+  private static func programs(_ text: Substring) throws(SRTRejection) -> ProgramChoice {
+    guard let choice = ProgramChoice(text) else {
+      throw SRTRejection(.badRequest, "the stream ID's program is no number from 1 to 65535, and not each")
     }
-    return number
+    return choice
   }
 
   private init(members text: Substring) throws(SRTRejection) {
-    var (name, key, program): (Substring, Substring?, UInt16?) = ("", nil, nil)
+    var (name, key, programs): (Substring, Substring?, ProgramChoice) = ("", nil, .first)
     for member in text.split(separator: ",") {
       let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2 else {
@@ -58,7 +58,7 @@ struct SRTStreamID: Sendable, Hashable {
       switch parts[0] {
       case "r": name = parts[1]
       case "s": key = parts[1]
-      case "program": program = try Self.program(parts[1])
+      case "program": programs = try Self.programs(parts[1])
       case "m" where parts[1] != "publish":
         throw SRTRejection(.badMode, "the stream ID asks for another mode than m=publish; weir takes publishers only")
       case "t" where parts[1] != "stream":
@@ -67,7 +67,7 @@ struct SRTStreamID: Sendable, Hashable {
       }
     }
     self = try Self(name: name, key: key.map(String.init))
-    self.program = program
+    self.programs = programs
   }
 
   private init(plain text: Substring) throws(SRTRejection) {
@@ -75,12 +75,12 @@ struct SRTStreamID: Sendable, Hashable {
     var key = query.flatMap { query in
       query.split(separator: "&").first { $0.hasPrefix("key=") }.map { $0.dropFirst(4).percentDecoded }
     }
-    let program = try query?.split(separator: "&").first { $0.hasPrefix("program=") }
-      .map { text throws(SRTRejection) in try Self.program(text.dropFirst(8)) }
+    let chosen = query?.split(separator: "&").first { $0.hasPrefix("program=") }
+    let programs = try chosen.map { text throws(SRTRejection) in try Self.programs(text.dropFirst(8)) } ?? .first
     let (mode, rest) = path.splitOnce(at: ":")
     guard let rest else {
       self = try Self(name: path, key: key)
-      self.program = program
+      self.programs = programs
       return
     }
     guard mode == "publish" else {
@@ -89,7 +89,7 @@ struct SRTStreamID: Sendable, Hashable {
     let parts = rest.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
     if key == nil, parts.count > 2 { key = String(parts[2]) }
     self = try Self(name: parts.first ?? "", key: key)
-    self.program = program
+    self.programs = programs
   }
 }
 

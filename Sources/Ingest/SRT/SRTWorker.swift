@@ -273,7 +273,7 @@ package final class SRTWorker: Sendable {
             latency: UInt16(clamping: socket.number(SRTO_RCVLATENCY)),
             version: UInt32(bitPattern: socket.number(SRTO_PEERVERSION)),
             isEncrypted: socket.number(SRTO_RCVKMSTATE) == SRT_KM_S_SECURED.rawValue,
-            program: wanted?.program ?? 0)))
+            programs: wanted?.programs ?? .first)))
     }
 
     /// Asks for the events that the connection's credit allows.

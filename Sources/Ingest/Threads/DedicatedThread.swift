@@ -1,14 +1,14 @@
 internal import Glibc
 
 /// A thread for work that computes or blocks for long. Event loops and the task pool must not do that.
-enum DedicatedThread {
+package enum DedicatedThread {
   /// Longest single sleep in nanoseconds, so that a sleeping thread soon notices a stop.
   static let longestSleep: Int64 = 50_000_000
 
   /// The system could not start a thread. `code` is errno.
-  struct Failure: Error, CustomStringConvertible {
+  package struct Failure: Error, CustomStringConvertible {
     let code: Int32
-    var description: String { "cannot start a thread: \(String(cString: strerror(code)))" }
+    package var description: String { "cannot start a thread: \(String(cString: strerror(code)))" }
   }
 
   /// Runs work on a new thread and returns when it is done.
@@ -26,7 +26,7 @@ enum DedicatedThread {
   }
 
   /// Starts work on a new, detached thread.
-  static func start(named name: String, _ work: @escaping @Sendable () -> Void) throws(Failure) {
+  package static func start(named name: String, _ work: @escaping @Sendable () -> Void) throws(Failure) {
     var thread = pthread_t()
     let pointer = Unmanaged.passRetained(Job(name: name, work: work)).toOpaque()
     let code = pthread_create(&thread, nil, { DedicatedThread.enter($0) }, pointer)

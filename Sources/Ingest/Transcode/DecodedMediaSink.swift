@@ -17,7 +17,7 @@ final class DecodedMediaSink: MediaSink {
   private struct State {
     var decoders: [TrackID: Decoder] = [:]
     /// Decoders of tracks that have ended, until they have, too.
-    var leaving: [Int: LadderTranscoder] = [:]
+    var leaving: [Int: Decoder] = [:]
     var decodersSoFar = 0
     /// The publisher's newest tracks, and those that the stream was given last.
     var tracks: [TrackDescription] = []
@@ -29,6 +29,8 @@ final class DecodedMediaSink: MediaSink {
     var ending: EndReason?
     var verdict = SinkVerdict.accepted
     var hasRefused = false
+    /// The stream was given the end.
+    var hasEnded = false
   }
 
   /// Of any size, at a bit rate that suits it.
@@ -159,9 +161,15 @@ final class DecodedMediaSink: MediaSink {
     inner.warn(.decoderLate(decoder.source.codec.name))
   }
 
+  /// Counts frames that the stream does not get.
+  private func lose(_ frames: Int, _ state: State) {
+    guard frames > 0, !state.hasEnded, state.verdict == .accepted else { return }
+    for _ in 0..<frames { inner.lost(.audio) }
+  }
+
   private func dismiss(_ decoder: Decoder, _ state: inout State) {
     state.decoders[decoder.source.id] = nil
-    state.leaving[decoder.number] = decoder.transcoder
+    state.leaving[decoder.number] = decoder
     if decoder.isLost { inner.withdraw(.decoderLost(decoder.source.codec.name)) }
     decoder.transcoder.finish()
   }
@@ -190,7 +198,11 @@ final class DecodedMediaSink: MediaSink {
   }
 
   private func give(_ sample: Sample, of id: TrackID, _ number: Int, _ state: inout State) {
-    guard let decoder = state.decoders[id], decoder.number == number, let track = decoder.output else { return }
+    guard let decoder = state.decoders[id], decoder.number == number, let track = decoder.output else {
+      // Its track has ended or was replaced before the worker was done with it.
+      if state.leaving[number] != nil { lose(1, state) }
+      return
+    }
     if decoder.isLost {
       state.decoders[id]?.isLost = false
       inner.withdraw(.decoderLost(decoder.source.codec.name))
@@ -202,7 +214,9 @@ final class DecodedMediaSink: MediaSink {
 
   private func ended(_ id: TrackID, _ number: Int, _ state: inout State) {
     room.giveBack()
-    state.leaving[number] = nil
+    if let decoder = state.leaving.removeValue(forKey: number) {
+      lose(decoder.transcoder.status.droppedFrames - decoder.dropped, state)
+    }
     if state.decoders[id]?.number == number {
       tellDropped(id, &state)
       state.decoders[id] = nil
@@ -281,5 +295,6 @@ final class DecodedMediaSink: MediaSink {
   private func giveEnd(_ reason: EndReason, _ state: inout State) {
     if let start = state.start { begin(start, &state) }
     forward(.end(reason), &state)
+    state.hasEnded = true
   }
 }

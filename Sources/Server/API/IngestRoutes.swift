@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 
 /// `POST /live/{stream}/ingest`, and PUT: a transport stream as the endless body of a request. The publish key is a bearer
-/// token (RFC 6750 §2.1) or `?key=`. `?program=` chooses one of several programmes.
+/// token (RFC 6750 §2.1) or `?key=`. `?program=` chooses one of several programmes, or each.
 struct IngestRoutes {
   let ingest: TransportIngest
 
@@ -34,9 +34,9 @@ struct IngestRoutes {
         "This address takes MPEG transport streams, and the body is of another type.",
         help: "Send Content-Type: video/mp2t.")
     }
-    guard request.query("program").map({ UInt16($0) ?? 0 > 0 }) ?? true else {
+    guard request.query("program").map({ ProgramChoice($0) != nil }) ?? true else {
       return Problem.badRequest(
-        "program is no number of a programme.", help: "Write ?program= with a number from 1 to 65535.")
+        "program is no number of a programme.", help: "Write ?program= with a number from 1 to 65535, or each.")
     }
     return nil
   }
@@ -78,7 +78,8 @@ private final class TransportBody: ArrivingBody, TransportUploadOwner {
     let key = request.headers("Authorization").first.flatMap { AdminGate.bearer($0) }.map { Secret($0) }
     upload = ingest.begin(
       stream, key: key ?? request.query("key").map { Secret($0) },
-      program: request.query("program").flatMap { UInt16($0) }, of: client, owner: self, on: eventLoop)
+      programs: request.query("program").flatMap { ProgramChoice($0) } ?? .first, of: client, owner: self,
+      on: eventLoop)
   }
 
   func receive(_ bytes: ByteBuffer) { upload?.receive(bytes) }

@@ -1,8 +1,7 @@
 internal import Basics
 
 /// The threads of a server for work that may wait. There are three pools: disks, databases, and work beside the media. Programs
-/// of hooks have the fourth (`Hooks`), names of hosts the fifth (`HostNames`). Each queue can be blocked without the others: by its
-/// disk, its database or its worker.
+/// of hooks have the fourth (`Hooks`). Each queue can be blocked without the others: by its disk, its database or its worker.
 struct ServerThreads {
   /// Opens recordings and reads their headers.
   let reading: WorkQueue

@@ -122,8 +122,9 @@ final class Hook: Sendable {
         start(&group)
         let place = queue.withLock { $0.place }
         guard place != noted,
-          delivered.exchange(false, ordering: .relaxed) || second - notedAt >= Self.noteInterval
+          second - notedAt >= (delivered.load(ordering: .relaxed) ? place.noteInterval : Self.noteInterval)
         else { continue }
+        delivered.store(false, ordering: .relaxed)
         (noted, notedAt) = (place, second)
         log.note(place, ofHook: name)
       }

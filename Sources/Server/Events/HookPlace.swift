@@ -10,6 +10,10 @@ struct HookPlace: Sendable, Hashable {
   /// Everything up to this event is done.
   var doneThrough: Int64 { behind.values.min().map { min($0, through) } ?? through }
 
+  /// Seconds between two writes of the place while events are delivered. A long one is written seldom. A crash then repeats up to a
+  /// second of deliveries.
+  var noteInterval: Int64 { behind.count > 100 ? 1 : 0 }
+
   /// As the database keeps `behind`: `=7,cam=12`. A name has neither character.
   var text: String {
     behind.map { "\($0.key ?? "")=\($0.value)" }.sorted().joined(separator: ",")

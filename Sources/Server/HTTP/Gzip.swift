@@ -50,7 +50,7 @@ enum Gzip {
 }
 
 extension RequestFields {
-  /// Whether the client accepts gzip. Nearly all clients list it first and without a weight.
+  /// Whether the client accepts gzip.
   var acceptsGzip: Bool {
     switch self {
     case .lines(let lines, let known):
@@ -58,13 +58,18 @@ extension RequestFields {
       var answer = false
       Self.forEach(in: lines) { key, value in
         guard key.count == 15, key.isField("accept-encoding") else { return true }
-        let isPlain = value.count >= 4 && value.extracting(0..<4).isField("gzip")
-        answer =
-          isPlain && (value.count == 4 || value[4] == UInt8(ascii: ",")) || Gzip.isAccepted(String(copying: value))
+        answer = Self.startsWithGzip(value) || Gzip.isAccepted(String(copying: value))
         return false
       }
       return answer
-    case .list(let list): return list.first(name: "accept-encoding").map(Gzip.isAccepted) ?? false
+    case .list(let list, let known):
+      guard known.contains(.acceptEncoding), let value = list.first(name: "accept-encoding") else { return false }
+      return Self.startsWithGzip(value.utf8Span.span) || Gzip.isAccepted(value)
     }
+  }
+
+  /// Nearly all clients list it first and without a weight.
+  private static func startsWithGzip(_ value: Span<UInt8>) -> Bool {
+    value.count >= 4 && value.extracting(0..<4).isField("gzip") && (value.count == 4 || value[4] == UInt8(ascii: ","))
   }
 }

@@ -67,6 +67,13 @@ struct HTTP1Response {
   }
 }
 
+extension HTTP1Response.Content: FlatForm {
+  var flat: Self {
+    guard case .pieces(let head, let pieces) = self, let bytes = pieces.flattened(after: head) else { return self }
+    return .buffer(bytes)
+  }
+}
+
 /// The chunks of an endless body (RFC 9112 §7.1).
 struct ChunkedFraming {
   /// The line end of a chunk is sent with the size of the next one: alone it would be a packet of two bytes.

@@ -6,8 +6,12 @@ package import NIOHTTP1
 package enum RequestFields: Sendable {
   /// Checked lines of `name: value` with line ends, and the set of frequently read names among them.
   case lines(ByteBuffer, Known)
-  /// The fields of HTTP/2.
-  case list(HTTPHeaders)
+  /// The fields of HTTP/2, and the same set.
+  case list(HTTPHeaders, Known)
+
+  package static func list(_ fields: HTTPHeaders) -> RequestFields {
+    .list(fields, fields.reduce(into: []) { $0.insert(Known($1.name.utf8Span.span)) })
+  }
 
   /// Names that are read for each request; a bit tells whether a search can succeed.
   package struct Known: OptionSet, Sendable {
@@ -39,16 +43,14 @@ package enum RequestFields: Sendable {
   /// Whether the response can depend on fields: conditions and ranges.
   var areConditional: Bool {
     switch self {
-    case .lines(_, let known): !known.isDisjoint(with: [.range, .ifRange, .ifNoneMatch])
-    case .list: true
+    case .lines(_, let known), .list(_, let known): !known.isDisjoint(with: [.range, .ifRange, .ifNoneMatch])
     }
   }
 
   /// Whether the client sends a key or token of its own.
   var haveAuthorization: Bool {
     switch self {
-    case .lines(_, let known): known.contains(.authorization)
-    case .list(let list): list.contains(name: "authorization")
+    case .lines(_, let known), .list(_, let known): known.contains(.authorization)
     }
   }
 
@@ -65,7 +67,7 @@ package enum RequestFields: Sendable {
         return false
       }
       return found
-    case .list(let list): return list.first(name: name)
+    case .list(let list, _): return list.first(name: name)
     }
   }
 
@@ -79,7 +81,7 @@ package enum RequestFields: Sendable {
         return true
       }
       return found
-    case .list(let list): return list[name]
+    case .list(let list, _): return list[name]
     }
   }
 
@@ -93,7 +95,7 @@ package enum RequestFields: Sendable {
         return true
       }
       return found
-    case .list(let list): return list.map { ($0.name, $0.value) }
+    case .list(let list, _): return list.map { ($0.name, $0.value) }
     }
   }
 
@@ -108,7 +110,8 @@ package enum RequestFields: Sendable {
         hash = Int(truncatingIfNeeded: value.mixed())
         return false
       }
-    case .list(let list):
+    case .list(let list, let known):
+      guard known.contains(.userAgent) else { return 0 }
       if let name = list.first(name: "user-agent") { hash = Int(truncatingIfNeeded: name.utf8Span.span.mixed()) }
     }
     return hash

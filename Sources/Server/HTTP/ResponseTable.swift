@@ -39,6 +39,20 @@ final class ResponseTable {
       target: ByteBuffer(bytes: target.readableBytesView), answer: answer, tick: tick)
   }
 
+  /// Keeps the response to a request, if others may share it.
+  func keep(_ response: HTTPResponse, of answer: HTTPAnswer, for target: ByteBuffer) {
+    guard let sharing = answer.sharing, response.status == .ok else { return }
+    keep(SharedResponse(response, sharing, answer), for: target)
+  }
+
+  /// Keeps a place for the response to a request that must wait, if others may share it.
+  func await(_ answer: HTTPAnswer, for target: ByteBuffer) -> SharedResponse? {
+    guard let sharing = answer.sharing else { return nil }
+    let awaited = SharedResponse(awaited: sharing, answer)
+    keep(awaited, for: target)
+    return awaited
+  }
+
   /// Removes invalid entries. If that is not enough, removes the oldest one without waiting requests. Invented addresses thus
   /// do not displace popular ones.
   private func makeRoom() {
@@ -73,9 +87,6 @@ final class SharedResponse {
     let acceptsGzip: Bool
   }
 
-  /// Bodies up to this size are copied into one buffer with their head when a second client requests them.
-  static let flatBytes = 128 * 1024
-
   let sharing: Cacheability
   /// Counts the clients that get it.
   let admission: (any Admission)?
@@ -95,15 +106,8 @@ final class SharedResponse {
   private(set) var isRefusal: Bool
   /// Nil when the response is available.
   private var waiters: [Waiter]?
-  /// The plain and the gzip form, for the second in which they were encoded.
-  private var plain = Encoded()
-  private var gzip = Encoded()
-  private var second: Int64 = .min
-
-  private struct Encoded {
-    var content: HTTP1Response.Content?
-    var uses = 0
-  }
+  private var http1 = SharedForms<HTTP1Response.Content>()
+  private var http2 = SharedForms<HTTP2Response>()
 
   /// A response that is available. `answer` says who may get it; nil for all.
   init(_ response: HTTPResponse, _ sharing: Cacheability, _ answer: HTTPAnswer? = nil) {
@@ -138,31 +142,19 @@ final class SharedResponse {
     for waiter in waiters { waiter.connection.take(self, for: waiter) }
   }
 
-  /// Head and body for a connection that continues.
+  /// Head and body for a connection of HTTP/1.1 that continues.
   func content(acceptsGzip: Bool, date: HTTPDate) -> HTTP1Response.Content {
-    if second != date.second {
-      (plain, gzip) = (Encoded(), Encoded())
-      second = date.second
+    http1.use(acceptsGzip: acceptsGzip, in: date.second) {
+      let plan = ResponsePlan(response, to: Self.request(acceptsGzip: acceptsGzip))
+      return HTTP1Response(plan, version: .http1_1, keepsAlive: true, date: date).content
     }
-    return acceptsGzip
-      ? Self.content(&gzip, response, acceptsGzip: true, date: date)
-      : Self.content(&plain, response, acceptsGzip: false, date: date)
   }
 
-  private static func content(
-    _ encoded: inout Encoded, _ response: HTTPResponse, acceptsGzip: Bool, date: HTTPDate
-  ) -> HTTP1Response.Content {
-    encoded.uses &+= 1
-    if let content = encoded.content {
-      guard encoded.uses == 2 else { return content }
-      let flat = flat(content)
-      encoded.content = flat
-      return flat
+  /// Head and body for a stream of HTTP/2.
+  func http2(acceptsGzip: Bool, date: HTTPDate) -> HTTP2Response {
+    http2.use(acceptsGzip: acceptsGzip, in: date.second) {
+      HTTP2Response(ResponsePlan(response, to: Self.request(acceptsGzip: acceptsGzip)), date: date)
     }
-    let plan = ResponsePlan(response, to: request(acceptsGzip: acceptsGzip))
-    let content = HTTP1Response(plan, version: .http1_1, keepsAlive: true, date: date).content
-    encoded.content = content
-    return content
   }
 
   /// A request that stands for all that share a response; only the target differs.
@@ -171,25 +163,9 @@ final class SharedResponse {
   static let plainRequest = HTTPRequest(method: .get, target: RequestTarget(segments: ["live"]))
   private static let gzipRequest = HTTPRequest(
     method: .get, target: RequestTarget(segments: ["live"]), fields: .list(["accept-encoding": "gzip"]))
-
-  /// Copying a body once costs less than sending it in several pieces hundreds of times.
-  private static func flat(_ content: HTTP1Response.Content) -> HTTP1Response.Content {
-    guard case .pieces(let head, let pieces) = content, pieces.totalLength <= flatBytes else { return content }
-    var buffer = ByteBuffer()
-    buffer.reserveCapacity(head.readableBytes + pieces.totalLength)
-    buffer.writeImmutableBuffer(head)
-    for piece in pieces {
-      switch piece {
-      case .bytes(let bytes): buffer.writeImmutableBuffer(bytes)
-      case .file(let range):
-        guard range.file.kind == .memory, range.copy(into: &buffer) else { return content }
-      }
-    }
-    return .buffer(buffer)
-  }
 }
 
-/// A connection that waits for a response.
+/// A connection, or one of its streams, that waits for a response.
 protocol ResponseWaiter: AnyObject {
   /// Called on the connection's loop.
   func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter)

@@ -27,6 +27,8 @@ final class SourceOutput: PublishGate, MediaSink {
     var request: PublishRequest?
     var tracks: [TrackDescription] = []
     var anchor: WallClockAnchor?
+    /// Closed captions that were found in the run, for sinks that join later.
+    var captions: [TrackID: CaptionServices] = [:]
     var keyFrame: KeyFrame?
     var keyFrames = 0
 
@@ -158,9 +160,12 @@ final class SourceOutput: PublishGate, MediaSink {
   func receive(_ event: MediaEvent) -> SinkVerdict {
     state.withLock { state in
       note(event, &state)
+      let begun = (air: state.air?.hasBegun, recording: state.recording?.hasBegun)
       if case .closed? = state.recording?.give(event, state.tracks, state.anchor) { state.recording = nil }
       if case .closed? = state.film?.give(event, state.tracks, state.anchor) { state.film = nil }
       let verdict = state.air?.give(event, state.tracks, state.anchor) ?? .accepted
+      if begun.air == false { Self.tellCaptions(state.captions, to: state.air) }
+      if begun.recording == false { Self.tellCaptions(state.captions, to: state.recording) }
       // A source whose sender is away asks again when it is back.
       if case .end = event { (state.request, state.recording, state.air, state.keyFrame) = (nil, nil, nil, nil) }
       return verdict
@@ -173,7 +178,20 @@ final class SourceOutput: PublishGate, MediaSink {
   func warn(_ warning: PublicationWarning) { sink?.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { sink?.withdraw(warning) }
   func measured(_ figures: LinkFigures) { sink?.measured(figures) }
-  func carries(_ event: InBandEvent) { sink?.carries(event) }
+
+  func carries(_ event: InBandEvent) {
+    let recording = state.withLock { state in
+      if case .captions(let track, let services) = event { state.captions[track] = services }
+      return state.recording?.hasBegun == true ? state.recording?.sink : nil
+    }
+    recording?.carries(event)
+    sink?.carries(event)
+  }
+
+  private static func tellCaptions(_ captions: [TrackID: CaptionServices], to sink: LateJoiningSink?) {
+    guard let sink, sink.hasBegun else { return }
+    for (track, services) in captions { sink.sink.carries(.captions(track, services)) }
+  }
 
   private var sink: (any MediaSink)? {
     state.withLock { state in state.air?.hasBegun == true ? state.air?.sink : nil }

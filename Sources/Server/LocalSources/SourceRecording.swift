@@ -64,6 +64,11 @@ final class SourceRecording: MediaSink {
     }
   }
 
+  func carries(_ event: InBandEvent) {
+    guard case .captions(let track, let services) = event else { return }
+    epoch.withLock { epoch in _ = epoch?.note(services, of: track) }
+  }
+
   func warn(_ warning: PublicationWarning) {}
   func withdraw(_ warning: PublicationWarning) {}
 }

@@ -53,14 +53,14 @@ struct OutgoingRequest: Sendable {
     if let body { request.body = .bytes(body) }
     let deadline = NIODeadline.now() + TimeAmount(patience)
     let late = Failure(description: "no answer within \(DurationText.text(patience))")
-    switch await HostNames.look(up: host, until: deadline) {
+    switch await HostNames.system.look(up: host, until: deadline) {
     case .found: break
     case .unknown(let reason): throw Failure(description: "no connection: \(reason)")
     case .late: throw late
     }
     do {
       let response = try await Self.client.execute(request, deadline: deadline)
-      HostNames.note(host)
+      HostNames.system.note(host)
       return Answer(status: Int(response.status.code), body: await Self.read(response.body, until: deadline))
     } catch let error as HTTPClientError where error == .deadlineExceeded {
       throw late

@@ -17,7 +17,7 @@ struct CaptionDeclarations: Sendable, Hashable {
   }
 
   let rule: Rule
-  private var found: [TrackID: CaptionServices] = [:]
+  private(set) var found: [TrackID: CaptionServices] = [:]
 
   init(_ rule: Rule = .found) { self.rule = rule }
 

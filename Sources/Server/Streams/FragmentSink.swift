@@ -48,6 +48,8 @@ struct SegmentEnd: Sendable, Hashable {
   var fragmentCount: Int
   /// EXT-X-TARGETDURATION of its stream, in seconds; nil until it is decided.
   var targetDuration: Int?
+  /// Closed captions that its stream declares so far.
+  var captions: CaptionDeclarations
 
   /// For the newest segment of a view; nil when it has none.
   init?(_ view: EpochView) {
@@ -55,6 +57,7 @@ struct SegmentEnd: Sendable, Hashable {
     number = newest.sequenceNumber
     fragmentCount = newest.fragments.count
     targetDuration = view.window.targetDuration
+    captions = view.window.captions
   }
 }
 

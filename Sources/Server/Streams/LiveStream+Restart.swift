@@ -44,7 +44,7 @@ extension LiveStream {
       guard state.life.phase != .ended else { return nil }
       state.life.isLeaving = true
       let former = state.publisher.release()
-      if former != nil { tell(.streamInterrupted, because: EndReason.shutdown.text, state) }
+      if let former { tell(.streamInterrupted, because: EndReason.shutdown.text, of: former.link, state) }
       stamp.change()
       interrupt(&state)
       state.subscribers.deliver(.end(.shutdown))

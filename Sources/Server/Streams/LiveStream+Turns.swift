@@ -35,10 +35,13 @@ extension LiveStream {
     makeTurn(&state)
     let ticket =
       switch turn {
-      case .lost(let reason): tell(.streamInterrupted, because: reason.text, by: who, state)
+      case .lost(let reason):
+        tell(.streamInterrupted, because: reason.text, by: who, of: state.publisher.lastLink, state)
       case .resumed: tell(.streamResumed, because: nil, state)
       case .ended(let reason):
-        state.life.phase == .ended ? EventTicket.settled : tell(.streamEnded, because: reason.text, by: who, state)
+        state.life.phase == .ended
+          ? EventTicket.settled
+          : tell(.streamEnded, because: reason.text, by: who, of: state.publisher.lastLink, state)
       }
     let number = state.turns.put(turn)
     let waits = ticket.whenWritten { [self] in
@@ -80,16 +83,19 @@ extension LiveStream {
 
   // MARK: Telling
 
+  /// - Parameter link: the figures of the connection that is over.
   @discardableResult
-  func tell(_ kind: EventKind, because reason: String?, by who: String? = nil, _ state: borrowing State) -> EventTicket
-  {
+  func tell(
+    _ kind: EventKind, because reason: String?, by who: String? = nil, of link: LinkFigures? = nil,
+    _ state: borrowing State
+  ) -> EventTicket {
     guard let events else { return .settled }
     let epoch = state.life.epoch.id
     return events.tell(
       kind, of: name.description, by: who ?? state.publisher.lastAddress, epoch: epoch,
       [
         "epoch": .text(epoch), "protocol": .text(state.publisher.lastProtocol), "reason": .text(orNull: reason),
-        "startedAt": .text(UTCText(state.life.startedAt).internet),
+        "startedAt": .text(UTCText(state.life.startedAt).internet), "link": link.map(EventValue.init) ?? .null,
         "tracks": .list((state.life.epoch.initSegment?.tracks ?? []).map(EventValue.init)),
         "watch": .text("/watch/\(name)"),
         "hls": .text("/live/\(name)/index.m3u8"), "dash": .text("/live/\(name)/manifest.mpd"),
@@ -103,6 +109,17 @@ extension LiveStream {
 }
 
 extension EventValue {
+  /// As the API tells it.
+  fileprivate init(_ link: LinkFigures) {
+    self = [
+      "rttMilliseconds": .number(Double(link.roundTrip) / 1000), "latencyMilliseconds": .whole(Int64(link.latency)),
+      "receivedPackets": .whole(Int64(clamping: link.received)), "lostPackets": .whole(Int64(clamping: link.lost)),
+      "retransmittedPackets": .whole(Int64(clamping: link.retransmitted)),
+      "droppedPackets": .whole(Int64(clamping: link.dropped)),
+      "undecryptedPackets": .whole(Int64(clamping: link.undecrypted)),
+    ]
+  }
+
   /// As the API tells it.
   fileprivate init(_ track: TrackDescription) {
     let (size, format) = (track.codec.displaySize, track.codec.audio)

@@ -107,7 +107,8 @@ final class LiveStream: Sendable {
       if let former = admitted.former {
         logger.warning(
           "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(former.remoteAddress)")
-        tell(.streamInterrupted, because: EndReason.replaced.text, by: former.remoteAddress, state)
+        tell(
+          .streamInterrupted, because: EndReason.replaced.text, by: former.remoteAddress, of: former.link, state)
         interrupt(&state)
       }
       if state.life.phase == .ended { renewEpoch(settings, request.keyFrames, &state, now: now) }

@@ -260,6 +260,9 @@ struct LiveWindow: Sendable {
   /// Sets which closed captions are declared. Call before media comes.
   mutating func declare(_ rule: CaptionDeclarations.Rule) { captions = CaptionDeclarations(rule) }
 
+  /// Sets what a recording declares. Call before it is rendered.
+  mutating func declare(recorded declarations: CaptionDeclarations) { captions = declarations }
+
   /// Declares closed captions that were found in a track. False if they were declared before.
   mutating func note(_ services: CaptionServices, of track: TrackID) -> Bool {
     guard captions.note(services, of: track) else { return false }

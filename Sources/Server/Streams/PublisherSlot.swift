@@ -49,6 +49,8 @@ struct PublisherSlot: Sendable {
   private(set) var requestedRecording = PublishRequest.RecordingMode.asConfigured
   /// What the transport stream of the last publisher has; nil where it has none.
   private(set) var content: TransportContent?
+  /// The newest figures of the last publisher's connection; nil where its protocol has none.
+  private(set) var lastLink: LinkFigures?
   private var lastTakeover: MonotonicTime?
   private var publications = 0
   private var bounds: PublicationBounds
@@ -87,7 +89,7 @@ struct PublisherSlot: Sendable {
     publications += 1
     counters.begin(request.protocolName)
     requestedRecording = request.recording
-    content = nil
+    (content, lastLink) = (nil, nil)
     lastProtocol = request.protocolName
     lastHost = request.host
     lastAddress = request.origin == .server ? nil : request.remoteAddress
@@ -161,6 +163,7 @@ struct PublisherSlot: Sendable {
   mutating func measured(_ figures: LinkFigures) {
     counters.link.add(figures, since: holder?.link ?? LinkFigures())
     holder?.link = figures
+    lastLink = figures
   }
 
   /// Keeps the newest account of its transport stream.

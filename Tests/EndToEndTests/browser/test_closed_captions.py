@@ -1,5 +1,5 @@
-"""Closed captions within the video, shown by the page as cues of a text track. GStreamer puts them into the video, ffmpeg reads
-the same film."""
+"""Closed captions within the video, shown by the page as cues of a text track. GStreamer puts them into the video. ffmpeg reads
+those of CEA-608 in the same film; GStreamer's decoder finds those of CEA-708, whose times are those at which they were sent."""
 
 import html
 import re
@@ -27,6 +27,17 @@ KINDS = {
     "paint-on": lambda: captioned.written(
         SECONDS, (6, (captioned.PAINT_ON,), "slowly painted"), (12, (captioned.ERASE,), "")),
 }
+#: Captions of CEA-708: from when and until when they are on the screen, and their text. The second one is painted.
+DIGITAL = [(7.0, 10.0, "Caf\u00e9 \u201cone\u201d <b>\nrow & two"), (12.0, 15.0, "Painted \u266a")]
+
+
+def digital(service: int = 1) -> list[bytes]:
+    (on, off, text), (begin, end, painted) = DIGITAL
+    return captioned.digital(
+        SECONDS, (6, captioned.window(2) + captioned.letters(text)), (on, [captioned.DISPLAY, 1]), (off, [captioned.HIDE, 1]),
+        (begin, captioned.window(1, True) + captioned.letters(painted)), (end, [captioned.DELETE, 1]), service=service)
+
+
 CUES = """[...document.querySelector("#video").textTracks].filter((t) => t.kind === "captions").flatMap(
   (t) => [...t.cues].map((c) => [c.startTime, c.endTime, c.text]))"""
 
@@ -48,27 +59,46 @@ def test_the_page_shows_closed_captions(chromium, start, tmp_path, kind, way):
     film = captioned.film(tmp_path / "captions.ts", KINDS[kind]())
     expected = read(film)
     assert expected
-    weir = start("--no-record")
+    cues = shown(chromium, start("--no-record"), film, way, "CC1", expected[-1][0] + 1)
+    for end, text in expected:
+        found = [cue for cue in cues if cue[2] == text]
+        assert found, (text, cues)
+        # ffmpeg shows a row that rolls up until the next one is there as a whole.
+        late = 1.0 if kind == "roll-up" else 0.07
+        assert min(abs(cue[1] - end) for cue in found) <= late, (end, text, cues)
+
+
+@pytest.mark.parametrize("way", ["mse", "hls"])
+def test_the_page_shows_captions_of_cea_708(chromium, start, tmp_path, way):
+    """Service 1 alone; a film with service 2 offers none of it."""
+    frames = digital()
+    assert captioned.is_overlaid(frames) and not captioned.is_overlaid(digital(service=2))
+    film = captioned.film(tmp_path / "captions.ts", frames, kind="708")
+    cues = shown(chromium, start("--no-record"), film, way, "Service 1", DIGITAL[-1][1] + 1)
+    for begin, end, text in DIGITAL:
+        found = [cue for cue in cues if cue[2] == text]
+        assert len(found) == 1, (text, cues)
+        # Painted letters stand there a step later.
+        assert abs(found[0][0] - begin) <= (0.07 if begin == DIGITAL[0][0] else 0.4) and abs(found[0][1] - end) <= 0.07, cues
+
+
+def shown(chromium, weir, film, way: str, label: str, until: float) -> list[tuple[float, float, str]]:
+    """The cues that the page has after so many seconds of the film."""
     size = film.stat().st_size
     sender = publishers.Publisher(
         ["curl", "-sS", "-T", str(film), "--limit-rate", str(size // SECONDS), f"{weir.web}/live/cam/ingest"])
     weir.wait_state("cam", "live")
     watching.watch(chromium, weir, "cam", f"?player={way}")
     chromium.wait("!document.querySelector('#captions').hidden", 20)
-    assert chromium.evaluate("[...document.querySelector('#captions').options].map((o) => o.text)") == ["No captions", "CC1"]
+    assert chromium.evaluate("[...document.querySelector('#captions').options].map((o) => o.text)") == ["No captions", label]
     chromium.press("c", "KeyC")
     chromium.wait("document.querySelector('#video').textTracks[0].mode === 'showing'")
     # One of them is on the screen at its time.
     chromium.wait("document.querySelector('#video').textTracks[0].activeCues.length === 1", 15)
-    chromium.wait(f"document.querySelector('#video').currentTime > {expected[-1][0] + 1}", 30)
+    chromium.wait(f"document.querySelector('#video').currentTime > {until}", 30)
     cues = [(start, end, html.unescape(text)) for start, end, text in chromium.evaluate(CUES)]
-    for end, text in expected:
-        shown = [cue for cue in cues if cue[2] == text]
-        assert shown, (text, cues)
-        # ffmpeg shows a row that rolls up until the next one is there as a whole.
-        late = 1.0 if kind == "roll-up" else 0.07
-        assert min(abs(cue[1] - end) for cue in shown) <= late, (end, text, cues)
     assert all(start < end for start, end, _ in cues) and len(cues) < 60
     assert all(one[1] <= other[0] + 1e-6 for one, other in zip(cues, cues[1:])), cues
     watching.leave(chromium)
     sender.kill()
+    return cues

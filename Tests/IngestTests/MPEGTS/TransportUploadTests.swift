@@ -54,6 +54,14 @@ import Testing
     }
   }
 
+  /// Holds the uploads, as a server of requests does until they are over. One that nobody holds cannot end.
+  private final class Kept: Sendable {
+    private let uploads = Mutex<[Upload]>([])
+    func add(_ upload: Upload) { uploads.withLock { $0.append(upload) } }
+  }
+
+  private let kept = Kept()
+
   private func begin(
     _ ingest: TransportIngest, key: String? = nil, from host: String = "192.0.2.7", name: String = "cam"
   ) async throws -> Upload {
@@ -68,7 +76,9 @@ import Testing
         owner: owner, on: loop)
       return (NIOLoopBound((owner: owner, upload: upload), eventLoop: loop), owner.said)
     }.get()
-    return Upload(bound: bound, loop: loop, said: said)
+    let upload = Upload(bound: bound, loop: loop, said: said)
+    kept.add(upload)
+    return upload
   }
 
   private func ingest(
@@ -131,5 +141,52 @@ import Testing
     try await upload.run { $0.finish() }
     #expect(gate.sinks.first?.samples.count == 22_000, "a pause asks for patience, and drops nothing")
     await ingest.stop()
+  }
+
+  private static let shutdown = "ended: \(EndReason.shutdown.text)"
+
+  /// A gate that answers when it is told.
+  private final class Waiting: PublishGate {
+    let isOpen = Mutex(false)
+    func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
+      while !isOpen.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(10)) }
+      throw .shuttingDown
+    }
+  }
+
+  @Test func `Uploads of an address that wait for the gate are bounded`() async throws {
+    let gate = Waiting()
+    var configuration = TransportIngest.Configuration()
+    configuration.peerLimits.unauthenticatedPerAddress = 2
+    let ingest = ingest(gate, configuration)
+    let waiting = [try await begin(ingest), try await begin(ingest)]
+    let more = try await begin(ingest)
+    #expect(more.said.all == ["too many wait"])
+    let other = try await begin(ingest, from: "192.0.2.8")
+    #expect(other.said.all.isEmpty && waiting.allSatisfy { $0.said.all.isEmpty })
+    gate.isOpen.withLock { $0 = true }
+    for upload in waiting + [other] {
+      #expect(try await upload.said.until("refused by the gate: \(PublishRefusal.shuttingDown.code)"))
+    }
+    gate.isOpen.withLock { $0 = false }
+    let again = try await begin(ingest)
+    #expect(again.said.all.isEmpty, "there is a place again")
+    // It waits for the gate. A stop does not wait for that.
+    await ingest.stop()
+    #expect(try await again.said.until(Self.shutdown) && again.said.all.count == 1)
+    gate.isOpen.withLock { $0 = true }
+  }
+
+  @Test func `A stop ends uploads, and no other begins`() async throws {
+    let gate = RecordingGate()
+    let ingest = ingest(gate)
+    let upload = try await begin(ingest)
+    #expect(try await upload.said.until("admitted"))
+    await ingest.stop()
+    // The upload is over first, and its client is told in the same moment.
+    #expect(try await upload.said.until(Self.shutdown) && upload.said.all == ["admitted", Self.shutdown])
+    #expect(gate.sinks.first?.ending == .shutdown)
+    let late = try await begin(ingest)
+    #expect(late.said.all == ["too many wait"])
   }
 }

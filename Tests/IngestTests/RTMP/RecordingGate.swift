@@ -32,6 +32,12 @@ final class RecordingGate: PublishGate {
 
     var warnings: [PublicationWarning] { noted.withLock { $0 } }
 
+    private let measured = Mutex(0)
+
+    func measured(_ figures: LinkFigures) { measured.withLock { $0 += 1 } }
+
+    var measurements: Int { measured.withLock { $0 } }
+
     func close(_ reason: EndReason) {
       verdict.withLock { $0 = .closed(reason) }
     }

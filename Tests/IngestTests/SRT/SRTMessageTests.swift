@@ -38,7 +38,11 @@ import Testing
       .arrived(
         SRTArrival(
           connection: 1 << 29, address: "192.0.2.1", port: 65535, stream: "cam", key: "k", latency: 120,
-          version: 0x010502, isEncrypted: true, program: 7)),
+          version: 0x010502, isEncrypted: true, programs: .number(7))),
+      .arrived(
+        SRTArrival(
+          connection: 2, address: "::1", port: 1, stream: "cam", key: "", latency: 120, version: 0, isEncrypted: false,
+          programs: .each)),
       .rejected(SRTRefusal(address: "::1", port: 1, stream: "", code: 1400, reason: "no name")),
       .media(3, lost: 9, ByteBuffer(repeating: 0x47, count: 1316)), .media(3, lost: 0, ByteBuffer()),
       .figures(3, figures), .closed(3, "it left"),

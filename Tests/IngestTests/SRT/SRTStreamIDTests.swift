@@ -22,15 +22,19 @@ import Testing
 
   @Test func `A programme is chosen by its number`() throws {
     for text in ["#!::r=cam,m=publish,program=7", "cam?program=7", "publish:cam?key=k&program=7"] {
-      #expect(try SRTStreamID(parsing: text).program == 7, "\(text)")
+      #expect(try SRTStreamID(parsing: text).programs == .number(7), "\(text)")
     }
-    #expect(try SRTStreamID(parsing: "cam").program == nil)
+    for text in ["#!::r=cam,m=publish,program=each", "cam?program=each", "publish:cam?key=k&program=each"] {
+      #expect(try SRTStreamID(parsing: text).programs == .each, "\(text)")
+    }
+    #expect(try SRTStreamID(parsing: "cam").programs == .first)
   }
 
   private static let unreadable: [(String, Int32)] = [
     ("", 1400), ("#!::", 1400), ("#!::r=", 1400), ("#!::m=publish", 1400), ("#!::r=cam,publish", 1400),
     ("#!:{r: cam}", 1400), ("a b", 1400), ("../cam", 1400), ("publish:", 1400), ("ca\u{E9}m", 1400), ("live/", 1400),
-    ("cam?program=0", 1400), ("#!::r=cam,program=65536", 1400), ("read:cam", 1405), ("#!::r=cam,m=request", 1405),
+    ("cam?program=0", 1400), ("cam?program=all", 1400), ("#!::r=cam,program=", 1400), ("#!::r=cam,program=65536", 1400),
+    ("read:cam", 1405), ("#!::r=cam,m=request", 1405),
     ("#!::r=cam,m=bidirectional", 1405),
     ("#!::r=cam,t=file,m=publish", 1415), (String(repeating: "a", count: 65), 1400),
     (String(repeating: "a", count: 513), 1400), ("#!::" + String(repeating: ",", count: 508), 1400),

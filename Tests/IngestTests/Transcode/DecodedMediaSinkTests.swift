@@ -123,6 +123,25 @@ import Testing
     #expect(stream.warnings.withLock { $0 } == [])
   }
 
+  /// The worker has not begun when ten seconds have come and their track is gone.
+  @Test func `Frames of a track that ends before they are decoded are counted as lost`() async throws {
+    let stream = Stream()
+    let sink = sink(stream, WorkerThread.launcher())
+    _ = sink.receive(clock)
+    _ = sink.receive(.tracks([try SyntheticMedia.video(), try telephone()]))
+    _ = sink.receive(.sample(SyntheticMedia.frame(0)))
+    for index in 0..<500 { _ = sink.receive(quiet(index)) }
+    _ = sink.receive(.tracks([try SyntheticMedia.video()]))
+    let whole = 10 * 48_000 / 1024
+    try await stream.until { stream.lostFrames.withLock { $0 } + stream.audio().count >= whole - 1 }
+    try await stream.until { room.left.withLock { $0 } == 5 }
+    let all = stream.lostFrames.withLock { $0 } + stream.audio().count
+    #expect((whole - 1...whole + 2).contains(all) && stream.lostFrames.withLock { $0 } > 0, "\(all) of \(whole)")
+    // After the end nothing more is told.
+    _ = sink.receive(.end(.finished))
+    #expect(stream.hasEnded)
+  }
+
   @Test func `What is carried beside the samples keeps its place among them, while the start waits, too`() async throws
   {
     let stream = Stream()

@@ -137,6 +137,30 @@ struct ReceptionTests {
     #expect(text(events) == ["1 after 0", "3 after 0"])
   }
 
+  /// A slice begins with the number of its first macroblock (H.264 §7.3.3): the first bit of the first slice of a frame is set.
+  @Test(arguments: [true, false])
+  func `Video comes out as frames, and one with a hole is lost`(beginIsThere: Bool) throws {
+    var receiver = RTPReceiver(track(.h264, asksAgain: false), source: 1)
+    var events: [RTPReceiver.Event] = []
+    func send(_ number: UInt16, _ frame: UInt32, _ payload: [UInt8], marker: Bool = true) throws {
+      let packet = try #require(RTPPackets.packet(number, at: frame * 3000, marker: marker, payload))
+      receiver.receive(packet, now: .zero, to: &events)
+    }
+    try send(1, 1, [0x65, 0x81, 2])
+    // A fragment whose second part does not come (RFC 6184 §5.8).
+    try send(2, 2, [0x7C, 0x85, 0x83], marker: false)
+    #expect(text(events) == ["frame 3000"])
+    // Behind the hole a frame from its beginning, or the rest of one.
+    try send(4, 3, [0x65, beginIsThere ? 0x84 : 0x44, 5])
+    #expect(receiver.tick(now: Self.time(59), to: &events).isEmpty && events.count == 1)
+    _ = receiver.tick(now: Self.time(60), to: &events)
+    #expect(text(events) == ["frame 3000", "lost", beginIsThere ? "frame 9000" : "lost"])
+    #expect((receiver.received, receiver.dropped) == (3, 1))
+    // The next one is whole.
+    try send(5, 4, [0x65, 0x86, 7])
+    #expect(text(events).last == "frame 12000")
+  }
+
   // MARK: the rate that is allowed
 
   private func figures(_ received: UInt64, _ lost: UInt64) -> LinkFigures {

@@ -54,7 +54,7 @@ internal import Testing
   @Test func `an event of the API is a line of six values`() throws {
     let data = #"{"b":[1,2.5],"a":{"c":null,"d":true}}"#
     let json = #"{"id":5,"kind":"disk.low","stream":null,"who":null,"at":"T","data":\#(data)}"#
-    let line = try #require(JSONText.decode(EventLine.self, ByteBuffer(string: json)))
+    let line = try #require(JSONText.decode(EventAnswer.self, ByteBuffer(string: json)))
     #expect(line.text == "5\tT\tdisk.low\t-\t-\t" + #"{"a":{"c":null,"d":true},"b":[1,2.5]}"#)
   }
 }

@@ -17,6 +17,7 @@ import Testing
       var refusal: PublishRefusal?
       var requested: PublishRequest.RecordingMode?
       var events: [MediaEvent] = []
+      var captions: [CaptionServices] = []
     }
     private let state = Mutex(State())
 
@@ -34,6 +35,9 @@ import Testing
       state.withLock { $0.events.append(event) }
       return .accepted
     }
+    func carries(_ event: InBandEvent) {
+      if case .captions(_, let services) = event { state.withLock { $0.captions.append(services) } }
+    }
     func warn(_: PublicationWarning) {}
     func withdraw(_: PublicationWarning) {}
 
@@ -42,6 +46,7 @@ import Testing
     var requested: PublishRequest.RecordingMode? { state.withLock { $0.requested } }
     var events: [MediaEvent] { state.withLock { $0.events } }
     var samples: [Sample] { events.compactMap { if case .sample(let sample) = $0 { sample } else { nil } } }
+    var captions: [CaptionServices] { state.withLock { $0.captions } }
     var hasEnded: Bool { events.contains { if case .end(.finished) = $0 { true } else { false } } }
   }
 
@@ -114,6 +119,23 @@ import Testing
     #expect(gate.samples.map(\.decodeTime) == expected.map(\.decodeTime))
     #expect(gate.samples.map(\.payload) == expected.map(\.payload))
     #expect(gate.samples.first?.decodeTime == 0 && gate.samples.first?.isSync == true)
+  }
+
+  @Test func `What joins late, on air or as a recording, is told of captions that were found before`() async throws {
+    var services = CaptionServices()
+    services.insert(.channel(1))
+    output.end()
+    let sink = try await run()
+    sink.carries(.captions(.video, services))
+    let recording = TestGate()
+    output.record(recording)
+    #expect(await output.begin() == nil)
+    #expect(gate.captions.isEmpty && recording.captions.isEmpty)
+    for sample in film { _ = sink.receive(.sample(sample)) }
+    #expect(gate.captions == [services] && recording.captions == [services])
+    services.insert(.channel(2))
+    sink.carries(.captions(.video, services))
+    #expect(gate.captions.count == 2 && recording.captions.last == services)
   }
 
   @Test func takenOffTheAirItsStreamEndsAndItGoesOn() async throws {

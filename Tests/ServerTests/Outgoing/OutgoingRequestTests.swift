@@ -53,27 +53,4 @@ import Testing
       try await OutgoingRequest(url: "http://127.0.0.1:1/", patience: .seconds(5)).send()
     }
   }
-
-  @Test(arguments: ["127.0.0.1", "::1", "192.0.2.7"]) func `An address is not looked up`(_ host: String) async {
-    #expect(await HostNames.look(up: host, until: .now()) == .found)
-  }
-
-  @Test func `A name that nobody has is told as one, also to all who ask at the same time`() async {
-    #expect(await HostNames.look(up: "localhost", until: .now() + .seconds(10)) == .found)
-    await withTaskGroup(of: HostNames.Outcome.self) { group in
-      // No name below .invalid is ever found (RFC 6761 §6.4).
-      for _ in 0..<200 { group.addTask { await HostNames.look(up: "nobody.invalid", until: .now() + .seconds(30)) } }
-      for await outcome in group {
-        guard case .unknown(let reason) = outcome else {
-          Issue.record("\(outcome)")
-          return
-        }
-        #expect(reason.hasPrefix("the look for its name failed: "))
-      }
-    }
-  }
-
-  @Test func `Who has no time left hears so`() async {
-    #expect(await HostNames.look(up: "later.invalid", until: .now() - .seconds(1)) == .late)
-  }
 }

@@ -147,6 +147,9 @@ final class RecordingHarness {
     for stored in try epoch.receive(event) { recorder.receive(stored) }
   }
 
+  /// Closed captions were found in the publication.
+  func find(_ services: CaptionServices, in track: TrackID = .video) { _ = epoch.note(services, of: track) }
+
   func send(_ samples: [Sample]) throws {
     for sample in samples { try receive(.sample(sample)) }
   }

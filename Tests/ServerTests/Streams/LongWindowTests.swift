@@ -34,39 +34,12 @@ import Testing
     }
   }
 
-  /// A publisher of segments of two seconds, each two frames, fed until so many of them are there.
-  private func published(_ segments: Int) async throws -> (stream: LiveStream, send: () -> Cost) {
-    let registry = StreamRegistry(
-      settings: { _ in
-        var settings = StreamSettings()
-        settings.window = MediaTime(milliseconds: Int64(segments) * 2000)
-        return settings
-      }, clock: time.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
-    let name = try #require(StreamName("cam"))
-    let sink = try await registry.admit(
-      PublishRequest(
-        stream: name, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5", host: "10.0.0.1", origin: .peer
-      ) { _ in })
-    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
-    _ = sink.receive(.tracks([try SyntheticMedia.video(frameDuration: 30_000)]))
-    var next = 0
-    let send = {
-      let frame = SyntheticMedia.frame(next, group: 2, duration: 30_000, size: 10, isSteady: true)
-      next += 1
-      return Cost { _ = sink.receive(.sample(frame)) }
-    }
-    while next < 2 * segments + 20 { _ = send() }
-    let stream = try #require(registry.stream(name))
-    #expect(stream.epoch.window.segments.count >= segments - 1)
-    return (stream, send)
-  }
-
   /// 2 ms is what is wanted. No rendering has the stream's lock (`StreamLockTests`), so an event can only be slow because it
   /// computes: it copies what renderers look at. That is judged of each. By the clock nine of ten are judged, since others may
   /// have the processor in between.
   @Test func aPublisherWaitsForNoRendering() async throws {
-    let (stream, send) = try await published(43_200)  // a day
+    let live = try await SteadyStream(segments: 43_200, clock: time)  // a day
+    let stream = live.stream
     let loop = NIOSingletons.posixEventLoopGroup.any()
     let isOver = Atomic(false)
     let renderer = Task.detached { () -> [Duration] in
@@ -82,7 +55,7 @@ import Testing
     }
     var costs: [Cost] = []
     for _ in 0..<300 {
-      costs.append(send())
+      costs.append(Cost { live.send() })
       try await Task.sleep(for: .milliseconds(5))
     }
     isOver.store(true, ordering: .releasing)
@@ -101,7 +74,8 @@ import Testing
 
   /// On event loops, and on threads where a window is long.
   @Test(arguments: [20, 1200]) func aStateIsRenderedOnceForAllWhoAsk(segments: Int) async throws {
-    let (stream, send) = try await published(segments)
+    let live = try await SteadyStream(segments: segments, clock: time)
+    let stream = live.stream
     let view = stream.view
     let before = stream.status.playlistRenders
     let answers = try await withThrowingTaskGroup(of: HTTPResponse.self) { group in
@@ -115,7 +89,7 @@ import Testing
     }
     #expect(answers == 50)
     #expect(stream.status.playlistRenders == before + 1)
-    _ = send()
+    live.send()
     let loop = NIOSingletons.posixEventLoopGroup.any()
     _ = try await stream.rendered(.programme, of: stream.view, on: loop).response(on: loop).get()
     #expect(stream.status.playlistRenders == before + 2)

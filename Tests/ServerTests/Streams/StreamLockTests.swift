@@ -17,47 +17,6 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct StreamLockTests {
   private let time = ManualClock()
 
-  private final class Counter: Sendable {
-    private let value = Mutex(0)
-    func next() -> Int {
-      value.withLock { value in
-        defer { value += 1 }
-        return value
-      }
-    }
-  }
-
-  private struct Live: Sendable {
-    let registry: StreamRegistry
-    let stream: LiveStream
-    /// Sends the next frame: one that begins a segment of two seconds, or the other half of one.
-    let send: @Sendable () -> Void
-  }
-
-  private func live(segments: Int) async throws -> Live {
-    let registry = StreamRegistry(
-      settings: { _ in
-        var settings = StreamSettings()
-        settings.window = MediaTime(milliseconds: Int64(segments) * 2000)
-        return settings
-      }, clock: time.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
-    let name = try #require(StreamName("cam"))
-    let sink = try await registry.admit(
-      PublishRequest(
-        stream: name, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5", host: "10.0.0.1", origin: .peer
-      ) { _ in })
-    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
-    _ = sink.receive(.tracks([try SyntheticMedia.video(frameDuration: 30_000)]))
-    let frames = Counter()
-    let live = Live(registry: registry, stream: try #require(registry.stream(name))) {
-      let frame = SyntheticMedia.frame(frames.next(), group: 2, duration: 30_000, size: 10, isSteady: true)
-      _ = sink.receive(.sample(frame))
-    }
-    for _ in 0..<2 * segments + 6 { live.send() }
-    return live
-  }
-
   /// A flag, and a number of a thread, that other threads look at.
   private final class Mark: Sendable {
     private let value = Atomic(0)
@@ -76,7 +35,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 3, 7]) func `The turnstile counts`(times: Int) async throws {
-    let live = try await live(segments: 4)
+    let live = try await SteadyStream(segments: 4, clock: time)
     let passes = try await onThread {
       let turnstile = try LockTurnstile.closed(at: live.stream)
       defer { turnstile.letAllGo() }
@@ -94,7 +53,7 @@ import Testing
 
   /// Addresses of what comes next, which are requested before it is there.
   enum Next: String, CaseIterable, Sendable {
-    case playlist, delta, playlistOfSegment, segment
+    case playlist, delta, playlistOfSegment, part, segment
 
     fileprivate func target(_ stream: LiveStream) -> String {
       let epoch = stream.epoch
@@ -104,6 +63,8 @@ import Testing
       case .playlist: "\(folder)/\(MediaName.playlist)?_HLS_msn=\(edge.segment)&_HLS_part=\(edge.part)"
       case .delta: "\(folder)/\(MediaName.playlist)?_HLS_msn=\(edge.segment)&_HLS_part=\(edge.part)&_HLS_skip=YES"
       case .playlistOfSegment: "\(folder)/\(MediaName.playlist)?_HLS_msn=\(edge.segment)"
+      // The part that playlists hint at. It is not the one at the edge where a segment is expected to be complete.
+      case .part: "\(folder)/\(MediaName.part(epoch.window.nextPart(of: .interleaved)))"
       case .segment: "\(folder)/\(epoch.window.nextSequenceNumber).m4s"
       }
     }
@@ -112,7 +73,7 @@ import Testing
   /// From the request to the response, while the publisher sends what it waits for.
   @Test(arguments: Next.allCases)
   func `A request that waits takes the stream's lock at most twice`(next: Next) async throws {
-    let live = try await live(segments: 8)
+    let live = try await SteadyStream(segments: 8, clock: time)
     let routes = LiveRoutes(
       streams: live.registry, viewers: ViewerRegistry(limit: 100, clock: time.clock),
       thumbnails: Thumbnails(
@@ -160,7 +121,7 @@ import Testing
 
   /// The test holds the lock all the time. A rendering that wanted it would not end.
   @Test(arguments: [8, 1200]) func `No rendering takes the stream's lock`(segments: Int) async throws {
-    let live = try await live(segments: segments)
+    let live = try await SteadyStream(segments: segments, clock: time)
     let view = live.stream.view
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let isOver = Mark()

@@ -1,5 +1,4 @@
 internal import FMP4
-internal import Logging
 internal import NIOCore
 
 /// What one sender sends: a transport stream, published from its first media on. Confined to an event loop.
@@ -12,26 +11,15 @@ final class DatagramSession {
     case unwanted(String)
   }
 
-  private enum Phase {
-    /// Before the first event of its media. Warnings wait for it.
-    case beginning([PublicationAction])
-    /// The gate is being asked. What the media asks for meanwhile waits.
-    case asking([PublicationAction])
-    case live(AdmittedPublication)
-    case over
-  }
-
   let sender: SocketAddress
   private(set) var lastHeard: MonotonicTime
-  private let publisher: Publisher
-  private let stream: StreamName
+  private let publication: LatePublication
   private let clock: SteadyClock
   private let loop: any EventLoop
   private let closed: (Closure) -> Void
   private var transport: TransportPublication
-  private var phase = Phase.beginning([])
+  private var isOver = false
   private var actions: [PublicationAction] = []
-  private var heldBytes = 0
   private var timer: Scheduled<Void>?
 
   /// `closed` is called at most once, and not after `end`.
@@ -40,13 +28,14 @@ final class DatagramSession {
     loop: any EventLoop, closed: @escaping (Closure) -> Void
   ) {
     self.sender = sender
-    self.publisher = publisher
-    self.stream = stream
     self.clock = clock
     self.loop = loop
     self.closed = closed
     transport = TransportPublication(reading: clock.reading, program.map { .number($0) } ?? .first)
     lastHeard = clock.monotonic()
+    publication = LatePublication(
+      stream, of: publisher, key: nil, software: "MPEG-TS", origin: .server, clock: clock, loop: loop)
+    publication.closed = { [weak self] in self?.close(.unwanted($0)) }
   }
 
   var counts: TransportCounts { transport.counts }
@@ -60,20 +49,20 @@ final class DatagramSession {
   /// Ends it. What is complete still counts.
   func end(_ reason: EndReason) {
     let now = clock.monotonic()
-    if case .live = phase {
+    if publication.sink != nil {
       advance { transport, out throws(WireError) in try transport.finish(now: now, to: &out) }
     }
-    if case .live(let publication) = phase { publication.end(reason) }
+    publication.end(reason)
     quit()
   }
 
   private func quit() {
-    phase = .over
+    isOver = true
     timer?.cancel()
   }
 
   private func close(_ closure: Closure) {
-    if case .over = phase { return }
+    if isOver { return }
     quit()
     closed(closure)
   }
@@ -83,76 +72,28 @@ final class DatagramSession {
   private func advance(
     _ step: (inout TransportPublication, inout [PublicationAction]) throws(WireError) -> Void
   ) {
-    if case .over = phase { return }
+    if isOver { return }
     do throws(WireError) {
       try step(&transport, &actions)
       performAll()
       watchTime()
     } catch {
       performAll()
-      fail(error.reason)
+      publication.fail(error.reason)
+      close(.unusable(error.reason))
     }
-  }
-
-  private func fail(_ reason: String) {
-    switch phase {
-    case .live(let publication): publication.end(.failed(reason))
-    case .beginning, .asking: publisher.noteRefusal(of: stream, reason)
-    case .over: return
-    }
-    close(.unusable(reason))
   }
 
   private func performAll() {
     let batch = actions
     actions.removeAll(keepingCapacity: batch.count < 64)
-    for action in batch { perform(action) }
-  }
-
-  private func perform(_ action: PublicationAction) {
-    switch phase {
-    case .over: return
-    case .asking(var held):
-      if case .event(.sample(let sample)) = action { heldBytes &+= sample.payload.readableBytes }
-      guard heldBytes <= PublicationLimits.heldBytes, held.count < PublicationLimits.heldSamples else {
-        return close(.unwanted("the server took too long to admit it"))
-      }
-      phase = .asking([])
-      held.append(action)
-      phase = .asking(held)
-    case .beginning(let warnings):
-      switch action {
-      case .event:
-        phase = .asking(warnings + [action])
-        ask()
-      case .warn, .withdraw: phase = .beginning(warnings + [action])
-      case .lost, .inBand, .log: tell(action)
-      }
-    case .live(var publication):
-      switch action {
-      case .event(let event):
-        let reason = publication.give(event, encoder: transport.encoder, now: clock.monotonic())
-        phase = .live(publication)
-        if let reason { close(.unwanted(reason.text)) }
-      case .lost(let kind): publication.sink.lost(kind)
-      case .inBand(let event): publication.sink.carries(event)
-      case .warn(let warning): publication.sink.warn(warning)
-      case .withdraw(let warning): publication.sink.withdraw(warning)
-      case .log: tell(action)
-      }
-    }
-  }
-
-  private func tell(_ action: PublicationAction) {
-    guard case .log(let level, let text) = action else { return }
-    publisher.logger.log(level: level, "\(text)", metadata: publisher.metadata(of: stream))
+    for action in batch where !isOver { publication.perform(action, encoder: transport.encoder) }
   }
 
   /// Calls the publication again when a wait of it ends.
   private func watchTime() {
-    if case .over = phase { return }
     let now = clock.monotonic()
-    guard timer == nil, let deadline = transport.deadline(after: now) else { return }
+    guard timer == nil, !isOver, let deadline = transport.deadline(after: now) else { return }
     timer = loop.scheduleTask(
       in: .nanoseconds(deadline &- now),
       onLoop { session in
@@ -160,36 +101,6 @@ final class DatagramSession {
         let now = session.clock.monotonic()
         session.advance { transport, out throws(WireError) in try transport.tick(now: now, to: &out) }
       })
-  }
-
-  // MARK: admission
-
-  private func ask() {
-    let bound = NIOLoopBound(self, eventLoop: loop)
-    let gate = publisher.gate
-    let request = PublishRequest(
-      stream: stream, key: nil, protocolName: publisher.protocolName, remoteAddress: publisher.remoteAddress,
-      host: publisher.host, software: "MPEG-TS", origin: .server,
-      onEviction: { [loop] reason in loop.execute { bound.value.close(.unwanted(reason.text)) } })
-    Task { [loop] in
-      do throws(PublishRefusal) {
-        let sink = try await gate.admit(request)
-        loop.execute { bound.value.admitted(to: sink) }
-      } catch {
-        let reason = error.description
-        loop.execute { bound.value.close(.unwanted("refused: \(reason)")) }
-      }
-    }
-  }
-
-  private func admitted(to sink: any MediaSink) {
-    guard case .asking(let held) = phase else {
-      _ = sink.receive(.end(.connectionLost("the sender left while it was admitted")))
-      return
-    }
-    phase = .live(AdmittedPublication(stream, by: publisher, software: "MPEG-TS", sink: sink))
-    heldBytes = 0
-    for action in held { perform(action) }
   }
 
   private func onLoop(_ body: @escaping @Sendable (DatagramSession) -> Void) -> @Sendable () -> Void {

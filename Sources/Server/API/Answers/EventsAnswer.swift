@@ -1,5 +1,3 @@
-internal import Basics
-
 /// `/api/v1/events` as a page. The server writes its text from those of the events (`Event.json`).
 struct EventsAnswer: APIObject {
   let durable: Bool
@@ -28,7 +26,7 @@ struct EventAnswer: APIObject {
   let stream: String?
   let who: String?
   let at: String
-  let data: OpenObject
+  let data: EventValue
 
   static let notes: [String: FieldNote] = [
     "kind": .words(EventKinds.words, "What happened."),
@@ -36,19 +34,4 @@ struct EventAnswer: APIObject {
     "at": .time("When it happened."),
     "data": "What the API tells of the subject, by kind.",
   ]
-}
-
-/// An object whose members are not described.
-struct OpenObject: SimpleSchema, Encodable, Sendable {
-  static let blank = OpenObject()
-
-  static func schema(in _: SchemaBook) -> JSONTree { .object([("type", .text("object"))]) }
-
-  init() {}
-
-  init(from decoder: any Decoder) throws { _ = try decoder.container(keyedBy: NoKey.self) }
-
-  func encode(to encoder: any Encoder) throws { _ = encoder.container(keyedBy: NoKey.self) }
-
-  private enum NoKey: CodingKey {}
 }

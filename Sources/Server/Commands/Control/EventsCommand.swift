@@ -33,7 +33,7 @@ struct EventsCommand: AsyncParsableCommand {
       return try await follow("/api/v1/events" + (query.isEmpty ? "" : "?\(query.joined(separator: "&"))"))
     }
     query.append("limit=\(limit)")
-    try await server.run("/api/v1/events?\(query.joined(separator: "&"))", for: EventsPage.self) { page in
+    try await server.run("/api/v1/events?\(query.joined(separator: "&"))", for: EventsAnswer.self) { page in
       if let gap = page.gap { Self.tell(gap) }
       if page.more { LogOutput.standardError.write("weir: there are more; go on with --since \(page.next)\n") }
       var table = TextTable("ID", "TIME", "KIND", "STREAM", "WHO", "DATA")
@@ -47,10 +47,10 @@ struct EventsCommand: AsyncParsableCommand {
     var last = since
     let end = try await client.follow(target) { message in
       if message.kind == "gap" {
-        if let gap = JSONText.decode(EventsPage.Gap.self, ByteBuffer(string: message.data)) { Self.tell(gap) }
+        if let gap = JSONText.decode(EventsAnswer.Gap.self, ByteBuffer(string: message.data)) { Self.tell(gap) }
         return .more
       }
-      guard let event = JSONText.decode(EventLine.self, ByteBuffer(string: message.data)) else {
+      guard let event = JSONText.decode(EventAnswer.self, ByteBuffer(string: message.data)) else {
         throw ControlClient.Failure(description: "the server is of another version: its event cannot be read")
       }
       last = event.id
@@ -73,7 +73,7 @@ struct EventsCommand: AsyncParsableCommand {
     return true
   }
 
-  private static func tell(_ gap: EventsPage.Gap) {
+  private static func tell(_ gap: EventsAnswer.Gap) {
     LogOutput.standardError.write("weir: events between \(gap.after) and \(gap.from) are not kept any more\n")
   }
 }

@@ -37,11 +37,7 @@ final class HTTP1Connection: HTTPConnection {
   /// Bytes of an incomplete part.
   private var unread = ByteBuffer()
   private var assembler: RequestAssembler
-  /// The client that was last admitted to a shared response.
-  private var admitted: (stamp: Generation, client: ClientID, tick: Int)?
-  private var lastClient = LastClient()
-  /// The token that this connection sent last.
-  private var token = LastToken()
+  private var table = TableReader()
   /// What admitted the request that is answered. The response ends with it.
   var pass: (any ViewerPass)?
   var phase = Phase.receiving
@@ -221,17 +217,14 @@ final class HTTP1Connection: HTTPConnection {
     pass = answer.pass
     switch answer.kind {
     case .now(let response):
-      if let sharing = answer.sharing, let head, response.status == .ok, mayShare(head) {
-        loop.answers.keep(SharedResponse(response, sharing, answer), for: head.target)
-      }
+      if let head, mayShare(head) { loop.answers.keep(response, of: answer, for: head.target) }
       send(response, to: request, keepsAlive: keepsAlive)
     case .later(let future):
       phase = .waiting
-      if let sharing = answer.sharing, let head, mayShare(head) {
-        let awaited = SharedResponse(awaited: sharing, answer)
-        loop.answers.keep(awaited, for: head.target)
+      if let head, mayShare(head), let awaited = loop.answers.await(answer, for: head.target) {
+        let client = table.client(head.fields, of: peer)
         awaited.join(
-          SharedResponse.Waiter(connection: self, client: client(head), acceptsGzip: head.fields.acceptsGzip))
+          SharedResponse.Waiter(connection: self, client: client, acceptsGzip: head.fields.acceptsGzip))
         future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
           awaited.resolve(self.services.response(of: result, to: request, countedBy: nil))
         }
@@ -343,45 +336,24 @@ extension HTTP1Connection: ResponseWaiter {
       && head.expectation == .nothing && !head.fields.areConditional && !isStopping && !logsRequests && peer.isServed
   }
 
-  private func client(_ head: RequestHead) -> ClientID {
-    lastClient.client(with: head.fields) { ClientID(peer.source.client(head.fields), head.fields) }
-  }
-
   /// Responds from the loop's table, or joins the connections that wait for the same response. False when the table has neither.
   private func answerAtOnce(_ head: RequestHead) -> Bool {
-    guard mayShare(head), peer.hasSentRequest, let answer = loop.answers.find(head.target),
-      let admission = token.admission(of: head, to: answer, services.passes, at: loop.now)
-    else { return false }
-    pass = admission.pass
+    guard mayShare(head), let found = table.find(head, of: peer, services, loop, pass: &pass) else { return false }
     let acceptsGzip = head.fields.acceptsGzip
-    if answer.isAwaited {
+    switch found {
+    case .awaited(let answer, let client):
       phase = .waiting
-      answer.join(SharedResponse.Waiter(connection: self, client: client(head), acceptsGzip: acceptsGzip))
-    } else if peer.polls(answer.playlist) {
-      services.traffic.add(.refusedPolls)
-      send(
-        services.open(StandardResponse.polled), to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: true)
-    } else if let refusal = refusal(of: client(head), answer) {
-      send(services.open(refusal), to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: true)
-    } else {
-      give(answer, acceptsGzip: acceptsGzip)
+      answer.join(SharedResponse.Waiter(connection: self, client: client, acceptsGzip: acceptsGzip))
+    case .ready(let answer): give(answer, acceptsGzip: acceptsGzip)
+    case .refused(let response):
+      send(response, to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: true)
     }
     return true
   }
 
-  /// Counts the viewer, once per tick for the same client: a connection has far more requests.
-  private func refusal(of client: ClientID, _ answer: SharedResponse) -> HTTPResponse? {
-    guard !answer.isRefusal, let admission = answer.admission else { return nil }
-    let stamp = answer.sharing.stamp
-    if let admitted, admitted.stamp === stamp, admitted.client == client, admitted.tick == loop.now { return nil }
-    if let refusal = admission.refusal(of: client) { return refusal }
-    admitted = (stamp, client, loop.now)
-    return nil
-  }
-
   func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter) {
     guard case .waiting = phase else { return }
-    if let refusal = refusal(of: waiter.client, answer) {
+    if let refusal = table.refusal(of: waiter.client, to: answer, at: loop.now) {
       send(services.open(refusal), to: SharedResponse.request(acceptsGzip: waiter.acceptsGzip), keepsAlive: !isStopping)
     } else {
       give(answer, acceptsGzip: waiter.acceptsGzip)

@@ -17,6 +17,7 @@ final class HTTP2Connection: HTTPConnection {
   let peer: HTTPPeer
   let sender: HTTP2Sender
   let logsRequests: Bool
+  var table = TableReader()
   private let context: ChannelHandlerContext
   private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
   /// The last stream that the client opened, including refused ones.

@@ -20,6 +20,7 @@ enum HTTP2RequestHead {
     var hosts = 0
     var body = isComplete ? RequestHead.Body.none : .open
     var expectation = RequestHead.Expectation.nothing
+    var known: RequestFields.Known = []
     for (name, value, _) in fields {
       let size = name.utf8.count &+ value.utf8.count
       bytes &+= size
@@ -38,6 +39,7 @@ enum HTTP2RequestHead {
         case "expect": expectation = value.utf8Span.span.isField("100-continue") ? .leave : .other
         default: break
         }
+        known.insert(RequestFields.Known(name.utf8Span.span))
         headers.add(name: name, value: value)
       }
     }
@@ -48,6 +50,6 @@ enum HTTP2RequestHead {
     }
     return RequestHead(
       method: HTTPRequest.Method(HTTPMethod(rawValue: method)), version: version, target: ByteBuffer(string: path),
-      fields: .list(headers), hosts: hosts, body: body, expectation: expectation)
+      fields: .list(headers, known), hosts: hosts, body: body, expectation: expectation)
   }
 }

@@ -1,3 +1,4 @@
+internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOHPACK
@@ -61,7 +62,7 @@ final class HTTP2Stream {
   func begin(_ headers: HPACKHeaders, isEnd: Bool) {
     remoteHasEnded = isEnd
     if let head = HTTP2RequestHead.make(headers, isComplete: isEnd, limits: services.limits) {
-      take(.head(head))
+      if !answerAtOnce(head) { take(.head(head), sharing: head) }
     } else {
       refuse(StandardResponse.fieldsTooLarge)
     }
@@ -94,28 +95,38 @@ final class HTTP2Stream {
     }
   }
 
-  private func take(_ part: RequestPart) {
+  /// `head` is that of a request whose response others may share.
+  private func take(_ part: RequestPart, sharing head: RequestHead? = nil) {
     guard case .receiving = phase else { return }
     switch assembler.receive(part) {
     case .nothing: break
     case .sendContinue:
       if !remoteHasEnded { connection.sender.write(.headers(.init(headers: HTTP2Response.goOn)), on: outbox.id) }
     case .arriving(let arriving): begin(arriving)
-    case .request(let request, _): answer(request)
+    case .request(let request, _): answer(request, head: head)
     case .refuse(let problem): refuse(problem)
     }
   }
 
-  private func answer(_ request: HTTPRequest) {
+  private func answer(_ request: HTTPRequest, head: RequestHead?) {
     bodyBytes = 0
-    let loop = connection.loop.eventLoop
-    let answer = services.answer(to: request, of: connection.peer, on: loop)
+    let loop = connection.loop
+    let answer = services.answer(to: request, of: connection.peer, on: loop.eventLoop)
     pass = answer.pass
     switch answer.kind {
-    case .now(let response): send(response, to: request)
+    case .now(let response):
+      if let head, mayShare(head) { loop.answers.keep(response, of: answer, for: head.target) }
+      send(response, to: request)
     case .later(let future):
       phase = .waiting
-      future.hop(to: loop).assumeIsolated().whenComplete { result in
+      if let head, mayShare(head), let awaited = loop.answers.await(answer, for: head.target) {
+        awaited.join(waiter(connection.table.client(head.fields, of: connection.peer), head))
+        future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
+          awaited.resolve(self.services.response(of: result, to: request, countedBy: nil))
+        }
+        return
+      }
+      future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
         guard case .waiting = self.phase else { return }
         let response = self.services.response(of: result, to: request, countedBy: answer.admission)
         if let pass = response.pass { self.pass = pass }
@@ -136,7 +147,10 @@ final class HTTP2Stream {
 
   private func send(_ response: HTTPResponse, to request: HTTPRequest) {
     if connection.logsRequests { services.log(response, to: request, of: connection.peer) }
-    let response = HTTP2Response(ResponsePlan(response, to: request), date: connection.loop.date)
+    transmit(HTTP2Response(ResponsePlan(response, to: request), date: connection.loop.date))
+  }
+
+  private func transmit(_ response: HTTP2Response) {
     phase = .sending
     let sender = connection.sender
     switch response.body {
@@ -238,6 +252,51 @@ extension HTTP2Stream: HTTP2Outbox.Owner {
     services.logger.debug(
       "response aborted", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
     connection.reset(self, .internalError)
+  }
+}
+
+// MARK: Shared responses
+
+extension HTTP2Stream: ResponseWaiter {
+  /// Whether the response depends only on the target, and on gzip.
+  private func mayShare(_ head: RequestHead) -> Bool {
+    head.method == .get && head.body == .none && head.hosts == 1 && head.expectation == .nothing
+      && !head.fields.areConditional && !connection.logsRequests && connection.peer.isServed
+  }
+
+  /// Responds from the loop's table, or joins the streams that wait for the same response. False when the table has neither.
+  private func answerAtOnce(_ head: RequestHead) -> Bool {
+    guard mayShare(head),
+      let found = connection.table.find(head, of: connection.peer, services, connection.loop, pass: &pass)
+    else { return false }
+    switch found {
+    case .awaited(let answer, let client):
+      phase = .waiting
+      answer.join(waiter(client, head))
+    case .ready(let answer): give(answer, acceptsGzip: head.fields.acceptsGzip)
+    case .refused(let response):
+      send(response, to: SharedResponse.request(acceptsGzip: head.fields.acceptsGzip))
+    }
+    return true
+  }
+
+  private func waiter(_ client: ClientID, _ head: RequestHead) -> SharedResponse.Waiter {
+    SharedResponse.Waiter(connection: self, client: client, acceptsGzip: head.fields.acceptsGzip)
+  }
+
+  func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter) {
+    guard case .waiting = phase else { return }
+    let loop = connection.loop
+    if let refusal = connection.table.refusal(of: waiter.client, to: answer, at: loop.now) {
+      send(services.open(refusal), to: SharedResponse.request(acceptsGzip: waiter.acceptsGzip))
+    } else {
+      give(answer, acceptsGzip: waiter.acceptsGzip)
+    }
+    connection.sender.pump()
+  }
+
+  private func give(_ answer: SharedResponse, acceptsGzip: Bool) {
+    transmit(answer.http2(acceptsGzip: acceptsGzip, date: connection.loop.date))
   }
 }
 

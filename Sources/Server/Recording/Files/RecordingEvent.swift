@@ -46,6 +46,8 @@ struct RecordingFacts: Sendable, Hashable {
   var failure: String?
   /// The name that a client gave to it.
   var title: String?
+  /// Closed captions that its playlists declare, as `CaptionDeclarations` writes them; nil for none.
+  var captions: String?
   var visibility = RecordingVisibility.whileWritten
 }
 

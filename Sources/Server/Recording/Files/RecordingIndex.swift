@@ -75,6 +75,8 @@ struct RecordingIndex: Sendable {
   private var assumedStart: WallTime?
   /// EXT-X-TARGETDURATION of the recorded stream in seconds, which playlists keep; nil if it is not known.
   var targetDuration: Int?
+  /// Closed captions that playlists declare. Not part of the stored index: the metadata have them.
+  var captions = CaptionDeclarations()
   /// Number of discontinuities of the epoch so far, and of changes of its default tracks beside them, each with the first
   /// segment for which it is valid.
   private var breakCounts: [(segment: Int, count: Int, ofDefaults: Int)] = []

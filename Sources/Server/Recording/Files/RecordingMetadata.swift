@@ -18,7 +18,8 @@ internal import NIOCore
 /// | 30 | 2, 4 | numbers of texts and of gaps |
 /// | 36 | 2 + n each | the texts: length and UTF-8 |
 /// | | 18 each | the gaps: seconds of the recording and seconds that are missing (IEEE 754), which text tells why, from 0 on |
-/// | | 2 | only where a client gave it a name: which text that is, from 1 on |
+/// | | 2 | only where a client gave it a name, or with the next: which text that is, from 1 on; 0: none |
+/// | | 2 | only where it declares closed captions: which text says them (`CaptionDeclarations.text`), from 1 on |
 struct RecordingMetadata: Sendable, Hashable {
   /// Wall-clock time of its first video or audio.
   var startedAt: WallTime
@@ -30,6 +31,8 @@ struct RecordingMetadata: Sendable, Hashable {
   var isSalvaged: Bool
   /// The name that a client gave to it.
   var title: String?
+  /// Closed captions that its playlists declare, as `CaptionDeclarations` writes them; nil for none.
+  var captions: String?
 
   /// Further gaps are merged into the last one.
   static let maximumGaps = 4096
@@ -37,11 +40,11 @@ struct RecordingMetadata: Sendable, Hashable {
   static let maximumTextBytes = 512
   private static let maximumTexts = 256
   /// Upper bound of the metadata's bytes: the largest numbers of texts and gaps.
-  static let maximumBytes = headSize + 18 + maximumTexts * (2 + maximumTextBytes) + maximumGaps * gapSize
+  static let maximumBytes = headSize + 20 + maximumTexts * (2 + maximumTextBytes) + maximumGaps * gapSize
 
   /// Upper bound of the bytes for that many gaps, each with a reason of its own.
   static func maximumBytes(gaps: Int) -> Int {
-    min(maximumBytes, headSize + 18 + (gaps + 2) * (2 + maximumTextBytes + gapSize))
+    min(maximumBytes, headSize + 20 + (gaps + 3) * (2 + maximumTextBytes + gapSize))
   }
 
   private static let magic: StaticString = "weir-rm1"
@@ -53,13 +56,14 @@ struct RecordingMetadata: Sendable, Hashable {
 
   init(
     startedAt: WallTime, gaps: [RecordingGap] = [], failure: String? = nil, isSalvaged: Bool = false,
-    title: String? = nil
+    title: String? = nil, captions: String? = nil
   ) {
     self.startedAt = startedAt
     self.gaps = Self.bounded(gaps)
     self.failure = failure
     self.isSalvaged = isSalvaged
     self.title = title
+    self.captions = captions
   }
 
   private static func bounded(_ gaps: [RecordingGap]) -> [RecordingGap] {
@@ -75,6 +79,7 @@ struct RecordingMetadata: Sendable, Hashable {
   var stored: ByteBuffer {
     var texts: [String] = []
     let name = title.map { Self.place(of: $0, in: &texts) + 1 }
+    let captioned = captions.map { Self.place(of: $0, in: &texts) + 1 }
     let why = failure.map { Self.place(of: $0, in: &texts) + 1 } ?? 0
     let reasons = gaps.map { Self.place(of: $0.reason, in: &texts) }
     var rest = ByteBuffer()
@@ -92,7 +97,8 @@ struct RecordingMetadata: Sendable, Hashable {
       rest.writeInteger(gap.seconds.bitPattern)
       rest.writeInteger(UInt16(clamping: reason))
     }
-    if let name { rest.writeInteger(UInt16(clamping: name)) }
+    if name != nil || captioned != nil { rest.writeInteger(UInt16(clamping: name ?? 0)) }
+    if let captioned { rest.writeInteger(UInt16(clamping: captioned)) }
     var bytes = ByteBuffer()
     bytes.writeStaticString(Self.magic)
     bytes.writeInteger(UInt8(isSalvaged ? 1 : 0))
@@ -145,11 +151,14 @@ struct RecordingMetadata: Sendable, Hashable {
         RecordingGap(at: Double(bitPattern: at), seconds: Double(bitPattern: seconds), reason: texts[Int(reason)]))
     }
     let named = Int(rest.readInteger(as: UInt16.self) ?? 0)
-    guard Int(why) <= texts.count, named <= texts.count, gaps.allSatisfy({ $0.at.isFinite && $0.seconds.isFinite })
+    let captioned = Int(rest.readInteger(as: UInt16.self) ?? 0)
+    guard Int(why) <= texts.count, max(named, captioned) <= texts.count,
+      gaps.allSatisfy({ $0.at.isFinite && $0.seconds.isFinite })
     else { return nil }
     self.init(
       startedAt: WallTime(nanoseconds: startedAt), gaps: gaps, failure: why > 0 ? texts[Int(why) - 1] : nil,
-      isSalvaged: salvaged == 1, title: named > 0 ? texts[named - 1] : nil)
+      isSalvaged: salvaged == 1, title: named > 0 ? texts[named - 1] : nil,
+      captions: captioned > 0 ? texts[captioned - 1] : nil)
   }
 }
 
@@ -173,7 +182,9 @@ extension RecordingMetadata {
 
   /// The metadata of a recorder's facts.
   init(_ facts: RecordingFacts) {
-    self.init(startedAt: facts.startedAt, gaps: facts.gaps, failure: facts.failure, title: facts.title)
+    self.init(
+      startedAt: facts.startedAt, gaps: facts.gaps, failure: facts.failure, title: facts.title,
+      captions: facts.captions)
   }
 }
 
@@ -218,4 +229,22 @@ extension RecordingTitle {
   }
 
   private static let noteKind: StaticString = "nam1"
+}
+
+extension CaptionDeclarations {
+  /// As a fragmented file stores it (`RecordingMetadataBox`): `cap1` and the declarations. A later one replaces it.
+  static func note(_ text: String) -> ByteBuffer {
+    var bytes = ByteBuffer(staticString: noteKind)
+    bytes.writeString(text)
+    return bytes
+  }
+
+  /// The text of a note; nil if the note is of another kind.
+  static func text(note bytes: ByteBuffer) -> String? {
+    var bytes = bytes
+    guard bytes.readString(length: 4) == "\(noteKind)" else { return nil }
+    return String(decoding: bytes.readableBytesView.prefix(RecordingMetadata.maximumTextBytes), as: UTF8.self)
+  }
+
+  private static let noteKind: StaticString = "cap1"
 }

@@ -122,7 +122,8 @@ struct RecordingSalvage {
         startedAt: start > .zero ? start : file.name.startTime ?? .zero,
         gaps: notes.compactMap(RecordingGap.init(note:)),
         failure: notes.compactMap(RecordingMetadata.failure(note:)).last ?? failure, isSalvaged: true,
-        title: notes.compactMap(RecordingTitle.init(note:)).first?.description)
+        title: notes.compactMap(RecordingTitle.init(note:)).first?.description,
+        captions: notes.compactMap(CaptionDeclarations.text(note:)).last)
     var bytes = metadata.stored
     let known = isWhole ? index : nil
     bytes.writeImmutableBuffer(known ?? found.stored)

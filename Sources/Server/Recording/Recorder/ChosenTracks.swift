@@ -15,6 +15,8 @@ struct ChosenTracks {
   private var leaderEnd = MediaTime.zero
   /// The beginning of a segment is still to be marked: its first fragments had nothing of the chosen tracks.
   private var startsSegment = false
+  /// Viewers of the stream get another first video or audio, so none of its segments is one of the stream.
+  private var hasOtherDefaults = false
   /// Fragments of the newest segment that were left out.
   private var leftOut: (segment: Int, count: Int) = (-1, 0)
 
@@ -30,6 +32,7 @@ struct ChosenTracks {
     guard let leader = initSegment.tracks.leader, kept.leader == leader else { return nil }
     choice = .numbers(Set(kept.map(\.id)))
     _ = change(to: initSegment)
+    hasOtherDefaults = initSegment.tracks.defaults.map(\.id) != tracks.defaults.map(\.id)
   }
 
   /// A fragment of the chosen tracks alone, and its bytes.
@@ -87,10 +90,12 @@ struct ChosenTracks {
     leaderEnd = fragment.end
   }
 
-  /// The end of a segment, without the fragments that were left out.
+  /// The end of a segment, without the fragments that were left out. Of a file with other default tracks than the stream it
+  /// counts as incomplete, so that rewinding does not lead there.
   func end(_ end: SegmentEnd) -> SegmentEnd {
     var end = end
-    if leftOut.segment == end.number { end.fragmentCount -= leftOut.count }
+    if hasOtherDefaults { end.fragmentCount = 0 }
+    if leftOut.segment == end.number { end.fragmentCount = max(0, end.fragmentCount - leftOut.count) }
     return end
   }
 }

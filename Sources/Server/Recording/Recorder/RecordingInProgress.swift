@@ -16,6 +16,8 @@ struct RecordingInProgress {
   let replay: ReplaySource?
   private(set) var tables: MovieTables
   private(set) var gaps: [RecordingGap] = []
+  /// Closed captions that its playlists declare, as the metadata have them.
+  private(set) var captions: String?
   private let initSegment: InitSegment
   /// Of the media written last.
   private(set) var tracks: [TrackDescription]
@@ -76,6 +78,15 @@ struct RecordingInProgress {
   mutating func note(_ gap: RecordingGap) throws(RecordingError) {
     gaps.append(gap)
     if let box = RecordingMetadataBox.box(gap.note, crc: Checksum.of) { try file.append(box) }
+  }
+
+  /// A segment is complete. New closed captions of its stream are also written to the file, where a salvage reads them.
+  mutating func complete(_ end: SegmentEnd) throws(RecordingError) {
+    replay?.complete(end)
+    let text = end.captions.text(maximumBytes: RecordingMetadata.maximumTextBytes)
+    guard let text, text != captions else { return }
+    captions = text
+    if let box = RecordingMetadataBox.box(CaptionDeclarations.note(text), crc: Checksum.of) { try file.append(box) }
   }
 
   /// The seal that precedes `length` bytes with that checksum.
@@ -158,7 +169,7 @@ struct RecordingInProgress {
   var facts: RecordingFacts {
     RecordingFacts(
       stream: stream, name: file.name, startedAt: startedAt, seconds: tables.seconds, bytes: file.length,
-      codecs: tables.codecs, gaps: gaps, title: title?.description)
+      codecs: tables.codecs, gaps: gaps, title: title?.description, captions: captions)
   }
 
   /// Upper bound of the movie's bytes, for file systems with blocks of 4 KiB.

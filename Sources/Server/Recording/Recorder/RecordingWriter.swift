@@ -56,7 +56,8 @@ final class RecordingWriter: RecorderWriter {
   func handle(_ work: RecorderQueue.Work) {
     switch work {
     case .item(.event(let event)): receive(event)
-    case .item(.segmentEnd(let end)): current?.replay?.complete((kept ?? chosen)?.end(end) ?? end)
+    case .item(.segmentEnd(let end)):
+      attempt { () throws(RecordingError) in try current?.complete((kept ?? chosen)?.end(end) ?? end) }
     case .item(.shed): noteMissing(Self.tooSlow)
     case .item(.shedUntil(let end)): leaveOut(until: end)
     case .item(.keyless(let isLong)):
@@ -107,9 +108,11 @@ final class RecordingWriter: RecorderWriter {
   private static let tooSlow = "the disk was too slow"
 
   /// Does the work that depends on time alone.
-  private func tick() {
+  private func tick() { attempt { () throws(RecordingError) in try syncIfDue() } }
+
+  private func attempt(_ work: () throws(RecordingError) -> Void) {
     do throws(RecordingError) {
-      try syncIfDue()
+      try work()
     } catch {
       suspend(error)
     }
@@ -118,11 +121,7 @@ final class RecordingWriter: RecorderWriter {
   /// Completes the recording at a client's request, while the stream goes on.
   private func stop() {
     guard !isOver else { return }
-    do throws(RecordingError) {
-      try finish(.asked)
-    } catch {
-      suspend(error)
-    }
+    attempt { () throws(RecordingError) in try finish(.asked) }
   }
 
   /// Cancels the recording and removes its file.

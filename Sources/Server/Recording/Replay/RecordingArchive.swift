@@ -232,7 +232,9 @@ final class RecordingArchive: RecordingObserver {
     let media = SharedFile(file, shiftedBy: Int(clamping: outline.content.lowerBound))
     let reader = RecordingFileReader(file: media)
     var index: RecordingIndex?
-    if let place = outline.annex, let bytes = try storedIndex(at: place, in: whole) {
+    var captions: String?
+    if let place = outline.annex, let (metadata, bytes) = try annex(at: place, in: whole) {
+      captions = metadata?.captions
       index = RecordingIndex(stored: bytes, length: length) { offset in
         (try? reader.tracks(at: offset, end: length)).flatMap { $0 }
       }
@@ -241,13 +243,14 @@ final class RecordingArchive: RecordingObserver {
     if let index { found = index } else { found = try reader.index(length: length) }
     guard !found.segments.isEmpty else { return nil }
     if let start = RecordingName(finished: name + ".mp4")?.startTime { found.assume(start: start) }
+    if let captions { found.captions = CaptionDeclarations(text: captions) }
     return ReplaySource(stream: stream, name: name, file: media, index: found)
   }
 
-  /// The index after the metadata in a `free` box, without the rest of the box, which may be ten times as large.
-  private static func storedIndex(
+  /// The metadata in a `free` box and the index after them, without the rest of the box, which may be ten times as large.
+  private static func annex(
     at place: Range<UInt64>, in file: RecordingFileReader
-  ) throws(RecordingFileReader.Unreadable) -> ByteBuffer? {
+  ) throws(RecordingFileReader.Unreadable) -> (RecordingMetadata?, index: ByteBuffer)? {
     func read(_ offset: UInt64, _ count: Int) throws(RecordingFileReader.Unreadable) -> ByteBuffer? {
       guard offset <= place.upperBound, UInt64(count) <= min(place.upperBound - offset, maximumIndexBytes) else {
         return nil
@@ -255,13 +258,15 @@ final class RecordingArchive: RecordingObserver {
       return try file.read(at: offset, count: count)
     }
     var start = place.lowerBound
-    if let metadata = try read(start, RecordingMetadata.headSize).flatMap(RecordingMetadata.size) {
-      start += UInt64(metadata)
+    var metadata: RecordingMetadata?
+    if let size = try read(start, RecordingMetadata.headSize).flatMap(RecordingMetadata.size) {
+      metadata = try read(start, size).flatMap { RecordingMetadata(stored: $0) }
+      start += UInt64(size)
     }
     guard let size = try read(start, RecordingIndex.storedHeadSize).flatMap(RecordingIndex.size(ofStored:)) else {
       return nil
     }
-    return try read(start, size)
+    return try read(start, size).map { (metadata, $0) }
   }
 }
 

@@ -7,8 +7,12 @@ struct RecordingSequence: Sendable {
   private struct Entry: Sendable {
     var source: ReplaySource
     var lines: [Rendition: RecordedMediaPlaylist] = [:]
-    /// Discontinuities in earlier files that have been removed: of the interleaved layout, and of the others.
+    /// Discontinuities between the file before and this one that are no longer listed, since files between them were removed:
+    /// of the interleaved layout, and of the others.
     var forgottenBreaks: [Rendition: Int] = [:]
+    /// Its number of discontinuities when the files before it were removed. It may be smaller than the epoch's own: of several
+    /// in media that no file has, one is listed.
+    var listedBreaks: [Rendition: Int] = [:]
   }
 
   /// The first or last segment of a file in the programme.
@@ -86,7 +90,7 @@ struct RecordingSequence: Sendable {
   private mutating func forget(_ layout: Rendition, before next: File) {
     let (after, entry) = (joined(layout), next.entry - 1)
     if after.first?.entry == entry {
-      entries[entry].forgottenBreaks[layout] = next.breaksBefore
+      entries[entry].listedBreaks[layout] = next.breaksBefore
     } else {
       let same = after.first { $0.entry == entry }
       entries[entry].forgottenBreaks[layout, default: 0] += max(0, next.breaksBefore - (same?.breaksBefore ?? 0))
@@ -107,12 +111,15 @@ struct RecordingSequence: Sendable {
       }
       // Nothing new: it was written while another file began or ended.
       if let before = files.last, last.number <= before.last.number { continue }
-      // The epoch's own count, unless a file before it was removed.
+      let layout = rendition.kind == nil ? Rendition.interleaved : .video
+      // The epoch's own count, unless files before it were removed.
       let ownBreaks = first.breaks + (rendition.kind == nil ? first.changesOfDefaults : 0)
-      let known = files.isEmpty ? ownBreaks : 0
+      let breaksBefore =
+        files.isEmpty
+        ? entries[index].listedBreaks[layout] ?? ownBreaks : entries[index].forgottenBreaks[layout] ?? 0
       var file = File(
         entry: index, lines: lines, length: lines.text.readableBytes, first: first, last: last,
-        breaksBefore: max(known, entries[index].forgottenBreaks[rendition.kind == nil ? .interleaved : .video] ?? 0))
+        breaksBefore: breaksBefore)
       if let before = files.last { join(&file, to: before) { files[files.count - 1].length = $0 } }
       files.append(file)
     }

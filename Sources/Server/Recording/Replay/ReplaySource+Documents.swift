@@ -92,6 +92,7 @@ extension ReplaySource {
     if state.index.segments.prefix(state.index.completeCount).contains(where: { !$0.flags.contains(.isIndependent) }) {
       window.breakIndependence()
     }
+    window.declare(recorded: state.index.captions)
     return window
   }
 

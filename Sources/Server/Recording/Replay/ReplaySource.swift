@@ -72,6 +72,7 @@ final class ReplaySource: Sendable {
     state.withLock {
       $0.index.complete(number: end.number, fragmentCount: end.fragmentCount)
       if let target = end.targetDuration { $0.index.targetDuration = target }
+      $0.index.captions = end.captions
     }
   }
 

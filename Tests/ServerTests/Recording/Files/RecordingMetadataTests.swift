@@ -31,6 +31,15 @@ import Testing
     #expect(RecordingMetadata(stored: plain.stored) == plain)
   }
 
+  @Test(arguments: [nil, "Evening"], [nil, "1:CC1,SERVICE1"])
+  func `A name and captions are kept, each alone and both`(_ title: String?, _ captions: String?) {
+    let metadata = RecordingMetadata(startedAt: 7, title: title, captions: captions)
+    #expect(RecordingMetadata(stored: metadata.stored) == metadata)
+    let length = metadata.stored.readableBytes
+    let texts = [title, captions].compactMap { $0 }.reduce(0) { $0 + 2 + $1.utf8.count }
+    #expect(length == 36 + texts + (captions != nil ? 4 : title != nil ? 2 : 0))
+  }
+
   @Test func noMetadataIsReadFromDamagedBytes() {
     let stored = Self.metadata.stored
     for at in 0..<stored.readableBytes where !(8..<12).contains(at) {

@@ -15,11 +15,11 @@ import Testing
     try index(1...count, missing: missing)
   }
 
-  /// The same with the numbers that the stream gave them. The timeline of the epoch broke before those in `breaks`, and
-  /// `torn` lacks a fragment.
+  /// The same with the numbers that the stream gave them. The timeline of the epoch broke before those in `breaks`, its default
+  /// tracks changed before those in `defaults`, and `torn` lacks a fragment. `then` has other tracks from a segment on.
   private func index(
     _ numbers: ClosedRange<Int>, missing: Range<Int>? = nil, breaks: [Int] = [], torn: Int? = nil,
-    _ initSegment: InitSegment? = nil
+    _ initSegment: InitSegment? = nil, then changes: [Int: InitSegment] = [:], defaults: [Int] = []
   ) throws -> RecordingIndex {
     var index = RecordingIndex()
     let usual = InitSegment(version: 1, tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
@@ -27,6 +27,7 @@ import Testing
     let fragment = try Self.fragment()
     let anchor = WallClockAnchor(mediaTime: .zero, wallTime: RecordingHarness.start)
     for number in numbers where missing?.contains(number) != true {
+      if let change = changes[number] { index.change(to: change, at: UInt64(number) * 1_000_000 - 1) }
       var next = fragment
       let shift = Int64(number - 1) * 60_000
       next.start = MediaTime(ticks: shift, timescale: 30_000)
@@ -36,7 +37,8 @@ import Testing
       let offset = UInt64(number) * 1_000_000
       index.add(
         next, number: number, range: offset..<offset + 900_000, anchor: anchor,
-        breaksBefore: breaks.filter { $0 <= number }.count)
+        breaksBefore: breaks.filter { $0 <= number }.count,
+        changesOfDefaultsBefore: defaults.filter { $0 <= number }.count)
       index.complete(number: number, fragmentCount: number == torn ? 2 : 1)
     }
     index.finish()
@@ -227,6 +229,61 @@ import Testing
     #expect(!text(archive, .video).contains("#EXT-X-DISCONTINUITY"))
     #expect(archive.initSegment(1, .video) == second.single(try SyntheticMedia.video()))
     #expect(archive.initSegment(1, .audio) == nil && archive.initSegment(2, .audio) == second.single(french))
+  }
+
+  /// Of several discontinuities in media that no file has, the list has one: that they are several shows in no number of it.
+  @Test func `A segment keeps its number of discontinuities when the files before it go`() throws {
+    for breaks in [[5], [5, 7], [5, 6, 7, 9]] {
+      let archive = try programme([
+        try index(1...4), try index(9...12, breaks: breaks), try index(13...16, breaks: breaks),
+      ])
+      #expect(try discontinuities(archive) == [1: 0, 9: 1, 13: 1], "\(breaks)")
+      archive.remove(try #require(archive.sources.first))
+      #expect(try discontinuities(archive) == [9: 1, 13: 1], "\(breaks)")
+      archive.remove(try #require(archive.sources.first))
+      #expect(try discontinuities(archive) == [13: 1], "\(breaks)")
+    }
+    // Where no list ever had a file before it, the stream's own count is the one.
+    #expect(try discontinuities(try programme([try index(9...12, breaks: [5, 7])])) == [9: 2])
+  }
+
+  /// The default tracks change within the file in the middle, which goes first.
+  @Test func `Changes of the default tracks in a file in the middle count when it is gone`() throws {
+    var french = try SyntheticMedia.audio()
+    french.language = "fra"
+    let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio()]
+    let first = InitSegment(version: 1, tracks: tracks)
+    let second = InitSegment(version: 2, tracks: [tracks[0], french], continues: true).following(first)
+    let third = InitSegment(version: 3, tracks: tracks, continues: true).following(second)
+    let archive = try programme([
+      try index(1...4, first), try index(5...10, first, then: [6: second, 8: third], defaults: [6, 8]),
+      try index(11...14, third, defaults: [6, 8]),
+    ])
+    #expect(try discontinuities(archive) == [1: 0, 5: 0, 11: 2])
+    #expect(try discontinuities(archive, .video) == [1: 0, 5: 0, 11: 0])
+    archive.remove(archive.sources[1])
+    #expect(try discontinuities(archive) == [1: 0, 11: 2])
+    archive.remove(archive.sources[0])
+    #expect(try discontinuities(archive) == [11: 2])
+  }
+
+  /// The number of discontinuities before each file's first segment that is listed.
+  private func discontinuities(_ archive: RewindArchive, _ rendition: Rendition = .interleaved) throws -> [Int: Int] {
+    let firsts = archive.sources.compactMap { $0.withIndex { $0.segments.first?.number } }
+    var (count, number, found) = (0, 0, [Int: Int]())
+    for line in text(archive, rendition).split(separator: "\n") {
+      if line.hasPrefix("#EXT-X-MEDIA-SEQUENCE:") {
+        number = try #require(Int(line.drop { $0 != ":" }.dropFirst()))
+      } else if line.hasPrefix("#EXT-X-DISCONTINUITY-SEQUENCE:") {
+        count = try #require(Int(line.drop { $0 != ":" }.dropFirst()))
+      } else if line == "#EXT-X-DISCONTINUITY" {
+        count += 1
+      } else if !line.hasPrefix("#") {
+        if firsts.contains(UInt32(number)) { found[number] = count }
+        number += 1
+      }
+    }
+    return found
   }
 
   @Test func filesOutOfReachAreLetGo() throws {

@@ -12,7 +12,7 @@ struct HTTP2Response {
   }
 
   let headers: HPACKHeaders
-  let body: Body
+  private(set) var body: Body
 
   init(_ plan: ResponsePlan, date: HTTPDate) {
     switch plan {
@@ -52,4 +52,15 @@ struct HTTP2Response {
   }
 
   private static let common = ResponseHead.common.map { ($0.name.lowercased(), $0.value) }
+}
+
+extension HTTP2Response: FlatForm {
+  var flat: Self {
+    guard case .pieces(let pieces) = body, !pieces.isEmpty else { return self }
+    if pieces.count == 1, case .bytes = pieces[0] { return self }
+    guard let bytes = pieces.flattened() else { return self }
+    var response = self
+    response.body = .pieces([.bytes(bytes)])
+    return response
+  }
 }

@@ -1,0 +1,69 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+
+/// The programmes of a connection beside its own publication. Each is a stream of its own, with the connection's name and
+/// the programme's number: `cam-7`. The gate is asked for each when its media comes, with the connection's key. Confined
+/// to an event loop.
+final class FurtherPrograms {
+  private let stream: StreamName
+  private let publisher: Publisher
+  private let key: Secret?
+  private let software: String
+  private let clock: SteadyClock
+  private let loop: any EventLoop
+  private var publications: [UInt16: LatePublication] = [:]
+
+  init(
+    beside stream: StreamName, of publisher: Publisher, key: Secret?, software: String, clock: SteadyClock,
+    loop: any EventLoop
+  ) {
+    (self.stream, self.publisher, self.key, self.software) = (stream, publisher, key, software)
+    (self.clock, self.loop) = (clock, loop)
+  }
+
+  /// Does what the programmes ask for. Returns how many samples there were.
+  func perform(_ all: [TransportPublication.Further]) -> Int {
+    var samples = 0
+    for further in all {
+      guard let publication = publication(of: further.program) else { continue }
+      for action in further.actions {
+        if case .event(.sample) = action { samples += 1 }
+        publication.perform(action, encoder: further.encoder)
+      }
+      switch further.end {
+      case .unusable(let reason)?: publication.fail(reason)
+      case .gone?:
+        publication.end(.connectionLost("the programme is no longer in the stream"))
+        publications[further.program] = nil
+      case nil: break
+      }
+    }
+    return samples
+  }
+
+  /// Takes the figures of the connection.
+  func measured(_ figures: LinkFigures) {
+    for publication in publications.values { publication.sink?.measured(figures) }
+  }
+
+  /// The connection is over.
+  func end(_ reason: EndReason) {
+    for publication in publications.values { publication.end(reason) }
+    publications = [:]
+  }
+
+  private func publication(of program: UInt16) -> LatePublication? {
+    if let known = publications[program] { return known }
+    guard let name = StreamName("\(stream)-\(program)") else { return nil }
+    let new = LatePublication(
+      name, of: publisher, key: key, software: software, origin: .peer, clock: clock, loop: loop)
+    new.closed = { [publisher] reason in
+      publisher.logger.warning(
+        "programme \(program) of \(publisher.remoteAddress) is not taken: \(reason)",
+        metadata: publisher.metadata(of: name))
+    }
+    publications[program] = new
+    return new
+  }
+}

@@ -1,0 +1,161 @@
+import Ingest
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import Basics
+@testable import HTTP
+@testable import Server
+@testable import Storage
+
+/// Requests over HTTP/2 use the loop's table of responses, as those of HTTP/1.1 do.
+@Suite(.timeLimit(.minutes(3))) struct HTTP2SharingTests {
+  private final class Door: Admission {
+    let isOpen = Mutex(true)
+    let admitted = Mutex(0)
+    func refusal(of client: ClientID) -> HTTPResponse? {
+      guard isOpen.withLock({ $0 }) else { return Problem.full(.serverFull, "There is no room.").response }
+      admitted.withLock { $0 += 1 }
+      return nil
+    }
+  }
+
+  /// A route that counts its calls, and says the number of each.
+  private final class Counter: Sendable {
+    let calls = Mutex(0)
+    let stamp = Generation()
+    let door = Door()
+    var count: Int { calls.withLock { $0 } }
+
+    func route(_ request: HTTPRequest, _ loop: any EventLoop) -> HTTPAnswer {
+      let call = calls.withLock { calls in
+        calls += 1
+        return calls
+      }
+      let sharing = Cacheability(stamp)
+      // Two pieces, so that the second use puts them into one.
+      let pieces = ["\(request.path.first ?? "") ", "\(call)"].map { BodyPiece.bytes(ByteBuffer(string: $0)) }
+      let response = HTTPResponse.media(pieces, type: .mp4, cache: .immutable, entityTag: "\"\(call)\"")
+      switch request.path.first {
+      case "alone": return .now(response)
+      case "wait": return .later(loop.scheduleTask(in: .milliseconds(300)) { response }.futureResult, sharing)
+      case "list":
+        let playlist = PreencodedResponse(
+          type: .hls, cache: .livePlaylist, body: ByteBuffer(string: String(repeating: "#EXT \(call)\n", count: 100)))
+        return .now(HTTPResponse(playlist), sharing)
+      default: return HTTPAnswer.now(response, sharing).counted(by: door)
+      }
+    }
+  }
+
+  private typealias Body = (
+    _ counter: Counter, _ client: HTTP2TestClient, _ connect: () async throws -> HTTP2TestClient
+  ) async throws -> Void
+
+  private func run(_ body: Body) async throws {
+    let counter = Counter()
+    let (server, tls) = try tlsContexts(ServerCertificate.protocols, client: ["h2"])
+    // One loop: what it knows all connections know.
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    try await HTTPTestServer.run(
+      tls: server, group: group, tickInterval: .seconds(60), route: { counter.route($0, $1) }
+    ) { address, _ in
+      // A connection's first request is answered by the routes.
+      let connect = {
+        let client = try await HTTP2TestClient.connect(to: address, tls: tls)
+        #expect(try await client.get("/alone").status == 200)
+        counter.calls.withLock { $0 = 0 }
+        return client
+      }
+      let client = try await connect()
+      try await body(counter, client, connect)
+      await client.close()
+    }
+    try await group.shutdownGracefully()
+  }
+
+  @Test func `the same target is answered once, until something changes`() async throws {
+    try await run { counter, client, _ in
+      for _ in 0..<4 {
+        let response = try await client.get("/a")
+        #expect(response.text == "a 1" && response["content-length"] == "3" && response["date"] != nil)
+      }
+      counter.stamp.change()
+      for _ in 0..<3 { #expect(try await client.get("/a").text == "a 2") }
+    }
+  }
+
+  @Test func `both versions share one table`() async throws {
+    let counter = Counter()
+    let stamp = Generation()
+    let table = ResponseTable()
+    let target = ByteBuffer(string: "/a")
+    let answer = counter.route(
+      HTTPRequest(method: .get, target: RequestTarget(segments: ["a"])), NIOSingletons.posixEventLoopGroup.any())
+    guard case .now(let response) = answer.kind else { return Issue.record("the route answers later") }
+    table.keep(response, of: answer.shared(Cacheability(stamp)), for: target)
+    let found = try #require(table.find(target))
+    for _ in 0..<3 {
+      guard case .pieces(let pieces) = found.http2(acceptsGzip: false, date: HTTPDate(second: 5)).body else {
+        return Issue.record("the body has no end")
+      }
+      #expect(pieces.totalLength == 3)
+      switch found.content(acceptsGzip: false, date: HTTPDate(second: 5)) {
+      case .pieces(_, let pieces): #expect(pieces.totalLength == 3)
+      case .buffer(let bytes): #expect(String(buffer: bytes).hasSuffix("\r\n\r\na 1"))
+      case .live: Issue.record("the body has no end")
+      }
+    }
+  }
+
+  @Test func `conditions, ranges and other methods are answered by the routes`() async throws {
+    try await run { counter, client, _ in
+      #expect(try await client.get("/a").text == "a 1")
+      #expect(try await client.get("/a", fields: [("range", "bytes=2-2")]).text == "2")
+      #expect(try await client.get("/a", fields: [("if-none-match", "\"3\"")]).status == 304)
+      #expect(try await client.get("/a", method: "HEAD")["content-length"] == "3")
+      #expect(counter.count == 4)
+      #expect(try await client.get("/a").text == "a 1")
+    }
+  }
+
+  @Test func `a client that accepts gzip gets that form, and another does not`() async throws {
+    try await run { counter, client, _ in
+      for _ in 0..<3 {
+        let plain = try await client.get("/list")
+        #expect(plain["content-encoding"] == nil && plain.text.hasPrefix("#EXT 1"))
+        let gzip = try await client.get("/list", fields: [("accept-encoding", "gzip, br")])
+        #expect(gzip["content-encoding"] == "gzip" && gzip.body.starts(with: [0x1f, 0x8b]))
+      }
+      #expect(counter.count == 1)
+    }
+  }
+
+  @Test func `streams that wait for the same are answered together, and one that was reset is not`() async throws {
+    try await run { counter, client, connect in
+      let other = try await connect()
+      var waiting: [HTTP2TestClient.Stream] = []
+      let ids = try await [client.request("/wait"), client.request("/wait"), client.request("/wait")]
+      let others = try await [other.request("/wait"), other.request("/wait")]
+      try await client.reset(ids[1])
+      for id in [ids[0], ids[2]] { waiting.append(try await client.response(id)) }
+      for id in others { waiting.append(try await other.response(id)) }
+      #expect(waiting.map(\.text) == [String](repeating: "wait 1", count: 4))
+      #expect(client[ids[1]].status == nil)
+      #expect(counter.count == 1)
+      #expect(try await client.get("/wait").text == "wait 2", "what was waited for is asked for again")
+      await other.close()
+    }
+  }
+
+  @Test func `a client is counted once in a tick, and one for whom there is no room hears why`() async throws {
+    try await run { counter, client, _ in
+      for _ in 0..<20 { #expect(try await client.get("/a", fields: [("user-agent", "one")]).text == "a 1") }
+      #expect((1...2).contains(counter.door.admitted.withLock { $0 }))
+      #expect(try await client.get("/a", fields: [("user-agent", "two")]).text == "a 1")
+      counter.door.isOpen.withLock { $0 = false }
+      #expect(try await client.get("/a", fields: [("user-agent", "three")]).status == 503)
+    }
+  }
+}
