@@ -132,13 +132,13 @@ def test_a_passphrase_encrypts(weir, keylen):
 def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
     keyed = start(*FLAGS, "--publish-key", f"cam={canary}", "--publish-key", "stage=other-key", listeners=LISTENERS)
     keyed.secrets.append(canary)
+    few = start(*FLAGS, "--max-connections-per-address", "1", listeners=LISTENERS)
+    taken = srt.Caller(port(few), "one")
+    assert taken.reject == 0
     holder = srt.Caller(port(weir), "held")
     assert holder.reject == 0
     weir.wait(lambda: weir.stream("held"), 5, "the stream of the holder")
     holder.send(b"\x47" + bytes(187))
-    few = start(*FLAGS, "--max-connections-per-address", "1", listeners=LISTENERS)
-    taken = srt.Caller(port(few), "one")
-    assert taken.reject == 0
     cases = [
         (few, "two", "", 1402),
         (weir, "", "", 1400), (weir, "a b", "", 1400), (weir, "x" * 65, "", 1400), (weir, "#!::m=publish", "", 1400),
