@@ -107,7 +107,8 @@ struct ViewerNegotiation {
     var encodings: [Encoding] = []
     for track in tracks {
       do throws(Omission) {
-        let format = try Self.format(section, track, isReordered: watched.isReordered && track.id == own.id)
+        let isReordered = kind == .video && watched.isReordered && track.id == own.id
+        let format = try Self.format(section, track, isReordered: isReordered)
         begin = begin ?? track
         // A codec has one format, whatever the profile of each track.
         if !encodings.contains(where: { $0.coding == track.codec.id }) {
