@@ -32,7 +32,7 @@ struct ChosenTracks {
     guard let leader = initSegment.tracks.leader, kept.leader == leader else { return nil }
     choice = .numbers(Set(kept.map(\.id)))
     _ = change(to: initSegment)
-    hasOtherDefaults = initSegment.tracks.defaults.map(\.id) != tracks.defaults.map(\.id)
+    hasOtherDefaults = initSegment.tracks.defaults != tracks.defaults
   }
 
   /// A fragment of the chosen tracks alone, and its bytes.

@@ -177,10 +177,13 @@ struct RecordedMediaPlaylist: Sendable {
     places.append((UInt32(clamping: number), UInt32(clamping: text.readableBytes)))
   }
 
-  /// Writes missing segments, all with the same duration.
-  static func writeMissing(_ numbers: Range<Int>, lasting hole: MediaTime, _ text: inout ByteBuffer) {
+  /// Writes missing segments, all with the same duration. `breaks` of them follow a discontinuity.
+  static func writeMissing(
+    _ numbers: Range<Int>, lasting hole: MediaTime, breaks: Int = 0, _ text: inout ByteBuffer
+  ) {
     let each = duration(of: numbers, lasting: hole)
-    for number in numbers.prefix(maximumMissing) {
+    for (index, number) in numbers.prefix(maximumMissing).enumerated() {
+      if index < breaks { text.writeStaticString("#EXT-X-DISCONTINUITY\n") }
       HLSSegmentLines.write(.number(number), duration: each, isGap: true, &text)
     }
   }

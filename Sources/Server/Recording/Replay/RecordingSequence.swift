@@ -7,8 +7,8 @@ struct RecordingSequence: Sendable {
   private struct Entry: Sendable {
     var source: ReplaySource
     var lines: [Rendition: RecordedMediaPlaylist] = [:]
-    /// Discontinuities between the file before and this one that are no longer listed, since files between them were removed:
-    /// of the interleaved layout, and of the others.
+    /// Discontinuities between the file before and this one, of files between them that were removed: of the interleaved layout,
+    /// and of the others.
     var forgottenBreaks: [Rendition: Int] = [:]
     /// Its number of discontinuities when the files before it were removed. It may be smaller than the epoch's own: of several
     /// in media that no file has, one is listed.
@@ -45,12 +45,14 @@ struct RecordingSequence: Sendable {
     fileprivate var hole = MediaTime.zero
     /// It does not continue the file before.
     fileprivate var isBroken = false
+    /// Discontinuities of files between that were removed. The missing segments have them.
+    fileprivate var forgotten = 0
     /// EXT-X-DISCONTINUITY-SEQUENCE of a list that begins with it.
     var breaksBefore: Int
 
     /// Writes the lines between the file before and this one.
     func writeJoint(_ out: inout ByteBuffer) {
-      RecordedMediaPlaylist.writeMissing(missing, lasting: hole, &out)
+      RecordedMediaPlaylist.writeMissing(missing, lasting: hole, breaks: forgotten, &out)
       if isBroken { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
     }
   }
@@ -120,6 +122,7 @@ struct RecordingSequence: Sendable {
       var file = File(
         entry: index, lines: lines, length: lines.text.readableBytes, first: first, last: last,
         breaksBefore: breaksBefore)
+      if !files.isEmpty { file.forgotten = breaksBefore }
       if let before = files.last { join(&file, to: before) { files[files.count - 1].length = $0 } }
       files.append(file)
     }

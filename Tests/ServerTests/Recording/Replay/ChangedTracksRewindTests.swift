@@ -160,38 +160,30 @@ import Testing
     #expect(compared == 9 * 3 + 4)
   }
 
-  /// The first audio goes in a long group of pictures: the recording's file goes on without the other one in its place until
-  /// the next key frame, and viewers get that one. What is rewound to has the bytes that they got.
-  @Test func `What a file has without the new first audio is not rewound to`() async throws {
-    let folder = try TemporaryFolder()
-    let archive = RecordingArchive(folder: folder.path, rewind: { _ in MediaTime(milliseconds: 3_600_000) })
-    let harness = try RecordingHarness(folder, archive: archive)
+  /// Where a recording's file goes on without a default track that viewers got anew, its segments have other bytes than theirs.
+  @Test func `A file without the new first audio has no segment that is rewound to`() throws {
     let all = try tracks("deu")
-    try harness.startPublication(all)
-    var present = all
-    for sample in SyntheticMedia.interleaved(seconds: 40, group: 450, isSteady: true, furtherAudios: [Self.further]) {
-      if sample.track == .video, sample.decodeTime >= 5 * 30_000, present.count == 3 {
-        present = all.filter { $0.id != .audio }
-        try harness.receive(.tracks(present))
-      }
-      if present.contains(where: { $0.id == sample.track }) { try harness.receive(.sample(sample)) }
+    var settings = StreamSettings()
+    settings.layout = .separate
+    var driver = EpochDriver(settings)
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    try driver.receive(.tracks(all))
+    for sample in SyntheticMedia.interleaved(seconds: 6, isSteady: true, furtherAudios: [Self.further]) {
+      try driver.receive(.sample(sample))
     }
-    try await harness.end()
-    let rewind = try #require(archive.epoch("e"))
-    let window = harness.window
-    var compared: [Int] = []
-    for segment in window.segments {
-      for rendition in [Rendition.interleaved, .video] {
-        guard let (source, index) = rewind.find(segment.sequenceNumber),
-          let layout = window.layout(rendition, of: segment)
-        else { continue }
-        let bytes = try source.pieces(ofSegment: index, rendition)?.read()
-        #expect(try bytes == segment.pieces(of: layout.trackID).read(), "\(rendition) of \(segment.sequenceNumber)")
-        if rendition.kind == nil { compared.append(segment.sequenceNumber) }
-      }
+    var ends: [SegmentEnd] = []
+    for case .segmentEnd(let view) in driver.events {
+      if let end = SegmentEnd(view) { ends.append(end) }
     }
-    // The one before the change, and those from the next key frame on.
-    #expect(compared.count >= 2 && compared.count < window.segments.count, "\(compared) of \(window.segments.count)")
+    let end = try #require(ends.last)
+    var french = all
+    french[1].language = "fra"
+    let replaced = try #require(ChosenTracks(keeping: all, of: InitSegment(version: 2, tracks: french)))
+    #expect(end.fragmentCount > 0 && replaced.end(end).fragmentCount == 0)
+    // One that has come beside them changes nothing for those that were there.
+    let added = try #require(ChosenTracks(keeping: try tracks(), of: InitSegment(version: 2, tracks: all)))
+    #expect(added.end(end) == end)
   }
 
   /// Segments of ten seconds, the second of which begins without a key frame. The tracks change in the first one.
