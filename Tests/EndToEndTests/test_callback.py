@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import publishers
+from harness import publishers, srt
 from harness.rawrtmp import RawRTMP, Refused
 
 
@@ -112,6 +112,50 @@ def test_without_an_answer_the_rule_holds(start, accounts, answer):
     lenient = start(*flags, "--auth-callback-otherwise", "admit")
     with RawRTMP(lenient.rtmp).start("cam"):
         lenient.wait_log("the callback did not answer, and the publisher is admitted")
+
+
+def test_an_srt_caller_is_held_back_until_the_callback_answers(start, accounts):
+    """Nothing of it is published before. After its latency and 2 s it is closed, and so is one that is refused; API and log say why."""
+    def respond(handler, question):
+        time.sleep({"soon": 1, "late": 4}.get(question["stream"], 0))
+        by_key(handler, question)
+
+    server = accounts(respond)
+    token = "sesame-0815-4711"
+    weir = start("--auth-callback", server.url, "--auth-callback-timeout", "5s", "--no-record", "--srt", "127.0.0.1:0",
+                 "--admin-token", token, listeners=("http", "rtmp", "srt"))
+    weir.secrets += ["right-key", "wrong-key", token]
+    port = int(weir.srt.rsplit(":", 1)[1])
+
+    def held(name: str, key: str) -> tuple[float, bool]:
+        """Seconds until the caller is closed or published, and whether it is published."""
+        caller = srt.Caller(port, f"{name}?key={key}")
+        assert caller.reject == 0, (name, caller.reject)
+        began = time.monotonic()
+        try:
+            while caller.is_open and time.monotonic() - began < 6:
+                if weir.stream(name):
+                    return time.monotonic() - began, True
+                time.sleep(0.02)
+            return time.monotonic() - began, False
+        finally:
+            caller.close()
+
+    seconds, published = held("soon", "right-key")
+    assert published and 0.8 < seconds < 2, (seconds, published)
+    seconds, published = held("late", "right-key")
+    assert not published and 2 < seconds < 3, (seconds, published)
+    seconds, published = held("cam", "wrong-key")
+    assert not published and seconds < 2, (seconds, published)
+    refusals = weir.get("/api/v1/refusals", headers={"Authorization": f"Bearer {token}"}).json["refusals"]
+    told = {r["stream"]: r["reason"] for r in refusals}
+    assert "longer than its latency and 2 s" in told["late"] and "missing or wrong" in told["cam"], told
+    weir.wait_log("refused: the decision about it took longer")
+    # The answer that comes too late publishes nothing: the name is over as soon as it was given.
+    time.sleep(2.5)
+    late = weir.stream("late")
+    assert late is None or (late["state"], late["received"]["videoFrames"]) == ("ended", 0), late
+    assert weir.get("/live/late/index.m3u8").status == 404 and [q["protocol"] for q in server.questions] == ["SRT"] * 3
 
 
 @pytest.mark.parametrize("trouble", ["slow", "500", "down"])

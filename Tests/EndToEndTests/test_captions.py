@@ -55,7 +55,7 @@ def accessibility(weir, name: str, place: str = "live") -> list[tuple[str, str]]
 def served(weir, name: str, rendition: str, place: str = "live"):
     """A rendition from its playlist, as a file."""
     text = weir.get(f"/{place}/{name}/index.m3u8").good().text
-    address = next(line for line in text.splitlines() if line.endswith(f"/{rendition}/index.m3u8"))
+    address = next(line for line in text.splitlines() if f"/{line}".endswith(f"/{rendition}/index.m3u8"))
     base = f"/{place}/{name}/{address.rsplit('/', 1)[0]}"
     lines = weir.get(f"/{place}/{name}/{address}").good().text.splitlines()
     init = next(line for line in lines if line.startswith("#EXT-X-MAP")).split('"')[1]

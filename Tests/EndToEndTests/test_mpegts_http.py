@@ -156,6 +156,33 @@ def test_each_programme_is_a_stream_of_its_own(start, canary):
     nothing_wrong(problems)
 
 
+@pytest.mark.parametrize("layout, channels", [("5.1", 6), ("7.1", 8), ("7.1(wide)", 8)])
+def test_surround_keeps_its_channels(start, tmp_path, layout, channels):
+    """AAC in ADTS. ffmpeg writes 7.1(wide) by a program config element: its channels are not in the headers of frames."""
+    film = tmp_path / "surround.ts"
+    done = tools.run(
+        tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=5", "-f", "lavfi", "-i",
+        "sine=frequency=440:sample_rate=48000:d=5", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-c:a", "aac", "-b:a",
+        "256k", "-af", f"aformat=channel_layouts={layout}", "-f", "mpegts", film)
+    assert done.returncode == 0, done.stderr
+    weir = start("--hls-layout", "separate")
+    client = publishers.Publisher(curl("-T", film, "--limit-rate", "100K", f"{weir.web}/live/cam/ingest"))
+    weir.wait_state("cam", "live")
+    audio = next(t for t in weir.stream("cam")["tracks"] if t["kind"] == "audio")
+    assert (audio["codec"], audio["channels"]) == ("AAC", channels), audio
+    text = weir.wait(lambda: weir.get("/live/cam/index.m3u8"), 10, "a playlist").good().text
+    assert f'CHANNELS="{channels}"' in text, text
+    assert client.outcome(40)[0] == 0
+    path = recording(weir, "cam")
+    sent, stored = packets.probe(film), packets.probe(path)
+    # Audio before the first frame is left out.
+    assert len(sent["video"]) == len(stored["video"]) and len(sent["audio"]) - 3 <= len(stored["audio"]), stored
+    told = tools.output(tools.FFPROBE, "-v", "error", "-select_streams", "a", "-show_entries", "stream=channels", "-of", "csv=p=0", path)
+    assert int(told) == channels
+    code, _ = packets.decode(path)
+    assert not code, code
+
+
 def head(weir, path: str, *fields: str) -> tuple[int, dict, dict]:
     """The response to the head of a request whose body does not come."""
     host, port = weir.web.removeprefix("http://").split(":")

@@ -132,11 +132,15 @@ def test_a_passphrase_encrypts(weir, keylen):
 def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
     keyed = start(*FLAGS, "--publish-key", f"cam={canary}", "--publish-key", "stage=other-key", listeners=LISTENERS)
     keyed.secrets.append(canary)
+    few = start(*FLAGS, "--max-connections-per-address", "1", listeners=LISTENERS)
+    taken = srt.Caller(port(few), "one")
+    assert taken.reject == 0
     holder = srt.Caller(port(weir), "held")
     assert holder.reject == 0
     weir.wait(lambda: weir.stream("held"), 5, "the stream of the holder")
     holder.send(b"\x47" + bytes(187))
     cases = [
+        (few, "two", "", 1402),
         (weir, "", "", 1400), (weir, "a b", "", 1400), (weir, "x" * 65, "", 1400), (weir, "#!::m=publish", "", 1400),
         (weir, "y" * 512, "", 1400), (weir, "read:cam", "", 1405), (weir, "#!::r=cam,m=request", "", 1405),
         (weir, "#!::r=cam,m=publish,t=file", "", 1415), (weir, "held", "", 1409),
@@ -152,6 +156,7 @@ def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
             problems.append(f"{streamid!r}: {caller.reject} instead of {code}")
         caller.close()
     holder.close()
+    taken.close()
     nothing_wrong(problems)
     time.sleep(1.2)  # wrong passphrases are told after a second
     told = json.dumps(weir.json("/api/v1/refusals?stream=secret-2"))

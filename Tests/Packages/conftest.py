@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -14,10 +15,17 @@ from machine import Debian, Machine, Unavailable, base, ready
 
 def make(script: str, folder: pathlib.Path, **environment: str) -> pathlib.Path:
     """What a script of packaging/ made of the binary, in `folder`."""
-    done = subprocess.run([tools.ROOT / "packaging" / script, tools.weir_binary(), folder], capture_output=True, text=True,
-                          timeout=300, env={**os.environ, **environment})
-    assert done.returncode == 0, done.stdout + done.stderr
-    return pathlib.Path(done.stdout.splitlines()[-1])
+    process = subprocess.Popen([tools.ROOT / "packaging" / script, tools.weir_binary(), folder], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, start_new_session=True, env={**os.environ, **environment})
+    try:
+        # xz takes one minute of a processor, which others may use, too.
+        said, errors = process.communicate(timeout=900)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    assert process.returncode == 0, said + errors
+    return pathlib.Path(said.splitlines()[-1])
 
 
 @pytest.fixture(scope="session")

@@ -60,9 +60,9 @@ package enum SyntheticMedia {
 
   /// The same with further tracks of audio, whose samples follow the first one's and differ from it.
   package static func interleaved(
-    seconds: Int, offset: Int32 = 0, isSteady: Bool = false, furtherAudios: [TrackID]
+    seconds: Int, group: Int = 60, offset: Int32 = 0, isSteady: Bool = false, furtherAudios: [TrackID]
   ) -> [Sample] {
-    interleaved(seconds: seconds, offset: offset, isSteady: isSteady).flatMap { sample in
+    interleaved(seconds: seconds, group: group, offset: offset, isSteady: isSteady).flatMap { sample in
       guard sample.track == .audio else { return [sample] }
       return [sample]
         + furtherAudios.map { track in

@@ -87,6 +87,25 @@ extension AAC {
     return (try reader.bytes(bits / 8, andBits: bits % 8), bits)
   }
 
+  /// Bytes of a frame in which its program config element lies, if it begins with one.
+  package static let programConfigBytes = 320
+
+  /// The AudioSpecificConfig of frames whose headers leave the channels to a program config element (§4.5.1.2): `header`, the
+  /// config without channels, with the element at the beginning of `frame`. Nil if none begins there.
+  package static func specificConfig(_ header: [UInt8], inFrame frame: [UInt8]) -> [UInt8]? {
+    var reader = BitReader(frame)
+    // ID_PCE, table 4.85.
+    guard header.count == 2, (try? reader.bits(3)) == 5 else { return nil }
+    var fields = reader
+    guard let element = try? SpecificConfig.programConfigElement(&reader) else { return nil }
+    let count = element.fieldsEnd - fields.position
+    // Its alignment counts from the beginning of what it lies in.
+    guard let written = try? fields.bytes(count / 8, andBits: count % 8) else { return nil }
+    fields.alignToByte()
+    guard let comment = try? fields.bytes((reader.position - fields.position) / 8) else { return nil }
+    return header + written + comment
+  }
+
   /// The fields of an `AudioSpecificConfig`, ISO/IEC 14496-3 §1.6.2.1.
   private struct SpecificConfig {
     var profile = Configuration.Profile.lowComplexity
@@ -130,7 +149,7 @@ extension AAC {
       try reader.skip(1)  // extensionFlag: no extension for this object type
       channels =
         channelConfiguration == 0
-        ? try Self.programConfigElement(&reader) : try Self.channels(of: channelConfiguration)
+        ? try Self.programConfigElement(&reader).channels : try Self.channels(of: channelConfiguration)
 
       bits = reader.position
       // Backward compatible signalling of SBR: decoders without SBR stop before it (§1.6.6.1).
@@ -176,8 +195,11 @@ extension AAC {
       }
     }
 
-    /// `program_config_element`, §4.4.1.1. Returns the number of channels that it lists.
-    private static func programConfigElement(_ reader: inout BitReader) throws(CodecError) -> Int {
+    /// `program_config_element`, §4.4.1.1. Returns the number of channels that it lists, and where its fields end before it
+    /// is aligned to a byte.
+    static func programConfigElement(
+      _ reader: inout BitReader
+    ) throws(CodecError) -> (channels: Int, fieldsEnd: Int) {
       try reader.skip(10)  // instance, object type, frequency index
       var pairable = 0
       for _ in 0..<3 { pairable += Int(try reader.bits(4)) }  // front, side, back
@@ -193,12 +215,13 @@ extension AAC {
         try reader.skip(4)
       }
       try reader.skip(4 * low + 4 * data + 5 * coupling)
+      let fieldsEnd = reader.position
       reader.alignToByte()
       try reader.skip(8 * Int(try reader.bits(8)))  // comment
       guard (1...64).contains(channels) else {
         throw CodecError(.invalid, "an AAC program config element that lists \(channels) channels")
       }
-      return channels
+      return (channels, fieldsEnd)
     }
 
     private static func name(ofObjectType type: UInt32) -> String {

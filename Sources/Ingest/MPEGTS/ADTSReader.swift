@@ -5,6 +5,8 @@ internal import NIOCore
 struct ADTSReader: SyncedAudioReader {
   let coding = CodecID.aac
   var sync = AudioSync()
+  /// The newest configuration of a program config element: not every frame has one.
+  private var programConfig: [UInt8]?
 
   var position: Int { sync.bytes.position }
   var heldBytes: Int { sync.bytes.count }
@@ -21,14 +23,27 @@ struct ADTSReader: SyncedAudioReader {
         sync.lose(header.frameBytes)
         continue
       }
+      guard let record = record(of: header) else {
+        sync.lose(header.frameBytes)
+        continue
+      }
       let position = sync.bytes.position
       sync.bytes.skip(header.headerBytes)
       guard let payload = sync.bytes.take(header.frameBytes &- header.headerBytes) else { return nil }
       return AudioFrame(
-        position: position, payload: payload, record: header.audioSpecificConfig, samples: ADTSHeader.samples,
-        rate: header.rate)
+        position: position, payload: payload, record: record, samples: ADTSHeader.samples, rate: header.rate)
     }
     return nil
+  }
+
+  /// The configuration of the next frame. Nil if its header leaves the channels to a program config element, and none has come.
+  private mutating func record(of header: ADTSHeader) -> [UInt8]? {
+    guard header.leavesChannels else { return header.audioSpecificConfig }
+    let end = min(header.frameBytes, header.headerBytes &+ AAC.programConfigBytes)
+    let beginning = (header.headerBytes..<end).compactMap { sync.bytes.byte($0) }
+    if let found = AAC.specificConfig(header.audioSpecificConfig, inFrame: beginning) { programConfig = found }
+    guard let known = programConfig, known.starts(with: header.audioSpecificConfig) else { return nil }
+    return known
   }
 }
 
@@ -50,6 +65,8 @@ struct ADTSHeader {
   let rate: UInt32
   /// The `AudioSpecificConfig` of the same parameters (ISO/IEC 14496-3 §1.6.2.1).
   let audioSpecificConfig: [UInt8]
+  /// The channels are those of a program config element within the frames.
+  let leavesChannels: Bool
 
   /// Nil if there is no valid header at the offset.
   init?(_ bytes: AudioBytes, at offset: Int) {
@@ -67,6 +84,7 @@ struct ADTSHeader {
     blocks = Int(seventh & 3) &+ 1
     let objectType = (third >> 6) &+ 1
     let channels = (third & 1) << 2 | fourth >> 6
+    leavesChannels = channels == 0
     audioSpecificConfig = [objectType << 3 | index >> 1, (index & 1) << 7 | channels << 3]
   }
 }

@@ -27,7 +27,8 @@ KINDS = {
     "paint-on": lambda: captioned.written(
         SECONDS, (6, (captioned.PAINT_ON,), "slowly painted"), (12, (captioned.ERASE,), "")),
 }
-#: Captions of CEA-708: from when and until when they are on the screen, and their text. The second one is painted.
+#: Captions of CEA-708: from when and until when they are on the screen, and their text. The second one is painted, in a window
+#: of its own: one that is defined again keeps its letters.
 DIGITAL = [(7.0, 10.0, "Caf\u00e9 \u201cone\u201d <b>\nrow & two"), (12.0, 15.0, "Painted \u266a")]
 
 
@@ -35,7 +36,7 @@ def digital(service: int = 1) -> list[bytes]:
     (on, off, text), (begin, end, painted) = DIGITAL
     return captioned.digital(
         SECONDS, (6, captioned.window(2) + captioned.letters(text)), (on, [captioned.DISPLAY, 1]), (off, [captioned.HIDE, 1]),
-        (begin, captioned.window(1, True) + captioned.letters(painted)), (end, [captioned.DELETE, 1]), service=service)
+        (begin, [captioned.DELETE, 1] + captioned.window(1, True) + captioned.letters(painted)), (end, [captioned.DELETE, 1]), service=service)
 
 
 CUES = """[...document.querySelector("#video").textTracks].filter((t) => t.kind === "captions").flatMap(

@@ -1,3 +1,4 @@
+import FMP4
 import NIOCore
 import Testing
 
@@ -77,5 +78,55 @@ struct AudioReaderTests {
     #expect(next(&sync) == 2, "the one of three bytes is followed by none")
     #expect(sync.damaged == 1)
     #expect(next(&sync) == 2)
+  }
+}
+
+/// Channels that the header of a frame leaves to a program config element within it.
+@Suite struct ADTSReaderTests {
+  /// The beginning of 7.1(wide) by ffmpeg 5.1, and the configuration that its `aac_adtstoasc` makes of it.
+  private static let element: [UInt8] =
+    [0xA0, 0x99, 0x09, 0x00, 0x04, 0x00, 0x18, 0xC8, 0x0D] + Array("Lavc59.37.100".utf8) + [0xDE, 0x02]
+  private static let record: [UInt8] =
+    [0x11, 0x80, 0x04, 0xC8, 0x48, 0x00, 0x20, 0x00, 0xC6, 0x40, 0x0D] + Array("Lavc59.37.100".utf8)
+
+  private static func frame(_ payload: [UInt8]) -> [UInt8] {
+    let size = payload.count + 7
+    return [0xFF, 0xF1, 0x4C, UInt8(size >> 11), UInt8(size >> 3 & 255), UInt8(size & 7) << 5 | 31, 0xFC] + payload
+  }
+
+  private func frames(_ bytes: [UInt8], pieces size: Int = 1000) -> (ADTSReader, [AudioFrame]) {
+    var reader = ADTSReader()
+    reader.begin()
+    var frames: [AudioFrame] = []
+    for start in stride(from: 0, to: bytes.count, by: size) {
+      reader.append(ByteBuffer(bytes: bytes[start..<min(start + size, bytes.count)]))
+      while let frame = reader.next() { frames.append(frame) }
+    }
+    return (reader, frames)
+  }
+
+  @Test(arguments: [1, 9, 1000]) func `A program config element holds for the frames behind it`(_ size: Int) throws {
+    let (reader, found) = frames(
+      Self.frame(Self.element) + Self.frame([0x21, 1, 2]) + Self.frame([0x22, 3]), pieces: size)
+    #expect(found.count == 3 && found.allSatisfy { $0.record == Self.record } && reader.damaged == 0)
+    #expect(found[0].payload.readableBytes == Self.element.count && found[2].payload.readableBytes == 2)
+    let codec = try Codec(.aac, record: ByteBuffer(bytes: Self.record))
+    #expect(codec.audio?.channels == 8 && codec.audio?.sampleRate == 48_000)
+  }
+
+  @Test func `Frames before it are lost, and one that is cut off is none`() {
+    let (reader, found) = frames(
+      Self.frame([0x21, 1]) + Self.frame(Array(Self.element.prefix(12))) + Self.frame(Self.element)
+        + Self.frame([0x21, 7]))
+    #expect(found.count == 2 && reader.damaged > 0 && found.allSatisfy { $0.record == Self.record })
+  }
+
+  @Test func `Bytes of any kind make no frame fail`() {
+    for first in UInt8.min...UInt8.max {
+      for length in [1, 5, 40] {
+        let payload = [first] + [UInt8](repeating: first ^ 0x5A, count: length)
+        _ = frames(Self.frame(payload) + Self.frame(payload))
+      }
+    }
   }
 }

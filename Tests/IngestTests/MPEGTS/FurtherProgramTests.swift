@@ -1,6 +1,7 @@
 import FMP4
 import NIOCore
 import NIOPosix
+import Support
 import Testing
 
 @testable import Ingest

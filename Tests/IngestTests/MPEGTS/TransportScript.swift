@@ -7,6 +7,11 @@ struct TransportScript {
   private(set) var bytes: [UInt8] = []
   private var counters: [UInt16: UInt8] = [:]
 
+  init() {}
+
+  /// What follows another one, with its counters.
+  init(continuing script: TransportScript) { counters = script.counters }
+
   /// Adds a payload in as many packets as it takes. `isUnit` marks the first of them as a beginning.
   mutating func add(_ pid: UInt16, _ payload: [UInt8], isUnit: Bool = true, flags: UInt8 = 0) {
     var rest = payload[...]

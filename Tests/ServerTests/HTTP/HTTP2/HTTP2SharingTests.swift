@@ -93,12 +93,16 @@ import Testing
     let target = ByteBuffer(string: "/a")
     let answer = counter.route(
       HTTPRequest(method: .get, target: RequestTarget(segments: ["a"])), NIOSingletons.posixEventLoopGroup.any())
-    guard case .now(let response) = answer.kind else { return Issue.record("the route answers later") }
+    guard case .now(let response) = answer.kind else {
+      Issue.record("the route answers later")
+      return
+    }
     table.keep(response, of: answer.shared(Cacheability(stamp)), for: target)
     let found = try #require(table.find(target))
     for _ in 0..<3 {
       guard case .pieces(let pieces) = found.http2(acceptsGzip: false, date: HTTPDate(second: 5)).body else {
-        return Issue.record("the body has no end")
+        Issue.record("the body has no end")
+        return
       }
       #expect(pieces.totalLength == 3)
       switch found.content(acceptsGzip: false, date: HTTPDate(second: 5)) {
@@ -111,7 +115,8 @@ import Testing
 
   @Test func `conditions, ranges and other methods are answered by the routes`() async throws {
     try await run { counter, client, _ in
-      #expect(try await client.get("/a").text == "a 1")
+      let first = try await client.get("/a")
+      #expect(first.text == "a 1")
       #expect(try await client.get("/a", fields: [("range", "bytes=2-2")]).text == "2")
       #expect(try await client.get("/a", fields: [("if-none-match", "\"3\"")]).status == 304)
       #expect(try await client.get("/a", method: "HEAD")["content-length"] == "3")
@@ -153,7 +158,8 @@ import Testing
     try await run { counter, client, _ in
       for _ in 0..<20 { #expect(try await client.get("/a", fields: [("user-agent", "one")]).text == "a 1") }
       #expect((1...2).contains(counter.door.admitted.withLock { $0 }))
-      #expect(try await client.get("/a", fields: [("user-agent", "two")]).text == "a 1")
+      let second = try await client.get("/a", fields: [("user-agent", "two")])
+      #expect(second.text == "a 1")
       counter.door.isOpen.withLock { $0 = false }
       #expect(try await client.get("/a", fields: [("user-agent", "three")]).status == 503)
     }
