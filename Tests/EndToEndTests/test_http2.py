@@ -124,6 +124,24 @@ def test_a_player_that_reloads_by_parts_is_told_a_segments_first_part_where_it_n
         assert other.next[0] > late.next[0] and cache.startswith("public")
 
 
+def test_players_that_wait_for_the_same_part_are_each_told_the_next_segments_first_part(live):
+    """Their responses are shared. More connections than event loops: some share a loop."""
+    weir, paths = live
+    url = weir.addresses["https"] + paths["playlist"]
+    with contextlib.ExitStack() as stack:
+        players = [stack.enter_context(connected(weir)) for _ in range(2 * (os.cpu_count() or 1) + 1)]
+        lists = [llhls.parse(player.get(paths["playlist"]).body.decode(), url) for player in players]
+        segment = lists[-1].segments[-1].sequence + 2
+        held = [player.request(f"{paths['playlist']}?_HLS_msn={segment}&_HLS_part=0") for player in players]
+        for player, stream in zip(players, held):
+            assert player.response(stream, 10).status == 200
+        held = [player.request(f"{paths['playlist']}?_HLS_msn={segment + 1}") for player in players]
+        for player, stream in zip(players, held):
+            answer = player.response(stream, 10)
+            assert answer.headers["cache-control"] == "no-store"
+            assert llhls.parse(bytes(answer.body).decode(), url).last[0] == segment + 1
+
+
 FIXED = ("init", "segment", "recording", "page", "missing", "health")
 
 

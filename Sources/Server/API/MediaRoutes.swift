@@ -89,8 +89,10 @@ struct MediaRoutes {
     switch directives.goal {
     case nil: return playlist(directives, view, window).shared(sharing)
     case .part(let position)?:
-      partReloads.note(request, playlist: playlistName, segment: position.segment)
+      let (reloads, name) = (partReloads, playlistName)
+      reloads.note(request, playlist: name, segment: position.segment)
       return playlist(directives, view, window, at: .part(position), .awaited).shared(sharing)
+        .followed { reloads.note($0, playlist: name, segment: position.segment) }
     case .segment(let number)?:
       // Not shared, because its meaning depends on the client.
       guard partReloads.meansFirstPart(request, playlist: playlistName, segment: number) else {

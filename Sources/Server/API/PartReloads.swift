@@ -25,7 +25,14 @@ final class PartReloads: Sendable {
 
   /// A part of this segment is requested. `playlist` is the address without its query.
   func note(_ request: HTTPRequest, playlist: String, segment: Int) {
-    guard let key = key(request, playlist) else { return }
+    if request.version.major >= 2, let address = request.source.peer {
+      note(address, playlist: playlist, segment: segment)
+    }
+  }
+
+  /// The same for a client at the other end of a connection of HTTP/2.
+  func note(_ peer: SocketAddress, playlist: String, segment: Int) {
+    let key = Key(connection: peer, playlist: playlist)
     last.withLock { last in
       if last.count >= Self.limit, last[key] == nil { last = [:] }
       last[key] = segment

@@ -120,11 +120,13 @@ final class Hook: Sendable {
         }
         read()
         start(&group)
+        // Before the place is read: what is delivered between the two is told again.
+        let wasDelivered = delivered.exchange(false, ordering: .relaxed)
         let place = queue.withLock { $0.place }
-        guard place != noted,
-          second - notedAt >= (delivered.load(ordering: .relaxed) ? place.noteInterval : Self.noteInterval)
-        else { continue }
-        delivered.store(false, ordering: .relaxed)
+        guard place != noted, second - notedAt >= (wasDelivered ? place.noteInterval : Self.noteInterval) else {
+          if wasDelivered { delivered.store(true, ordering: .relaxed) }
+          continue
+        }
         (noted, notedAt) = (place, second)
         log.note(place, ofHook: name)
       }

@@ -12,7 +12,7 @@ struct HTTP2Response {
   }
 
   let headers: HPACKHeaders
-  private(set) var body: Body
+  let body: Body
 
   init(_ plan: ResponsePlan, date: HTTPDate) {
     switch plan {
@@ -55,12 +55,6 @@ struct HTTP2Response {
 }
 
 extension HTTP2Response: FlatForm {
-  var flat: Self {
-    guard case .pieces(let pieces) = body, !pieces.isEmpty else { return self }
-    if pieces.count == 1, case .bytes = pieces[0] { return self }
-    guard let bytes = pieces.flattened() else { return self }
-    var response = self
-    response.body = .pieces([.bytes(bytes)])
-    return response
-  }
+  /// Media stays where it is: a stream whose window stays closed then holds none of it.
+  var flat: HTTP2Response { self }
 }

@@ -53,6 +53,9 @@ package struct HTTPAnswer: Sendable {
   /// Holds as long as the response is open to all; nil where it is always, or a rule decides.
   private(set) var openness: (any ViewerPass)?
 
+  /// Told of each further client that gets the shared response over HTTP/2: the other end of its connection.
+  private(set) var follow: (@Sendable (SocketAddress) -> Void)?
+
   /// Something admitted the request already.
   package var isAdmitted: Bool { pass != nil }
 
@@ -113,6 +116,13 @@ package struct HTTPAnswer: Sendable {
   package func admitted(toOpen openness: any ViewerPass, by pass: any ViewerPass) -> HTTPAnswer {
     var answer = self
     (answer.pass, answer.openness) = (pass, openness)
+    return answer
+  }
+
+  /// The same answer, which tells `follow` of each further client that gets it over HTTP/2. Called on their event loops.
+  package func followed(by follow: @escaping @Sendable (SocketAddress) -> Void) -> HTTPAnswer {
+    var answer = self
+    answer.follow = follow
     return answer
   }
 

@@ -90,6 +90,9 @@ package final class PreencodedResponse: Sendable {
     return (head, body)
   }
 
+  /// The compressed form is being made on another thread.
+  var isBeingCompressed: Bool { state.withLock { if case .inTheMaking = $0.gzip { true } else { false } } }
+
   private static let gzipField = HeaderField("Content-Encoding", "gzip")
 
   private func compressedForm(date: HTTPDate) -> Encoded? {

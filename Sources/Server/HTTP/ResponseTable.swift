@@ -4,8 +4,8 @@ internal import NIOHTTP1
 internal import Storage
 
 /// Recent and awaited responses of one event loop, by request target. Thousands of players request the same playlist and part
-/// within milliseconds; only the first request is routed, rendered and encoded. Holds unconditional requests only (GET,
-/// HTTP/1.1). Targets have no token: all who may get a response share it. Confined to the loop.
+/// within milliseconds; only the first request is routed, rendered and encoded. Holds responses to unconditional
+/// GETs only. Targets have no token: all who may get a response share it. Confined to the loop.
 final class ResponseTable {
   /// The most targets at a time.
   static let capacity = 256
@@ -41,6 +41,8 @@ final class ResponseTable {
 
   /// Keeps the response to a request, if others may share it.
   func keep(_ response: HTTPResponse, of answer: HTTPAnswer, for target: ByteBuffer) {
+    // One endless body cannot go to two clients.
+    if case .live = response.body { return }
     guard let sharing = answer.sharing, response.status == .ok else { return }
     keep(SharedResponse(response, sharing, answer), for: target)
   }
@@ -96,12 +98,19 @@ final class SharedResponse {
   let openness: (any ViewerPass)?
   /// Whether it was awaited: then it is only for the requests that waited. A later request may have to wait again.
   private let wasAwaited: Bool
+  /// Told of each further client over HTTP/2.
+  let follow: (@Sendable (SocketAddress) -> Void)?
   /// A placeholder while `waiters` is set.
   private(set) var response: HTTPResponse {
-    didSet { (playlist, isRefusal) = (response.playlist, response.status.code >= 400) }
+    didSet {
+      (playlist, isRefusal) = (response.playlist, response.status.code >= 400)
+      isCompressible = playlist != nil || response.compression == .gzip
+    }
   }
   /// The response's, so that a request copies no response.
   private(set) var playlist: PreencodedResponse?
+  /// There may be a gzip form.
+  private var isCompressible = true
   /// Its status is 4xx or 5xx.
   private(set) var isRefusal: Bool
   /// Nil when the response is available.
@@ -112,16 +121,17 @@ final class SharedResponse {
   /// A response that is available. `answer` says who may get it; nil for all.
   init(_ response: HTTPResponse, _ sharing: Cacheability, _ answer: HTTPAnswer? = nil) {
     self.sharing = sharing
-    (admission, rule, openness) = (answer?.admission, answer?.rule, answer?.openness)
+    (admission, rule, openness, follow) = (answer?.admission, answer?.rule, answer?.openness, answer?.follow)
     self.response = response
     (playlist, isRefusal) = (response.playlist, response.status.code >= 400)
+    isCompressible = playlist != nil || response.compression == .gzip
     wasAwaited = false
   }
 
   /// A response that is awaited.
   init(awaited sharing: Cacheability, _ answer: HTTPAnswer? = nil) {
     self.sharing = sharing
-    (admission, rule, openness) = (answer?.admission, answer?.rule, answer?.openness)
+    (admission, rule, openness, follow) = (answer?.admission, answer?.rule, answer?.openness, answer?.follow)
     (response, playlist, isRefusal) = (StandardResponse.failed, nil, true)
     wasAwaited = true
     waiters = []
@@ -144,18 +154,25 @@ final class SharedResponse {
 
   /// Head and body for a connection of HTTP/1.1 that continues.
   func content(acceptsGzip: Bool, date: HTTPDate) -> HTTP1Response.Content {
-    http1.use(acceptsGzip: acceptsGzip, in: date.second) {
+    let acceptsGzip = acceptsGzip && isCompressible
+    return http1.use(acceptsGzip: acceptsGzip, in: date.second) {
       let plan = ResponsePlan(response, to: Self.request(acceptsGzip: acceptsGzip))
-      return HTTP1Response(plan, version: .http1_1, keepsAlive: true, date: date).content
+      let form = HTTP1Response(plan, version: .http1_1, keepsAlive: true, date: date).content
+      return (form, isFinal(acceptsGzip))
     }
   }
 
   /// Head and body for a stream of HTTP/2.
   func http2(acceptsGzip: Bool, date: HTTPDate) -> HTTP2Response {
-    http2.use(acceptsGzip: acceptsGzip, in: date.second) {
-      HTTP2Response(ResponsePlan(response, to: Self.request(acceptsGzip: acceptsGzip)), date: date)
+    let acceptsGzip = acceptsGzip && isCompressible
+    return http2.use(acceptsGzip: acceptsGzip, in: date.second) {
+      let plan = ResponsePlan(response, to: Self.request(acceptsGzip: acceptsGzip))
+      return (HTTP2Response(plan, date: date), isFinal(acceptsGzip))
     }
   }
+
+  /// A long playlist is compressed on another thread. Until then clients get its plain form, which is not kept as the other.
+  private func isFinal(_ acceptsGzip: Bool) -> Bool { !acceptsGzip || playlist?.isBeingCompressed != true }
 
   /// A request that stands for all that share a response; only the target differs.
   static func request(acceptsGzip: Bool) -> HTTPRequest { acceptsGzip ? gzipRequest : plainRequest }

@@ -9,12 +9,16 @@ struct SharedForms<Form: FlatForm> {
     private var uses = 0
 
     /// Encoded at the first use, in one buffer from the second on.
-    mutating func use(_ encode: () -> Form) -> Form {
+    mutating func use(_ encode: () -> (form: Form, isFinal: Bool)) -> Form {
       uses &+= 1
       if uses > 2, let form { return form }
-      let used = form?.flat ?? encode()
-      form = used
-      return used
+      if let flat = form?.flat {
+        form = flat
+        return flat
+      }
+      let (encoded, isFinal) = encode()
+      if isFinal { form = encoded }
+      return encoded
     }
   }
 
@@ -22,7 +26,8 @@ struct SharedForms<Form: FlatForm> {
   private var gzip = Encoded()
   private var second: Int64 = .min
 
-  mutating func use(acceptsGzip: Bool, in second: Int64, _ encode: () -> Form) -> Form {
+  /// `encode` makes a form, and says whether it may be kept.
+  mutating func use(acceptsGzip: Bool, in second: Int64, _ encode: () -> (form: Form, isFinal: Bool)) -> Form {
     if second != self.second {
       (plain, gzip) = (Encoded(), Encoded())
       self.second = second

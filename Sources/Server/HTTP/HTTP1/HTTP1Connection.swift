@@ -353,6 +353,7 @@ extension HTTP1Connection: ResponseWaiter {
 
   func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter) {
     guard case .waiting = phase else { return }
+    if let pass, !pass.holds { return endWithPass() }
     if let refusal = table.refusal(of: waiter.client, to: answer, at: loop.now) {
       send(services.open(refusal), to: SharedResponse.request(acceptsGzip: waiter.acceptsGzip), keepsAlive: !isStopping)
     } else {

@@ -234,7 +234,7 @@ extension HTTP2Stream {
     pass = nil
     switch phase {
     case .waiting:
-      refuse(StandardResponse.passEnded)
+      send(services.open(StandardResponse.passEnded.response), to: SharedResponse.plainRequest)
       connection.sender.pump()
     case .sending, .live: connection.reset(self, .cancel)
     // A publisher is judged by its key.
@@ -272,12 +272,19 @@ extension HTTP2Stream: ResponseWaiter {
     switch found {
     case .awaited(let answer, let client):
       phase = .waiting
+      tell(answer)
       answer.join(waiter(client, head))
-    case .ready(let answer): give(answer, acceptsGzip: head.fields.acceptsGzip)
+    case .ready(let answer):
+      tell(answer)
+      give(answer, acceptsGzip: head.fields.acceptsGzip)
     case .refused(let response):
       send(response, to: SharedResponse.request(acceptsGzip: head.fields.acceptsGzip))
     }
     return true
+  }
+
+  private func tell(_ answer: SharedResponse) {
+    if let follow = answer.follow, let peer = connection.peer.source.peer { follow(peer) }
   }
 
   private func waiter(_ client: ClientID, _ head: RequestHead) -> SharedResponse.Waiter {
@@ -286,6 +293,7 @@ extension HTTP2Stream: ResponseWaiter {
 
   func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter) {
     guard case .waiting = phase else { return }
+    if let pass, !pass.holds { return endWithPass() }
     let loop = connection.loop
     if let refusal = connection.table.refusal(of: waiter.client, to: answer, at: loop.now) {
       send(services.open(refusal), to: SharedResponse.request(acceptsGzip: waiter.acceptsGzip))

@@ -39,7 +39,7 @@ import Testing
       let response = HTTPResponse.media(pieces, type: .mp4, cache: .immutable, entityTag: "\"\(call)\"")
       switch request.path.first {
       case "alone": return .now(response)
-      case "wait": return .later(loop.scheduleTask(in: .milliseconds(300)) { response }.futureResult, sharing)
+      case "wait": return .later(loop.scheduleTask(in: .seconds(1)) { response }.futureResult, sharing)
       case "list":
         let playlist = PreencodedResponse(
           type: .hls, cache: .livePlaylist, body: ByteBuffer(string: String(repeating: "#EXT \(call)\n", count: 100)))
