@@ -73,8 +73,10 @@ package final class TransportUpload {
   package func receive(_ bytes: ByteBuffer) {
     let now = now
     life.heard(now: now)
+    // Before the bytes count: time without any gives no more than a burst.
+    room = (min(Self.burst, room.units + Double(now &- room.at) / 1e9 * Self.perSecond), now)
     advance { transport, out throws(WireError) in try transport.receive(bytes, now: now, to: &out) }
-    pauseIfFast(now)
+    pauseIfFast()
   }
 
   /// The body is complete: the publisher has ended the stream.
@@ -138,9 +140,7 @@ package final class TransportUpload {
   }
 
   /// Takes nothing for a while after too much media.
-  private func pauseIfFast(_ now: MonotonicTime) {
-    room.units = min(Self.burst, room.units + Double(now &- room.at) / 1e9 * Self.perSecond)
-    room.at = now
+  private func pauseIfFast() {
     guard room.units < 0, pauseTimer == nil, !isOver else { return }
     owner?.uploadIsPaused(true)
     pauseTimer = schedule(Int64(-room.units / Self.perSecond * 1e9) + 1_000_000) { upload in

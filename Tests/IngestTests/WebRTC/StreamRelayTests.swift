@@ -97,6 +97,16 @@ import Testing
     #expect(own.isSent)
   }
 
+  @Test func `A track has stopped after four seconds without media, and is fresh for one`() throws {
+    let track = RelayTrack(try SyntheticMedia.video())
+    #expect(!track.hasStopped(.zero) && !track.isFresh(.zero), "nothing has come yet")
+    guard case .sample(let sample) = Self.frame(0) else { return }
+    track.add(sample, at: 0, now: .zero)
+    func after(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
+    #expect(track.isFresh(after(1000)) && !track.isFresh(after(1001)))
+    #expect(!track.hasStopped(after(3999)) && track.hasStopped(after(4000)))
+  }
+
   @Test func `A video in another codec begins anew, and the end is told`() throws {
     let (setup, tracks) = (try Setup(), try Self.tracks())
     setup.send(.tracks(tracks.all), Self.frame(0), Self.frame(0, of: Self.rung))
