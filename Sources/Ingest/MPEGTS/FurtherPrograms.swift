@@ -13,6 +13,9 @@ final class FurtherPrograms {
   private let clock: SteadyClock
   private let loop: any EventLoop
   private var publications: [UInt16: LatePublication] = [:]
+  /// A table of programmes may change with each packet, and each new programme asks the gate.
+  private var asks = TokenBucket(burst: 32, perSecond: 1)
+  private var hasTold = false
 
   init(
     beside stream: StreamName, of publisher: Publisher, key: Secret?, software: String, clock: SteadyClock,
@@ -55,7 +58,15 @@ final class FurtherPrograms {
 
   private func publication(of program: UInt16) -> LatePublication? {
     if let known = publications[program] { return known }
-    guard let name = StreamName("\(stream)-\(program)") else { return nil }
+    guard let name = StreamName("\(stream)-\(program)"), asks.take(now: clock.monotonic()) else {
+      if !hasTold {
+        publisher.logger.warning(
+          "programme \(program) of \(publisher.remoteAddress) is not taken: its name is too long, or too many came",
+          metadata: publisher.metadata(of: stream))
+      }
+      hasTold = true
+      return nil
+    }
     let new = LatePublication(
       name, of: publisher, key: key, software: software, origin: .peer, clock: clock, loop: loop)
     new.closed = { [publisher] reason in

@@ -160,7 +160,7 @@ struct TransportStream {
       ownCounts.overflows &+= 1
       for pid in elements.keys.sorted() {
         elements[pid]?.drop(to: &pending)
-        passOn(number, pid, to: &out)
+        passOn(elements[pid]?.program ?? number, pid, to: &out)
       }
       heldBytes = elements.values.reduce(0) { $0 &+ $1.heldBytes }
     }

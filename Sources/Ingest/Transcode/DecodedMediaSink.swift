@@ -162,9 +162,9 @@ final class DecodedMediaSink: MediaSink {
   }
 
   /// Counts frames that the stream does not get.
-  private func lose(_ frames: Int, _ state: State) {
+  private func lose(_ frames: Int, _ kind: MediaKind, _ state: State) {
     guard frames > 0, !state.hasEnded, state.verdict == .accepted else { return }
-    for _ in 0..<frames { inner.lost(.audio) }
+    for _ in 0..<frames { inner.lost(kind) }
   }
 
   private func dismiss(_ decoder: Decoder, _ state: inout State) {
@@ -200,7 +200,7 @@ final class DecodedMediaSink: MediaSink {
   private func give(_ sample: Sample, of id: TrackID, _ number: Int, _ state: inout State) {
     guard let decoder = state.decoders[id], decoder.number == number, let track = decoder.output else {
       // Its track has ended or was replaced before the worker was done with it.
-      if state.leaving[number] != nil { lose(1, state) }
+      if let left = state.leaving[number] { lose(1, left.source.kind, state) }
       return
     }
     if decoder.isLost {
@@ -215,7 +215,7 @@ final class DecodedMediaSink: MediaSink {
   private func ended(_ id: TrackID, _ number: Int, _ state: inout State) {
     room.giveBack()
     if let decoder = state.leaving.removeValue(forKey: number) {
-      lose(decoder.transcoder.status.droppedFrames - decoder.dropped, state)
+      lose(decoder.transcoder.status.droppedFrames - decoder.dropped, decoder.source.kind, state)
     }
     if state.decoders[id]?.number == number {
       tellDropped(id, &state)

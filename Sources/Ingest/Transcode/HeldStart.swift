@@ -19,7 +19,10 @@ struct HeldStart {
     // The wait is shorter than what it bounds.
     case .progress: return
     case .sample(let sample): bytes += sample.payload.readableBytes
-    case .tracks, .clock, .discontinuity, .end: break
+    // What came before them says nothing without media between.
+    case .tracks: if case .media(.tracks)? = events.last { events.removeLast() }
+    case .clock, .discontinuity: guard !isFull else { return }
+    case .end: break
     }
     events.append(.media(event))
   }

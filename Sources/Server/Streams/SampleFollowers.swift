@@ -155,7 +155,9 @@ struct SampleFollowers: Sendable {
       (lastShown, isReordered) = (.min, false)
       if case .made(let transcoder) = opus, former.audio != otherAudio { transcoder.use(otherAudio) }
       if former.video != ownVideo { videoMaker?.use(ownVideo) }
-      if ownVideo == nil { rungs = [] }
+      // The ladder makes no rung that is larger than its source, and says of none that it ends.
+      let size = ownVideo.map(Self.size)
+      rungs.removeAll { rung in size.map { $0 > 0 && Self.size(rung) > $0 } ?? true }
       return pass(.tracks(self.tracks))
     case .sample(let sample):
       if sample.track == video {

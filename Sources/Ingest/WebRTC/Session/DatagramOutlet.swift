@@ -10,6 +10,7 @@ final class DatagramOutlet {
 
   private let descriptor: CInt
   private var isOpen = true
+  private var fullUntil: NIODeadline?
   /// The system takes several packets at a time.
   private(set) var takesSeveral = true
 
@@ -27,6 +28,17 @@ final class DatagramOutlet {
     _ = setsockopt(descriptor, CInt(IPPROTO_IP), Self.mtuDiscovery, &value, size)
     // A socket of IPv6 alone has both.
     _ = setsockopt(descriptor, CInt(IPPROTO_IPV6), Self.mtuDiscovery6, &value, size)
+    // An older kernel does not refuse what it does not know: it would send all packets as one.
+    var length = size
+    takesSeveral = getsockopt(descriptor, Self.udp, Self.segment, &value, &length) == 0
+  }
+
+  /// The kernel has just refused packets for want of room: viewers wait a little.
+  var isFull: Bool {
+    guard let until = fullUntil else { return false }
+    if until > .now() { return true }
+    fullUntil = nil
+    return false
   }
 
   func close() { isOpen = false }
@@ -43,6 +55,9 @@ final class DatagramOutlet {
         switch call(packets, size, name, length) {
         case EINVAL, EIO, EMSGSIZE: break  // not to this peer: a narrow way, or a device that makes no checksums
         case ENOPROTOOPT, EOPNOTSUPP: takesSeveral = false
+        case EAGAIN, ENOBUFS:
+          fullUntil = .now() + .milliseconds(2)
+          return
         default: return
         }
       }

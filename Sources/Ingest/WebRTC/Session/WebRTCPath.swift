@@ -48,7 +48,7 @@ struct WebRTCPath {
   }
 
   /// Whether the kernel takes more, or a little may wait.
-  var isWritable: Bool { outlet != nil || channel.isWritable }
+  var isWritable: Bool { outlet.map { !$0.isFull } ?? channel.isWritable }
 
   /// Queues a datagram for `flush`. Only while it is writable.
   func write(_ datagram: ByteBuffer) {
