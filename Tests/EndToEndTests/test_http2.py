@@ -131,8 +131,8 @@ def test_players_that_wait_for_the_same_part_are_each_told_the_next_segments_fir
     with contextlib.ExitStack() as stack:
         players = [stack.enter_context(connected(weir)) for _ in range(2 * (os.cpu_count() or 1) + 1)]
         lists = [llhls.parse(player.get(paths["playlist"]).body.decode(), url) for player in players]
-        segment = lists[-1].segments[-1].sequence + 2
-        held = [player.request(f"{paths['playlist']}?_HLS_msn={segment}&_HLS_part=0") for player in players]
+        segment, part = lists[-1].next
+        held = [player.request(f"{paths['playlist']}?_HLS_msn={segment}&_HLS_part={part}") for player in players]
         for player, stream in zip(players, held):
             assert player.response(stream, 10).status == 200
         held = [player.request(f"{paths['playlist']}?_HLS_msn={segment + 1}") for player in players]
