@@ -210,14 +210,19 @@ def test_video_that_does_not_fit_is_encoded_anew_while_somebody_watches(weir, ch
         weir.wait(lambda: not weir.children(), 10, "the end of the worker")
 
 
+def play_by_webrtc(chromium, weir, name: str) -> None:
+    """Opens the watch page with the lowest delay, and sees two seconds of it, by WebRTC."""
+    chromium.open(f"{weir.web}/watch/{name}?player=webrtc")
+    chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
+    frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
+    before = chromium.evaluate(frames)
+    chromium.wait(f"{frames} > {before + 60}")
+    assert chromium.evaluate("document.querySelector('#fallback').hidden")
+
+
 def test_the_watch_page_plays_b_frames_with_the_lowest_delay(weir, chromium):
     with published(weir, "reordered"):
-        chromium.open(f"{weir.web}/watch/reordered?player=webrtc")
-        chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
-        frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
-        before = chromium.evaluate(frames)
-        chromium.wait(f"{frames} > {before + 60}")
-        assert chromium.evaluate("document.querySelector('#fallback').hidden")
+        play_by_webrtc(chromium, weir, "reordered")
         chromium.open("about:blank")
 
 
@@ -287,12 +292,7 @@ def test_a_viewer_whose_network_is_slow_gets_a_smaller_video(slow, chromium):
 
 
 def test_the_watch_page_plays_with_the_lowest_delay(weir, chromium):
-    chromium.open(f"{weir.web}/watch/plain?player=webrtc")
-    chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
-    frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
-    before = chromium.evaluate(frames)
-    chromium.wait(f"{frames} > {before + 60}")
-    assert chromium.evaluate("document.querySelector('#fallback').hidden")
+    play_by_webrtc(chromium, weir, "plain")
     chromium.evaluate("document.querySelector('#info').click()")
     chromium.wait("/WebRTC, UDP/.test(document.querySelector('#figures').textContent)")
     chromium.wait("!document.querySelector('#choose-webrtc').hidden")

@@ -11,47 +11,10 @@ import Testing
 
 /// Responses that a loop gives to all requests for the same.
 @Suite(.timeLimit(.minutes(3))) struct ResponseTableTests {
-  private final class TestAdmission: Admission {
-    let isOpen = Mutex(true)
-    let admitted = Mutex(0)
-    func refusal(of client: ClientID) -> HTTPResponse? {
-      guard isOpen.withLock({ $0 }) else { return Problem.full(.serverFull, "There is no room.").response }
-      admitted.withLock { $0 += 1 }
-      return nil
-    }
-  }
-
-  /// A route whose answer is a number that rises with every call.
-  private final class Counter: Sendable {
-    let calls = Mutex(0)
-    let stamp = Generation()
-    let admission = TestAdmission()
-
-    var count: Int { calls.withLock { $0 } }
-
-    func route(_ request: HTTPRequest, _ loop: any EventLoop) -> HTTPAnswer {
-      let sharing = Cacheability(stamp)
-      let call = calls.withLock { calls in
-        calls += 1
-        return calls
-      }
-      let text = "\(request.target.path) \(call)"
-      let response = HTTPResponse.media(
-        [.bytes(ByteBuffer(string: text))], type: .mp4, cache: .immutable, entityTag: "\"\(call)\"")
-      switch request.path.first {
-      case "wait": return .later(loop.scheduleTask(in: .milliseconds(300)) { response }.futureResult, sharing)
-      case "fail":
-        return .later(loop.scheduleTask(in: .milliseconds(300)) { throw ChannelError.eof }.futureResult, sharing)
-      case "alone": return .now(response)
-      default: return HTTPAnswer.now(response, sharing).counted(by: admission)
-      }
-    }
-  }
-
   private func run(
-    _ body: (_ counter: Counter, _ client: HTTPRawClient, _ address: SocketAddress) async throws -> Void
+    _ body: (_ counter: CountedRoute, _ client: HTTPRawClient, _ address: SocketAddress) async throws -> Void
   ) async throws {
-    let counter = Counter()
+    let counter = CountedRoute()
     // One loop: what it knows all connections know.
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     try await HTTPTestServer.run(group: group, tickInterval: .seconds(60), route: { counter.route($0, $1) }) {

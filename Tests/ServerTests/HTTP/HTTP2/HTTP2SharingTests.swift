@@ -11,50 +11,12 @@ import Testing
 
 /// Requests over HTTP/2 use the loop's table of responses, as those of HTTP/1.1 do.
 @Suite(.timeLimit(.minutes(3))) struct HTTP2SharingTests {
-  private final class Door: Admission {
-    let isOpen = Mutex(true)
-    let admitted = Mutex(0)
-    func refusal(of client: ClientID) -> HTTPResponse? {
-      guard isOpen.withLock({ $0 }) else { return Problem.full(.serverFull, "There is no room.").response }
-      admitted.withLock { $0 += 1 }
-      return nil
-    }
-  }
-
-  /// A route that counts its calls, and says the number of each.
-  private final class Counter: Sendable {
-    let calls = Mutex(0)
-    let stamp = Generation()
-    let door = Door()
-    var count: Int { calls.withLock { $0 } }
-
-    func route(_ request: HTTPRequest, _ loop: any EventLoop) -> HTTPAnswer {
-      let call = calls.withLock { calls in
-        calls += 1
-        return calls
-      }
-      let sharing = Cacheability(stamp)
-      // Two pieces, so that the second use puts them into one.
-      let pieces = ["\(request.path.first ?? "") ", "\(call)"].map { BodyPiece.bytes(ByteBuffer(string: $0)) }
-      let response = HTTPResponse.media(pieces, type: .mp4, cache: .immutable, entityTag: "\"\(call)\"")
-      switch request.path.first {
-      case "alone": return .now(response)
-      case "wait": return .later(loop.scheduleTask(in: .seconds(1)) { response }.futureResult, sharing)
-      case "list":
-        let playlist = PreencodedResponse(
-          type: .hls, cache: .livePlaylist, body: ByteBuffer(string: String(repeating: "#EXT \(call)\n", count: 100)))
-        return .now(HTTPResponse(playlist), sharing)
-      default: return HTTPAnswer.now(response, sharing).counted(by: door)
-      }
-    }
-  }
-
   private typealias Body = (
-    _ counter: Counter, _ client: HTTP2TestClient, _ connect: () async throws -> HTTP2TestClient
+    _ counter: CountedRoute, _ client: HTTP2TestClient, _ connect: () async throws -> HTTP2TestClient
   ) async throws -> Void
 
   private func run(_ body: Body) async throws {
-    let counter = Counter()
+    let counter = CountedRoute()
     let (server, tls) = try tlsContexts(ServerCertificate.protocols, client: ["h2"])
     // One loop: what it knows all connections know.
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -79,15 +41,15 @@ import Testing
     try await run { counter, client, _ in
       for _ in 0..<4 {
         let response = try await client.get("/a")
-        #expect(response.text == "a 1" && response["content-length"] == "3" && response["date"] != nil)
+        #expect(response.text == "/a 1" && response["content-length"] == "4" && response["date"] != nil)
       }
       counter.stamp.change()
-      for _ in 0..<3 { #expect(try await client.get("/a").text == "a 2") }
+      for _ in 0..<3 { #expect(try await client.get("/a").text == "/a 2") }
     }
   }
 
   @Test func `both versions share one table`() async throws {
-    let counter = Counter()
+    let counter = CountedRoute()
     let stamp = Generation()
     let table = ResponseTable()
     let target = ByteBuffer(string: "/a")
@@ -104,10 +66,10 @@ import Testing
         Issue.record("the body has no end")
         return
       }
-      #expect(pieces.totalLength == 3)
+      #expect(pieces.totalLength == 4)
       switch found.content(acceptsGzip: false, date: HTTPDate(second: 5)) {
-      case .pieces(_, let pieces): #expect(pieces.totalLength == 3)
-      case .buffer(let bytes): #expect(String(buffer: bytes).hasSuffix("\r\n\r\na 1"))
+      case .pieces(_, let pieces): #expect(pieces.totalLength == 4)
+      case .buffer(let bytes): #expect(String(buffer: bytes).hasSuffix("\r\n\r\n/a 1"))
       case .live: Issue.record("the body has no end")
       }
     }
@@ -116,12 +78,12 @@ import Testing
   @Test func `conditions, ranges and other methods are answered by the routes`() async throws {
     try await run { counter, client, _ in
       let first = try await client.get("/a")
-      #expect(first.text == "a 1")
-      #expect(try await client.get("/a", fields: [("range", "bytes=2-2")]).text == "2")
+      #expect(first.text == "/a 1")
+      #expect(try await client.get("/a", fields: [("range", "bytes=3-3")]).text == "2")
       #expect(try await client.get("/a", fields: [("if-none-match", "\"3\"")]).status == 304)
-      #expect(try await client.get("/a", method: "HEAD")["content-length"] == "3")
+      #expect(try await client.get("/a", method: "HEAD")["content-length"] == "4")
       #expect(counter.count == 4)
-      #expect(try await client.get("/a").text == "a 1")
+      #expect(try await client.get("/a").text == "/a 1")
     }
   }
 
@@ -146,21 +108,21 @@ import Testing
       try await client.reset(ids[1])
       for id in [ids[0], ids[2]] { waiting.append(try await client.response(id)) }
       for id in others { waiting.append(try await other.response(id)) }
-      #expect(waiting.map(\.text) == [String](repeating: "wait 1", count: 4))
+      #expect(waiting.map(\.text) == [String](repeating: "/wait 1", count: 4))
       #expect(client[ids[1]].status == nil)
       #expect(counter.count == 1)
-      #expect(try await client.get("/wait").text == "wait 2", "what was waited for is asked for again")
+      #expect(try await client.get("/wait").text == "/wait 2", "what was waited for is asked for again")
       await other.close()
     }
   }
 
   @Test func `a client is counted once in a tick, and one for whom there is no room hears why`() async throws {
     try await run { counter, client, _ in
-      for _ in 0..<20 { #expect(try await client.get("/a", fields: [("user-agent", "one")]).text == "a 1") }
-      #expect((1...2).contains(counter.door.admitted.withLock { $0 }))
+      for _ in 0..<20 { #expect(try await client.get("/a", fields: [("user-agent", "one")]).text == "/a 1") }
+      #expect((1...2).contains(counter.admission.admitted.withLock { $0 }))
       let second = try await client.get("/a", fields: [("user-agent", "two")])
-      #expect(second.text == "a 1")
-      counter.door.isOpen.withLock { $0 = false }
+      #expect(second.text == "/a 1")
+      counter.admission.isOpen.withLock { $0 = false }
       #expect(try await client.get("/a", fields: [("user-agent", "three")]).status == 503)
     }
   }
