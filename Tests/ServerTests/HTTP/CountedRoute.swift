@@ -1,3 +1,4 @@
+import Ingest
 import NIOCore
 import Synchronization
 
