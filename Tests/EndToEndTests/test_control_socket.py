@@ -409,7 +409,10 @@ def test_without_a_server_the_error_names_the_path(tmp_path):
     line = refused(1, "streams", "--control", tmp_path / "none.sock")
     assert f"{tmp_path}/none.sock: No such file or directory" in line and "--control" in line
     line = refused(1, "sessions", environment={"XDG_RUNTIME_DIR": str(tmp_path), "RUNTIME_DIRECTORY": str(tmp_path / "x")})
-    assert f"{tmp_path}/weir.sock" in line and f"{tmp_path}/x/weir.sock" in line
+    assert f"{tmp_path}/weir.sock" in line and f"{tmp_path}/x/weir.sock" in line and "start weir serve as this user" in line
+    # A server that this user starts finds no folder for its socket either.
+    line = refused(1, "streams", environment={"XDG_RUNTIME_DIR": str(tmp_path / "y"), "RUNTIME_DIRECTORY": str(tmp_path / "x")})
+    assert "start weir serve with --control PATH, and set WEIR_CONTROL to the same path" in line
 
 
 def test_a_server_uses_the_folder_of_the_session(start, tmp_path):

@@ -30,9 +30,14 @@ struct ControlClient {
       failures.append("\(LogText.escaped(path)): \(failure.description)")
     }
     let advice =
-      chosen == nil
-      ? "start weir serve as this user, or name its socket with --control PATH or WEIR_CONTROL"
-      : "start weir serve with --control \(LogText.escaped(chosen ?? "")), or name another path"
+      if let chosen {
+        "start weir serve with --control \(LogText.escaped(chosen)), or name another path"
+      } else if ControlSocket.standardPath(environment) == nil {
+        // Without one of these folders a server of this user listens nowhere.
+        "start weir serve with --control PATH, and set WEIR_CONTROL to the same path"
+      } else {
+        "start weir serve as this user, or name its socket with --control PATH or WEIR_CONTROL"
+      }
     throw Failure(description: "no server answers (\(failures.joined(separator: "; "))); \(advice)")
   }
 
