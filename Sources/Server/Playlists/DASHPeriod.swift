@@ -213,8 +213,8 @@ struct DASHPeriod {
 
   // MARK: Representation
 
-  /// ISO/IEC 23009-1 §5.8.5.4. Up to six channels, a configuration's number is that of its channels, and every player knows the older
-  /// scheme. 6.1, 7.1 and 22.2 have other numbers (ISO/IEC 23091-3 table 10): 8 would be two channels.
+  /// ISO/IEC 23009-1 §5.8.5.4. Up to six channels, the number of a configuration is that of its channels, and players know the
+  /// older scheme. 6.1, 7.1 and 22.2 have other numbers (ISO/IEC 23091-3 table 10): 8 would be two channels.
   private func channelConfiguration(_ channels: Int) -> XMLElement {
     let common = "urn:mpeg:mpegB:cicp:ChannelConfiguration"
     let (scheme, value) =
