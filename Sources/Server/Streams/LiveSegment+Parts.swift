@@ -90,7 +90,7 @@ extension LiveSegment {
 
   /// The bytes of one part; nil when it does not exist yet.
   func pieces(ofPart index: Int, of track: TrackID?) -> [BodyPiece]? {
-    guard let found = fragments(ofPart: index, of: track), let first = found.first, let last = found.last else {
+    guard let found = content(ofPart: index, of: track), let first = found.first, let last = found.last else {
       return nil
     }
     // The segment type box belongs to the first part.
@@ -104,7 +104,7 @@ extension LiveSegment {
   }
 
   /// The fragments of one part; those between them have nothing in this layout.
-  private func fragments(ofPart index: Int, of track: TrackID?) -> ArraySlice<StoredFragment>? {
+  private func content(ofPart index: Int, of track: TrackID?) -> ArraySlice<StoredFragment>? {
     if isStored(track), joinedCount == 0 {
       return fragments.indices.contains(index) ? fragments[index...index] : nil
     }

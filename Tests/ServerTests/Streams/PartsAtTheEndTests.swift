@@ -27,7 +27,7 @@ import Testing
   }
 
   /// RFC 8216bis §4.4.4.9: only the last part of a segment may be shorter than 85 % of PART-TARGET.
-  @Test(arguments: [[], [Self.further]])
+  @Test(arguments: [[], [Self.further]] as [[TrackID]])
   func onlyTheLastPartIsShort(_ further: [TrackID]) throws {
     let window = try stream(further).epoch.window
     let target = try #require(window.partTarget)
@@ -43,7 +43,7 @@ import Testing
   }
 
   /// The parts are the segment's bytes, one after another, and as long together.
-  @Test(arguments: [[], [Self.further]])
+  @Test(arguments: [[], [Self.further]] as [[TrackID]])
   func thePartsAreTheSegment(_ further: [TrackID]) throws {
     let tracks: [TrackID?] = [nil, .video, .audio] + further.map(Optional.some)
     for segment in try stream(further).epoch.window.segments {
