@@ -51,7 +51,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz sanitize players bench deps test-deps bench-deps clean
+.PHONY: help run build install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz fuzz-coverage sanitize players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -96,6 +96,7 @@ check: deps web ## format, lint, imports, sizes, which folder uses which, the pa
 	@.ci/install-packages "the checks" $(CHECK_PACKAGES)
 	$(SWIFT) format lint --strict -r Package.swift Sources Tests
 	.ci/check-sources
+	.ci/fuzz-coverage --check >/dev/null
 	.ci/figures --unnamed >/dev/null || { .ci/figures --unnamed | grep error >&2; exit 1; }
 	$(SWIFT) build $(TESTED) --build-tests
 
@@ -150,7 +151,7 @@ faults: check test-deps ## what goes wrong in the field, as often as is promised
 	WEIR_FAULTS=long WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_faults.py \
 	  Tests/EndToEndTests/test_load.py Tests/EndToEndTests/test_attacks.py Tests/EndToEndTests/test_restart.py Tests/EndToEndTests/test_reload.py \
 	  Tests/EndToEndTests/test_events.py Tests/EndToEndTests/test_viewer_tokens.py Tests/EndToEndTests/test_key_sets.py \
-	  Tests/EndToEndTests/test_guessing.py \
+	  Tests/EndToEndTests/test_guessing.py Tests/EndToEndTests/test_days.py \
 	  Tests/EndToEndTests/browser/test_page_restart.py Tests/EndToEndTests/browser/test_tracks.py -s $(ARGS)
 
 # How often weir is killed while it records, within salvage and within finalising, and the power is cut.
@@ -202,6 +203,13 @@ fuzz: deps ## feed every wire parser with inputs that libFuzzer makes up, SECOND
 	    -use_value_profile=1 -print_final_stats=1 -artifact_prefix=.build/fuzz/crash-$$target- \
 	    .build/fuzz/corpus/$$target .build/fuzz/seeds/$$target 2>&1 | grep -E 'ERROR|SUMMARY|Fatal|DONE|number_of_exec|artifact' ; \
 	done
+
+# Of these targets; all that .ci/fuzz-parsers.txt names if there is none.
+TARGETS ?=
+
+fuzz-coverage: deps ## lines of each wire parser that the seeds and the inputs kept by `make fuzz` reach; TARGETS="ts psi" picks some
+	WEIR_FUZZ=coverage $(SWIFT) build -c release --scratch-path .build/fuzz-coverage --product Fuzz 2>&1 | grep -vE 'unhandled;|not used by|^    /'
+	SWIFT="$(SWIFT)" .ci/fuzz-coverage .build/fuzz-coverage/release/Fuzz .build/fuzz/corpus $(TARGETS)
 
 # What runs on a server that looks for data races, and on one that looks for memory that is used wrongly.
 SANITIZED := test_beginnings.py test_hostile.py test_http.py test_http2.py test_lowlatency_hls.py test_recordings_api.py \

@@ -177,9 +177,11 @@ let package = Package(
 
 // `make fuzz`: the parsers alone, instrumented, below libFuzzer's driver. The server is a library here, without its
 // commands, since an executable cannot be part of another one.
-if Context.environment["WEIR_FUZZ"] != nil {
+if let purpose = Context.environment["WEIR_FUZZ"] {
+  // `make fuzz-coverage`: it counts as well how often each line runs.
+  let counting = purpose == "coverage" ? ["-profile-generate", "-profile-coverage-mapping"] : []
   let instrumented: [SwiftSetting] =
-    house + [.unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing", "-Xcc", "-fsanitize=address"])]
+    house + [.unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing", "-Xcc", "-fsanitize=address"] + counting)]
   let shared = package.targets.filter {
     !["Server", "Support"].contains($0.name) && $0.type != .test && $0.name != "CProbe"
   }
@@ -210,7 +212,7 @@ if Context.environment["WEIR_FUZZ"] != nil {
           "FMP4Tests/Codecs/RecordFixture.swift", "ServerTests/HTTP/HTTP1/HTTP1Reading.swift",
         ],
         cSettings: gnuSource, swiftSettings: instrumented,
-        linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),
+        linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"] + counting.prefix(1))]),
     ]
 }
 

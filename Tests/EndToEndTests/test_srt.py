@@ -352,29 +352,54 @@ def test_hostile_callers(weir):
 
 @pytest.mark.skipif(not LONG, reason="WEIR_FAULTS=long")
 @pytest.mark.parametrize("factor", [4, 8])
-def test_a_bad_network_for_long(start, factor):
-    """300 ms of round trip, 50 ms of jitter, 5 % of loss towards the server. At eight round trips of latency nothing is given up."""
+def test_a_bad_network_for_long(start, tmp_path, record_property, factor):
+    """300 ms of round trip, 50 ms of jitter, 5 % of loss towards the server, beside srt-live-transmit behind a relay that does
+    the same to the n-th datagram. 100 of 100 connect meanwhile. At four round trips of latency weir gives up no more than
+    srt-live-transmit, but for what two counts of one rare thing differ by chance (twice the standard error), and all of it is
+    told. At eight round trips it gives up nothing."""
     weir = start(*FLAGS, "--no-record", listeners=LISTENERS)
     seconds = int(os.environ.get("WEIR_SRT_SECONDS", "600"))
+    connects = min(100, seconds)
+    peer = srt.Receiver(tmp_path)
     paths = {"forth": Path(0.125, 0.05, 0.05), "back": Path(0.125, 0.05)}
-    relay = Relay(port(weir), seed=11, **paths)
-    film = sources.ts("steady")
-    caller = srt.ffmpeg(film, relay.port, "far", loop=-1, options=f"&latency={300 * factor * 1000}")
+    relays = [Relay(target, seed=11, **paths) for target in (port(weir), peer.port, port(weir))]
+    film, options = sources.ts("steady"), f"&latency={300 * factor * 1000}"
+    callers = [srt.ffmpeg(film, relay.port, "far", loop=-1, options=options) for relay in relays[:2]]
+
+    def told() -> int:
+        return sum(int(n) for n in re.findall(r"far: (\d+) packets came too late and are missing", weir.text()))
+
     try:
-        for n in range(100):
-            one = srt.Caller(relay.port, f"one{n}")
+        began = time.monotonic()
+        for n in range(connects):
+            one = srt.Caller(relays[2].port, f"one{n}")
             assert one.reject == 0, (n, one.reject)
             one.close()
         weir.wait_state("far", "live", seconds=30)
-        time.sleep(seconds)
-        link = weir.stream("far")["link"]
-        print(f"latency {factor} × round trip, {seconds} s: {link}")
-        assert link["lostPackets"] > 0
+        time.sleep(max(0, began + seconds - time.monotonic()))
+        link, beside = weir.stream("far")["link"], peer.link
+        given_up, by_peer = link["droppedPackets"], beside["packetsDropped"]
+        record_property("figure", (
+            f"latency {factor} × round trip, {seconds} s, {connects} of {connects} connects: weir received "
+            f"{link['receivedPackets']}, missing at first {link['lostPackets']}, sent again {link['retransmittedPackets']}, given up "
+            f"{given_up}; srt-live-transmit received {beside['packets']}, missing at first {beside['packetsLost']}, sent again "
+            f"{beside['packetsRetransmitted']}, given up {by_peer}"))
+        assert all(caller.process.poll() is None for caller in callers)
+        # About 54 packets a second, of which one in twenty does not arrive.
+        for received, lost in ((link["receivedPackets"], link["lostPackets"]), (beside["packets"], beside["packetsLost"])):
+            assert received > 40 * (seconds - 10) and lost > seconds, (link, beside)
         if factor == 8:
-            assert link["droppedPackets"] == 0, link
+            assert given_up == 0, link
+        else:
+            assert given_up <= by_peer + 2 * (given_up + by_peer) ** 0.5, (link, beside)
+            # The figures are a second old at most; the sixth line of ten seconds waits for the next ten.
+            weir.wait(lambda: told() == weir.stream("far")["link"]["droppedPackets"], 15, "every packet that was given up in the log")
     finally:
-        caller.kill()
-        relay.stop()
+        for caller in callers:
+            caller.kill()
+        for relay in relays:
+            relay.stop()
+        peer.stop()
 
 
 def test_a_listener_is_called_again_and_again(start):

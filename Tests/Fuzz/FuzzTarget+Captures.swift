@@ -1,6 +1,5 @@
 @testable import Ingest
 import NIOCore
-import Support
 
 /// Seeds that other programs made: the transport streams of `Tests/Fixtures`, and what lies in them.
 extension FuzzTarget {
@@ -14,7 +13,7 @@ extension FuzzTarget {
   /// Bytes of a seed: below what the fuzzer makes.
   private static let longest = 60_000
 
-  private static func bytes(_ name: String) -> [UInt8] { (try? Fixtures.bytes("ts/\(name).ts")) ?? [] }
+  private static func bytes(_ name: String) -> [UInt8] { FixtureFile.bytes("ts/\(name).ts") }
 
   private static func packets(_ name: String) -> [TransportPacket] {
     var finder = TransportPacketFinder()

@@ -1,6 +1,5 @@
 @testable import FMP4
 @testable import Ingest
-import Glibc
 import NIOCore
 import Support
 
@@ -114,16 +113,9 @@ enum WebRTCSeeds {
   ]
 
   private static func captures(_ codec: String? = nil) -> [SenderCapture] {
-    senders.filter { codec == nil || $0.codec == codec }.flatMap(\.names).map { SenderCapture(bytes($0)) }
-  }
-
-  private static func bytes(_ name: String, file: String = #filePath) -> [UInt8] {
-    let tests = file.split(separator: "/").dropLast(2).joined(separator: "/")
-    guard let handle = fopen("/\(tests)/Fixtures/webrtc/\(name).webrtc", "r") else { fatalError("no capture \(name)") }
-    defer { fclose(handle) }
-    var bytes = [UInt8](repeating: 0, count: 65_536)
-    let count = fread(&bytes, 1, bytes.count, handle)
-    return Array(bytes.prefix(count))
+    senders.filter { codec == nil || $0.codec == codec }.flatMap(\.names).map { name in
+      SenderCapture(FixtureFile.bytes("webrtc/\(name).webrtc"))
+    }
   }
 
   static var offers: [[UInt8]] { captures().map { Array($0.offer.utf8) } }

@@ -31,6 +31,8 @@ package struct Fragment: Sendable {
   package var end: MediaTime
   /// It has only samples of other tracks from before its segment, and adds no time to the segment.
   package var isAside = false
+  /// Only aside: it came together with the fragment before it. In a layout that has both they are one part.
+  package var joinsPart = false
 
   /// A fragment beside this one, with samples of one of the other tracks, or none yet.
   func beside(_ taken: (run: TrackRun, payloads: [ByteBuffer])?, sequenceNumber: UInt32) -> Fragment {

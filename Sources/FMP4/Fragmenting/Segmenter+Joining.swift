@@ -128,7 +128,10 @@ extension Segmenter {
     while queues[index].length(before: boundary) >= least,
       let taken = queues[index].take(before: boundary, longest: longest)
     {
-      output.append(.fragment(fragment.beside(taken, sequenceNumber: nextSequenceNumber)))
+      var aside = fragment.beside(taken, sequenceNumber: nextSequenceNumber)
+      // Parts do not grow once they are out: what came with an earlier sample is out.
+      if case .fragment? = output.last { aside.joinsPart = true }
+      output.append(.fragment(aside))
       nextSequenceNumber &+= 1
     }
   }

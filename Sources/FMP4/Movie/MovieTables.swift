@@ -61,6 +61,15 @@ package struct MovieTables: Sendable {
     tracks[index].table.append(run, at: offset, description: tracks[index].current)
   }
 
+  /// Longest pause of a track: its sample before it lasts until the one behind it, and a duration has 32 bits, of which readers
+  /// take 31 (ISO/IEC 14496-12 §8.6.1.2). That is 12 hours at 48 kHz. A minute is left for what comes before the next file.
+  private static func longestPause(_ timescale: UInt32) -> Int64 { Int64(Int32.max) &- 60 &* Int64(timescale) }
+
+  /// Whether a track has paused for so long at that time that another file has to begin.
+  package func areFull(at time: MediaTime) -> Bool {
+    tracks.contains { $0.table.pause(until: time) > Self.longestPause($0.table.timescale) }
+  }
+
   /// RFC 6381 codec strings, one per track.
   package var codecs: [String] { tracks.compactMap { $0.descriptions.first?.codec.codecString } }
 

@@ -57,6 +57,9 @@ package struct SampleTable: Sendable {
     sizes.isEmpty ? 0 : newest.decodeTime &+ Int64(newest.duration) &- decodeStart
   }
 
+  /// Ticks from the newest sample to that time; 0 without samples.
+  func pause(until time: MediaTime) -> Int64 { sizes.isEmpty ? 0 : time.rescaled(to: timescale) &- newest.decodeTime }
+
   /// Complete `stts` entries, with the newest sample.
   var durations: [DurationRun] {
     guard !sizes.isEmpty else { return [] }

@@ -17,6 +17,8 @@ final class SRTConnection: PublisherConnectionOwner {
   /// Bytes that were taken since the last credit.
   private var taken = 0
   private var losses = LogThrottle()
+  /// Packets that were given up and do not stand in the log yet.
+  private var missing: UInt64 = 0
   private var holdTimer: Scheduled<Void>?
   private var tickTimer: Scheduled<Void>?
   private var isOver = false
@@ -62,9 +64,8 @@ final class SRTConnection: PublisherConnectionOwner {
     life.heard(now: now)
     if lost > 0 {
       session.noteLoss(bytes: Int(lost) &* SRTLimits.payloadBytes)
-      if let untold = losses.tells(now: now) {
-        life.log(.warning, "\(lost) packets came too late and are missing\(untold)")
-      }
+      missing &+= UInt64(lost)
+      tellMissing()
     }
     do throws(WireError) {
       try session.receive(bytes, now: now, to: &actions)
@@ -80,7 +81,20 @@ final class SRTConnection: PublisherConnectionOwner {
     watch(now)
   }
 
+  /// Many losses in a short time share a line. The lines' numbers add up to all that was given up.
+  private func tellMissing() {
+    if missing > 0, losses.tells(now: now) != nil { logMissing() }
+  }
+
+  private func logMissing() {
+    guard missing > 0 else { return }
+    life.log(.warning, "\(missing) packets came too late and are missing")
+    missing = 0
+  }
+
+  /// Called every second.
   func measured(_ figures: LinkFigures) {
+    tellMissing()
     life.publication?.sink.measured(figures)
     others.measured(figures)
   }
@@ -104,6 +118,7 @@ final class SRTConnection: PublisherConnectionOwner {
   private func end(_ reason: String, hasFailed: Bool) {
     guard !isOver else { return }
     isOver = true
+    logMissing()
     holdTimer?.cancel()
     tickTimer?.cancel()
     others.end(.connectionLost(reason))

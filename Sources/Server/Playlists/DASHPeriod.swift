@@ -213,6 +213,20 @@ struct DASHPeriod {
 
   // MARK: Representation
 
+  /// ISO/IEC 23009-1 §5.8.5.4. Up to six channels, the number of a configuration is that of its channels, and players know the
+  /// older scheme. 6.1, 7.1 and 22.2 have other numbers (ISO/IEC 23091-3 table 10): 8 would be two channels.
+  private func channelConfiguration(_ channels: Int) -> XMLElement {
+    let common = "urn:mpeg:mpegB:cicp:ChannelConfiguration"
+    let (scheme, value) =
+      switch channels {
+      case 7: (common, 11)
+      case 8: (common, 12)
+      case 24: (common, 13)
+      default: ("urn:mpeg:dash:23003:3:audio_channel_configuration:2011", channels)
+      }
+    return XMLElement("AudioChannelConfiguration", ["schemeIdUri": scheme, "value": String(value)])
+  }
+
   private func representation(
     _ track: TrackDescription, _ maker: Maker, _ spans: [LiveSegment.Listing]
   ) -> XMLElement {
@@ -222,11 +236,7 @@ struct DASHPeriod {
     let size = track.codec.codedSize
     let audio = track.codec.audio
     var children: [XMLElement] = []
-    if let audio {
-      let scheme = "urn:mpeg:dash:23003:3:audio_channel_configuration:2011"
-      children.append(
-        XMLElement("AudioChannelConfiguration", ["schemeIdUri": scheme, "value": String(audio.channels)]))
-    }
+    if let audio { children.append(channelConfiguration(audio.channels)) }
     children.append(segmentTemplate(track, maker, spans))
     return XMLElement(
       "Representation",

@@ -57,7 +57,8 @@ extension LiveSegment {
   }
 
   func partCount(of track: TrackID?) -> Int {
-    isStored(track) ? fragments.count : fragments.count { $0.run(of: track) != nil }
+    let count = isStored(track) ? fragments.count : fragments.count { $0.run(of: track) != nil }
+    return track == nil ? count - joinedCount : count
   }
 
   /// All parts so far. `isAudio`: each part can be decoded by itself.
@@ -75,6 +76,10 @@ extension LiveSegment {
         end = (start == 0 ? segmentType(track).readableBytes : start) + run.length
         (duration, isIndependent) = (run.duration, run.isIndependent)
       }
+      if track == nil, fragment.joinsPart, let last = parts.indices.last {
+        parts[last].bytes = parts[last].bytes.lowerBound..<end
+        continue
+      }
       parts.append(
         LivePart(
           index: parts.count, duration: duration, isIndependent: isAudio || isIndependent,
@@ -85,15 +90,32 @@ extension LiveSegment {
 
   /// The bytes of one part; nil when it does not exist yet.
   func pieces(ofPart index: Int, of track: TrackID?) -> [BodyPiece]? {
-    guard isStored(track) else {
-      let found = fragments.lazy.filter { $0.run(of: track) != nil }.dropFirst(index).first
-      return found.map { (index == 0 ? [.bytes(segmentType(track))] : []) + pieces(of: track, in: $0) }
+    guard let found = content(ofPart: index, of: track), let first = found.first, let last = found.last else {
+      return nil
     }
-    guard fragments.indices.contains(index) else { return nil }
     // The segment type box belongs to the first part.
-    let start = index == 0 ? 0 : fragments[index].offset
-    let end = fragments[index].offset + fragments[index].length
-    return [.file(FileRange(file: memory.file, offset: start, length: end - start))]
+    guard isStored(track) else {
+      var pieces: [BodyPiece] = index == 0 ? [.bytes(segmentType(track))] : []
+      for fragment in found { pieces += self.pieces(of: track, in: fragment) }
+      return pieces
+    }
+    let start = index == 0 ? 0 : first.offset
+    return [.file(FileRange(file: memory.file, offset: start, length: last.offset + last.length - start))]
+  }
+
+  /// The fragments of one part; those between them have nothing in this layout.
+  private func content(ofPart index: Int, of track: TrackID?) -> ArraySlice<StoredFragment>? {
+    if isStored(track), joinedCount == 0 {
+      return fragments.indices.contains(index) ? fragments[index...index] : nil
+    }
+    var part = -1
+    var found: Range<Int>?
+    for (place, fragment) in fragments.enumerated() where isStored(track) || fragment.run(of: track) != nil {
+      if track != nil || !fragment.joinsPart { part += 1 }
+      if part > index { break }
+      if part == index { found = (found?.lowerBound ?? place)..<(place + 1) }
+    }
+    return found.map { fragments[$0] }
   }
 
   /// Bytes from the start of the track's segment to the end of its first key frame, for an I-frame playlist

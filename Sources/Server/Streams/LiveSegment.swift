@@ -20,6 +20,8 @@ struct StoredFragment: Sendable {
   var isIndependent: Bool
   /// The segment is expected to end with it.
   var isExpectedLast: Bool
+  /// In the interleaved layout it belongs to the part of the fragment before. It would be a part without length.
+  var joinsPart = false
 
   /// The run of a track; with nil, that of the first tracks of each kind.
   func run(of track: TrackID?) -> StoredRun? {
@@ -77,6 +79,8 @@ struct LiveSegment: Sendable {
   var isOutage = false
   var memory: SegmentMemory
   var fragments: [StoredFragment] = []
+  /// Fragments of the interleaved layout that begin no part.
+  var joinedCount = 0
   /// One entry for each track with samples here.
   var spans: [TrackSpan] = []
   var isComplete = false
@@ -188,10 +192,12 @@ struct LiveSegment: Sendable {
           firstSampleLength: first.firstSampleLength, duration: added, isIndependent: fragment.isIndependent)
       }
     }
+    let joins = fragment.joinsPart && (defaults == nil || first != nil) && partCount(of: nil) > 0
+    if joins { joinedCount += 1 }
     fragments.append(
       StoredFragment(
         offset: offset, length: mediaOffset - offset, runs: runs, defaults: first, start: fragment.start,
         duration: added,
-        isIndependent: fragment.isIndependent, isExpectedLast: fragment.isExpectedLast))
+        isIndependent: fragment.isIndependent, isExpectedLast: fragment.isExpectedLast, joinsPart: joins))
   }
 }

@@ -26,12 +26,13 @@ class Path:
 
 class Relay:
     """Takes datagrams at `port` for a server's port. Each client has a socket of its own towards the server. `forth` is the
-    direction to the server. `hole` cuts both directions for a while."""
+    direction to the server. `hole` cuts both directions for a while. Each direction draws its own numbers: relays of one seed
+    do the same to the n-th datagram of a direction, however many the other one has."""
 
     def __init__(self, target: int, *, forth: Path = Path(), back: Path = Path(), seed: int = 1):
         self.target = ("127.0.0.1", target)
         self.forth, self.back = forth, back
-        self.random = random.Random(seed)
+        self._random = {True: random.Random(f"forth {seed}"), False: random.Random(f"back {seed}")}
         self.front = self._socket()
         self.front.bind(("127.0.0.1", 0))
         self.port = self.front.getsockname()[1]
@@ -52,17 +53,18 @@ class Relay:
     def hole(self, seconds: float) -> None:
         self._hole = time.monotonic() + seconds
 
-    def _plan(self, path: Path, now: float, size: int) -> list[float]:
+    def _plan(self, is_forth: bool, now: float, size: int) -> list[float]:
         """When a datagram that came now goes on; several times or never."""
-        free = max(now, self._free.get(path is self.forth, 0)) if path.rate else now
-        if now < self._hole or free > now + path.queue or self.random.random() < path.loss:
+        path, chance = self.forth if is_forth else self.back, self._random[is_forth]
+        free = max(now, self._free.get(is_forth, 0)) if path.rate else now
+        if now < self._hole or free > now + path.queue or chance.random() < path.loss:
             self.lost += 1
             return []
         if path.rate:
-            self._free[path is self.forth] = now = free + size / path.rate
-        copies = 2 if self.random.random() < path.duplicates else 1
-        late = path.delay / 2 if self.random.random() < path.reordered else 0
-        return [now + path.delay + late + self.random.uniform(0, path.jitter) for _ in range(copies)]
+            self._free[is_forth] = now = free + size / path.rate
+        copies = 2 if chance.random() < path.duplicates else 1
+        late = path.delay / 2 if chance.random() < path.reordered else 0
+        return [now + path.delay + late + chance.uniform(0, path.jitter) for _ in range(copies)]
 
     def _run(self) -> None:
         behind: dict[socket.socket, tuple] = {}  # a socket towards the server, and its client
@@ -83,10 +85,10 @@ class Relay:
                             clients[client] = self._socket()
                             clients[client].bind(("127.0.0.1", 0))
                             behind[clients[client]] = client
-                        path, out, to = self.forth, clients[client], self.target
+                        out, to = clients[client], self.target
                     else:
-                        path, out, to = self.back, self.front, behind[ready]
-                    for moment in self._plan(path, now, len(data)):
+                        out, to = self.front, behind[ready]
+                    for moment in self._plan(ready is self.front, now, len(data)):
                         number += 1
                         heapq.heappush(queue, (moment, number, out, to, data))
             now = time.monotonic()

@@ -1,13 +1,16 @@
 """SRT callers: ffmpeg, GStreamer, srt-live-transmit, and libsrt itself for what they do not tell."""
 
 import ctypes
+import json
 import pathlib
 import socket
 import struct
+import subprocess
 import threading
 import time
 
 from . import tools
+from .programs import free_port
 from .publishers import Publisher
 
 PASSPHRASE, PBKEYLEN, CONNTIMEO, STREAMID, TRANSTYPE, RCVSYN, LATENCY = 26, 27, 36, 46, 50, 2, 23
@@ -74,6 +77,33 @@ def gstreamer(ts: pathlib.Path, port: int, streamid: str) -> Publisher:
     return Publisher([
         tools.GSTREAMER, "-q", "filesrc", f"location={ts}", "!", "tsparse", "set-timestamps=true", "!", "srtsink",
         f"uri=srt://127.0.0.1:{port}", "mode=caller", f"streamid={streamid}"])
+
+
+class Receiver:
+    """srt-live-transmit as a listener that throws away what it receives. It writes its figures after every `EVERY` packets."""
+
+    EVERY = 20
+
+    def __init__(self, folder: pathlib.Path):
+        self.port = free_port()
+        self._figures = folder / "srt-live-transmit.json"
+        self._process = subprocess.Popen(
+            ["srt-live-transmit", "-q", "-f", "-s", str(self.EVERY), "-pf", "json", "-statsout", str(self._figures),
+             f"srt://127.0.0.1:{self.port}?mode=listener", "file://con"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+
+    @property
+    def link(self) -> dict:
+        """The newest figures since the connection began: `packets`, `packetsLost`, `packetsDropped` …"""
+        if self._process.poll() is not None:
+            raise AssertionError(f"srt-live-transmit ended: {self._process.returncode}")
+        whole = [line for line in self._figures.read_text().splitlines() if line.endswith("}")]
+        return json.loads(whole[-1])["recv"]
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
 
 class Paced:

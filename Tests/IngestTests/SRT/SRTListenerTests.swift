@@ -164,6 +164,26 @@ import Testing
     }
   }
 
+  /// As many lines as a publisher may cause, and one at the end.
+  @Test func `Packets that are missing are told to the last one, in few lines`() async throws {
+    let log = LogCollector()
+    let datagrams = DatagramSourceTests.datagrams()
+    try await listening(log: log) { _, workers in
+      let worker = try await workers.worker(0)
+      worker.say(caller(7))
+      #expect(try await worker.hears(isCredit))
+      for datagram in datagrams { worker.say(.media(7, lost: 3, datagram)) }
+      worker.say(.closed(7, "it left"))
+      #expect(try await worker.hears { $0 == .close(7) })
+    }
+    let told = log.lines.filter { $0.contains("packets came too late and are missing") }.compactMap { line -> Int? in
+      let words = line.split(separator: " ")
+      return words.firstIndex(of: "packets").flatMap { $0 > 0 ? Int(words[$0 - 1]) : nil }
+    }
+    #expect(datagrams.count > LogThrottle.burst + 1)
+    #expect(told.reduce(0, +) == 3 * datagrams.count && told.count == LogThrottle.burst + 1, "\(told)")
+  }
+
   @Test func `Who is refused is closed, without credit`() async throws {
     let gate = RecordingGate(key: "right")
     try await listening(gate) { _, workers in

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import Ingest
@@ -87,6 +88,21 @@ import Testing
     #expect(replies.count == SRTLimits.unauthenticatedPerAddress)
     _ = try admission.admit(100, peer, "cam", now: now)
     #expect(admission.connected(5) == nil)
+  }
+
+  /// No setting of weir's leads there: latencies have 16 bits, and passphrases have allowed lengths. libsrt refuses options of a
+  /// socket that is gone.
+  @Test func whoseSocketTakesNoSettingsIsRejectedAndHoldsNoPlace() {
+    let admission = SRTAdmission()
+    let gone: Int32 = 0x3FFF_FFFE
+    let address: [UInt8] = [UInt8(AF_INET), 0, 0x27, 0x0F, 192, 0, 2, 7] + [UInt8](repeating: 0, count: 8)
+    let answers = (0...SRTLimits.unauthenticatedPerAddress).map { _ in
+      address.withUnsafeBytes { admission.answer(gone, $0.baseAddress?.assumingMemoryBound(to: sockaddr.self), "cam") }
+    }
+    #expect(answers.allSatisfy { $0 == -1 })
+    let told = admission.take(now: .now()).compactMap { if case .rejected(let refusal) = $0 { refusal } else { nil } }
+    #expect(told.count == answers.count)
+    #expect(told.allSatisfy { $0.code == 1503 && $0.stream == "cam" && $0.address == "192.0.2.7" && $0.port == 9999 })
   }
 
   @Test func missingPacketsAreCountedOverTheWrap() {

@@ -65,6 +65,23 @@ import Testing
     }
   }
 
+  /// AAC's channel configurations 1 to 7, and 11 for 6.1. What is 8 in the older scheme are two channels.
+  @Test(arguments: [(1, 1, 1), (2, 2, 2), (6, 6, 6), (11, 7, 11), (7, 8, 12), (13, 24, 13)] as [(UInt8, Int, Int)])
+  func theChannelsAreToldByTheirConfiguration(_ configuration: UInt8, _ channels: Int, _ told: Int) throws {
+    let record = [0x11, 0x80 | configuration << 3]
+    let audio = TrackDescription(
+      id: .audio, codec: Codec(try AAC.Configuration(record: ByteBuffer(bytes: record))), timescale: 48_000)
+    #expect(audio.codec.audio?.channels == channels)
+    var driver = EpochDriver()
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    try driver.receive(.tracks([try SyntheticMedia.video(), audio]))
+    for sample in SyntheticMedia.interleaved(seconds: 5) { try driver.receive(.sample(sample)) }
+    let found = try #require(manifest(driver).all("AudioChannelConfiguration").first)
+    #expect(found["value"] == String(told))
+    #expect(found["schemeIdUri"]?.contains("cicp") == (channels > 6))
+  }
+
   // MARK: The segment in the making
 
   @Test func theSegmentInTheMakingIsListedWithTheLengthThatItWillHave() throws {

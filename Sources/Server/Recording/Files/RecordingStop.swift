@@ -13,7 +13,7 @@ enum RecordingStop: Sendable, Hashable, CustomStringConvertible {
   case split
   /// It goes on in another file, since one file cannot hold the new format.
   case anotherFormat
-  /// It goes on in another file after a long hole in the media.
+  /// It goes on in another file after a long hole in the media, or in a very long pause of one of its tracks.
   case hole
 
   /// During shutdown, copies are left to the next start.
@@ -33,7 +33,7 @@ enum RecordingStop: Sendable, Hashable, CustomStringConvertible {
     case .largest: "it has reached --record-max-size, or the limit of its request"
     case .split: "another file begins, by --record-split"
     case .anotherFormat: "another file begins: one cannot hold the new format (another codec, or rotated video)"
-    case .hole: "another file begins after a hole in the media"
+    case .hole: "another file begins after a hole in the media, or in a long pause of a track"
     }
   }
 }

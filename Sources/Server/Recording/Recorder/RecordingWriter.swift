@@ -246,6 +246,7 @@ final class RecordingWriter: RecorderWriter {
     guard let current, current.tables.sampleCount > 0, fragment.isIndependent else { return nil }
     // The first fragment after a hole may begin in the middle of a segment, so this check comes first.
     if let written, (fragment.start - written.until).seconds > Self.longestHole { return .hole }
+    if current.tables.areFull(at: fragment.start) { return .hole }
     guard fragment.startsSegment, let wall = anchor?.wallTime(at: fragment.start) else { return nil }
     let isDue = library.policy.split.isDue(at: wall, fileStart: current.startedAt, seconds: current.tables.seconds)
     return isDue ? .split : nil

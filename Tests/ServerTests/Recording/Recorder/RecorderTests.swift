@@ -272,6 +272,26 @@ import Testing
   }
 
   /// What comes first after the hole is a key frame in the midst of a segment.
+  /// Audio is silent for more than 2³¹ of its ticks: no sample of a movie can last so long. Video has a frame a minute.
+  @Test func aTrackThatIsSilentForHalfADayMakesAnotherFile() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    try harness.startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    for minute in 0..<803 {
+      try harness.receive(.sample(SyntheticMedia.frame(minute, group: 1, duration: 60 * 30_000)))
+      if minute % 100 == 99 { try await harness.settle() }
+      // As 800 minutes have passed, audio is back.
+      guard minute % 800 == 0 else { continue }
+      for index in 0..<10 {
+        try harness.receive(.sample(SyntheticMedia.audio(index, start: Int64(minute) * 60 * 48_000)))
+      }
+    }
+    try await harness.end()
+    let files = harness.folder.files
+    // 2³¹ ticks are 745.65 minutes, less a minute.
+    #expect(try files.map { try harness.sampleCounts($0) } == [[745, 10], [58, 10]], "\(files)")
+    #expect(harness.events.steps == [.hole, .streamEnded].flatMap { [.started, .stopped($0), .stored] })
+  }
+
   @Test func aLongHoleMakesAnotherFile() async throws {
     let harness = try RecordingHarness(try TemporaryFolder())
     try harness.startPublication([try SyntheticMedia.video()])
