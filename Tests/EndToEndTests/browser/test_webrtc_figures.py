@@ -233,7 +233,7 @@ def test_the_first_picture_is_seen_soon_after_start(publisher, viewer, weir, way
         watching.wait_phase(viewer, "notStarted")
         viewer.evaluate(FIRST)
         time.sleep(2.2)  # The page waits, and its requests have settled.
-        began = publisher.evaluate("(document.querySelector('#start').click(), Date.now())")
+        began = publisher.evaluate("(() => { const now = Date.now(); document.querySelector('#start').click(); return now; })()")
         taken.append((viewer.wait("window.firstShown", 20) - began) / 1000)
         assert viewer.evaluate("document.querySelector('#fallback').hidden")
         stop(publisher)

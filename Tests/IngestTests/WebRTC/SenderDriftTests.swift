@@ -26,8 +26,8 @@ import Testing
     var (worst, corrections, dropped) = (Int64(0), 0, 0)
     for packet in Int64(0)..<(3600 * 50) {
       let captured = Self.captured(packet, partsPerMillion)
-      // It is 10 ms on its way, and that long off its place until reports are sure.
-      let now = captured + 10_000_000
+      // It is 6 ms on its way, and that long off its place until reports are sure.
+      let now = captured + 6_000_000
       if packet > 0, packet % 50 == 0 {
         clocks.receive(.video, wall: now + jitter(), timestamp: UInt32(now * 9 / 100_000))
       }
@@ -44,7 +44,7 @@ import Testing
     }
     #expect(worst <= 20_000_000, "\(worst) ns")
     // 360 ms by 20 ms at a time, less what may be off at either end.
-    #expect(partsPerMillion == 0 ? corrections <= 1 : (16...19).contains(corrections), "\(corrections)")
+    #expect(partsPerMillion == 0 ? corrections == 0 : (16...19).contains(corrections), "\(corrections)")
     #expect(dropped == (partsPerMillion > 0 ? corrections : 0))
   }
 
