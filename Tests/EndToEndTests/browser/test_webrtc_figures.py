@@ -94,7 +94,8 @@ SHOWN = """(async (seconds) => {
   const found = [];
   for (const until = performance.now() + 1000 * seconds; performance.now() < until;) {
     const frame = await new Promise((resume) => video.requestVideoFrameCallback((_, frame) => resume(frame)));
-    const time = read(), shown = Date.now() - performance.now() + frame.expectedDisplayTime;
+    // Of a call that comes late the picture is a newer one than the frame that it tells of.
+    const time = read(), shown = Date.now() + Math.max(0, frame.expectedDisplayTime - performance.now());
     if (time !== null) found.push([time, (shown - time + 2 ** 32) % 2 ** 32, frame.presentedFrames]);
   }
   return found;
