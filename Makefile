@@ -238,8 +238,8 @@ players: check test-deps ## real players on each shape of stream, HLSJS= DASHJS=
 	PYTHONPATH="$(HARNESS):$(HARNESS)/browser" HLSJS="$(HLSJS)" DASHJS="$(DASHJS)" SHAKAJS="$(SHAKAJS)" WEIR_BIN="$(TESTED_BIN)" \
 	  $(PYTHON) Tests/Players --report .build/players.json $(ARGS)
 
-bench: build bench-deps ## speed, side by side with ffmpeg and nginx
-	PYTHONPATH="$(HARNESS)" WEIR_BIN="$(abspath $(BIN))" python3 Benchmarks/run.py $(ARGS)
+bench: build bench-deps test-deps ## speed, side by side with ffmpeg and nginx
+	PYTHONPATH="$(HARNESS)" WEIR_BIN="$(abspath $(BIN))" $(PYTHON) Benchmarks/run.py $(ARGS)
 
 # Remote packets can overflow older ones (CVE-2026-55868, CVE-2026-55869).
 LIBSRT_LEAST := 1.5.1-1+deb12u2

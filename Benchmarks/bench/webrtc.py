@@ -73,6 +73,8 @@ def publishing(server, kind: str, count: int):
             name = f"{kind.lower()}{number}"
             out = ["-f", "flv", f"{server.rtmp}/live/{name}"] if kind == "RTMP" else ["-f", "whip", f"{server.web}/whip/{name}"]
             made.append(subprocess.Popen(command + out))
+            # Not all at once: so their key frames come at different times.
+            time.sleep(0.1)
         for number in range(count):
             server.wait_state(f"{kind.lower()}{number}", "live", seconds=60)
         yield

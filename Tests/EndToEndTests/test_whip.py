@@ -1,6 +1,7 @@
 """Publishers by WebRTC (WHIP, RFC 9725): Chromium and Firefox with their fake devices, ffmpeg's own muxer, and clients that may
 not."""
 
+import array
 import json
 import os
 import re
@@ -53,6 +54,9 @@ SENT = """(async () => {
 })()"""
 
 OFFER = offers.offer("sendonly")
+
+#: How long flash and beep are watched: ten minutes in long runs.
+SYNC_SECONDS = 600 if os.environ.get("WEIR_FAULTS") == "long" else 30
 
 
 @pytest.fixture(scope="module")
@@ -258,6 +262,43 @@ def test_what_ffmpeg_publishes_is_recorded(weir, role):
     assert code == 0, log
     found = judge(recording(weir, name), 4)
     assert len(found["video"]) >= 145, len(found["video"])
+
+
+def apart(movie) -> list[float]:
+    """Seconds from each flash of the test pattern (720p) to its beep."""
+    levels = tools.output(
+        tools.FFMPEG, "-v", "error", "-i", movie, "-an", "-vf", "crop=8:8:640:240,scale=1:1:flags=area,format=gray", "-vsync",
+        "passthrough", "-f", "rawvideo", "-", timeout=SYNC_SECONDS + 60)
+    times = [float(packet.pts) for packet in packets.probe(movie)["video"]]
+    assert len(times) == len(levels), (len(times), len(levels))
+    begun = tools.run(
+        tools.FFPROBE, "-v", "error", "-select_streams", "a", "-read_intervals", "%+1", "-show_entries", "frame=pts_time", "-of",
+        "csv=p=0", movie).stdout.split()[0]
+    samples = array.array("h", tools.output(tools.FFMPEG, "-v", "error", "-i", movie, "-vn", "-ac", "1", "-f", "s16le", "-"))
+    beeps, last = [], -48000
+    for at, value in enumerate(samples):
+        if abs(value) > 3000:
+            if at - last > 24000:
+                beeps.append(float(begun.rstrip(",")) + at / 48000)
+            last = at
+    flashes = [times[at] for at in range(1, len(levels)) if levels[at] > 128 >= levels[at - 1]]
+    return [beep - flash for flash in flashes for beep in beeps if abs(beep - flash) < 0.3]
+
+
+def test_flash_and_beep_stay_together(weir, start_shared, record_property):
+    """The server's own pattern, published by ffmpeg: two clocks of RTP, which reports put together."""
+    demo = start_shared("--test-pattern", "demo", "--no-record")
+    demo.wait_state("demo", "live")
+    client = publishers.Publisher([
+        tools.new_ffmpeg(), "-v", "warning", "-nostdin", "-t", str(SYNC_SECONDS), "-i", f"{demo.web}/live/demo/stream.mp4",
+        "-c:v", "copy", "-c:a", "libopus", "-ar", "48000", "-ac", "2", "-authorization", weir.key, "-f", "whip",
+        f"{weir.web}/whip/flashes"])
+    code, log = client.outcome(SYNC_SECONDS + 40)
+    assert code == 0, log
+    distances = apart(recording(weir, "flashes"))
+    record_property("figure", f"WebRTC, flash and beep within {SYNC_SECONDS} s: {1000 * min(distances):.1f} to {1000 * max(distances):.1f} ms apart")
+    assert len(distances) >= 0.9 * SYNC_SECONDS, len(distances)
+    assert max(abs(distance) for distance in distances) <= 0.020, distances
 
 
 def test_an_offer_is_answered_by_the_rules(weir):

@@ -18,6 +18,9 @@ import { NativeEngine } from "./native-engine.js";
 /** @typedef {Engine["name"]} EngineName */
 
 const ASK_MILLISECONDS = 2000;
+/** Polling interval of a page that waits for a stream to begin, for so long: its first frame is awaited. */
+const ASK_WAITING_MILLISECONDS = 500;
+const WAITING_MILLISECONDS = 600_000;
 /** Polling interval of a hidden page. */
 const ASK_HIDDEN_MILLISECONDS = 15_000;
 const TICK_MILLISECONDS = 250;
@@ -74,6 +77,8 @@ export class WatchSession extends EventTarget {
   #connected = false;
   #full = false;
   #triedAt = -Infinity;
+  /** When the phase changed. */
+  #waitsSince = performance.now();
   #movedAt = -Infinity;
   #lastTime = 0;
   /** @type {Set<{until: "response" | "request", wake: () => void}>} Sleeps that have not ended. */
@@ -142,10 +147,15 @@ export class WatchSession extends EventTarget {
   async #pollForever() {
     while (!this.#stopped.signal.aborted) {
       await this.#ask();
-      const steady = ["playing", "notStarted", "ended", "unplayable"].includes(this.phase);
-      const pause = steady ? ASK_MILLISECONDS : ASK_MILLISECONDS / 2;
-      await this.#sleep(document.hidden ? ASK_HIDDEN_MILLISECONDS : pause, "request");
+      await this.#sleep(this.#pauseBeforeAsking, "request");
     }
+  }
+
+  get #pauseBeforeAsking() {
+    if (document.hidden) return ASK_HIDDEN_MILLISECONDS;
+    const isAwaited = this.phase === "notStarted" || this.phase === "starting";
+    if (isAwaited && performance.now() - this.#waitsSince < WAITING_MILLISECONDS) return ASK_WAITING_MILLISECONDS;
+    return ["playing", "notStarted", "ended", "unplayable"].includes(this.phase) ? ASK_MILLISECONDS : ASK_MILLISECONDS / 2;
   }
 
   async #ask() {
@@ -316,6 +326,7 @@ export class WatchSession extends EventTarget {
     }
     const phase = this.#currentPhase(now - this.#movedAt < MOVING_MILLISECONDS);
     const changed = phase !== this.phase;
+    if (changed) this.#waitsSince = now;
     this.phase = phase;
     this.dispatchEvent(new CustomEvent("tick", { detail: { changed } }));
   }

@@ -19,7 +19,7 @@ struct AudioGrid: Sendable {
 
   /// A deviation of this many milliseconds is corrected at once.
   private static let jump: Int64 = 500
-  /// A smaller deviation, of more than a frame, is corrected after this many milliseconds.
+  /// A smaller deviation, of a frame or more, is corrected after this many milliseconds.
   private static let patience: Int64 = 1000
 
   /// Ticks per second.
@@ -83,7 +83,7 @@ struct AudioGrid: Sendable {
   /// Ticks by which to move the grid now. Nil if no correction is due.
   private mutating func correctionDue(_ error: Int64, _ length: Int64) -> Int64? {
     if error.magnitude >= UInt64(Self.jump &* Int64(timescale) / 1000) { return error }
-    guard error.magnitude > UInt64(length) else {
+    guard error.magnitude >= UInt64(length) else {
       deviation = nil
       return nil
     }

@@ -74,6 +74,34 @@ def test_a_pause_that_is_over_is_forgotten(chromium, small):
     watching.leave(chromium)
 
 
+#: The shortest pause between two questions for a stream that is not there, in milliseconds: at first, and after ten minutes.
+WAITS = """(async () => {
+  const { WatchSession } = await import("/web/engine/session.js");
+  const { setTimeout: later } = window, pauses = [], now = performance.now.bind(performance);
+  const wait = (milliseconds) => new Promise((done) => later(done, milliseconds));
+  let ahead = 0;
+  performance.now = () => now() + ahead;
+  window.fetch = async () => new Response("", { status: 404 });
+  window.setTimeout = (done, pause) => { pauses.push(pause); return later(done, 10); };
+  const session = new WatchSession(document.createElement("video"), "nobody", "mse", () => {});
+  session.start();
+  await wait(500);
+  const first = Math.min(...pauses);
+  ahead = 600_000;
+  await wait(100);
+  pauses.length = 0;
+  await wait(300);
+  session.stop();
+  return [first, Math.min(...pauses)];
+})()"""
+
+
+def test_a_page_that_waits_for_a_stream_asks_often_for_ten_minutes(chromium, small):
+    chromium.open(f"{small.web}/healthz")
+    assert chromium.evaluate(WAITS) == [500, 2000]
+    watching.leave(chromium)
+
+
 #: Milliseconds before the next request, by status of the response. Each response has Retry-After: 7.
 PATIENCE = """(async () => {
   const { HTTPFailure } = await import("/web/media/playback-result.js");

@@ -53,6 +53,18 @@ struct AudioGridTests {
     #expect(abs((places.last ?? 0) - last * 48) <= 48)
   }
 
+  @Test func aMissingFrameIsAGapOfItsLength() {
+    var grid = AudioGrid(timescale: 48_000)
+    var corrections: [AudioGrid.Correction] = []
+    var last: AudioGrid.Place?
+    for index in 0..<Int64(200) where index != 50 {
+      last = grid.place(index * 20_000_000, duration: 960)
+      if let correction = grid.correction { corrections.append(correction) }
+    }
+    #expect(corrections == [AudioGrid.Correction(milliseconds: 20, count: 1)])
+    #expect(last == AudioGrid.Place.at(199 * 960))
+  }
+
   @Test func tooMuchAudioIsDroppedOnce() {
     var grid = AudioGrid(timescale: 48_000)
     var corrections: [AudioGrid.Correction] = []

@@ -102,7 +102,7 @@ import Testing
   }
 
   /// A key frame, with its parameter sets, as a packet of its own sequence number.
-  private static let keyFrame: [UInt8] = {
+  static let keyFrame: [UInt8] = {
     // A record of H.264 with one set of each kind.
     let record = RTMPScript.avc25
     let end = 8 + Int(record[7])

@@ -4,7 +4,7 @@ internal import FMP4
 /// (RFC 3550 §5.1). Sender reports tell how the clocks belong together (§6.4.1); until they come, arrival does.
 ///
 /// The first video is the reference, or the first track where there is no video: its times stay as captured. The others
-/// move after it, before the start at once, and later by at most `step` within `rest`, so that nothing jumps.
+/// move after it, before the start at once, and later by `step` within `rest`, so that nothing jumps.
 struct SenderClocks {
   private struct Track {
     let id: TrackID
@@ -12,14 +12,21 @@ struct SenderClocks {
     var clock: WireClock
     /// Common time minus time of the track's clock, in nanoseconds.
     var offset: Int64
-    /// The sender's time of day minus time of the track's clock.
+    /// The sender's time of day minus time of the track's clock, by the mean of late reports, and how many made it.
     var report: Int64?
+    var reports: Int64 = 0
     var movedAt: MonotonicTime = .min
   }
 
-  /// Nanoseconds: about a frame of audio.
-  static let step: Int64 = 21_000_000
+  /// Nanoseconds: a packet of audio, as browsers and ffmpeg make them. So `AudioGrid` follows by one gap or one dropped
+  /// packet, and nothing is left over.
+  static let step: Int64 = 20_000_000
   static let rest: Int64 = 2_500_000_000
+  /// Nanoseconds that a track may be off its place once the mean is sure: more than half a step, so that it does not go
+  /// to and fro. The mean lags by 4 ms where a clock is off by 100 ppm, and audio stays within 20 ms.
+  static let tolerance: Int64 = 13_000_000
+  /// Reports that the mean is about. With fewer it is not sure, and a distance below `step` stays.
+  static let meanReports: Int64 = 8
   /// Nanoseconds by which a report differs from the mean where the sender's clock was set.
   static let sudden: Int64 = 500_000_000
   /// Nanoseconds by which reports may differ from arrival. Others are no clock.
@@ -53,9 +60,10 @@ struct SenderClocks {
     let report = wall &- clock.nanoseconds(UInt64(timestamp))
     // Senders date their reports with the jitter of their threads: tens of milliseconds. The mean has less of it.
     if let mean = tracks[index].report, (report &- mean).magnitude < UInt64(Self.sudden) {
-      tracks[index].report = mean &+ (report &- mean) / 4
+      tracks[index].reports = min(tracks[index].reports + 1, Self.meanReports)
+      tracks[index].report = mean &+ (report &- mean) / tracks[index].reports
     } else {
-      tracks[index].report = report
+      (tracks[index].report, tracks[index].reports) = (report, 1)
     }
   }
 
@@ -83,10 +91,10 @@ struct SenderClocks {
     let error = reference.offset &- theirs &+ ours &- tracks[index].offset
     guard error != 0, error.magnitude < UInt64(Self.farthest) else { return }
     guard isRunning else { return tracks[index].offset &+= error }
-    // A smaller distance stays, as `AudioGrid` would keep it.
-    guard error.magnitude >= UInt64(Self.step) else { return }
+    let isSure = min(tracks[index].reports, reference.reports) >= Self.meanReports
+    guard error.magnitude >= UInt64(isSure ? Self.tolerance : Self.step) else { return }
     guard tracks[index].movedAt == .min || now &- tracks[index].movedAt >= Self.rest else { return }
     tracks[index].movedAt = now
-    tracks[index].offset &+= min(max(error, -Self.step), Self.step)
+    tracks[index].offset &+= error < 0 ? -Self.step : Self.step
   }
 }

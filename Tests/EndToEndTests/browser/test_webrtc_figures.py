@@ -1,0 +1,267 @@
+"""From a browser's camera to other browsers: the publish page in one Chromium, the watch page in another, through a network that
+may be bad. Each frame has the time at which it was drawn in it, as 40 squares, so that the viewer can tell its age."""
+
+import dataclasses
+import re
+import statistics
+import subprocess
+import time
+
+import pytest
+
+import browsers
+import watching
+from harness import packets, relay, tools
+from harness.programs import free_port
+from test_publish_page import open_page, playlists, recording, start, stop
+
+#: Laid over the page before its own scripts run: the camera's frames pass a canvas that writes the time into them, in
+#: milliseconds by 32 bits, and 8 bits of a sum. Noise keeps an encoder at its rate. The connection is kept for its figures.
+MARK = """(() => {
+  const Peer = globalThis.RTCPeerConnection;
+  globalThis.RTCPeerConnection = class extends Peer {
+    constructor(...given) {
+      super(...given);
+      globalThis.peer = this;
+      globalThis.sizes = [];
+      const look = setInterval(async () => {
+        if (this.connectionState === "closed") return clearInterval(look);
+        for (const one of (await this.getStats()).values()) {
+          if (one.type === "outbound-rtp" && one.kind === "video") {
+            globalThis.sizes.push([performance.now(), one.bytesSent, one.frameWidth ?? 0, one.framesSent ?? 0, this.connectionState]);
+          }
+        }
+      }, 100);
+    }
+  };
+  const devices = navigator.mediaDevices;
+  if (devices === undefined) return;
+  const open = devices.getUserMedia.bind(devices);
+  devices.getUserMedia = async (wanted) => {
+    const media = await open(wanted);
+    const [camera] = media.getVideoTracks();
+    if (camera === undefined) return media;
+    const video = document.body.appendChild(document.createElement("video"));
+    Object.assign(video.style, { position: "fixed", right: 0, bottom: 0, width: "2px", height: "2px" });
+    Object.assign(video, { muted: true, srcObject: new MediaStream([camera]) });
+    await video.play();
+    const canvas = document.createElement("canvas"), noise = document.createElement("canvas");
+    const { videoWidth: width, videoHeight: height } = video;
+    [canvas.width, canvas.height, noise.width, noise.height] = [width, height, 2 * width, 2 * height];
+    const pen = canvas.getContext("2d"), source = noise.getContext("2d");
+    if (width >= 1280) {
+      const image = source.createImageData(noise.width, noise.height);
+      for (let n = 0; n < image.data.length; n += 4) {
+        image.data.fill(256 * Math.random(), n, n + 3);
+        image.data[n + 3] = 48;
+      }
+      source.putImageData(image, 0, 0);
+    }
+    const draw = () => {
+      video.requestVideoFrameCallback(draw);
+      pen.drawImage(video, 0, 0, width, height);
+      if (width >= 1280) pen.drawImage(noise, -width * Math.random(), -height * Math.random());
+      const time = Date.now() % 2 ** 32, sum = (time ^ time >> 8 ^ time >> 16 ^ time >> 24) & 255;
+      for (let bit = 0; bit < 40; bit += 1) {
+        const isSet = bit < 32 ? time >>> 31 - bit & 1 : sum >> 39 - bit & 1;
+        pen.fillStyle = isSet ? "white" : "black";
+        pen.fillRect(bit * width / 40, 0, width / 40, 32);
+      }
+    };
+    video.requestVideoFrameCallback(draw);
+    const [track] = canvas.captureStream().getVideoTracks();
+    const end = track.stop.bind(track);
+    track.getSettings = () => camera.getSettings();
+    track.stop = () => { camera.stop(); end(); };
+    return new MediaStream([track, ...media.getAudioTracks()]);
+  };
+})()"""
+
+#: Frames that are shown within some seconds: the time in it, its age in milliseconds, and how many were shown until then.
+SHOWN = """(async (seconds) => {
+  const video = document.querySelector("#video"), canvas = document.createElement("canvas");
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
+  const read = () => {
+    const { videoWidth: width } = video;
+    if (canvas.width !== width) [canvas.width, canvas.height] = [width, 1];
+    pen.drawImage(video, 0, 12, width, 8, 0, 0, width, 1);
+    const { data } = pen.getImageData(0, 0, width, 1);
+    const bits = Array.from({ length: 40 }, (_, bit) => data[4 * Math.floor((bit + 0.5) * width / 40) + 1] > 128 ? 1 : 0);
+    const number = (some) => some.reduce((sum, bit) => 2 * sum + bit, 0);
+    const time = number(bits.slice(0, 32));
+    return number(bits.slice(32)) === ((time ^ time >> 8 ^ time >> 16 ^ time >> 24) & 255) ? time : null;
+  };
+  const found = [];
+  for (const until = performance.now() + 1000 * seconds; performance.now() < until;) {
+    const frame = await new Promise((resume) => video.requestVideoFrameCallback((_, frame) => resume(frame)));
+    // Of a call that comes late the picture is a newer one than the frame that it tells of.
+    const time = read(), shown = Date.now() + Math.max(0, frame.expectedDisplayTime - performance.now());
+    if (time !== null) found.push([time, (shown - time + 2 ** 32) % 2 ** 32, frame.presentedFrames]);
+  }
+  return found;
+})"""
+
+#: When the first frame was shown since the page was asked, in milliseconds since 1970.
+FIRST = """void document.querySelector("#video").requestVideoFrameCallback(() => { window.firstShown = Date.now(); })"""
+
+
+@dataclasses.dataclass
+class Case:
+    """A network in either direction, a way to watch, and the longest median age of a frame in seconds."""
+
+    way: str
+    most: float
+    path: relay.Path = relay.Path()
+
+
+CASES = {
+    "hls": Case("hls", 1.0), "hls-lossy": Case("hls", 1.0, relay.Path(delay=0.025, loss=0.05)), "webrtc": Case("webrtc", 0.3),
+}
+
+
+@pytest.fixture(scope="module")
+def weir(start_shared, canary):
+    port = free_port()
+    network = relay.Relay(port)
+    weir = start_shared(
+        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--publish-key", f"{canary}-all",
+        listeners=("http", "rtmp", "webrtc"))
+    weir.secrets += [canary]
+    weir.key, weir.network = f"{canary}-all", network
+    yield weir
+    network.stop()
+
+
+@pytest.fixture(scope="module")
+def studio():
+    """The Chromium that publishes."""
+    with browsers.chromium("--use-fake-device-for-media-stream=fps=30", "--use-fake-ui-for-media-stream",
+                           "--autoplay-policy=no-user-gesture-required") as one:
+        one.call("Page.addScriptToEvaluateOnNewDocument", source=MARK)
+        yield one
+
+
+@pytest.fixture
+def publisher(studio):
+    yield studio
+    studio.evaluate("void (BeforeUnloadEvent.prototype.preventDefault = () => {})")
+    studio.open("about:blank")
+
+
+@pytest.fixture
+def viewer():
+    with browsers.chromium("--autoplay-policy=no-user-gesture-required") as one:
+        yield one
+
+
+def marks(movie) -> list[int | None]:
+    """The times in the frames of a recording; None where there is none."""
+    found = subprocess.run(
+        [tools.FFMPEG, "-v", "error", "-i", str(movie), "-an", "-vf", "crop=iw:8:0:12,scale=40:1:flags=area,format=gray", "-vsync",
+         "passthrough", "-f", "rawvideo", "-"], capture_output=True, timeout=60, check=True).stdout
+    times = []
+    for at in range(0, len(found), 40):
+        bits = [byte > 128 for byte in found[at:at + 40]]
+        time_, total = (sum(bit << place for place, bit in enumerate(reversed(some))) for some in (bits[:32], bits[32:]))
+        times.append(time_ if total == (time_ ^ time_ >> 8 ^ time_ >> 16 ^ time_ >> 24) & 255 else None)
+    return times
+
+
+def share(shown: list, recorded: list[int | None]) -> float:
+    """Frames that were shown, of those that were recorded from the first one shown to the last."""
+    (first, _, before), (last, _, after) = shown[0], shown[-1]
+    there = [time_ for time_ in recorded if time_ is not None and first <= time_ <= last]
+    return (after - before + 1) / len(there)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_property):
+    """Glass to glass; nothing is broken, invented or lost without being told; what arrived whole is shown."""
+    case = CASES[name]
+    weir.network.forth = weir.network.back = case.path
+    lost = weir.network.lost
+    try:
+        open_page(publisher, weir, name, weir.key, copy=False)
+        start(publisher)
+        weir.wait_state(name, "live")
+        watching.watch(viewer, weir, name, f"?player={case.way}")
+        time.sleep(4)
+        tries = []
+        for _ in range(4):  # later ones allow for delays of a busy machine
+            tries.append(viewer.evaluate(f"{SHOWN}(8)"))
+            assert len(tries[-1]) > 40, f"the time could be read in {len(tries[-1])} frames"
+            (first, _, before), (last, _, after) = tries[-1][0], tries[-1][-1]
+            is_whole = after - before >= 0.995 * 30 * (last - first) / 1000
+            if is_whole and statistics.median(age for _, age, _ in tries[-1]) <= 900 * case.most:
+                break
+        assert viewer.evaluate("document.querySelector('#fallback').hidden")
+        lists = [weir.get(f"/live/{name}/{path}").good().text for path in playlists(weir, name)]
+        stop(publisher)
+        sent = max(frames for _, _, _, frames, _ in publisher.evaluate("window.sizes"))
+    finally:
+        weir.network.forth = weir.network.back = relay.Path()
+    movie = recording(weir, name)
+    received = weir.stream(name)["received"]
+    recorded = marks(movie)
+    best = min(tries, key=lambda one: statistics.median(age for _, age, _ in one))
+    ages = sorted(age / 1000 for _, age, _ in best)
+    shown = max(share(one, recorded) for one in tries)
+    record_property("figure", f"camera to screen, {name}: median {statistics.median(ages):.2f} s, p95 {ages[int(0.95 * len(ages))]:.2f} s; "
+                              f"{100 * shown:.1f} % of the frames shown")
+    assert not any("EXT-X-DISCONTINUITY" in text for text in lists)
+    assert not case.path.loss or weir.network.lost - lost >= 50, weir.network.lost
+    video = packets.probe(movie)["video"]
+    times = [packet.dts for packet in video]
+    assert times == sorted(set(times)) and len(video) == received["videoFrames"] == len(recorded)
+    # Some were sent after the last look at them.
+    told = received["videoFrames"] + received["lostVideoFrames"]
+    assert 0.99 * sent <= told <= sent + 15, (received, sent)
+    assert recorded.count(None) <= 0.01 * len(recorded), recorded.count(None)
+    assert statistics.median(ages) <= case.most, ages
+    assert shown >= 0.99, [share(one, recorded) for one in tries]
+
+
+@pytest.mark.parametrize("way", ["hls", "webrtc"])
+def test_the_first_picture_is_seen_soon_after_start(publisher, viewer, weir, way, record_property):
+    """The preview runs, and a viewer's page is open and waits."""
+    taken = []
+    for turn in range(3):  # later ones allow for delays of a busy machine
+        name = f"first-{way}-{turn}"
+        open_page(publisher, weir, name, weir.key, copy=False)
+        viewer.open(f"{weir.web}/watch/{name}?player={way}")
+        watching.wait_phase(viewer, "notStarted")
+        viewer.evaluate(FIRST)
+        time.sleep(2.2)  # The page waits, and its requests have settled.
+        began = publisher.evaluate("(() => { const now = Date.now(); document.querySelector('#start').click(); return now; })()")
+        taken.append((viewer.wait("window.firstShown", 20) - began) / 1000)
+        assert viewer.evaluate("document.querySelector('#fallback').hidden")
+        stop(publisher)
+        if taken[-1] <= 1.2:
+            break
+    record_property("figure", f"first picture after Start, {way}: {', '.join(f'{one:.2f}' for one in taken)} s")
+    assert min(taken) <= 1.5, taken
+
+
+def test_720p_has_its_size_at_once_and_its_rate_within_three_seconds(publisher, weir, record_property):
+    """2.5 Mbit/s are wanted. No frame is sent in a smaller size, and none of the stream has one."""
+    best = 0.0
+    for turn in range(3):
+        name = f"full-{turn}"
+        open_page(publisher, weir, name, weir.key, preset="720p30", copy=False)
+        start(publisher)
+        time.sleep(5)
+        seen = publisher.evaluate("window.sizes")
+        stop(publisher)
+        began = next(at for at, _, _, frames, _ in seen if frames > 0)
+        widths = {width for _, _, width, frames, _ in seen if frames > 0}
+        assert widths == {1280}, widths
+        late = [one for one in seen if 1.9 <= (one[0] - began) / 1000 <= 3.1]
+        best = max(best, 8 * (late[-1][1] - late[0][1]) / (late[-1][0] - late[0][0]) / 1000)
+        lines = tools.run(
+            tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "frame=width,height", "-of", "csv=p=0",
+            recording(weir, name)).stdout.split()
+        assert set(lines) == {"1280,720"}, set(lines)
+        if best >= 2.2:
+            break
+    record_property("figure", f"720p30 from the publish page: {best:.1f} Mbit/s in the third second")
+    assert best >= 2, best
