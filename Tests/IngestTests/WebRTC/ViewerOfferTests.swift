@@ -15,6 +15,7 @@ import Testing
     }
     func follow(_ follower: any SampleFollower) -> Bool { false }
     func unfollow(_ follower: any SampleFollower) {}
+    func use(_ tracks: Set<TrackID>) {}
     func askForKeyFrame() -> Bool { false }
   }
 
