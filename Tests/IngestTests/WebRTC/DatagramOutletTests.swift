@@ -103,6 +103,7 @@ import Testing
     batch.flush(path)
     #expect(there.received == sizes.enumerated().filter { $0.element > 0 }.map { Self.packet($0.offset, $0.element) })
   }
+
   @Test func `Each packet begins at an address that libsrtp can read as words, whatever went before it`() throws {
     let (here, there) = (try Socket(), try Socket())
     let path = try #require(

@@ -61,6 +61,7 @@ import Testing
     #expect(choice.isSlow(0, videos, estimate: 60_000, now: Self.time(1000)) == .change(2))
     #expect(choice.rise(2, Self.videos(500_000, 250_000, 50_000, stopped: [0, 1]), now: Self.time(2000)) == nil)
   }
+
   @Test func `Whose video has stopped goes to a smaller one, else to a larger one, else it waits or is ended`() {
     let rates: [Int64] = [500_000, 250_000, 50_000]
     func step(_ shown: Int?, fresh: Set<Int>, isLost: Bool = true) -> QualityChoice.Step? {

@@ -1,5 +1,6 @@
 import FMP4
 import Ingest
+import Logging
 import NIOCore
 import NIOPosix
 import Support
@@ -110,30 +111,29 @@ import Testing
     followers.remove(follower)
     #expect(!followers.isMaking && followers.tracks.map(\.codec.id) == [.h264, .aac])
   }
+
   // MARK: workers
 
   /// A worker that never starts, and whether it was ended.
   private final class Worker: Sendable {
-    private let state = Mutex<(transcoder: LadderTranscoder?, isOver: Bool)>((nil, false))
+    private let hasEnded = Mutex(false)
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     func start(_ aim: TranscodeAim) throws -> LadderTranscoder {
-      let transcoder = try LadderTranscoder(
-        aim: aim, launcher: .process(executable: "/nothing", arguments: []), logger: .silent
+      try LadderTranscoder(
+        aim: aim, launcher: .process(executable: "/nothing", arguments: []), logger: logger
       ) { [weak self] events in
         guard events.contains(where: { if case .ended = $0 { true } else { false } }) else { return }
-        self?.state.withLock { $0.isOver = true }
+        self?.hasEnded.withLock { $0 = true }
       }
-      state.withLock { $0.transcoder = transcoder }
-      return transcoder
     }
+
+    var isAlive: Bool { !hasEnded.withLock { $0 } }
 
     func isOver() async throws -> Bool {
-      for _ in 0..<500 where !state.withLock(\.isOver) { try await Task.sleep(for: .milliseconds(10)) }
-      return state.withLock(\.isOver)
+      for _ in 0..<500 where isAlive { try await Task.sleep(for: .milliseconds(10)) }
+      return !isAlive
     }
-
-    var isAlive: Bool { !state.withLock(\.isOver) }
-    func end() { state.withLock(\.transcoder)?.finish() }
   }
 
   private static func seconds(_ count: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: count * 1_000_000_000) }
