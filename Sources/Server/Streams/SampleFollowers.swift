@@ -257,7 +257,7 @@ struct SampleFollowers: Sendable {
       switch event {
       case .track(let rung, var track):
         track.id = maker.id(rung)
-        add(rung: track, of: maker)
+        add(rung: track)
       case .frame(let rung, var sample):
         guard !followers.isEmpty else { continue }
         sample.track = maker.id(rung)
@@ -267,7 +267,7 @@ struct SampleFollowers: Sendable {
     }
   }
 
-  private mutating func add(rung track: TrackDescription, of maker: VideoMaker) {
+  private mutating func add(rung track: TrackDescription) {
     // A publication may have no video now.
     guard ownVideo != nil else { return }
     rungs.removeAll { $0.id == track.id }
