@@ -156,6 +156,52 @@ def test_each_programme_is_a_stream_of_its_own(start, canary):
     nothing_wrong(problems)
 
 
+def away(stream: bytes, program: int, start: float, end: float) -> bytes:
+    """The stream, whose association table does not name a programme between two parts of its length."""
+    pieces = [stream[at:at + 188] for at in range(0, len(stream), 188)]
+    for number, packet in enumerate(pieces):
+        if packet[1] & 0x1F or packet[2]:
+            continue
+        length = int.from_bytes(packet[6:8], "big") & 0xFFF
+        entries = [packet[at:at + 4] for at in range(13, 8 + length - 4, 4)]
+        part = number / len(pieces)
+        kept = [e for e in entries if not start <= part < end or int.from_bytes(e[:2], "big") != program]
+        version = (part >= start) + (part >= end)
+        section = b"\0" + (0xB000 | 9 + 4 * len(kept)).to_bytes(2, "big") + packet[8:10]
+        section += bytes([packet[10] & 0xC1 | version << 1]) + packet[11:13] + b"".join(kept)
+        section += checksum(section).to_bytes(4, "big")
+        pieces[number] = (packet[:5] + section).ljust(188, b"\xff")
+    return b"".join(pieces)
+
+
+def checksum(section: bytes) -> int:
+    """CRC-32 of MPEG (ISO/IEC 13818-1 annex A)."""
+    register = 0xFFFFFFFF
+    for byte in section:
+        register ^= byte << 24
+        for _ in range(8):
+            register = (register << 1 ^ (0x04C11DB7 if register & 0x80000000 else 0)) & 0xFFFFFFFF
+    return register
+
+
+def test_a_first_programme_that_is_gone_waits_for_its_return_and_the_others_go_on(start, tmp_path):
+    """Its stream waits as for a publisher that was lost, and is live again when the programme is in the table again."""
+    numbers = ("-program", "program_num=1:st=0:st=1", "-program", "program_num=7:st=2:st=3")
+    two = transport.film("h264-30", "-map", "0", "-map", "1", *numbers, inputs=("-i", str(sources.source("straight"))))
+    film = tmp_path / "away.ts"
+    film.write_bytes(away(two.read_bytes(), 1, 0.3, 0.65))
+    weir = start()
+    client = publishers.Publisher(curl("-T", film, "--limit-rate", "100K", f"{weir.web}/live/cam/ingest?program=each"))
+    weir.wait_state("cam", "live")
+    weir.wait_state("cam", "reconnecting", seconds=10)
+    assert weir.stream("cam-7")["state"] == "live"
+    weir.wait_state("cam", "live", seconds=10)
+    code, log = client.outcome(40)
+    assert code == 0, log
+    weir.wait_state("cam", "ended", seconds=5)
+    nothing_wrong(packets.compare(packets.probe(sources.source("straight")), packets.probe(recording(weir, "cam-7"))))
+
+
 @pytest.mark.parametrize("layout, channels", [("5.1", 6), ("7.1", 8), ("7.1(wide)", 8)])
 def test_surround_keeps_its_channels(start, tmp_path, layout, channels):
     """AAC in ADTS. ffmpeg writes 7.1(wide) by a program config element: its channels are not in the headers of frames."""
