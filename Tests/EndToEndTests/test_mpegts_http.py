@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from harness import nothing_wrong, packets, publishers, sources, tools, transport
+from harness import inband, nothing_wrong, packets, publishers, sources, tools, transport
 
 TOKEN = "sesame-0815-4711"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
@@ -210,6 +210,42 @@ def test_each_programme_is_a_stream_of_its_own(start, canary):
         problems += [f"{name}: {problem}" for problem in packets.compare(
             packets.probe(sources.source(published)), packets.probe(recording(weir, name)), whole=whole)]
     nothing_wrong(problems)
+
+
+def away(stream: bytes, program: int, start: float, end: float) -> bytes:
+    """The stream, whose association table does not name a programme between two parts of its length."""
+    pieces = [stream[at:at + 188] for at in range(0, len(stream), 188)]
+    for number, packet in enumerate(pieces):
+        if packet[1] & 0x1F or packet[2]:
+            continue
+        length = int.from_bytes(packet[6:8], "big") & 0xFFF
+        entries = [packet[at:at + 4] for at in range(13, 8 + length - 4, 4)]
+        part = number / len(pieces)
+        kept = [e for e in entries if not start <= part < end or int.from_bytes(e[:2], "big") != program]
+        version = (part >= start) + (part >= end)
+        section = b"\0" + (0xB000 | 9 + 4 * len(kept)).to_bytes(2, "big") + packet[8:10]
+        section += bytes([packet[10] & 0xC1 | version << 1]) + packet[11:13] + b"".join(kept)
+        section += inband.checksum(section)
+        pieces[number] = (packet[:5] + section).ljust(188, b"\xff")
+    return b"".join(pieces)
+
+
+def test_a_first_programme_that_is_gone_waits_for_its_return_and_the_others_go_on(start, tmp_path):
+    """Its stream waits as for a publisher that was lost, and is live again when the programme is in the table again."""
+    numbers = ("-program", "program_num=1:st=0:st=1", "-program", "program_num=7:st=2:st=3")
+    two = transport.film("h264-30", "-map", "0", "-map", "1", *numbers, inputs=("-i", str(sources.source("straight"))))
+    film = tmp_path / "away.ts"
+    film.write_bytes(away(two.read_bytes(), 1, 0.3, 0.65))
+    weir = start()
+    client = publishers.Publisher(curl("-T", film, "--limit-rate", "100K", f"{weir.web}/live/cam/ingest?program=each"))
+    weir.wait_state("cam", "live")
+    weir.wait_state("cam", "reconnecting", seconds=10)
+    assert weir.stream("cam-7")["state"] == "live"
+    weir.wait_state("cam", "live", seconds=10)
+    code, log = client.outcome(40)
+    assert code == 0, log
+    weir.wait_state("cam", "ended", seconds=5)
+    nothing_wrong(packets.compare(packets.probe(sources.source("straight")), packets.probe(recording(weir, "cam-7"))))
 
 
 def head(weir, path: str, *fields: str) -> tuple[int, dict, dict]:

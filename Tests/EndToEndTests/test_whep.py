@@ -210,6 +210,46 @@ def test_video_that_does_not_fit_is_encoded_anew_while_somebody_watches(weir, ch
         weir.wait(lambda: not weir.children(), 10, "the end of the worker")
 
 
+#: A second viewer of a page, of the audio alone. The first one stays as it is.
+LISTEN = """(async (path) => {
+  const peer = new RTCPeerConnection();
+  peer.addTransceiver('audio', { direction: 'recvonly' });
+  await peer.setLocalDescription();
+  const response = await fetch(path, {
+    method: 'POST', body: peer.localDescription.sdp, headers: { 'Content-Type': 'application/sdp' } });
+  await peer.setRemoteDescription({ type: 'answer', sdp: await response.text() });
+  window.listener = peer;
+  return new URL(response.headers.get('Location'), response.url).href;
+})"""
+
+#: How much the second viewer has received.
+HEARD = """(async () => {
+  const all = [...(await window.listener.getStats()).values()];
+  return all.find((one) => one.type === 'inbound-rtp')?.packetsReceived ?? 0;
+})()"""
+
+
+def test_an_encoder_ends_soon_after_its_last_viewer_though_others_go_on(weir, chromium):
+    """Who hears the audio alone does not keep the encoder that another viewer has started."""
+    with published(weir, "reordered"):
+        weir.wait(lambda: "b-frames" in replaced(weir, "reordered"), 10, "B-frames that are noticed")
+        weir.wait(lambda: not weir.children(), 10, "the end of what was made for offers that nobody took")
+        watch(chromium, weir, "reordered")
+        judge(chromium, (320, 180), 2)
+        listening = chromium.evaluate(f"{LISTEN}('/whep/reordered')")
+        chromium.wait(f"{HEARD}.then((packets) => packets > 50)")
+        assert len(weir.children()) == 1
+        # It is kept while it is used.
+        time.sleep(12)
+        assert len(weir.children()) == 1
+        leave(chromium)
+        weir.wait(lambda: not weir.children(), 20, "the end of the encoder")
+        before = chromium.evaluate(HEARD)
+        chromium.wait(f"{HEARD}.then((packets) => packets > {before + 50})")
+        assert chromium.evaluate(f"fetch({json.dumps(listening)}, {{ method: 'DELETE' }}).then((r) => r.status)") == 200
+        chromium.evaluate("window.listener.close()")
+
+
 def play_by_webrtc(chromium, weir, name: str) -> None:
     """Opens the watch page with the lowest delay, and sees two seconds of it, by WebRTC."""
     chromium.open(f"{weir.web}/watch/{name}?player=webrtc")

@@ -39,6 +39,10 @@ final class PublisherConnection {
   let publisher: Publisher
   weak var owner: (any PublisherConnectionOwner)?
   private(set) var publication: AdmittedPublication?
+  /// Why its newest publication has ended; nil before.
+  private(set) var lastEnd: EndReason?
+  /// Its own publication has ended, and the connection goes on with others.
+  private var hasLeft = false
   /// The last message was sent to the peer.
   private(set) var isClosing = false
   /// The address that limits are counted by.
@@ -71,6 +75,9 @@ final class PublisherConnection {
   }
 
   private var now: MonotonicTime { clock.monotonic() }
+
+  /// Whether media of the connection is of use.
+  var takesMedia: Bool { publication != nil || hasLeft }
 
   /// Whether the gate is being asked.
   var isAsking: Bool { pending != nil }
@@ -115,6 +122,7 @@ final class PublisherConnection {
 
   /// Handles the end of the listener.
   private func end(withListener reason: EndReason) {
+    lastEnd = reason
     end(reason)
     if isClosing { owner?.closeAtOnce() } else { owner?.refuse(reason.text, isFailure: false) }
   }
@@ -147,8 +155,10 @@ final class PublisherConnection {
 
   private func checkIdleness() {
     let silence = now &- lastHeard
-    guard publication != nil, silence >= patience.idle else { return }
-    end(.connectionLost("no byte for \(silence / 1_000_000_000) s"))
+    guard takesMedia, silence >= patience.idle else { return }
+    let reason = EndReason.connectionLost("no byte for \(silence / 1_000_000_000) s")
+    lastEnd = reason
+    end(reason)
     owner?.closeAtOnce()
   }
 
@@ -249,24 +259,31 @@ final class PublisherConnection {
   func give(_ event: MediaEvent, encoder: String) {
     if case .end(let reason) = event { return end(reason) }
     guard let reason = publication?.give(event, encoder: encoder, now: now) else { return }
-    publication = nil
+    (publication, lastEnd) = (nil, reason)
     owner?.refuse(reason.text, isFailure: false)
   }
 
   /// Ends the publication. The connection may publish again within the usual time limit.
   private func end(_ reason: EndReason) {
     guard let current = publication else { return }
-    publication = nil
+    (publication, lastEnd) = (nil, reason)
     idleTimer?.cancel()
     idleTimer = nil
     current.end(reason)
     if !isOver, !isClosing { awaitPublication() }
   }
 
+  /// Ends the publication alone: the connection goes on with others of its own, until nothing comes any more.
+  func leave(_ reason: EndReason) {
+    guard let current = publication else { return }
+    (publication, hasLeft) = (nil, true)
+    current.end(reason)
+  }
+
   /// Handles the end of the publication by the server. Later media of the publisher is ignored.
   private func evicted(_ attempt: Int, _ reason: EndReason) {
     guard attempt == self.attempt, let current = publication else { return }
-    publication = nil
+    (publication, lastEnd) = (nil, reason)
     publisher.tellEnd(of: current.stream, reason)
     owner?.refuse(reason.text, isFailure: false)
   }

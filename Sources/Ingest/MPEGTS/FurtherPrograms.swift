@@ -3,8 +3,8 @@ internal import Logging
 internal import NIOCore
 
 /// The programmes of a connection beside its own publication. Each is a stream of its own, with the connection's name and
-/// the programme's number: `cam-7`. The gate is asked for each when its media comes, with the connection's key. Confined
-/// to an event loop.
+/// the programme's number: `cam-7`. The first programme is among them, as `cam`, once it has left and comes again. The gate is
+/// asked for each when its media comes, with the connection's key. Confined to an event loop.
 final class FurtherPrograms {
   private let stream: StreamName
   private let publisher: Publisher
@@ -16,6 +16,9 @@ final class FurtherPrograms {
   /// A table of programmes may change with each packet, and each new programme asks the gate.
   private var asks = TokenBucket(burst: 32, perSecond: 1)
   private var hasTold = false
+
+  /// Why a programme ends that the stream has no longer.
+  static let gone = EndReason.connectionLost("the programme is no longer in the stream")
 
   init(
     beside stream: StreamName, of publisher: Publisher, key: Secret?, software: String, clock: SteadyClock,
@@ -29,7 +32,8 @@ final class FurtherPrograms {
   func perform(_ all: [TransportPublication.Further]) -> Int {
     var samples = 0
     for further in all {
-      guard let publication = publication(of: further.program) else { continue }
+      if further.end == .gone, further.actions.isEmpty, publications[further.program] == nil { continue }
+      guard let publication = publication(of: further) else { continue }
       for action in further.actions {
         if case .event(.sample) = action { samples += 1 }
         publication.perform(action, encoder: further.encoder)
@@ -37,7 +41,7 @@ final class FurtherPrograms {
       switch further.end {
       case .unusable(let reason)?: publication.fail(reason)
       case .gone?:
-        publication.end(.connectionLost("the programme is no longer in the stream"))
+        publication.end(Self.gone)
         publications[further.program] = nil
       case nil: break
       }
@@ -56,9 +60,21 @@ final class FurtherPrograms {
     publications = [:]
   }
 
-  private func publication(of program: UInt16) -> LatePublication? {
+  /// The connection is over, as its first programme ended.
+  func end(with first: EndReason) {
+    switch first {
+    case .shutdown, .connectionLost: end(first)
+    case .finished, .failed, .replaced:
+      end(.connectionLost("the connection's first programme ended (\(first.text))"))
+    }
+  }
+
+  private func publication(of further: TransportPublication.Further) -> LatePublication? {
+    let program = further.program
     if let known = publications[program] { return known }
-    guard let name = StreamName("\(stream)-\(program)"), asks.take(now: clock.monotonic()) else {
+    guard let name = further.isFirst ? stream : StreamName("\(stream)-\(program)"),
+      asks.take(now: clock.monotonic())
+    else {
       if !hasTold {
         publisher.logger.warning(
           "programme \(program) of \(publisher.remoteAddress) is not taken: its name is too long, or too many came",

@@ -11,6 +11,10 @@ struct TransportPublication {
     var encoder: String
     /// Nothing more comes of it.
     var end: End?
+    /// It is the connection's first one, which has left before.
+    var isFirst = false
+    /// It is the connection's first one, whose own publication ends.
+    var firstHasLeft = false
 
     enum End: Hashable {
       /// Its media cannot be used.
@@ -26,6 +30,8 @@ struct TransportPublication {
   /// The other programmes by number. Nil for one whose media cannot be used.
   private var others: [UInt16: ProgramPublication?] = [:]
   private var further: [Further] = []
+  /// The first of several programmes has left. If it comes again, it is one of the others.
+  private var firstHasLeft = false
   private var events: [TransportEvent] = []
   private var begunAt: MonotonicTime?
   private var contentToldAt: MonotonicTime?
@@ -48,7 +54,7 @@ struct TransportPublication {
   /// Time of the next `tick`. Nil if nothing waits.
   func deadline(after now: MonotonicTime) -> MonotonicTime? {
     guard !program.hasMap, let begunAt else {
-      return others.values.reduce(program.deadline(after: now)) { earliest, other in
+      return others.values.reduce(firstHasLeft ? nil : program.deadline(after: now)) { earliest, other in
         guard let own = other?.deadline(after: now) else { return earliest }
         return earliest.map { min($0, own) } ?? own
       }
@@ -67,7 +73,7 @@ struct TransportPublication {
     for number in others.keys.sorted() {
       with(number) { other, actions throws(WireError) in try other.tick(now: now, to: &actions) }
     }
-    try program.tick(now: now, to: &out)
+    if !firstHasLeft { try program.tick(now: now, to: &out) }
   }
 
   /// Takes received bytes. `now` is the arrival time.
@@ -98,7 +104,7 @@ struct TransportPublication {
   }
 
   private mutating func tellContent(to out: inout [PublicationAction]) {
-    out.append(.inBand(.content(stream.content)))
+    if !firstHasLeft { out.append(.inBand(.content(stream.content))) }
     for number in others.keys.sorted() {
       let content = stream.content(of: number)
       with(number) { _, actions throws(WireError) in actions.append(.inBand(.content(content))) }
@@ -132,7 +138,13 @@ struct TransportPublication {
         }
       case .programEnded(let number):
         if let other = others.removeValue(forKey: number) {
-          further.append(Further(program: number, actions: [], encoder: other?.encoder ?? "", end: .gone))
+          further.append(
+            Further(
+              program: number, actions: [], encoder: other?.encoder ?? "", end: .gone, isFirst: isFirst(number)))
+        } else if stream.choice == .each, isMain(number) {
+          firstHasLeft = true
+          further.append(
+            Further(program: number, actions: [], encoder: encoder, end: .gone, isFirst: true, firstHasLeft: true))
         }
       case .programs, .discontinuity: break
       }
@@ -140,7 +152,9 @@ struct TransportPublication {
   }
 
   /// One programme after the other is the publication's own, unless each has one.
-  private func isMain(_ number: UInt16) -> Bool { stream.choice != .each || number == stream.leading }
+  private func isMain(_ number: UInt16) -> Bool { stream.choice != .each || isFirst(number) && !firstHasLeft }
+
+  private func isFirst(_ number: UInt16) -> Bool { number == stream.leading }
 
   private mutating func with(
     _ number: UInt16,
@@ -154,9 +168,13 @@ struct TransportPublication {
       try body(&other, &actions)
       others[number] = other
       if actions.isEmpty { return }
-      further.append(Further(program: number, actions: actions, encoder: other.encoder))
+      further.append(
+        Further(program: number, actions: actions, encoder: other.encoder, isFirst: isFirst(number)))
     } catch {
-      further.append(Further(program: number, actions: actions, encoder: other.encoder, end: .unusable(error.reason)))
+      further.append(
+        Further(
+          program: number, actions: actions, encoder: other.encoder, end: .unusable(error.reason),
+          isFirst: isFirst(number)))
     }
   }
 }

@@ -89,7 +89,7 @@ package final class TransportUpload {
 
   /// The connection is lost. What is complete still counts.
   package func abandon(_ reason: String) {
-    if life.publication != nil { takeRest() }
+    if life.takesMedia { takeRest() }
     quit(reason, hasFailed: false)
   }
 
@@ -118,6 +118,7 @@ package final class TransportUpload {
     actions.removeAll(keepingCapacity: batch.count < 64)
     for action in batch where !isOver { perform(action) }
     let further = transport.takeFurther()
+    if further.contains(where: \.firstHasLeft) { life.leave(FurtherPrograms.gone) }
     if !further.isEmpty, !isOver, let others { room.units -= Double(others.perform(further)) }
   }
 
@@ -171,7 +172,7 @@ package final class TransportUpload {
     isOver = true
     timer?.cancel()
     pauseTimer?.cancel()
-    others?.end(.connectionLost(lossReason.isEmpty ? "the connection's first programme ended" : lossReason))
+    others?.end(with: life.lastEnd ?? .connectionLost(lossReason))
     life.lose()
     life.finish(lossReason, hasFailed: hasFailed)
   }

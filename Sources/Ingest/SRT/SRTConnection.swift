@@ -59,7 +59,7 @@ final class SRTConnection: PublisherConnectionOwner {
 
   /// Takes media; `lost` packets are missing before it.
   func receive(_ bytes: ByteBuffer, after lost: UInt32) {
-    guard !isOver, life.publication != nil else { return }
+    guard !isOver, life.takesMedia else { return }
     let now = now
     life.heard(now: now)
     if lost > 0 {
@@ -102,7 +102,7 @@ final class SRTConnection: PublisherConnectionOwner {
   /// The worker has ended the connection, or has ended itself.
   func lose(_ reason: String) {
     guard !isOver else { return }
-    if life.publication != nil {
+    if life.takesMedia {
       try? session.finish(now: now, to: &actions)
       perform()
     }
@@ -121,7 +121,7 @@ final class SRTConnection: PublisherConnectionOwner {
     logMissing()
     holdTimer?.cancel()
     tickTimer?.cancel()
-    others.end(.connectionLost(reason))
+    others.end(with: life.lastEnd ?? .connectionLost(reason))
     life.close()
     life.lose()
     life.finish(reason, hasFailed: hasFailed)
@@ -134,6 +134,7 @@ final class SRTConnection: PublisherConnectionOwner {
     actions.removeAll(keepingCapacity: true)
     for action in batch { life.perform(action, encoder: session.encoder) }
     let further = session.takeFurther()
+    if further.contains(where: \.firstHasLeft) { life.leave(FurtherPrograms.gone) }
     if !further.isEmpty, !isOver { _ = others.perform(further) }
   }
 

@@ -90,7 +90,9 @@ extension LiveStream {
         if state.life.receive(events, of: kind, afterEndOf: id) { stamp.change() }
         return
       }
-      if kind == .audio, state.life.epoch.audio?.coding == .opus { state.subscribers.samples.receive(events) }
+      if kind == .audio, state.life.epoch.audio?.coding == .opus {
+        state.subscribers.samples.receive(events, ofOpus: nil)
+      }
       if kind == .video { state.subscribers.samples.receive(events, of: .ladder) }
       let before = state.life.epoch.rungs.versions
       for event in events {

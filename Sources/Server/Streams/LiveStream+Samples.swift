@@ -18,6 +18,11 @@ extension LiveStream: WatchedStream {
     state.withLock { $0.subscribers.samples.remove(follower) }
   }
 
+  func use(_ tracks: Set<TrackID>) {
+    let now = clock.monotonic()
+    state.withLock { $0.subscribers.samples.use(tracks, now: now) }
+  }
+
   func askForKeyFrame() -> Bool {
     let ask = state.withLock { $0.publisher.holder?.askForKeyFrame }
     ask?()
@@ -76,14 +81,15 @@ extension LiveStream: WatchedStream {
       logger.warning("no video is made for viewers by WebRTC: as many streams are encoded for them as may be")
       return false
     }
+    let number = state.subscribers.samples.nextWorker()
     do {
       let transcoder = try LadderTranscoder(
         aim: .video([.forWebRTC]), launcher: workers, logger: logger
       ) { [weak self, encoders] events in
-        self?.state.withLock { $0.subscribers.samples.receive(events, of: .followers) }
+        self?.state.withLock { $0.subscribers.samples.receive(events, of: .followers(number)) }
         if events.contains(where: { if case .ended = $0 { true } else { false } }) { encoders.giveBack() }
       }
-      state.subscribers.samples.take(video: transcoder)
+      state.subscribers.samples.take(video: transcoder, number, now: clock.monotonic())
       return true
     } catch {
       encoders.giveBack()
@@ -93,19 +99,20 @@ extension LiveStream: WatchedStream {
   }
 
   private func makeOpus(_ state: inout State) {
-    if state.life.epoch.audio?.coding == .opus { return state.subscribers.samples.take(nil) }
+    if state.life.epoch.audio?.coding == .opus { return state.subscribers.samples.takeOpusOfRung() }
     guard room.take() else {
       logger.error("Opus is not made for viewers by WebRTC: the server has no file descriptors for its worker")
       return
     }
+    let number = state.subscribers.samples.nextWorker()
     do {
       let transcoder = try LadderTranscoder(
         aim: .audio(AudioSpecification(.opus)), launcher: workers, logger: logger
       ) { [weak self, room] events in
-        self?.state.withLock { $0.subscribers.samples.receive(events) }
+        self?.state.withLock { $0.subscribers.samples.receive(events, ofOpus: number) }
         if events.contains(where: { if case .ended = $0 { true } else { false } }) { room.giveBack() }
       }
-      state.subscribers.samples.take(transcoder)
+      state.subscribers.samples.take(opus: transcoder, number, now: clock.monotonic())
     } catch {
       room.giveBack()
       logger.error("cannot start a transcoder for viewers by WebRTC: \(error)")

@@ -6,25 +6,37 @@ internal import NIOCore
 /// Opus alone, and no video with B-frames: of other media Opus and H.264 are made while there are such viewers. They get the
 /// rungs of the stream's ladder, too.
 struct SampleFollowers: Sendable {
+  /// A worker for these followers.
+  private struct Worker {
+    let transcoder: LadderTranscoder
+    let number: UInt64
+    /// When a follower last said that it uses what this makes.
+    var usedAt: MonotonicTime
+
+    func isUnused(_ now: MonotonicTime) -> Bool { now &- usedAt >= SampleFollowers.patience }
+  }
+
   /// Where the Opus comes from.
   private enum Opus {
     case none
     /// From a rung of the stream's settings.
     case ofRung
-    /// From a worker for these followers.
-    case made(LadderTranscoder)
+    case made(Worker)
   }
 
   /// Who makes a video of the publication's own.
   enum VideoMaker {
     /// The ladder of the stream's settings.
     case ladder
-    /// A worker for these followers.
-    case followers
+    /// A worker for these followers, by its number.
+    case followers(UInt64)
 
     /// The tracks' numbers end before that of Opus.
     func id(_ rung: Int) -> TrackID {
-      TrackID(.max - 2 - UInt32(clamping: self == .ladder ? rung : TranscodeLimits.rungs + rung))
+      switch self {
+      case .ladder: TrackID(.max - 2 - UInt32(clamping: rung))
+      case .followers: TrackID(.max - 2 - UInt32(clamping: TranscodeLimits.rungs + rung))
+      }
     }
   }
 
@@ -37,7 +49,9 @@ struct SampleFollowers: Sendable {
   private var video: TrackID?
   private var opus = Opus.none
   /// Makes a video for these followers.
-  private var videoMaker: LadderTranscoder?
+  private var videoMaker: Worker?
+  /// How many workers there were. What an ended one still makes is told from its successor's by its number.
+  private var workers: UInt64 = 0
   /// Videos that are made of the publication's own, the largest first.
   private var rungs: [TrackDescription] = []
   /// Those who wait for one.
@@ -46,6 +60,9 @@ struct SampleFollowers: Sendable {
   private var lastShown = Int64.min
   /// Frames of the first video are shown in another order than they are decoded (B-frames).
   private(set) var isReordered = false
+
+  /// A worker whose media nobody used for so long is ended, in nanoseconds.
+  static let patience: Int64 = 10_000_000_000
 
   /// Opus that is made, whatever it is made of.
   private static let made: TrackDescription? = (try? FMP4.Opus.Configuration(channels: 2, preSkip: 312)).map {
@@ -99,23 +116,58 @@ struct SampleFollowers: Sendable {
   }
 
   private mutating func endMaking() {
-    if case .made(let transcoder) = opus { transcoder.finish() }
-    opus = .none
-    videoMaker?.finish()
-    guard videoMaker.take() != nil else { return }
-    rungs.removeAll { $0.id == VideoMaker.followers.id(0) }
+    endOpus()
+    endVideo()
   }
 
-  /// Takes Opus of this transcoder from now on; of a rung for nil.
-  mutating func take(_ transcoder: LadderTranscoder?) {
-    opus = transcoder.map { .made($0) } ?? .ofRung
-    transcoder?.use(otherAudio)
+  private mutating func endOpus() {
+    if case .made(let worker) = opus { worker.transcoder.finish() }
+    opus = .none
+  }
+
+  private mutating func endVideo() {
+    guard let worker = videoMaker.take() else { return }
+    worker.transcoder.finish()
+    rungs.removeAll { $0.id == VideoMaker.followers(worker.number).id(0) }
+  }
+
+  /// A follower uses these tracks now. What nobody uses any more is not made for long. Who is about to follow may need it.
+  mutating func use(_ used: Set<TrackID>, now: MonotonicTime) {
+    let before = (isMaking, isMakingVideo)
+    if case .made(var worker) = opus {
+      if let made = Self.made, used.contains(made.id) { worker.usedAt = now }
+      opus = .made(worker)
+      if coming == 0, worker.isUnused(now) { endOpus() }
+    }
+    if let worker = videoMaker {
+      if used.contains(VideoMaker.followers(worker.number).id(0)) { videoMaker?.usedAt = now }
+      if coming == 0, videoMaker?.isUnused(now) == true { endVideo() }
+    }
+    if before != (isMaking, isMakingVideo) { pass(.tracks(tracks)) }
+  }
+
+  /// The number of a worker that is about to be started. What it makes comes with that.
+  mutating func nextWorker() -> UInt64 {
+    workers += 1
+    return workers
+  }
+
+  /// Takes Opus that a rung of the stream's settings has.
+  mutating func takeOpusOfRung() {
+    opus = .ofRung
+    pass(.tracks(tracks))
+  }
+
+  /// Takes Opus of this transcoder from now on.
+  mutating func take(opus transcoder: LadderTranscoder, _ number: UInt64, now: MonotonicTime) {
+    opus = .made(Worker(transcoder: transcoder, number: number, usedAt: now))
+    transcoder.use(otherAudio)
     pass(.tracks(tracks))
   }
 
   /// Takes a video of this transcoder from now on.
-  mutating func take(video transcoder: LadderTranscoder) {
-    videoMaker = transcoder
+  mutating func take(video transcoder: LadderTranscoder, _ number: UInt64, now: MonotonicTime) {
+    videoMaker = Worker(transcoder: transcoder, number: number, usedAt: now)
     transcoder.use(ownVideo)
   }
 
@@ -153,8 +205,8 @@ struct SampleFollowers: Sendable {
       source = tracks.defaults
       video = source.first(.video)?.id
       (lastShown, isReordered) = (.min, false)
-      if case .made(let transcoder) = opus, former.audio != otherAudio { transcoder.use(otherAudio) }
-      if former.video != ownVideo { videoMaker?.use(ownVideo) }
+      if case .made(let worker) = opus, former.audio != otherAudio { worker.transcoder.use(otherAudio) }
+      if former.video != ownVideo { videoMaker?.transcoder.use(ownVideo) }
       // The ladder makes no rung that is larger than its source, and says of none that it ends.
       let size = ownVideo.map(Self.size)
       rungs.removeAll { rung in size.map { $0 > 0 && Self.size(rung) > $0 } ?? true }
@@ -164,14 +216,14 @@ struct SampleFollowers: Sendable {
         let shown = sample.presentationTime
         isReordered = isReordered || shown < lastShown
         lastShown = shown
-        if let videoMaker { _ = videoMaker.feed(sample) }
-      } else if case .made(let transcoder) = opus {
-        _ = transcoder.feed(sample)
+        if let videoMaker { _ = videoMaker.transcoder.feed(sample) }
+      } else if case .made(let worker) = opus {
+        _ = worker.transcoder.feed(sample)
       }
     case .discontinuity:
       lastShown = .min
-      if case .made(let transcoder) = opus { transcoder.drain() }
-      videoMaker?.drain()
+      if case .made(let worker) = opus { worker.transcoder.drain() }
+      videoMaker?.transcoder.drain()
     case .end, .clock, .progress: break
     }
     pass(event)
@@ -182,9 +234,15 @@ struct SampleFollowers: Sendable {
     completeAll()
   }
 
-  /// Takes what a transcoder has made of the audio.
-  mutating func receive(_ events: [TranscodeEvent]) {
-    guard isMaking, otherAudio != nil, let made = Self.made else { return }
+  /// Takes what a transcoder has made of the audio: the worker of this number, or a rung of the settings.
+  mutating func receive(_ events: [TranscodeEvent], ofOpus number: UInt64?) {
+    let isWanted =
+      switch opus {
+      case .none: false
+      case .ofRung: number == nil
+      case .made(let worker): number == worker.number
+      }
+    guard isWanted, otherAudio != nil, let made = Self.made else { return }
     for case .frame(_, var sample) in events {
       sample.track = made.id
       pass(.sample(sample))
@@ -193,11 +251,13 @@ struct SampleFollowers: Sendable {
 
   /// Takes what a transcoder has made of the video.
   mutating func receive(_ events: [TranscodeEvent], of maker: VideoMaker) {
+    // An ended worker still makes what it was given before.
+    if case .followers(let number) = maker, number != videoMaker?.number { return }
     for event in events {
       switch event {
       case .track(let rung, var track):
         track.id = maker.id(rung)
-        add(rung: track, of: maker)
+        add(rung: track)
       case .frame(let rung, var sample):
         guard !followers.isEmpty else { continue }
         sample.track = maker.id(rung)
@@ -207,9 +267,9 @@ struct SampleFollowers: Sendable {
     }
   }
 
-  private mutating func add(rung track: TrackDescription, of maker: VideoMaker) {
-    // One that nobody wants any more, or of a publication that has no video now.
-    guard ownVideo != nil, maker == .ladder || isMakingVideo else { return }
+  private mutating func add(rung track: TrackDescription) {
+    // A publication may have no video now.
+    guard ownVideo != nil else { return }
     rungs.removeAll { $0.id == track.id }
     let size = Self.size(track)
     rungs.insert(track, at: rungs.firstIndex { Self.size($0) < size } ?? rungs.endIndex)

@@ -90,6 +90,26 @@ import Testing
     #expect(actions.contents == [UInt8](repeating: 1, count: 80))
   }
 
+  @Test func `The first programme that goes ends alone as well, and is the first one again when it comes back`() throws
+  {
+    var publication = TransportPublication(reading: ClockReading(wall: 0, monotonic: 0), .each)
+    var script = TransportScript()
+    Self.script(Array(Self.three.prefix(2)), into: &script)
+    Self.script([Self.three[1]], version: 1, from: 40, into: &script)
+    Self.script(Array(Self.three.prefix(2)), version: 2, from: 80, into: &script)
+    Self.script([Self.three[1]], version: 3, from: 120, into: &script)
+    var actions: [PublicationAction] = []
+    try publication.receive(ByteBuffer(bytes: script.bytes), now: 0, to: &actions)
+    try publication.finish(now: 0, to: &actions)
+    #expect(actions.contents == [UInt8](repeating: 1, count: 40))
+    let further = publication.takeFurther()
+    let first = further.filter { $0.program == 1 }
+    #expect(first.filter { $0.end == .gone }.map(\.firstHasLeft) == [true, false])
+    #expect(first.allSatisfy(\.isFirst) && first.flatMap(\.actions).contents == [UInt8](repeating: 1, count: 40))
+    let other = further.filter { $0.program == 7 }
+    #expect(other.flatMap(\.actions).contents.count == 160 && other.allSatisfy { $0.end == nil && !$0.isFirst })
+  }
+
   @Test func `Each account names its own programme, and what is taken of that`() throws {
     var publication = TransportPublication(reading: ClockReading(wall: 0, monotonic: 0), .each)
     var script = TransportScript()
@@ -171,9 +191,16 @@ import Testing
     }
   }
 
-  /// Sends a stream as `cam`, in two halves, and then does what `after` says.
+  /// Forty more frames of some of the three programmes, and what is awaited after them.
+  private struct Part {
+    var programs: [Int]
+    var until: @Sendable ([RecordingGate.Sink]) -> Bool
+  }
+
+  /// Sends a stream as `cam`, in two halves, then the further parts, and then does what `after` says. Stops the server at the
+  /// end.
   private func upload(
-    _ gate: ChoosyGate, name: String = "cam", streams: Int = 3,
+    _ gate: ChoosyGate, name: String = "cam", streams: Int = 3, parts: [Part] = [],
     _ after: @escaping @Sendable (TransportUpload) -> Void
   ) async throws {
     let ingest = TransportIngest(gate: gate, clock: .system(), logger: .silent)
@@ -203,8 +230,17 @@ import Testing
     try await loop.submit {
       let half = bytes.readableBytes / 2
       bound.value.1?.receive(bytes.getSlice(at: half, length: bytes.readableBytes - half) ?? ByteBuffer())
-      if let upload = bound.value.1 { after(upload) }
     }.get()
+    for (index, part) in parts.enumerated() {
+      // One script, so that the counters of its packets go on.
+      let start = script.bytes.count
+      Self.script(
+        part.programs.map { Self.three[$0] }, version: UInt8(index + 1), from: 40 * (index + 1), into: &script)
+      let more = ByteBuffer(bytes: script.bytes[start...])
+      try await loop.submit { bound.value.1?.receive(more) }.get()
+      #expect(try await eventually { part.until(gate.gate.sinks) }, "part \(index)")
+    }
+    try await loop.submit { if let upload = bound.value.1 { after(upload) } }.get()
     await ingest.stop()
   }
 
@@ -234,6 +270,40 @@ import Testing
     let sinks = gate.gate.sinks.sorted { $0.request.stream < $1.request.stream }
     #expect(sinks.map { "\($0.request.stream)" } == ["cam", "cam-9"])
     #expect(sinks.first?.samples.count == 40 && sinks.first?.ending == .connectionLost("reset"))
+  }
+
+  @Test func `A first programme that leaves ends its stream alone, and asks again when it comes back`() async throws {
+    let gate = ChoosyGate()
+    @Sendable func named(_ name: String, _ sinks: [RecordingGate.Sink]) -> [RecordingGate.Sink] {
+      sinks.filter { "\($0.request.stream)" == name }
+    }
+    try await upload(
+      gate,
+      parts: [
+        Part(programs: [1]) { named("cam", $0).first?.ending == FurtherPrograms.gone },
+        // The gate answers later; what comes meanwhile waits.
+        Part(programs: [0, 1]) { named("cam", $0).count == 2 && named("cam", $0).allSatisfy { !$0.samples.isEmpty } },
+      ]
+    ) { $0.finish() }
+    let first = named("cam", gate.gate.sinks)
+    #expect(first.map(\.samples.count) == [40, 40] && first.map(\.ending) == [FurtherPrograms.gone, .finished])
+    let second = try #require(named("cam-7", gate.gate.sinks).first)
+    #expect(second.samples.count == 120 && second.ending == .finished && gate.gate.sinks.count == 4)
+    #expect(named("cam-9", gate.gate.sinks).first?.ending == FurtherPrograms.gone)
+  }
+
+  @Test func `All programmes are told why the connection is over`() async throws {
+    // The helper stops the server.
+    let stopped = ChoosyGate()
+    try await upload(stopped) { _ in }
+    #expect(stopped.gate.sinks.count == 3 && stopped.gate.sinks.allSatisfy { $0.ending == .shutdown })
+    let replaced = ChoosyGate()
+    try await upload(replaced) { _ in
+      replaced.gate.sinks.first { "\($0.request.stream)" == "cam" }?.request.onEviction(.replaced)
+    }
+    let others = replaced.gate.sinks.filter { "\($0.request.stream)" != "cam" }
+    let reason = "the connection's first programme ended (\(EndReason.replaced.text))"
+    #expect(others.count == 2 && others.allSatisfy { $0.ending == .connectionLost(reason) })
   }
 
   @Test func `A connection that is lost is one for all of its programmes`() async throws {

@@ -49,8 +49,13 @@ import Testing
     let packets = (0..<DatagramOutlet.mostPackets).map {
       Self.packet($0, $0 == DatagramOutlet.mostPackets - 1 ? 40 : 990)
     }
-    packets.flatMap { $0 }.withUnsafeBytes { outlet.send($0, of: 990, to: there.address) }
+    packets.flatMap { $0 }.withUnsafeBytes { outlet.send($0, of: 990, every: 990, to: there.address) }
     #expect(there.received == packets)
+    // With room between them, which is not sent.
+    packets.flatMap { $0 + [1, 2, 3] }.dropLast(3).withUnsafeBytes {
+      outlet.send($0, of: 990, every: 993, to: there.address)
+    }
+    #expect(there.received == packets && outlet.takesSeveral)
     outlet.send(ByteBuffer(bytes: packets[3]), to: there.address)
     #expect(there.received == [packets[3]])
     outlet.close()
@@ -66,11 +71,13 @@ import Testing
     for address in [
       try SocketAddress(ipAddress: "127.0.0.1", port: 0), try SocketAddress(ipAddress: "240.0.0.1", port: 9),
     ] {
-      packets.withUnsafeBytes { outlet.send($0, of: 100, to: address) }
+      packets.withUnsafeBytes { outlet.send($0, of: 100, every: 100, to: address) }
       outlet.send(ByteBuffer(bytes: packets), to: address)
     }
-    [UInt8](repeating: 7, count: 140_000).withUnsafeBytes { outlet.send($0, of: 70_000, to: there.address) }
-    packets.withUnsafeBytes { outlet.send($0, of: 100, to: there.address) }
+    [UInt8](repeating: 7, count: 140_000).withUnsafeBytes {
+      outlet.send($0, of: 70_000, every: 70_000, to: there.address)
+    }
+    packets.withUnsafeBytes { outlet.send($0, of: 100, every: 100, to: there.address) }
     #expect(there.received == [Self.packet(7, 100), Self.packet(7, 100)] && outlet.takesSeveral)
   }
 
@@ -95,5 +102,28 @@ import Testing
     batch.flush(path)
     batch.flush(path)
     #expect(there.received == sizes.enumerated().filter { $0.element > 0 }.map { Self.packet($0.offset, $0.element) })
+  }
+
+  @Test func `Each packet begins at an address that libsrtp can read as words, whatever went before it`() throws {
+    let (here, there) = (try Socket(), try Socket())
+    let path = try #require(
+      WebRTCPath(there.address, isDatagram: true, EmbeddedChannel(), DatagramOutlet(here.descriptor)))
+    let batch = PacketBatch()
+    var places: [UInt] = []
+    // A larger one, one that adds nothing, and a shorter one that ends the batch are among them.
+    let sizes = [1001, 1001, 1001, 1003, 0, 1003, 17, 999, 999, 998]
+    for size in sizes {
+      batch.add(to: path) { buffer in
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 1100) { target in
+          places.append(UInt(bitPattern: target.baseAddress) % UInt(PacketBatch.alignment))
+          target.initializeMemory(as: UInt8.self, repeating: UInt8(size % 251))
+          return size
+        }
+        return size > 0
+      }
+    }
+    batch.flush(path)
+    #expect(places == [UInt](repeating: 0, count: sizes.count))
+    #expect(there.received == sizes.filter { $0 > 0 }.map { [UInt8](repeating: UInt8($0 % 251), count: $0) })
   }
 }

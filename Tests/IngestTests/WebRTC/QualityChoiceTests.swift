@@ -61,4 +61,28 @@ import Testing
     #expect(choice.isSlow(0, videos, estimate: 60_000, now: Self.time(1000)) == .change(2))
     #expect(choice.rise(2, Self.videos(500_000, 250_000, 50_000, stopped: [0, 1]), now: Self.time(2000)) == nil)
   }
+
+  @Test func `Whose video has stopped goes to a smaller one, else to a larger one, else it waits or is ended`() {
+    let rates: [Int64] = [500_000, 250_000, 50_000]
+    func step(_ shown: Int?, fresh: Set<Int>, isLost: Bool = true) -> QualityChoice.Step? {
+      let videos = rates.enumerated().map { QualityChoice.Video(bytesPerSecond: $1, isFresh: fresh.contains($0)) }
+      return QualityChoice.afterStop(of: shown, videos, isLost: isLost)
+    }
+    #expect(step(0, fresh: [1, 2]) == .change(1) && step(1, fresh: [0, 2]) == .change(2))
+    #expect(step(2, fresh: [0, 1]) == .change(1) && step(nil, fresh: [0, 1]) == .change(0))
+    #expect(step(1, fresh: []) == .end)
+    #expect(step(1, fresh: [], isLost: false) == nil, "its stream may only rest")
+  }
+
+  @Test func `A second fall leaves the patience as it is`() {
+    var choice = QualityChoice(Self.time(0))
+    let videos = Self.videos(500_000, 250_000, 50_000)
+    #expect(choice.isSlow(0, videos, estimate: 300_000, now: Self.time(10)) == .change(1))
+    #expect(choice.rise(1, videos, now: Self.time(40)) == 0)
+    // The try fails, and what it falls to is too large by now as well.
+    #expect(choice.isSlow(0, videos, estimate: 300_000, now: Self.time(45)) == .change(1))
+    #expect(choice.isSlow(1, videos, estimate: 60_000, now: Self.time(50)) == .change(2))
+    #expect(choice.rise(2, videos, now: Self.time(109)) == nil, "60 s, not 30")
+    #expect(choice.rise(2, videos, now: Self.time(110)) == 1)
+  }
 }

@@ -20,6 +20,8 @@ import Testing
       return true
     }
     func unfollow(_ follower: any SampleFollower) { followers.withLock { $0.removeAll { $0 === follower } } }
+    let uses = Mutex<[Set<TrackID>]>([])
+    func use(_ tracks: Set<TrackID>) { uses.withLock { $0.append(tracks) } }
     func askForKeyFrame() -> Bool { false }
     func send(_ event: MediaEvent) { for follower in followers.withLock({ $0 }) { follower.receive(event) } }
   }
@@ -27,6 +29,7 @@ import Testing
   private final class Viewer: RelayViewer {
     var checks = 0
     var end: String?
+    var tracks: [TrackID] = []
     var isBehind: Bool { false }
     func serve(_ now: MonotonicTime) -> WebRTCPath? { nil }
     func tick(_ now: MonotonicTime) {}
@@ -98,13 +101,31 @@ import Testing
   }
 
   @Test func `A track has stopped after four seconds without media, and is fresh for one`() throws {
-    let track = RelayTrack(try SyntheticMedia.video())
-    #expect(!track.hasStopped(.zero) && !track.isFresh(.zero), "nothing has come yet")
-    guard case .sample(let sample) = Self.frame(0) else { return }
-    track.add(sample, at: 0, now: .zero)
     func after(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
-    #expect(track.isFresh(after(1000)) && !track.isFresh(after(1001)))
-    #expect(!track.hasStopped(after(3999)) && track.hasStopped(after(4000)))
+    let track = RelayTrack(try SyntheticMedia.video(), now: .zero)
+    #expect(!track.hasStopped(after(3999)) && !track.isFresh(.zero), "nothing has come yet")
+    #expect(track.hasStopped(after(4000)) && !track.isGone(after(9999)) && track.isGone(after(10_000)))
+    guard case .sample(let sample) = Self.frame(0) else { return }
+    track.add(sample, at: 0, now: after(20_000))
+    #expect(track.isFresh(after(21_000)) && !track.isFresh(after(21_001)))
+    #expect(!track.hasStopped(after(23_999)) && track.hasStopped(after(24_000)))
+    // Without its packets it has come all the same, and stops all the same.
+    track.clear()
+    #expect(track.log.newest == nil && track.isFresh(after(21_000)) && track.hasStopped(after(24_000)))
+    #expect(!track.isGone(after(29_999)) && track.isGone(after(30_000)))
+  }
+
+  @Test func `The stream is told each second which tracks its viewers get`() throws {
+    let setup = try Setup()
+    let other = Viewer()
+    try #require(setup.relay.add(other))
+    (setup.viewer.tracks, other.tracks) = ([.video, .audio], [Self.rung, .audio])
+    setup.loop.advanceTime(by: .milliseconds(300))
+    #expect(setup.stream.uses.withLock { $0 } == [[.video, .audio, Self.rung]], "once a second, by the clock")
+    setup.relay.remove(other)
+    setup.relay.remove(setup.viewer)
+    setup.loop.advanceTime(by: .milliseconds(300))
+    #expect(setup.stream.uses.withLock { $0.count } == 1)
   }
 
   @Test func `A video in another codec begins anew, and the end is told`() throws {

@@ -65,6 +65,7 @@ import Testing
     }
     func follow(_ follower: any SampleFollower) -> Bool { true }
     func unfollow(_ follower: any SampleFollower) {}
+    func use(_ tracks: Set<TrackID>) {}
     func askForKeyFrame() -> Bool { false }
   }
 

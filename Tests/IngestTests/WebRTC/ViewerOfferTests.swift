@@ -15,6 +15,7 @@ import Testing
     }
     func follow(_ follower: any SampleFollower) -> Bool { false }
     func unfollow(_ follower: any SampleFollower) {}
+    func use(_ tracks: Set<TrackID>) {}
     func askForKeyFrame() -> Bool { false }
   }
 
@@ -139,6 +140,13 @@ import Testing
     let old = offer.replacing("packetization-mode=1", with: "packetization-mode=0")
     #expect(try needs(old, [.audio, .video]) == [.audio])
     #expect(throws: OfferError.self) { _ = try needs(offer.replacing("a=rtcp-mux", with: "a=x"), [.audio, .video]) }
+    // What only looks like an offer of audio or video starts no worker.
+    for text in [
+      "m=audio", "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n", "v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\n",
+      offer.replacing("a=fingerprint", with: "a=x"), offer.replacing("a=ice-pwd", with: "a=x"),
+    ] {
+      #expect(throws: OfferError.self, "\(text.prefix(20))") { _ = try needs(text, [.audio, .video]) }
+    }
     let watched = try Self.watched([try SyntheticMedia.video(), try Self.opus()], makable: [.video])
     #expect(try ViewerNegotiation(try SessionOffer(offer), of: watched).needs.isEmpty, "all fits")
   }

@@ -1,5 +1,6 @@
 import FMP4
 import Ingest
+import Logging
 import NIOCore
 import NIOPosix
 import Support
@@ -85,7 +86,7 @@ import Testing
     let (first, second) = (followers.wait(on: loop), followers.wait(on: loop))
     followers.giveUp(first.number)
     try await first.future.get()
-    followers.receive([.track(rung: 0, try Self.rung)], of: .followers)
+    followers.receive([.track(rung: 0, try Self.rung)], of: .followers(1))
     #expect(!followers.hasRungs, "nobody wants it any more")
     followers.receive([.track(rung: 0, try Self.rung)], of: .ladder)
     try await second.future.get()
@@ -99,13 +100,103 @@ import Testing
     var followers = try Self.begun()
     let follower = Follower()
     followers.add(follower)
-    followers.take(nil)
+    followers.takeOpusOfRung()
     #expect(follower.codecs == [.h264, .opus] && followers.isMaking)
     let made = try #require(followers.tracks.first(.audio))
     #expect(made.id != .audio && made.id != .video && made.timescale == 48_000)
-    followers.receive([.frame(rung: 0, SyntheticMedia.audio(0)), .lost(before: .zero)])
+    followers.receive([.frame(rung: 0, SyntheticMedia.audio(0)), .lost(before: .zero)], ofOpus: nil)
     #expect(follower.samples == 1)
+    followers.receive([.frame(rung: 0, SyntheticMedia.audio(1))], ofOpus: 1)
+    #expect(follower.samples == 1, "of a worker that there is no more")
     followers.remove(follower)
     #expect(!followers.isMaking && followers.tracks.map(\.codec.id) == [.h264, .aac])
+  }
+
+  // MARK: workers
+
+  /// A worker that never starts, and whether it was ended.
+  private final class Worker: Sendable {
+    private let hasEnded = Mutex(false)
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    func start(_ aim: TranscodeAim) throws -> LadderTranscoder {
+      try LadderTranscoder(
+        aim: aim, launcher: .process(executable: "/nothing", arguments: []), logger: logger
+      ) { [weak self] events in
+        guard events.contains(where: { if case .ended = $0 { true } else { false } }) else { return }
+        self?.hasEnded.withLock { $0 = true }
+      }
+    }
+
+    var isAlive: Bool { !hasEnded.withLock { $0 } }
+
+    func isOver() async throws -> Bool {
+      for _ in 0..<500 where isAlive { try await Task.sleep(for: .milliseconds(10)) }
+      return !isAlive
+    }
+  }
+
+  private static func seconds(_ count: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: count * 1_000_000_000) }
+
+  private static let video = TranscodeAim.video([RungSpecification(shortSide: 720, bitRate: 3_000_000)])
+
+  @Test func `What nobody uses is made for ten more seconds, though others follow`() async throws {
+    var followers = try Self.begun()
+    let follower = Follower()
+    followers.add(follower)
+    let (opus, video) = (Worker(), Worker())
+    followers.take(opus: try opus.start(.audio(AudioSpecification(.opus))), followers.nextWorker(), now: .zero)
+    let number = followers.nextWorker()
+    followers.take(video: try video.start(Self.video), number, now: .zero)
+    followers.receive([.track(rung: 0, try Self.rung)], of: .followers(number))
+    let made = try #require(followers.tracks.last)
+    let audio = try #require(followers.tracks.first(.audio))
+    #expect(follower.codecs == [.h264, .opus, .h264] && audio.codec.id == .opus)
+    // Each is kept by who gets it.
+    followers.use([.video, made.id, audio.id], now: Self.seconds(5))
+    followers.use([.video, made.id], now: Self.seconds(14))
+    #expect(followers.isMaking && followers.isMakingVideo && opus.isAlive)
+    followers.use([.video, made.id], now: Self.seconds(15))
+    #expect(!followers.isMaking && followers.isMakingVideo && follower.codecs == [.h264, .aac, .h264])
+    #expect(try await opus.isOver())
+    // Who is about to follow may need it.
+    followers.hold()
+    followers.use([.video], now: Self.seconds(30))
+    #expect(followers.isMakingVideo && video.isAlive)
+    followers.letGo()
+    followers.use([.video], now: Self.seconds(30))
+    #expect(!followers.isMakingVideo && !followers.hasRungs && follower.codecs == [.h264, .aac])
+    #expect(try await video.isOver())
+  }
+
+  @Test func `What an ended worker still makes is not taken for its successor's`() throws {
+    var followers = try Self.begun()
+    let follower = Follower()
+    followers.add(follower)
+    let (first, second) = (Worker(), Worker())
+    let former = followers.nextWorker()
+    followers.take(video: try first.start(Self.video), former, now: .zero)
+    followers.receive(
+      [.track(rung: 0, try Self.rung), .frame(rung: 0, SyntheticMedia.frame(0))], of: .followers(former))
+    #expect(follower.samples == 1)
+    followers.use([], now: Self.seconds(10))
+    let number = followers.nextWorker()
+    followers.take(video: try second.start(Self.video), number, now: Self.seconds(11))
+    followers.receive(
+      [.track(rung: 0, try Self.rung), .frame(rung: 0, SyntheticMedia.frame(1))], of: .followers(former))
+    #expect(follower.samples == 1 && !followers.hasRungs && number != former)
+    followers.receive(
+      [.track(rung: 0, try Self.rung), .frame(rung: 0, SyntheticMedia.frame(2))], of: .followers(number))
+    #expect(follower.samples == 2 && followers.hasRungs)
+    // Opus as well.
+    let opus = followers.nextWorker()
+    followers.take(
+      opus: try Worker().start(.audio(AudioSpecification(.opus))), opus, now: Self.seconds(11))
+    followers.receive([.frame(rung: 0, SyntheticMedia.audio(0))], ofOpus: former)
+    #expect(follower.samples == 2)
+    followers.receive([.frame(rung: 0, SyntheticMedia.audio(1))], ofOpus: opus)
+    #expect(follower.samples == 3)
+    followers.remove(follower)
+    #expect(!followers.isMaking && !followers.isMakingVideo)
   }
 }

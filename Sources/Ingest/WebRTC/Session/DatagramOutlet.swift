@@ -44,15 +44,17 @@ final class DatagramOutlet {
   func close() { isOpen = false }
 
   func send(_ datagram: ByteBuffer, to address: SocketAddress) {
-    datagram.withUnsafeReadableBytes { send($0, of: $0.count, to: address) }
+    datagram.withUnsafeReadableBytes { send($0, of: $0.count, every: $0.count, to: address) }
   }
 
-  /// Sends packets of `size` bytes each; the last one may be shorter. What the system does not take is lost, like on the way.
-  func send(_ packets: UnsafeRawBufferPointer, of size: Int, to address: SocketAddress) {
-    guard isOpen, size > 0, !packets.isEmpty else { return }
+  /// Sends packets of `size` bytes, which begin every `step` bytes; the last one may be shorter. What the system does not take is
+  /// lost, like on the way.
+  func send(_ packets: UnsafeRawBufferPointer, of size: Int, every step: Int, to address: SocketAddress) {
+    guard isOpen, size > 0, step >= size, !packets.isEmpty else { return }
     address.withSockAddr { name, length in
-      if packets.count > size, takesSeveral {
-        switch call(packets, size, name, length) {
+      let count = (packets.count + step - 1) / step
+      if count > 1, count <= Self.mostPackets, takesSeveral {
+        switch call(packets, size, step, name, length) {
         case EINVAL, EIO, EMSGSIZE: break  // not to this peer: a narrow way, or a device that makes no checksums
         case ENOPROTOOPT, EOPNOTSUPP: takesSeveral = false
         case EAGAIN, ENOBUFS:
@@ -61,29 +63,35 @@ final class DatagramOutlet {
         default: return
         }
       }
-      var start = 0
-      while start < packets.count {
+      for start in stride(from: 0, to: packets.count, by: step) {
         let end = min(start + size, packets.count)
-        _ = call(UnsafeRawBufferPointer(rebasing: packets[start..<end]), nil, name, length)
-        start = end
+        _ = call(UnsafeRawBufferPointer(rebasing: packets[start..<end]), size, step, name, length)
       }
     }
   }
 
-  /// The system's error; 0 if it took the bytes. `size` is that of each packet; nil for a single one.
+  /// The system's error; 0 if it took the bytes: one packet, or several.
   private func call(
-    _ bytes: UnsafeRawBufferPointer, _ size: Int?, _ name: UnsafePointer<sockaddr>, _ length: Int
+    _ bytes: UnsafeRawBufferPointer, _ size: Int, _ step: Int, _ name: UnsafePointer<sockaddr>, _ length: Int
   ) -> CInt {
-    var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
-    // A header (its length, level, type) and two bytes, up to a multiple of eight.
-    return withUnsafeTemporaryAllocation(byteCount: 24, alignment: 8) { control in
-      withUnsafeMutablePointer(to: &vector) { vector in
+    let count = (bytes.count + step - 1) / step
+    return withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) { pieces in
+      for index in 0..<count {
+        let start = index * step
+        pieces.initializeElement(
+          at: index,
+          to: iovec(
+            iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress?.advanced(by: start)),
+            iov_len: min(size, bytes.count - start)))
+      }
+      // A header (its length, level, type) and two bytes, up to a multiple of eight.
+      return withUnsafeTemporaryAllocation(byteCount: 24, alignment: 8) { control in
         var message = msghdr()
         message.msg_name = UnsafeMutableRawPointer(mutating: name)
         message.msg_namelen = socklen_t(length)
-        message.msg_iov = vector
-        message.msg_iovlen = 1
-        if let size {
+        message.msg_iov = pieces.baseAddress
+        message.msg_iovlen = count
+        if count > 1 {
           control.initializeMemory(as: UInt8.self, repeating: 0)
           control.storeBytes(of: 18, as: Int.self)
           control.storeBytes(of: Self.udp, toByteOffset: 8, as: CInt.self)

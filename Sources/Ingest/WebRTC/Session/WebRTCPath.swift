@@ -42,9 +42,9 @@ struct WebRTCPath {
   /// Whether several packets can be sent at a time.
   var takesSeveral: Bool { outlet != nil }
 
-  /// Sends packets of `size` bytes each; the last one may be shorter.
-  func send(_ packets: UnsafeRawBufferPointer, of size: Int) {
-    if let address { outlet?.send(packets, of: size, to: address) }
+  /// Sends packets of `size` bytes, which begin every `step` bytes; the last one may be shorter.
+  func send(_ packets: UnsafeRawBufferPointer, of size: Int, every step: Int) {
+    if let address { outlet?.send(packets, of: size, every: step, to: address) }
   }
 
   /// Whether the kernel takes more, or a little may wait.

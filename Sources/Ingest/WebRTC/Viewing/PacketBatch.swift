@@ -8,20 +8,28 @@ final class PacketBatch {
   private var size = 0
   private var count = 0
 
+  /// Where packets begin: libsrtp reads them as words. Memory of a buffer begins at such a place.
+  static let alignment = 8
+
+  /// From the beginning of a packet to the next one's.
+  private var step: Int { (size + Self.alignment - 1) / Self.alignment * Self.alignment }
+
   /// Adds the packet that `write` appends, and sends what is complete.
   func add(to path: WebRTCPath, _ write: (inout ByteBuffer) -> Bool) {
     let before = bytes.readableBytes
-    guard write(&bytes) else { return }
-    let added = bytes.readableBytes - before
+    let start = count * step
+    bytes.writeRepeatingByte(0, count: start - before)
+    guard write(&bytes) else { return bytes.moveWriterIndex(to: before) }
+    let added = bytes.readableBytes - start
     if count > 0, added > size {
       send(before, path)
-      bytes.moveReaderIndex(forwardBy: before)
+      bytes.moveReaderIndex(forwardBy: start)
       bytes.discardReadBytes()
       count = 0
     }
     if count == 0 { size = added }
     count += 1
-    let isFull = count == DatagramOutlet.mostPackets || bytes.readableBytes + size > DatagramOutlet.mostBytes
+    let isFull = count == DatagramOutlet.mostPackets || (count + 1) * step > DatagramOutlet.mostBytes
     if added < size || isFull { flush(path) }
   }
 
@@ -34,6 +42,6 @@ final class PacketBatch {
   }
 
   private func send(_ length: Int, _ path: WebRTCPath) {
-    bytes.withUnsafeReadableBytes { path.send(UnsafeRawBufferPointer(rebasing: $0[..<length]), of: size) }
+    bytes.withUnsafeReadableBytes { path.send(UnsafeRawBufferPointer(rebasing: $0[..<length]), of: size, every: step) }
   }
 }

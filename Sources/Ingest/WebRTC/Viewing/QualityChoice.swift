@@ -35,9 +35,11 @@ struct QualityChoice {
     skips = skips.filter { now &- $0 < WebRTCLimits.skipTime } + [now]
     // One hole alone may be an accident.
     if let shown, estimate != nil || skips.count > 1, let less = less(shown, videos, estimate) {
-      patience =
-        hasRisen && now &- changedAt < patience
-        ? min(2 &* patience, WebRTCLimits.mostPatience) : WebRTCLimits.leastPatience
+      if now &- changedAt >= patience {
+        patience = WebRTCLimits.leastPatience
+      } else if hasRisen {
+        patience = min(2 &* patience, WebRTCLimits.mostPatience)
+      }  // else it is still falling, and what it learned by its tries holds
       (skips, changedAt, hasRisen) = ([], now, false)
       return .change(less)
     }
@@ -52,6 +54,16 @@ struct QualityChoice {
     }
     guard let estimate else { return smaller.first }
     return smaller.first { videos[$0].bytesPerSecond <= estimate / 10 * 9 } ?? smaller.last
+  }
+
+  /// What it does whose video has stopped, as that of a worker that was lost: it goes over to a smaller one, else to a larger
+  /// one. Nil: it waits.
+  ///
+  /// - Parameter isLost: the stream goes on without that video, and for long.
+  static func afterStop(of shown: Int?, _ videos: [Video], isLost: Bool) -> Step? {
+    let others = videos.indices.filter { videos[$0].isFresh }
+    if let other = others.first(where: { $0 > shown ?? -1 }) ?? others.last { return .change(other) }
+    return isLost ? .end : nil
   }
 
   /// The better video that it tries now, after it was calm for long; nil for none.

@@ -12,12 +12,17 @@ final class RelayTrack {
   /// Its frames are shown in another order than they are decoded (B-frames): viewers cannot get it.
   private(set) var isReordered = false
   private var rate = MediaRate()
+  private let begunAt: MonotonicTime
+  /// When its newest sample came. Its packets may be forgotten since.
+  private var arrivedAt: MonotonicTime?
 
   /// Media that stayed away for so long has stopped, and media that came so lately has not, in nanoseconds.
   private static let (stopped, fresh): (Int64, Int64) = (4_000_000_000, 1_000_000_000)
+  /// After that its viewers are ended, where there is nothing else for them.
+  private static let gone: Int64 = 10_000_000_000
 
-  init(_ description: TrackDescription) {
-    self.description = description
+  init(_ description: TrackDescription, now: MonotonicTime) {
+    (self.description, begunAt) = (description, now)
     packetizer = RTPCodec.packetizer(description.codec)
   }
 
@@ -29,9 +34,10 @@ final class RelayTrack {
   /// Bytes per second, as they come.
   var bytesPerSecond: Int64 { rate.bytesPerSecond }
 
-  func hasStopped(_ now: MonotonicTime) -> Bool { age(now).map { $0 >= Self.stopped } ?? false }
-  func isFresh(_ now: MonotonicTime) -> Bool { age(now).map { $0 <= Self.fresh } ?? false }
-  private func age(_ now: MonotonicTime) -> Int64? { log.newest.map { now &- $0.arrived } }
+  func hasStopped(_ now: MonotonicTime) -> Bool { silence(now) >= Self.stopped }
+  func isGone(_ now: MonotonicTime) -> Bool { silence(now) >= Self.gone }
+  func isFresh(_ now: MonotonicTime) -> Bool { arrivedAt.map { now &- $0 <= Self.fresh } ?? false }
+  private func silence(_ now: MonotonicTime) -> Int64 { now &- (arrivedAt ?? begunAt) }
 
   /// The same track, with other parameters.
   func use(_ description: TrackDescription) {
@@ -46,6 +52,7 @@ final class RelayTrack {
 
   /// Adds a sample to the packets. `timestamp` is that of its presentation.
   func add(_ sample: Sample, at timestamp: UInt32, now: MonotonicTime) {
+    arrivedAt = now
     let shown = sample.presentationTime
     if kind == .video, let last = lastShown, shown < last { isReordered = true }
     lastShown = shown

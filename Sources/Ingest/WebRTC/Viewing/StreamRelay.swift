@@ -7,6 +7,8 @@ protocol RelayViewer: AnyObject {
   func serve(_ now: MonotonicTime) -> WebRTCPath?
   /// More is there for it than it was given.
   var isBehind: Bool { get }
+  /// The tracks that it gets.
+  var tracks: [TrackID] { get }
   func tick(_ now: MonotonicTime)
   /// The tracks of the stream may be others, or one of them cannot be sent any more.
   func check(_ now: MonotonicTime)
@@ -40,10 +42,13 @@ final class StreamRelay {
   private var timer: RepeatedTask?
   /// Viewers are served again soon, as they had no room.
   private var isServingSoon = false
+  /// When the stream was told which tracks its viewers get.
+  private var toldAt = MonotonicTime.min
 
   private static let tick = TimeAmount.milliseconds(100)
   /// How soon a viewer that was given all that it may take is given more.
   private static let pulse = TimeAmount.milliseconds(4)
+  private static let tellPause: Int64 = 1_000_000_000
 
   init(
     _ stream: any WatchedStream, on loop: any EventLoop, clock: SteadyClock, room: @escaping () -> Int,
@@ -110,7 +115,14 @@ final class StreamRelay {
     let now = clock.monotonic()
     for track in tracks { track.tick(now) }
     for viewer in viewers.values { viewer.tick(now) }
+    tell(now)
     serve(now)
+  }
+
+  private func tell(_ now: MonotonicTime) {
+    guard inbox != nil, toldAt == .min || now &- toldAt >= Self.tellPause else { return }
+    toldAt = now
+    stream.use(Set(viewers.values.flatMap(\.tracks)))
   }
 
   // MARK: samples
@@ -155,17 +167,19 @@ final class StreamRelay {
     let former = (own: own, count: videos.count)
     own = given.defaults
     let all = videos
-    videos = given.filter { $0.kind == .video }.map { Self.track($0, among: all) }
-    audio = given.first(.audio).map { Self.track($0, among: audio.map { [$0] } ?? []) }
+    videos = given.filter { $0.kind == .video }.map { Self.track($0, among: all, now) }
+    audio = given.first(.audio).map { Self.track($0, among: audio.map { [$0] } ?? [], now) }
     // A video that is made of the stream's changes nothing for the others.
     if former.own != own || former.count == videos.count { breaks() }
     checkAll(now)
   }
 
   /// The known track, if it is the same in the same codec: its packets are kept.
-  private static func track(_ given: TrackDescription, among known: [RelayTrack]) -> RelayTrack {
+  private static func track(
+    _ given: TrackDescription, among known: [RelayTrack], _ now: MonotonicTime
+  ) -> RelayTrack {
     guard let same = known.first(where: { $0.id == given.id && $0.coding == given.codec.id }) else {
-      return RelayTrack(given)
+      return RelayTrack(given, now: now)
     }
     same.use(given)
     return same

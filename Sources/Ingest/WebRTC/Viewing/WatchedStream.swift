@@ -6,6 +6,8 @@ package protocol WatchedStream: AnyObject, Sendable {
   /// From now on the follower gets each event: at once the present tracks, then what comes. False if the stream has ended.
   func follow(_ follower: any SampleFollower) -> Bool
   func unfollow(_ follower: any SampleFollower)
+  /// A follower's viewers get these tracks now. Called each second while there are some: what nobody gets is not made for long.
+  func use(_ tracks: Set<TrackID>)
   /// Asks the publisher for a key frame soon. False if it cannot be asked.
   func askForKeyFrame() -> Bool
 }

@@ -140,10 +140,14 @@ final class WebRTCViewer: RelayViewer {
     let (tracks, videos, place) = choice(now)
     if let better = quality.rise(place, videos, now: now) {
       show(tracks[better], &sender)
-    } else if relay.video(shown)?.hasStopped(now) == true {
-      let others = tracks.indices.filter { videos[$0].isFresh }
-      guard let other = others.first(where: { $0 > place ?? -1 }) ?? others.last else { return }
-      show(tracks[other], &sender)
+    } else if let track = relay.video(shown), track.hasStopped(now) {
+      let source = relay.videos.first
+      let isLost = track !== source && track.isGone(now) && source?.isFresh(now) == true
+      switch QualityChoice.afterStop(of: place, videos, isLost: isLost) {
+      case .change(let other): show(tracks[other], &sender)
+      case .end: return end(.ended("the video that was made for it does not come any more"))
+      case .skip, nil: return
+      }
     }
     video = sender
   }
@@ -153,6 +157,8 @@ final class WebRTCViewer: RelayViewer {
     guard transport.isConnected, let track = relay.video(shown) else { return false }
     return video?.hasMore(track.log) ?? false
   }
+
+  var tracks: [TrackID] { [video == nil ? nil : shown, audio == nil ? nil : relay.audio?.id].compactMap { $0 } }
 
   /// Sends what waits, within its rate. Returns the path, to be flushed; nil if nothing was sent.
   func serve(_ now: MonotonicTime) -> WebRTCPath? {
@@ -286,6 +292,7 @@ final class WebRTCViewer: RelayViewer {
     reportedAt = now
     guard watched.mayWatch() else { return end(.ended("its token has expired or was revoked")) }
     reconsider(now)
+    guard !isOver else { return }
     transport.send(rtcp: RTCPWriter(sendings(now), name: ViewerAnswer.name).bytes)
   }
 

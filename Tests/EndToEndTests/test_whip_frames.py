@@ -1,0 +1,220 @@
+"""A publisher by WebRTC whose frames have the times and sizes that a test wants: aiortc, an independent client of WHIP."""
+
+import asyncio
+import fractions
+import itertools
+import threading
+import time
+
+import pytest
+
+from harness import boxes, hls, http, packets
+
+aiortc = pytest.importorskip("aiortc")
+av = pytest.importorskip("av")
+
+KEY = "a-key-of-frames"
+
+#: Ticks of 90 kHz between frames: mostly 40 ms, some sooner, two pauses in 31 frames.
+UNEVEN = [3600] * 9 + [3200, 3600, 3450] * 3 + [9000] + [3600] * 8 + [3300, 36000] + [3600, 3500]
+
+
+class Pictures(aiortc.VideoStreamTrack):
+    """Frames at given times, in given sizes."""
+
+    def __init__(self, plan):
+        """`plan` gives the time of each frame, in ticks of 90 kHz, and its size."""
+        super().__init__()
+        self.plan = plan
+        self.begun = None
+        #: Times of the frames that were sent.
+        self.sent = []
+
+    async def recv(self):
+        ticks, (width, height) = next(self.plan)
+        self.begun = self.begun or time.monotonic()
+        await asyncio.sleep(max(0, self.begun + ticks / 90_000 - time.monotonic()))
+        frame = av.VideoFrame(width, height, "yuv420p")
+        for number, plane in enumerate(frame.planes):
+            # Another grey with each frame, so that none is skipped as nothing new.
+            plane.update(bytes([len(self.sent) * 3 % 200 + 20 if number == 0 else 128]) * plane.buffer_size)
+        frame.pts, frame.time_base = ticks, fractions.Fraction(1, 90_000)
+        self.sent.append(ticks)
+        return frame
+
+
+class Publisher:
+    """Publishes on a thread of its own, until `stop`."""
+
+    def __init__(self, weir, name: str, plan):
+        self.weir, self.name, self.plan = weir, name, plan
+        self.error = None
+        self.loop = asyncio.new_event_loop()
+        self.stopping = asyncio.Event()
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self):
+        try:
+            self.loop.run_until_complete(self._publish())
+        except Exception as error:  # noqa: BLE001  (told by `stop`)
+            self.error = error
+        finally:
+            self.loop.close()
+
+    async def _publish(self):
+        peer = aiortc.RTCPeerConnection()
+        self.pictures = Pictures(self.plan)
+        try:
+            peer.addTransceiver(self.pictures, direction="sendonly")
+            await peer.setLocalDescription(await peer.createOffer())
+            answer = self.weir.get(
+                f"/whip/{self.name}", method="POST", body=peer.localDescription.sdp.encode(),
+                headers={"Content-Type": "application/sdp", "Authorization": f"Bearer {KEY}"})
+            assert answer.status == 201, answer.text
+            await peer.setRemoteDescription(aiortc.RTCSessionDescription(sdp=answer.text, type="answer"))
+            await self.stopping.wait()
+            ended = self.weir.get(answer.headers["location"], method="DELETE")
+            assert ended.status == 200, ended.text
+        finally:
+            await peer.close()
+
+    def stop(self) -> list[int]:
+        """Ends the session, and returns the times of the frames that were sent."""
+        if self.thread.is_alive():
+            self.loop.call_soon_threadsafe(self.stopping.set)
+        self.thread.join(20)
+        if self.error is not None:
+            raise self.error
+        return self.pictures.sent
+
+
+@pytest.fixture(scope="module")
+def weir(start_shared):
+    return start_shared("--webrtc", ":0", "--publish-key", KEY, listeners=("http", "rtmp", "webrtc"))
+
+
+def uneven(size=(320, 180)):
+    ticks = 0
+    for step in itertools.cycle(UNEVEN):
+        yield ticks, size
+        ticks += step
+
+
+def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_property):
+    """A variable rate. Each frame is recorded once, at the time that its sender gave it, to a tick of its track. No part of several
+    samples is longer than PART-TARGET. A part below 85 % of it is the last of its segment, or has or precedes a frame that comes
+    later than usual."""
+    publisher = Publisher(weir, "uneven", uneven())
+    try:
+        weir.wait_state("uneven", "live", seconds=20)
+        url = hls.first_playlist(f"{weir.web}/live/uneven/index.m3u8")
+        weir.wait(lambda: len(hls.parse_media(http.fetch(url).text, url).present) >= 7, 40, "seven segments")
+        playlist = hls.parse_media(http.fetch(url).text, url)
+        found = parts(playlist, url)
+    finally:
+        sent = publisher.stop()
+    target = part_target(playlist.text)
+    usual = 0.040
+    counts = {"parts": 0, "short": 0, "late": 0}
+    for segment in found:
+        for number, durations in enumerate(segment):
+            length = sum(durations)
+            counts["parts"] += 1
+            counts["late"] += len(durations) == 1 and length > target
+            assert len(durations) == 1 or length <= target + 1e-6, (durations, target)
+            if length < 0.85 * target and number + 1 < len(segment):
+                near = [*durations, segment[number + 1][0]]
+                assert max(near) > usual * 1.05, (near, target)
+                counts["short"] += 1
+    record_property("figure", f"parts of a variable rate by WebRTC: {counts}, PART-TARGET {target}")
+    rounds = sum(len(durations) for segment in found for durations in segment) / len(UNEVEN) + 1
+    # Two frames of a round are late. Each shortens its own part and the one before at most, and one is a part by itself.
+    assert counts["parts"] >= 30 and 1 <= counts["short"] <= 4 * rounds and 1 <= counts["late"] <= rounds, counts
+    movie = recording(weir, "uneven")
+    times = [round(packet.dts * 90_000) for packet in packets.probe(movie)["video"]]
+    assert len(times) >= len(sent) - 10, (len(times), len(sent))
+    steps = [after - before for before, after in itertools.pairwise(times)]
+    expected = [after - before for before, after in itertools.pairwise(sent)]
+    # The sender's parameter sets state 30 fps, so the track has 30,000 ticks in a second: three of the sender's are one.
+    found = [
+        start for start in range(len(expected) - len(steps) + 1)
+        if all(abs(step - wanted) <= 3 for step, wanted in zip(steps, expected[start:]))]
+    assert found, (steps[:40], expected[:40])
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    import browser.browsers as browsers  # noqa: PLC0415  (the folder is no package)
+
+    with browsers.Chromium("--autoplay-policy=no-user-gesture-required") as chromium:
+        yield chromium
+
+
+#: Notes each phase of the watch page from now on, and each size of its video.
+NOTE = """(() => {
+  const [stage, video] = [document.querySelector('#stage'), document.querySelector('#video')];
+  Object.assign(window, { phases: [], sizes: [video.videoHeight], frames: video.getVideoPlaybackQuality().totalVideoFrames });
+  new MutationObserver(() => phases.push(stage.dataset.phase)).observe(stage, { attributeFilter: ['data-phase'] });
+  video.addEventListener('resize', () => sizes.push(video.videoHeight));
+})()"""
+
+
+@pytest.mark.parametrize("way", ["", "?player=webrtc"])
+def test_a_true_change_of_size_loses_no_viewer(weir, chromium, way):
+    """The sender's frames are smaller from a time on, and large again later. The watch page goes on without a pause."""
+    name = f"sizes{'-webrtc' if way else ''}"
+    small = threading.Event()
+
+    def plan():
+        for number in itertools.count():
+            yield number * 3000, (320, 180) if small.is_set() else (640, 360)
+
+    publisher = Publisher(weir, name, plan())
+    try:
+        weir.wait_state(name, "live", seconds=20)
+        chromium.open(f"{weir.web}/watch/{name}{way}")
+        chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'", 20)
+        chromium.wait("document.querySelector('#video').videoHeight === 360", 10)
+        chromium.evaluate(NOTE)
+        small.set()
+        chromium.wait("document.querySelector('#video').videoHeight === 180", 20)
+        time.sleep(3)
+        small.clear()
+        chromium.wait("document.querySelector('#video').videoHeight === 360", 20)
+        time.sleep(3)
+        seen = chromium.evaluate("({ phases, sizes })")
+        shown = chromium.evaluate("document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames - frames")
+        chromium.open("about:blank")
+        assert weir.stream(name)["state"] == "live", weir.stream(name)
+    finally:
+        publisher.stop()
+    assert seen["sizes"] == [360, 180, 360], seen
+    assert set(seen["phases"]) <= {"playing"}, seen
+    assert shown >= 100, shown
+
+
+def part_target(text: str) -> float:
+    return float(next(line for line in text.split("\n") if line.startswith("#EXT-X-PART-INF")).split("PART-TARGET=")[1])
+
+
+def parts(playlist, url: str) -> list[list[list[float]]]:
+    """Of each complete segment but the first the parts, of each part how long its samples last, in seconds."""
+    found = []
+    for segment in playlist.present[1:]:
+        movie = boxes.read_movie(http.fetch(playlist.absolute(segment.map)).good().body)
+        track = next(track for track in movie.tracks.values() if track.kind == "video")
+        media = boxes.read_segment(http.fetch(playlist.absolute(segment.uri)).good().body, movie)
+        found.append([
+            [sample.duration / track.timescale for run in fragment.runs if run.track == track.id for sample in run.samples]
+            for fragment in media.fragments])
+    return found
+
+
+def recording(weir, name: str):
+    def there():
+        found = weir.recordings_of(name)
+        return found if found and all(r["state"] == "completed" for r in found) else None
+
+    assert len(weir.wait(there, 15, f"the recording of {name}")) == 1
+    return next((weir.recordings / name).glob("*.mp4"))
