@@ -16,6 +16,8 @@ import { SourceBuffers } from "./source-buffers.js";
 
 /** A seek to less than this many seconds before the live position goes to the live edge. */
 const AT_EDGE = 1;
+/** Streams below this age may have playlists of parts alone: their first segment is not complete. */
+const YOUNG_SECONDS = 3;
 
 /** @implements {Engine} */
 export class MSEEngine {
@@ -183,9 +185,11 @@ export class MSEEngine {
    * Plays until the stream ends or fails. Resolves with the reason; never throws.
    * @param {string} publication A text that is different for each publication of the stream.
    * @param {AbortSignal} signal
+   * @param {number} ageSeconds Since the stream began.
    * @returns {Promise<import("../media/playback-result.js").PlaybackResult>}
    */
-  async play(publication, signal) {
+  async play(publication, signal, ageSeconds = Infinity) {
+    this.#window.isYoung = ageSeconds < YOUNG_SECONDS;
     if (publication !== this.#publication) this.#begin(publication, signal);
     for (;;) {
       const turn = this.#switch = new AbortController();

@@ -189,7 +189,7 @@ export class WatchSession extends EventTarget {
       const began = performance.now();
       this.#connected = true;
       this.#triedAt = began;
-      const result = await this.engine.play(stream.startedAt, signal);
+      const result = await this.engine.play(stream.startedAt, signal, stream.ageSeconds);
       this.#connected = false;
       this.#full = result.isFull === true;
       this.lastFailure = describe(result);

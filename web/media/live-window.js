@@ -32,6 +32,8 @@ export class LiveWindow extends EventTarget {
   codecs = [];
   /** @type {"parts" | "segments" | "polls"} What a reload waits for. "parts" for playback by parts at the edge. */
   pace = "segments";
+  /** Whether the stream has just begun, so that its playlists may have parts alone. */
+  isYoung = false;
   /** @type {Quality[]} The qualities that this browser plays, the publisher's first. */
   qualities = [];
   /** Name of the present quality; "" for the publisher's. */
@@ -200,8 +202,8 @@ export class LiveWindow extends EventTarget {
     this.refusal = null;
     // Renditions may be added and removed within an epoch. All of them are in its folder.
     this.epoch = `${new URL("../", variant.url).href}#${this.#restarts}`;
-    this.renditions = [new Rendition("main", variant.url, this.#rewind)];
-    if (audio !== null) this.renditions.push(new Rendition("audio", audio, this.#rewind));
+    this.renditions = [new Rendition("main", variant.url, this.#rewind, this.isYoung)];
+    if (audio !== null) this.renditions.push(new Rendition("audio", audio, this.#rewind, this.isYoung));
   }
 
   /**

@@ -24,13 +24,16 @@ export class Rendition {
   /** When the media last grew, to advance the edge between two reloads: milliseconds as performance.now(). */
   #grownAt = 0;
   #readAt = -Infinity;
+  #isYoung;
 
   /**
    * @param {"main" | "audio"} kind
    * @param {string} url
    * @param {number} rewind Seconds that can be rewound beyond the list of the playlist.
+   * @param {boolean} isYoung Whether the stream has just begun.
    */
-  constructor(kind, url, rewind) {
+  constructor(kind, url, rewind, isYoung = false) {
+    this.#isYoung = isYoung;
     this.kind = kind;
     this.url = url;
     this.timeline.memory = rewind;
@@ -120,8 +123,12 @@ export class Rendition {
   /** @param {"parts" | "segments" | "polls" | "now"} wait */
   #request(wait) {
     const { playlist } = this;
-    if (playlist === null) return this.url;
     const url = new URL(this.url);
+    if (playlist === null) {
+      // By its plain name it comes with the first whole segment, by that of its first part with that one.
+      if (this.#isYoung && wait === "parts") url.search = "?_HLS_msn=1&_HLS_part=0";
+      return url.href;
+    }
     const last = playlist.segments.at(-1);
     if (wait !== "polls" && wait !== "now" && playlist.canBlockReload && last !== undefined && !playlist.isEnded) {
       const next = last.complete ? last.sequence + 1 : last.sequence;

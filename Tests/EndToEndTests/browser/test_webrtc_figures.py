@@ -188,12 +188,15 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
         time.sleep(4)
         tries = []
         for _ in range(4):  # later ones allow for delays of a busy machine
-            tries.append(viewer.evaluate(f"{SHOWN}(8)"))
-            assert len(tries[-1]) > 40, f"the time could be read in {len(tries[-1])} frames"
-            (first, _, before), (last, _, after) = tries[-1][0], tries[-1][-1]
+            seen = viewer.evaluate(f"{SHOWN}(8)")
+            if len(seen) < 100:
+                continue
+            tries.append(seen)
+            (first, _, before), (last, _, after) = seen[0], seen[-1]
             is_whole = after - before >= 0.995 * 30 * (last - first) / 1000
-            if is_whole and statistics.median(age for _, age, _ in tries[-1]) <= 900 * case.most:
+            if is_whole and statistics.median(age for _, age, _ in seen) <= 900 * case.most:
                 break
+        assert tries, f"the time could be read in {len(seen)} frames"
         assert viewer.evaluate("document.querySelector('#fallback').hidden")
         lists = [weir.get(f"/live/{name}/{path}").good().text for path in playlists(weir, name)]
         stop(publisher)
@@ -213,9 +216,12 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
     video = packets.probe(movie)["video"]
     times = [packet.dts for packet in video]
     assert times == sorted(set(times)) and len(video) == received["videoFrames"] == len(recorded)
-    # Some were sent after the last look at them.
+    # Some were sent after the last look at them, some after the end of the session.
     told = received["videoFrames"] + received["lostVideoFrames"]
-    assert 0.99 * sent <= told <= sent + 15, (received, sent)
+    # A lost packet that only pads, as browsers send them to probe, looks like a lost frame: of a lossy network more are told.
+    assert 0.99 * sent - 15 <= told, (received, sent)
+    assert case.path.loss or told <= sent + 15, (received, sent)
+    assert received["videoFrames"] <= sent + 15, (received, sent)
     assert recorded.count(None) <= 0.01 * len(recorded), recorded.count(None)
     assert statistics.median(ages) <= case.most, ages
     assert shown >= 0.99, [share(one, recorded) for one in tries]
