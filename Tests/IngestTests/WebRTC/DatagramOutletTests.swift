@@ -52,9 +52,10 @@ import Testing
     packets.flatMap { $0 }.withUnsafeBytes { outlet.send($0, of: 990, every: 990, to: there.address) }
     #expect(there.received == packets)
     // With room between them, which is not sent.
-    packets.flatMap { $0 + [1, 2, 3] }.dropLast(3).withUnsafeBytes {
-      outlet.send($0, of: 990, every: 993, to: there.address)
-    }
+    var spaced: [UInt8] = []
+    for packet in packets { spaced += packet + [1, 2, 3] }
+    spaced.removeLast(3)
+    spaced.withUnsafeBytes { outlet.send($0, of: 990, every: 993, to: there.address) }
     #expect(there.received == packets && outlet.takesSeveral)
     outlet.send(ByteBuffer(bytes: packets[3]), to: there.address)
     #expect(there.received == [packets[3]])
