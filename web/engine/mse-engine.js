@@ -4,6 +4,7 @@
  */
 
 import { Adaptation } from "../media/adaptation.js";
+import { PARTS_FIRST } from "../media/early-requests.js";
 import { anySignal } from "../media/fetching.js";
 import { LiveWindow } from "../media/live-window.js";
 import { rememberAudio, rememberedAudio } from "./audio-choice.js";
@@ -52,7 +53,7 @@ export class MSEEngine {
     this.#delivery = delivery;
     this.#buffers = new SourceBuffers(video, beforeReset);
     this.#edge = new LiveEdge(video);
-    this.#window = new LiveWindow(urls.hls);
+    this.#window = new LiveWindow(urls.hls + PARTS_FIRST);
     this.#window.preferredAudio = rememberedAudio();
     this.#adaptation = new Adaptation(this.#window, this.#window.throughput);
     this.#progressive = new ProgressiveSource(video, urls.mp4, intent, this.#buffers, this.#edge);

@@ -18,6 +18,10 @@ import { NativeEngine } from "./native-engine.js";
 /** @typedef {Engine["name"]} EngineName */
 
 const ASK_MILLISECONDS = 2000;
+/** The same while the stream is awaited, so that its first picture is not. A player by parts asks three times as often. */
+const AWAIT_MILLISECONDS = 300;
+/** A page that waits for longer asks as one that plays. */
+const AWAITED_MILLISECONDS = 120_000;
 /** Polling interval of a hidden page. */
 const ASK_HIDDEN_MILLISECONDS = 15_000;
 const TICK_MILLISECONDS = 250;
@@ -71,6 +75,8 @@ export class WatchSession extends EventTarget {
   /** Whether the server responded to the last request. */
   #isAnswered = true;
   #asked = false;
+  /** When the wait for the stream began; Infinity while there is none. */
+  #awaitedSince = Infinity;
   #connected = false;
   #full = false;
   #triedAt = -Infinity;
@@ -142,10 +148,19 @@ export class WatchSession extends EventTarget {
   async #pollForever() {
     while (!this.#stopped.signal.aborted) {
       await this.#ask();
-      const steady = ["playing", "notStarted", "ended", "unplayable"].includes(this.phase);
-      const pause = steady ? ASK_MILLISECONDS : ASK_MILLISECONDS / 2;
-      await this.#sleep(document.hidden ? ASK_HIDDEN_MILLISECONDS : pause, "request");
+      await this.#sleep(document.hidden ? ASK_HIDDEN_MILLISECONDS : this.#pause, "request");
     }
+  }
+
+  /** Milliseconds until the next request for the state. */
+  get #pause() {
+    if (!["notStarted", "starting", "ended"].includes(this.phase)) {
+      this.#awaitedSince = Infinity;
+      return ["playing", "unplayable"].includes(this.phase) ? ASK_MILLISECONDS : ASK_MILLISECONDS / 2;
+    }
+    const now = performance.now();
+    this.#awaitedSince = Math.min(this.#awaitedSince, now);
+    return now - this.#awaitedSince < AWAITED_MILLISECONDS ? AWAIT_MILLISECONDS : ASK_MILLISECONDS;
   }
 
   async #ask() {
@@ -172,7 +187,10 @@ export class WatchSession extends EventTarget {
     while (!signal.aborted) {
       const stream = this.stream;
       const isOver = stream?.state === "ended" && !this.engine.playsFromWindow;
-      if (stream === null || isOver || stream.state === "starting" || !this.#choose(stream)) {
+      // `stream.mp4` has the first frames before there are playlists.
+      const isEarly = stream?.state === "starting";
+      if (stream === null || isOver || isEarly && stream.tracks.length === 0 || !this.#choose(stream)
+          || isEarly && this.engine.name !== "mse") {
         await this.#sleep(ASK_MILLISECONDS);
         continue;
       }

@@ -1,5 +1,6 @@
 /** One media playlist of the live window, which is reloaded continuously. */
 
+import { PARTS_FIRST } from "./early-requests.js";
 import { anySignal, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMedia } from "./playlist.js";
@@ -17,6 +18,8 @@ export class Rendition {
   lastSequence = Infinity;
   /** @type {boolean | null} Whether the main playlist reports this one (§4.4.5.4); null if it never did. */
   isReported = null;
+  /** Whether the first playlist may have parts alone. */
+  mayBeginWithParts = false;
   /** @type {string | null} URL of the newest init segment when the renditions were last checked; null before that. */
   checkedMap = null;
   /** Whether the segments before the list must still be requested. */
@@ -120,7 +123,8 @@ export class Rendition {
   /** @param {"parts" | "segments" | "polls" | "now"} wait */
   #request(wait) {
     const { playlist } = this;
-    if (playlist === null) return this.url;
+    // Later requests name what they wait for, and have the address that all players have.
+    if (playlist === null) return wait === "parts" && this.mayBeginWithParts ? this.url + PARTS_FIRST : this.url;
     const url = new URL(this.url);
     const last = playlist.segments.at(-1);
     if (wait !== "polls" && wait !== "now" && playlist.canBlockReload && last !== undefined && !playlist.isEnded) {

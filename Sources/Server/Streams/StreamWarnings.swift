@@ -31,8 +31,11 @@ struct StreamWarnings: Sendable {
 
   /// Checks the key frame interval. Returns a new warning, if any.
   mutating func judge(_ epoch: borrowing Epoch, segmentTarget: MediaTime) -> String? {
-    guard let group = epoch.longestGroup, group.seconds > segmentTarget.seconds * 1.5 else { return nil }
+    guard let group = epoch.longestGroup else { return nil }
     let isCut = epoch.window.isCutWithoutKeyFrame
+    // Longer than the target that was promised before it came, or than segments should be.
+    let isTooLong = isCut && epoch.window.targetDuration.map { group.seconds > Double($0) + 0.499 } ?? false
+    guard isTooLong || group.seconds > segmentTarget.seconds * 1.5 else { return nil }
     if let ofGroups, ofGroups.isCut || !isCut { return nil }
     let distance = Decimals.fixed(group, digits: 1)
     let text =
