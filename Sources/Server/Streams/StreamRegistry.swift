@@ -386,21 +386,6 @@ extension StreamRegistry {
   }
 }
 
-/// The key frame intervals of earlier streams by name, so that their next playlist need not wait for a measurement.
-private struct KnownGOPDurations: Sendable {
-  private var lengths: [StreamName: MediaTime] = [:]
-
-  /// Publishers choose the names, so their number is limited.
-  private static let limit = 1000
-
-  subscript(name: StreamName) -> MediaTime? { lengths[name] }
-
-  mutating func remember(_ length: MediaTime?, of name: StreamName) {
-    guard lengths[name] != nil || lengths.count < Self.limit else { return }
-    lengths[name] = length
-  }
-}
-
 extension PublishRequest.KeyFrames {
   /// The distance of key frames that a publisher keeps that makes them as it is asked. Nil for others.
   ///
