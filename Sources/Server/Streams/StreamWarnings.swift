@@ -33,8 +33,9 @@ struct StreamWarnings: Sendable {
   mutating func judge(_ epoch: borrowing Epoch, segmentTarget: MediaTime) -> String? {
     guard let group = epoch.longestGroup else { return nil }
     let isCut = epoch.window.isCutWithoutKeyFrame
-    // Longer than the target that was promised before it came, or than segments should be.
-    let isTooLong = isCut && epoch.window.targetDuration.map { group.seconds > Double($0) + 0.499 } ?? false
+    let promised = Double(epoch.window.targetDuration ?? .max)
+    // Longer than was promised before it came, or than segments should be.
+    let isTooLong = isCut && group.seconds > promised + CutPolicy.roundingMargin.seconds
     guard isTooLong || group.seconds > segmentTarget.seconds * 1.5 else { return nil }
     if let ofGroups, ofGroups.isCut || !isCut { return nil }
     let distance = Decimals.fixed(group, digits: 1)
