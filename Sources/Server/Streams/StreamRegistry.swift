@@ -387,11 +387,15 @@ extension StreamRegistry {
 }
 
 extension PublishRequest.KeyFrames {
-  /// The distance of key frames that a publisher keeps that makes them as it is asked. Nil for others.
+  /// The distance of key frames of an own source, and of a publisher that makes them as it is asked. Nil for others.
   ///
-  /// - Parameter measured: that of the name's last publisher. Some say that they make them and do not.
+  /// - Parameter measured: that of the name's last publisher. Some say that they make them as they are asked and do not.
   func promised(for settings: StreamSettings, measured: MediaTime?) -> MediaTime? {
-    self == .asAsked ? max(settings.segmentTarget, measured ?? .zero) : nil
+    switch self {
+    case .every(let distance): distance
+    case .asAsked: max(settings.segmentTarget, measured ?? .zero)
+    case .asItsEncoderHasThem: nil
+    }
   }
 }
 

@@ -197,6 +197,16 @@ import Testing
     }
   }
 
+  @Test func whatAnOwnSourceKeepsCountsAndNotWhatItsNameHadBefore() throws {
+    let settings = StreamSettings()
+    let measured = MediaTime(milliseconds: 6000)
+    let own = PublishRequest.KeyFrames.every(Self.twoSeconds)
+    #expect(own.promised(for: settings, measured: measured) == Self.twoSeconds)
+    #expect(PublishRequest.KeyFrames.asAsked.promised(for: settings, measured: measured) == measured)
+    #expect(PublishRequest.KeyFrames.asAsked.promised(for: settings, measured: nil) == settings.segmentTarget)
+    #expect(PublishRequest.KeyFrames.asItsEncoderHasThem.promised(for: settings, measured: measured) == nil)
+  }
+
   @Test func withoutAKnownGroupTheQueryMakesNoDifference() async throws {
     let live = try await live(.asItsEncoderHasThem)
     let (early, plain) = (try live.ask("/live/cam/index.m3u8?start=parts"), try live.ask("/live/cam/index.m3u8"))
