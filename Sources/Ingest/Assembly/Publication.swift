@@ -44,7 +44,7 @@ struct Publication {
   private var progress = ProgressClock()
   private var arrivals = ArrivalMeter()
   private var timesOfDay: TimesOfDay
-  private var stated: (rate: Double?, keyFrames: MediaTime?)
+  private var stated: (rate: Double?, keyFrames: MediaTime?) = (nil, nil)
   private var warned: Set<Cause> = []
   /// Name of the encoder.
   private(set) var encoder = ""

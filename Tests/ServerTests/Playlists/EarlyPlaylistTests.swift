@@ -130,8 +130,8 @@ import Testing
     }
 
     func text(_ answer: HTTPAnswer) async throws -> String {
-      let playlist = try #require(try await answer.response(on: loop).get().playlist)
-      return String(buffer: playlist.body)
+      let response = try await answer.response(on: loop).get()
+      return String(buffer: try #require(response.playlist).body)
     }
 
     func text(_ target: String) async throws -> String { try await text(ask(target)) }

@@ -9,7 +9,7 @@ import Testing
   private let short = MediaTime(milliseconds: 1000)
 
   private func names(_ count: Int) throws -> [StreamName] {
-    try (0..<count).map { try #require(StreamName("cam\($0)")) }
+    try (0..<count).map { number in try #require(StreamName("cam\(number)")) }
   }
 
   @Test func theNewestDistanceOfANameHolds() throws {
