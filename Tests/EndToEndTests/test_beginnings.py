@@ -2,11 +2,14 @@
 on players without support for parts."""
 
 import concurrent.futures
+import datetime
+import re
+import threading
 import time
 
 import pytest
 
-from harness import flv, hls, http, llhls, publishers, scripts, tools
+from harness import amf, flv, hls, http, llhls, publishers, scripts, tools
 from harness.rawrtmp import RawRTMP
 
 NAME = "cam"
@@ -68,6 +71,69 @@ def test_a_name_seen_before_has_a_playlist_with_its_first_part(start, record_pro
         publisher.kill()
     assert consists_of_parts(parts)
     record_property("figure", f"a name seen before: a playlist of parts {at - began:.2f} s after ffmpeg was started")
+
+
+def first_list(weir, name: str, before: str = "") -> tuple[str, llhls.Playlist, float]:
+    """Waits as a player that may start with parts. Returns the address of its media playlist, which is not that of the multivariant
+    playlist `before`, the list, and how many seconds after the first frame it came."""
+    index = f"{weir.web}/live/{name}/index.m3u8?start=parts"
+
+    def multivariant():
+        answer = http.fetch(index, timeout=20)
+        return answer.text if answer.status == 200 and answer.text != before else None
+
+    top = hls.parse_multivariant(weir.wait(multivariant, 15, "a multivariant playlist", every=0.01), index)
+    url = top.absolute(top.variants[0].uri)
+    text = http.fetch(url, timeout=20).good().text
+    now = datetime.datetime.now(datetime.timezone.utc)
+    began = re.search("^#EXT-X-PROGRAM-DATE-TIME:(.*)$", text, re.M)[1]
+    return url, llhls.parse(text, url), (now - datetime.datetime.fromisoformat(began)).total_seconds()
+
+
+def test_who_starts_with_parts_has_them_at_once_when_a_name_is_published_again(start, record_property):
+    """The first time nobody knows how far apart key frames are: the first list has a whole segment, with the query and without.
+    The second time it has a part, for who asks for it. All others wait for a segment, and end up with the same list."""
+    weir = start("--no-record")
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/{NAME}")
+    url, unknown, _ = first_list(weir, NAME)
+    assert "start=parts" not in url and unknown.segments[0].uri, "as today"
+    publisher.wait(20)
+    weir.wait_state(NAME, "ended")
+    index = f"{weir.web}/live/{NAME}/index.m3u8"
+    before = http.fetch(index).good().text
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/{NAME}")
+    try:
+        url, early, seconds = first_list(weir, NAME, before)
+        assert url.endswith("/index.m3u8?start=parts") and consists_of_parts(early)
+        assert llhls.judge(early) == []
+        assert "start=parts" not in http.fetch(index).good().text, "for others it is as it was"
+        plain = url.removesuffix("?start=parts")
+        whole = hls.parse_media(http.fetch(plain, timeout=20).good().text, plain)
+        assert whole.segments and hls.check_media(whole) == []
+        later = llhls.parse(http.fetch(url).good().text, url)
+        assert later.segments[0].uri and later.target == early.target and llhls.judge(later) == []
+        assert http.fetch(f"{index}?start=parts").good().text == http.fetch(index).good().text
+    finally:
+        publisher.kill()
+    record_property("figure", f"a name published again: a list with a part {seconds:.2f} s after its first frame")
+    assert seconds <= 0.3
+
+
+def test_an_announced_distance_of_key_frames_counts_from_the_first_publication_on(start):
+    weir = start("--no-record")
+    tags = scripts.tags_of("short")
+    told = flv.Tag(flv.DATA, 0, amf.encode("onMetaData", {"videocodecid": 7, "audiocodecid": 10, "videokeyframe_frequency": 2}))
+    with RawRTMP(weir.rtmp).start(NAME) as client:
+        sending = threading.Thread(target=client.play_out, args=([told] + flv.only(tags, flv.VIDEO, flv.AUDIO),),
+                                   kwargs={"until": 1.5})
+        sending.start()
+        try:
+            url, early, _ = first_list(weir, NAME)
+            assert weir.stream(NAME)["gopSeconds"] is None, "no second key frame has come"
+        finally:
+            sending.join()
+        client.finish()
+    assert url.endswith("?start=parts") and consists_of_parts(early) and early.target == 2
 
 
 def first_fragment(weir, name: str) -> float:

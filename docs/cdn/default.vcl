@@ -56,7 +56,7 @@ sub vcl_recv {
     # what is left, so what it answers is what the key says.
     if (req.url ~ "\?") {
         set req.url = std.querysort(req.url);
-        set req.url = regsuball(req.url, "([?&])(?!_HLS_(msn|part|skip)=|from=|video=)[^&]*", "\1");
+        set req.url = regsuball(req.url, "([?&])(?!_HLS_(msn|part|skip)=|from=|start=|video=)[^&]*", "\1");
         set req.url = regsuball(req.url, "([?&])&+", "\1");
         set req.url = regsub(req.url, "[?&]+$", "");
     }

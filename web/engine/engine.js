@@ -35,7 +35,7 @@
  * @property {(stream: import("../api/api.js").Stream, now: number) => number | null} latency Seconds from the publisher to
  *   the screen. `now`: the server's clock, in milliseconds since 1970.
  *
- * @property {(publication: string, signal: AbortSignal, ageSeconds: number) => Promise<PlaybackResult>} play Plays until the stream ends or
+ * @property {(publication: string, signal: AbortSignal) => Promise<PlaybackResult>} play Plays until the stream ends or
  *   fails; never throws. `publication`: a text that is different for each publication of the stream.
  * @property {(signal: AbortSignal) => Promise<void>} drain Resolves when all received media has been shown.
  * @property {() => void} tick Must be called a few times per second.

@@ -4,6 +4,7 @@
  */
 
 import { Adaptation } from "../media/adaptation.js";
+import { PARTS_FIRST } from "../media/early-requests.js";
 import { anySignal } from "../media/fetching.js";
 import { LiveWindow } from "../media/live-window.js";
 import { rememberAudio, rememberedAudio } from "./audio-choice.js";
@@ -16,8 +17,6 @@ import { SourceBuffers } from "./source-buffers.js";
 
 /** A seek to less than this many seconds before the live position goes to the live edge. */
 const AT_EDGE = 1;
-/** Streams below this age may have playlists of parts alone: their first segment is not complete. */
-const YOUNG_SECONDS = 3;
 
 /** @implements {Engine} */
 export class MSEEngine {
@@ -54,7 +53,7 @@ export class MSEEngine {
     this.#delivery = delivery;
     this.#buffers = new SourceBuffers(video, beforeReset);
     this.#edge = new LiveEdge(video);
-    this.#window = new LiveWindow(urls.hls);
+    this.#window = new LiveWindow(urls.hls + PARTS_FIRST);
     this.#window.preferredAudio = rememberedAudio();
     this.#adaptation = new Adaptation(this.#window, this.#window.throughput);
     this.#progressive = new ProgressiveSource(video, urls.mp4, intent, this.#buffers, this.#edge);
@@ -185,11 +184,9 @@ export class MSEEngine {
    * Plays until the stream ends or fails. Resolves with the reason; never throws.
    * @param {string} publication A text that is different for each publication of the stream.
    * @param {AbortSignal} signal
-   * @param {number} ageSeconds Since the stream began.
    * @returns {Promise<import("../media/playback-result.js").PlaybackResult>}
    */
-  async play(publication, signal, ageSeconds = Infinity) {
-    this.#window.isYoung = ageSeconds < YOUNG_SECONDS;
+  async play(publication, signal) {
     if (publication !== this.#publication) this.#begin(publication, signal);
     for (;;) {
       const turn = this.#switch = new AbortController();

@@ -18,9 +18,10 @@ import { NativeEngine } from "./native-engine.js";
 /** @typedef {Engine["name"]} EngineName */
 
 const ASK_MILLISECONDS = 2000;
-/** Polling interval of a page that waits for a stream to begin, for so long: its first frame is awaited. */
-const ASK_WAITING_MILLISECONDS = 500;
-const WAITING_MILLISECONDS = 600_000;
+/** The same while the stream is awaited, so that its first picture is not. A player by parts asks three times as often. */
+const AWAIT_MILLISECONDS = 300;
+/** A page that waits for longer asks as one that plays. */
+const AWAITED_MILLISECONDS = 120_000;
 /** Polling interval of a hidden page. */
 const ASK_HIDDEN_MILLISECONDS = 15_000;
 const TICK_MILLISECONDS = 250;
@@ -74,11 +75,11 @@ export class WatchSession extends EventTarget {
   /** Whether the server responded to the last request. */
   #isAnswered = true;
   #asked = false;
+  /** When the wait for the stream began; Infinity while there is none. */
+  #awaitedSince = Infinity;
   #connected = false;
   #full = false;
   #triedAt = -Infinity;
-  /** When the phase changed. */
-  #waitsSince = performance.now();
   #movedAt = -Infinity;
   #lastTime = 0;
   /** @type {Set<{until: "response" | "request", wake: () => void}>} Sleeps that have not ended. */
@@ -147,15 +148,19 @@ export class WatchSession extends EventTarget {
   async #pollForever() {
     while (!this.#stopped.signal.aborted) {
       await this.#ask();
-      await this.#sleep(this.#pauseBeforeAsking, "request");
+      await this.#sleep(document.hidden ? ASK_HIDDEN_MILLISECONDS : this.#pause, "request");
     }
   }
 
-  get #pauseBeforeAsking() {
-    if (document.hidden) return ASK_HIDDEN_MILLISECONDS;
-    const isAwaited = this.phase === "notStarted" || this.phase === "starting";
-    if (isAwaited && performance.now() - this.#waitsSince < WAITING_MILLISECONDS) return ASK_WAITING_MILLISECONDS;
-    return ["playing", "notStarted", "ended", "unplayable"].includes(this.phase) ? ASK_MILLISECONDS : ASK_MILLISECONDS / 2;
+  /** Milliseconds until the next request for the state. */
+  get #pause() {
+    if (!["notStarted", "starting", "ended"].includes(this.phase)) {
+      this.#awaitedSince = Infinity;
+      return ["playing", "unplayable"].includes(this.phase) ? ASK_MILLISECONDS : ASK_MILLISECONDS / 2;
+    }
+    const now = performance.now();
+    this.#awaitedSince = Math.min(this.#awaitedSince, now);
+    return now - this.#awaitedSince < AWAITED_MILLISECONDS ? AWAIT_MILLISECONDS : ASK_MILLISECONDS;
   }
 
   async #ask() {
@@ -182,14 +187,17 @@ export class WatchSession extends EventTarget {
     while (!signal.aborted) {
       const stream = this.stream;
       const isOver = stream?.state === "ended" && !this.engine.playsFromWindow;
-      if (stream === null || isOver || stream.state === "starting" || !this.#choose(stream)) {
+      // `stream.mp4` has the first frames before there are playlists.
+      const isEarly = stream?.state === "starting";
+      if (stream === null || isOver || isEarly && stream.tracks.length === 0 || !this.#choose(stream)
+          || isEarly && this.engine.name !== "mse") {
         await this.#sleep(ASK_MILLISECONDS);
         continue;
       }
       const began = performance.now();
       this.#connected = true;
       this.#triedAt = began;
-      const result = await this.engine.play(stream.startedAt, signal, stream.ageSeconds);
+      const result = await this.engine.play(stream.startedAt, signal);
       this.#connected = false;
       this.#full = result.isFull === true;
       this.lastFailure = describe(result);
@@ -326,7 +334,6 @@ export class WatchSession extends EventTarget {
     }
     const phase = this.#currentPhase(now - this.#movedAt < MOVING_MILLISECONDS);
     const changed = phase !== this.phase;
-    if (changed) this.#waitsSince = now;
     this.phase = phase;
     this.dispatchEvent(new CustomEvent("tick", { detail: { changed } }));
   }

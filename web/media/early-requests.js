@@ -7,6 +7,12 @@
 const FRESH_MILLISECONDS = 3000;
 const TIMEOUT_MILLISECONDS = 8000;
 
+/**
+ * Query of a playlist that may begin with parts before the first segment is whole, where the server knows the distance of key
+ * frames. Otherwise the playlist is the same as without it.
+ */
+export const PARTS_FIRST = "?start=parts";
+
 /** @type {Map<string, {at: number, response: Promise<Response>}>} Responses by URL. */
 const early = new Map();
 
@@ -20,7 +26,7 @@ const isOurs = globalThis.location?.origin === new URL(import.meta.url).origin;
 const waits = page === "embed" && new URLSearchParams(globalThis.location?.search).get("autoplay") === "0";
 if (isOurs && !waits && (page === "watch" || page === "embed") && name) {
   // The first request uses the connection that delivered the page.
-  for (const path of ["index.m3u8", "status.json"]) {
+  for (const path of [`index.m3u8${PARTS_FIRST}`, "status.json"]) {
     const url = whole(`${base}/live/${name}/${path}`);
     const signal = /** @type {any} */ (AbortSignal).timeout(TIMEOUT_MILLISECONDS);
     const response = fetch(url, { cache: "no-store", signal });

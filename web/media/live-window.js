@@ -2,7 +2,7 @@
 
 import { readInit, startSeconds } from "./boxes.js";
 import { unplayable } from "./codecs.js";
-import { fetchOnce } from "./early-requests.js";
+import { fetchOnce, PARTS_FIRST } from "./early-requests.js";
 import { anySignal, fetchBytes, pause, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMultivariant } from "./playlist.js";
@@ -32,8 +32,6 @@ export class LiveWindow extends EventTarget {
   codecs = [];
   /** @type {"parts" | "segments" | "polls"} What a reload waits for. "parts" for playback by parts at the edge. */
   pace = "segments";
-  /** Whether the stream has just begun, so that its playlists may have parts alone. */
-  isYoung = false;
   /** @type {Quality[]} The qualities that this browser plays, the publisher's first. */
   qualities = [];
   /** Name of the present quality; "" for the publisher's. */
@@ -55,6 +53,8 @@ export class LiveWindow extends EventTarget {
   #hasVideo = false;
   /** Seconds that can be rewound into the server's time-shift buffer. */
   #rewind = 0;
+  /** Whether the media playlists may begin with parts alone: the stream has no whole segment yet. */
+  #beginsWithParts = false;
   /** How often the renditions were chosen anew within the present epoch of the server. */
   #restarts = 0;
   /** @type {Map<string, Promise<"ended" | "gone" | "superseded">>} The reading of the latest playlist of each kind. */
@@ -202,8 +202,9 @@ export class LiveWindow extends EventTarget {
     this.refusal = null;
     // Renditions may be added and removed within an epoch. All of them are in its folder.
     this.epoch = `${new URL("../", variant.url).href}#${this.#restarts}`;
-    this.renditions = [new Rendition("main", variant.url, this.#rewind, this.isYoung)];
-    if (audio !== null) this.renditions.push(new Rendition("audio", audio, this.#rewind, this.isYoung));
+    this.renditions = [new Rendition("main", variant.url, this.#rewind)];
+    if (audio !== null) this.renditions.push(new Rendition("audio", audio, this.#rewind));
+    for (const rendition of this.renditions) rendition.mayBeginWithParts = this.#beginsWithParts;
   }
 
   /**
@@ -236,6 +237,9 @@ export class LiveWindow extends EventTarget {
     const response = await fetchOnce(this.#url, anySignal(signal, timeout(TIMEOUT_MILLISECONDS)));
     if (!response.ok) throw await HTTPFailure.of(response);
     const { variants: all, renditions, data } = parseMultivariant(await response.text(), response.url);
+    // The query is of the first request alone. A playlist is known by its address without it.
+    this.#beginsWithParts = all.some(({ url }) => url.endsWith(PARTS_FIRST));
+    for (const named of [...all, ...renditions]) named.url = withoutStart(named.url);
     this.#known.urls = new Set([...all, ...renditions].map(({ url }) => url));
     const variants = playable(all);
     this.audios = renditions.filter((r) => r.type === "AUDIO" && r.group === variants.at(0)?.audio && r.url !== "");
@@ -363,6 +367,9 @@ export class LiveWindow extends EventTarget {
     return "gone";
   }
 }
+
+/** @param {string} url @returns {string} The address of a playlist that does not say with what it begins. */
+const withoutStart = (url) => url.endsWith(PARTS_FIRST) ? url.slice(0, -PARTS_FIRST.length) : url;
 
 /** @param {unknown} error @returns {number} Milliseconds before the server wants the next request. */
 const retryDelay = (error) => error instanceof HTTPFailure ? error.retryDelay : 0;

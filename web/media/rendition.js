@@ -1,5 +1,6 @@
 /** One media playlist of the live window, which is reloaded continuously. */
 
+import { PARTS_FIRST } from "./early-requests.js";
 import { anySignal, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMedia } from "./playlist.js";
@@ -17,6 +18,8 @@ export class Rendition {
   lastSequence = Infinity;
   /** @type {boolean | null} Whether the main playlist reports this one (§4.4.5.4); null if it never did. */
   isReported = null;
+  /** Whether the first playlist may have parts alone. */
+  mayBeginWithParts = false;
   /** @type {string | null} URL of the newest init segment when the renditions were last checked; null before that. */
   checkedMap = null;
   /** Whether the segments before the list must still be requested. */
@@ -24,16 +27,13 @@ export class Rendition {
   /** When the media last grew, to advance the edge between two reloads: milliseconds as performance.now(). */
   #grownAt = 0;
   #readAt = -Infinity;
-  #isYoung;
 
   /**
    * @param {"main" | "audio"} kind
    * @param {string} url
    * @param {number} rewind Seconds that can be rewound beyond the list of the playlist.
-   * @param {boolean} isYoung Whether the stream has just begun.
    */
-  constructor(kind, url, rewind, isYoung = false) {
-    this.#isYoung = isYoung;
+  constructor(kind, url, rewind) {
     this.kind = kind;
     this.url = url;
     this.timeline.memory = rewind;
@@ -123,12 +123,9 @@ export class Rendition {
   /** @param {"parts" | "segments" | "polls" | "now"} wait */
   #request(wait) {
     const { playlist } = this;
+    // Later requests name what they wait for, and have the address that all players have.
+    if (playlist === null) return wait === "parts" && this.mayBeginWithParts ? this.url + PARTS_FIRST : this.url;
     const url = new URL(this.url);
-    if (playlist === null) {
-      // By its plain name it comes with the first whole segment, by that of its first part with that one.
-      if (this.#isYoung && wait === "parts") url.search = "?_HLS_msn=1&_HLS_part=0";
-      return url.href;
-    }
     const last = playlist.segments.at(-1);
     if (wait !== "polls" && wait !== "now" && playlist.canBlockReload && last !== undefined && !playlist.isEnded) {
       const next = last.complete ? last.sequence + 1 : last.sequence;

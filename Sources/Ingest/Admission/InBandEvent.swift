@@ -7,4 +7,6 @@ package enum InBandEvent: Sendable {
   case captions(TrackID, CaptionServices)
   /// The newest account of the transport stream, about each second.
   case content(TransportContent)
+  /// How far apart the encoder says that its key frames are. Comes before the first tracks.
+  case keyFrameDistance(MediaTime)
 }

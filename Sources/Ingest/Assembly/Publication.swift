@@ -44,7 +44,7 @@ struct Publication {
   private var progress = ProgressClock()
   private var arrivals = ArrivalMeter()
   private var timesOfDay: TimesOfDay
-  private var statedRate: Double?
+  private var stated: (rate: Double?, keyFrames: MediaTime?) = (nil, nil)
   private var warned: Set<Cause> = []
   /// Name of the encoder.
   private(set) var encoder = ""
@@ -84,7 +84,7 @@ struct Publication {
     if !metadata.encoder.isEmpty { encoder = metadata.encoder }
     for (track, statement) in metadata.tracks { receive(statement, of: track) }
     guard case .gathering = state else { return }
-    statedRate = metadata.framesPerSecond ?? statedRate
+    stated = (metadata.framesPerSecond ?? stated.rate, metadata.keyFrameDistance ?? stated.keyFrames)
     if metadata.hasVideo || metadata.hasAudio {
       gate.announce(video: metadata.hasVideo || has(.video), audio: metadata.hasAudio || has(.audio))
     }
@@ -416,6 +416,7 @@ struct Publication {
     }
     for kind in missing { tell(.neverCame(kind), to: &out) }
     state = .open(origin: origin, audioFloor: floor)
+    if hasVideo, let distance = stated.keyFrames { out.append(.inBand(.keyFrameDistance(distance))) }
     out.append(.event(.clock(timesOfDay.begin(at: origin, now: now))))
     let begun = zip(videos.map(\.id) + audios.map(\.id), videoStarts + audioStarts)
     announce(begun.compactMap { $1 == nil ? nil : $0 }, to: &out)
@@ -489,7 +490,7 @@ struct Publication {
   }
 
   /// The metadata's frame rate is that of the first video.
-  private func statedRate(of track: TrackID) -> Double? { track == .video ? statedRate : nil }
+  private func statedRate(of track: TrackID) -> Double? { track == .video ? stated.rate : nil }
 
   private mutating func warn(
     _ cause: Cause, _ text: String, level: Logger.Level = .warning, to out: inout [PublicationAction]

@@ -9,6 +9,8 @@ struct PublicationMetadata: Sendable, Equatable {
   var hasAudio = false
   /// Name and version of the encoder, printable.
   var encoder = ""
+  /// How far apart the encoder says that key frames are; nil if not stated.
+  var keyFrameDistance: MediaTime?
   /// Tracks that it names by their numbers.
   var tracks: [TrackID: TrackStatement] = [:]
 }

@@ -33,7 +33,7 @@ struct HeldStart {
     switch event {
     case .cue(let cue): bytes += cue.section.count
     case .content(let content): bytes += content.elements.count * MemoryLayout<TransportContent.Element>.stride
-    case .captions: break
+    case .captions, .keyFrameDistance: break
     }
     events.append(.inBand(event))
   }

@@ -54,8 +54,11 @@ struct LiveRoutes {
     switch path.count {
     case 3 where path[2] == "manifest.mpp": return patch(request, of: stream, on: eventLoop)
     case 3 where path[2] == "index.m3u8":
-      if let video = request.query("video") { return playlist(ofVideo: video, stream, on: eventLoop).shared(sharing) }
-      return when(.beginning, stream, .multivariant, on: eventLoop).shared(sharing)
+      let start = HLSStart(request.query)
+      if let video = request.query("video") {
+        return playlist(ofVideo: video, from: start, stream, on: eventLoop).shared(sharing)
+      }
+      return when(.beginning, stream, .multivariant, from: start, on: eventLoop).shared(sharing)
     case 3: return stable(path[2], of: stream, on: eventLoop)
     case 5:
       guard let rendition = Rendition(pathSegment: path[3]), let asked = MediaName.parse(path[4]) else {
@@ -74,7 +77,9 @@ struct LiveRoutes {
   // MARK: Permanent addresses
 
   /// The multivariant playlist of one video of several, with the same audio.
-  private func playlist(ofVideo text: String, _ stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
+  private func playlist(
+    ofVideo text: String, from start: HLSStart, _ stream: LiveStream, on eventLoop: any EventLoop
+  ) -> HTTPAnswer {
     guard let number = Int(text), (1...Rendition.mostTracks).contains(number) else { return .now(missing) }
     return stream.wait(for: .beginning, on: eventLoop, atMost: Self.patience).answer { view in
       guard view.epoch.window.hasBegun else {
@@ -83,7 +88,9 @@ struct LiveRoutes {
       guard view.epoch.window.currentInit?.tracks.track(.video, number) != nil else {
         return .now(Problem.notFound("The stream \"\(stream.name)\" has no video \(number).").response)
       }
-      return stream.rendered(.videoMultivariant(number), of: view, on: eventLoop)
+      let isEarly = start.isEarly(view.epoch.window)
+      return stream.rendered(
+        isEarly ? .beginning(video: number) : .videoMultivariant(number), of: view, on: eventLoop)
     }
   }
 
@@ -133,16 +140,18 @@ struct LiveRoutes {
     Problem(.streamEnded, "The stream \"\(stream.name)\" has ended.").response
   }
 
-  /// Responds with the playlist once its target duration is known and it has segments.
+  /// Responds with the playlist once its target duration is known and it has segments. The multivariant playlist has other
+  /// addresses for who starts with parts.
   private func when(
-    _ condition: WaitQueue.Condition, _ stream: LiveStream, _ kind: PlaylistCache.Kind, on eventLoop: any EventLoop
+    _ condition: WaitQueue.Condition, _ stream: LiveStream, _ kind: PlaylistCache.Kind,
+    from start: HLSStart = .wholeSegment, on eventLoop: any EventLoop
   ) -> HTTPAnswer {
     stream.wait(for: condition, on: eventLoop, atMost: Self.patience).answer { view in
       let window = view.epoch.window
       guard condition == .beginning ? window.hasBegun : window.isReleased, !window.segments.isEmpty else {
         return .now(view.phase == .ended ? self.ended(stream) : Problem.notYet(stream.name).response)
       }
-      return stream.rendered(kind, of: view, on: eventLoop)
+      return stream.rendered(start.isEarly(window) ? .beginning(video: nil) : kind, of: view, on: eventLoop)
     }
   }
 }

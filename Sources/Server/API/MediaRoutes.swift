@@ -83,6 +83,9 @@ struct MediaRoutes {
     } catch {
       return .now(Problem(.malformedQuery, error.detail).response)
     }
+    if directives.goal == nil, HLSStart(request.query).isEarly(view.epoch.window) {
+      return partsAlone(directives, window).shared(sharing)
+    }
     guard !window.segments.isEmpty, window.targetDuration != nil else {
       return beginning(directives, window).shared(sharing)
     }
@@ -111,6 +114,15 @@ struct MediaRoutes {
     return when(.release, window, atMost: LiveRoutes.patience) { view, window in
       !window.listsMedia && !window.isEnded
         ? .now(Problem.notYet(stream.name).response) : rendered(directives, .current, view)
+    }
+  }
+
+  /// The playlist of parts without a whole segment, as soon as this rendition has a part.
+  private func partsAlone(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
+    when(.part(window.firstPart, rendition), window, atMost: LiveRoutes.patience) { view, window in
+      let hasPart = window.hasReached(window.firstPart, in: rendition) && window.targetDuration != nil
+      guard hasPart || window.isEnded else { return .now(Problem.notYet(stream.name).response) }
+      return rendered(directives, .current, view)
     }
   }
 

@@ -10,6 +10,8 @@ struct HLSMultivariantPlaylist {
   var mediaPlaylist = MediaName.playlist
   /// How far back the playlist of the whole programme reaches. Nil when there is no such playlist.
   var rewind: MediaTime?
+  /// What the addresses of media playlists end with.
+  var query = ""
   /// The number of the video that is shown. Nil for the first one, with those that players may switch to.
   var video: Int?
 
@@ -46,7 +48,7 @@ struct HLSMultivariantPlaylist {
     }
     let hasGroups = layout == .separate && (videos.isEmpty ? audios.count > 1 : !audios.isEmpty)
     if hasGroups {
-      for group in groups { group.write({ "\(address($0))/\(mediaPlaylist)" }, &out) }
+      for group in groups { group.write({ "\(address($0))/\(mediaPlaylist)\(query)" }, &out) }
     }
     captions.write(&out)
     let choices = groups.isEmpty ? [nil] : groups.map(Optional.init)
@@ -137,7 +139,7 @@ struct HLSMultivariantPlaylist {
     if let video { attributes += videoAttributes(video) + captions.attribute }
     if let group { attributes.append("AUDIO=\"\(group)\"") }
     out.writeString("#EXT-X-STREAM-INF:\(attributes.joined(separator: ","))\n")
-    out.writeString("\(address)/\(mediaPlaylist)\n")
+    out.writeString("\(address)/\(mediaPlaylist)\(query)\n")
   }
 
   private func address(_ rendition: Rendition) -> String { epoch.prefix + rendition.rawValue }

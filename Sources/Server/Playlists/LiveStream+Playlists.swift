@@ -40,6 +40,11 @@ extension LiveStream {
       body =
         HLSMultivariantPlaylist(epoch: epoch, layout: .separate, rewind: epoch.presentation.rewind, video: number)
         .render()
+    case .beginning(let video):
+      var playlist = HLSMultivariantPlaylist(
+        epoch: epoch, layout: video == nil ? epoch.layout : .separate, rewind: epoch.presentation.rewind, video: video)
+      playlist.query = HLSStart.query
+      body = playlist.render()
     case .programme:
       body =
         HLSMultivariantPlaylist(epoch: epoch, layout: epoch.layout, mediaPlaylist: MediaName.programme).render()

@@ -12,6 +12,8 @@ final class PlaylistCache: Sendable {
     case multivariant
     /// The multivariant playlist of a video by its number.
     case videoMultivariant(Int)
+    /// The multivariant playlist, of a video or of all, whose media playlists begin with parts.
+    case beginning(video: Int?)
     /// The multivariant playlist of the whole programme.
     case programme
     case media(Rendition, Form, isDelta: Bool)
@@ -78,7 +80,7 @@ extension EpochView {
     switch kind {
     case .media(let rendition, _, _), .keyFrames(let rendition): window(of: rendition)?.version ?? 0
     case .programme: window.version
-    case .multivariant, .videoMultivariant, .manifest: version
+    case .multivariant, .videoMultivariant, .beginning, .manifest: version
     }
   }
 }

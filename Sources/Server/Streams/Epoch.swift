@@ -57,9 +57,9 @@ struct Epoch: Sendable {
       promisesIndependence: settings.targetDuration == .automatic && mayPromiseIndependence)
     self.init(id: id, settings: settings, store: store, window: window, resuming: nil)
     if case .seconds(let seconds) = settings.targetDuration {
-      decideTarget(seconds: seconds)
+      foresee(seconds: seconds)
     } else if let knownGroup {
-      decideTarget(for: knownGroup)
+      foresee(group: knownGroup)
     }
   }
 
@@ -241,7 +241,11 @@ struct Epoch: Sendable {
       switch event {
       case .initialization(let initSegment):
         window.add(initSegment)
-        if !initSegment.tracks.contains(where: { $0.kind == .video }) { decideTarget(for: settings.segmentTarget) }
+        if !initSegment.tracks.contains(where: { $0.kind == .video }) {
+          // Any frame of audio may begin a segment.
+          foresee(group: settings.segmentTarget)
+          decideTarget(for: settings.segmentTarget)
+        }
         // With the versions of tracks that go on.
         stored.append(.initialization(window.currentInit ?? initSegment))
       case .fragment(let fragment):
@@ -345,6 +349,18 @@ struct Epoch: Sendable {
   /// Sets the target duration for GOPs of this length. It is set once and never changes within an epoch.
   private mutating func decideTarget(for group: MediaTime) {
     decideTarget(seconds: segmenter.policy.wholeSecondLimit ?? segmenter.policy.wholeSeconds(for: group))
+  }
+
+  /// Decides the target before the first media, for the distance of key frames that the encoder announces or that its name had
+  /// before. A GOP that is longer after all is cut at the target. Does nothing once the target is decided.
+  mutating func foresee(group: MediaTime) {
+    foresee(seconds: segmenter.policy.wholeSeconds(for: group))
+  }
+
+  private mutating func foresee(seconds: Int) {
+    guard window.targetDuration == nil else { return }
+    window.foresee(targetDuration: seconds)
+    if let target = window.targetDuration { segmenter.policy.wholeSecondLimit = target }
   }
 
   /// EXTINF, rounded to the nearest integer, must not exceed the target (RFC 8216bis §4.4.3.1). A segment may thus be almost

@@ -9,6 +9,10 @@ extension LiveStream {
       guard state.publisher.holder?.token == token else { return }
       switch event {
       case .content(let content): state.publisher.carries(content)
+      case .keyFrameDistance(let distance):
+        // Some encoders state what they do not keep to: the longer one holds.
+        state.life.epoch.foresee(group: max(distance, state.life.knownGroup ?? .zero))
+        change(state.life)
       case .captions(let track, let services):
         if state.life.epoch.note(services, of: track) { stamp.change() }
       case .cue(var cue):

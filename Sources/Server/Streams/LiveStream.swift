@@ -144,7 +144,8 @@ final class LiveStream: Sendable {
     change(state.life)
   }
 
-  private func change(_ life: EpochLife) {
+  /// To be called after each change that a viewer may see.
+  func change(_ life: EpochLife) {
     target.store(life.epoch.window.targetDuration ?? 0, ordering: .relaxed)
     stamp.change()
   }

@@ -22,6 +22,8 @@ struct LiveWindow: Sendable {
   /// The same for renditions of one track, if they came after the interleaved layout.
   private var partTargetOfTracks: MediaTime?
   private(set) var isEnded = false
+  /// The target duration was decided before the first media: the distance of key frames was known, or a target is configured.
+  private(set) var isForeseen = false
   /// There is no publisher: the next segment does not continue the newest one.
   private(set) var isInterrupted = false
   /// Discontinuities before the oldest segment in memory.
@@ -192,6 +194,12 @@ struct LiveWindow: Sendable {
   /// Requests for parts can be served: the target duration is decided and a part exists.
   var hasBegun: Bool { targetDuration != nil && partTarget != nil && !segments.isEmpty }
 
+  /// Playlists that begin with parts (`?start=parts`) have something to list, and all others wait for a whole segment.
+  var listsPartsAlone: Bool { isForeseen && hasBegun && !listsMedia && !isEnded }
+
+  /// The first part of this process.
+  var firstPart: PartPosition { PartPosition(segment: firstSequenceNumber, part: 0) }
+
   /// All requests for playlists can be served: a segment is complete as well. Players without support for parts take a playlist
   /// without segments for a broken one (libavformat, GStreamer).
   var isReleased: Bool { targetDuration != nil && (listsMedia || isEnded) }
@@ -255,6 +263,13 @@ struct LiveWindow: Sendable {
     guard targetDuration == nil else { return }
     targetDuration = max(1, seconds)
     version += 1
+  }
+
+  /// Sets the target duration before the first media of a new epoch.
+  mutating func foresee(targetDuration seconds: Int) {
+    guard segments.isEmpty, !isResumed else { return }
+    setTargetDuration(seconds)
+    isForeseen = true
   }
 
   /// Sets which closed captions are declared. Call before media comes.

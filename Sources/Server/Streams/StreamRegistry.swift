@@ -386,27 +386,16 @@ extension StreamRegistry {
   }
 }
 
-/// The key frame intervals of earlier streams by name, so that their next playlist need not wait for a measurement.
-private struct KnownGOPDurations: Sendable {
-  private var lengths: [StreamName: MediaTime] = [:]
-
-  /// Publishers choose the names, so their number is limited.
-  private static let limit = 1000
-
-  subscript(name: StreamName) -> MediaTime? { lengths[name] }
-
-  mutating func remember(_ length: MediaTime?, of name: StreamName) {
-    guard lengths[name] != nil || lengths.count < Self.limit else { return }
-    lengths[name] = length
-  }
-}
-
 extension PublishRequest.KeyFrames {
-  /// The distance of key frames that a publisher keeps that makes them as it is asked. Nil for others.
+  /// The distance of key frames of an own source, and of a publisher that makes them as it is asked. Nil for others.
   ///
-  /// - Parameter measured: that of the name's last publisher. Some say that they make them and do not.
+  /// - Parameter measured: that of the name's last publisher. Some say that they make them as they are asked and do not.
   func promised(for settings: StreamSettings, measured: MediaTime?) -> MediaTime? {
-    self == .asAsked ? max(settings.segmentTarget, measured ?? .zero) : nil
+    switch self {
+    case .every(let distance): distance
+    case .asAsked: max(settings.segmentTarget, measured ?? .zero)
+    case .asItsEncoderHasThem: nil
+    }
   }
 }
 

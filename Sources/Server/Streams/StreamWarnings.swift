@@ -31,8 +31,12 @@ struct StreamWarnings: Sendable {
 
   /// Checks the key frame interval. Returns a new warning, if any.
   mutating func judge(_ epoch: borrowing Epoch, segmentTarget: MediaTime) -> String? {
-    guard let group = epoch.longestGroup, group.seconds > segmentTarget.seconds * 1.5 else { return nil }
+    guard let group = epoch.longestGroup else { return nil }
     let isCut = epoch.window.isCutWithoutKeyFrame
+    let promised = Double(epoch.window.targetDuration ?? .max)
+    // Longer than was promised before it came, or than segments should be.
+    let isTooLong = isCut && group.seconds > promised + CutPolicy.roundingMargin.seconds
+    guard isTooLong || group.seconds > segmentTarget.seconds * 1.5 else { return nil }
     if let ofGroups, ofGroups.isCut || !isCut { return nil }
     let distance = Decimals.fixed(group, digits: 1)
     let text =

@@ -11,6 +11,7 @@ extension PublicationMetadata {
     framesPerSecond = (object["framerate"]?.number ?? object["fps"]?.number).flatMap { $0 > 0 ? $0 : nil }
     hasVideo = Self.names(object, flag: "hasVideo", ["videocodecid", "width", "videodatarate", "framerate"])
     hasAudio = Self.names(object, flag: "hasAudio", ["audiocodecid", "audiosamplerate", "audiodatarate"])
+    keyFrameDistance = (object["videokeyframe_frequency"]?.number).flatMap(Self.distance)
     encoder = PeerText.printable(object["encoder"]?.string ?? "", limit: 64)
     for (kind, name) in [(MediaKind.video, "videoTrackIdInfoMap"), (.audio, "audioTrackIdInfoMap")] {
       for track in object[name]?.properties?.prefix(PublicationLimits.tracks) ?? [] {
@@ -22,6 +23,12 @@ extension PublicationMetadata {
     if let language = (object["language"]?.string).flatMap(LanguageCode.three), tracks[.audio] == nil {
       tracks[.audio] = TrackStatement(language: language)
     }
+  }
+
+  /// Seconds between key frames, as Flash Media Live Encoder, Wirecast and those that follow them state it. Nil for what no
+  /// live encoder does.
+  private static func distance(_ seconds: Double) -> MediaTime? {
+    (0.1...60).contains(seconds) ? MediaTime(milliseconds: Int64((seconds * 1000).rounded())) : nil
   }
 
   /// Whether the metadata names a kind of media: by its flag, else by one of the properties that is not zero. Some

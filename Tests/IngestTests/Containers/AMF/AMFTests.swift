@@ -130,6 +130,17 @@ struct AMFTests {
       ])
   }
 
+  @Test(
+    arguments: [
+      (0.1, 100), (1, 1000), (2.002, 2002), (60, 60_000), (0, nil), (0.099, nil), (60.001, nil), (-2, nil), (.nan, nil),
+      (.infinity, nil),
+    ] as [(Double, Int64?)])
+  func theDistanceOfKeyFramesIsReadWhereALiveEncoderMayHaveIt(seconds: Double, milliseconds: Int64?) throws {
+    let object: AMFValue = .object(["videokeyframe_frequency": .number(seconds)])
+    let metadata = try #require(PublicationMetadata([.string("onMetaData"), object]))
+    #expect(metadata.keyFrameDistance == milliseconds.map { MediaTime(milliseconds: $0) })
+  }
+
   @Test func metadataIsReadBareWrappedAndInAMF3() throws {
     let object: AMFValue = .object([
       "framerate": .number(29.97), "videocodecid": .string("hvc1"), "audiocodecid": .number(0),
