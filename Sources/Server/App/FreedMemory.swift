@@ -1,4 +1,5 @@
 internal import CMachine
+internal import NIOCore
 internal import NIOPosix
 
 /// Gives memory back to the system after a crowd of viewers has left. The C library keeps what connections have freed on event

@@ -1,5 +1,6 @@
 import Basics
 import FMP4
+import HTTP
 import Ingest
 import Support
 import Synchronization
