@@ -45,22 +45,26 @@ let package = Package(
     .target(
       name: "Ingest",
       dependencies: [
-        "FMP4", "CLibAV", "CV4L2", "CALSA", "COpenSSL", "CProcess", "CSRT", "CSRTP", "CDTLS", nio, logging,
+        "FMP4", "CLibAV", "CLibAVCalls", "CV4L2", "CALSA", "COpenSSL", "CProcess", "CSRT", "CSRTP", "CDTLS",
+        nio, logging,
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       exclude: [
-        "LibAV/CLibAV", "Local/Camera/CV4L2", "Local/Microphone/CALSA", "Admission/COpenSSL", "Workers/CProcess",
-        "SRT/CSRT", "WebRTC/CSRTP", "WebRTC/CDTLS", "WebRTC/CLibSSL",
+        "LibAV/CLibAV", "LibAV/CLibAVCalls", "Local/Camera/CV4L2", "Local/Microphone/CALSA", "Admission/COpenSSL",
+        "Workers/CProcess", "SRT/CSRT", "WebRTC/CSRTP", "WebRTC/CDTLS",
+        "WebRTC/CLibSSL",
       ],
       cSettings: gnuSource,
       swiftSettings: house),
+    // Its headers alone: without pkgConfig it is not linked.
     .systemLibrary(
       name: "CLibAV", path: "Sources/Ingest/LibAV/CLibAV",
-      pkgConfig: "libavformat libavcodec libavutil libswscale libswresample",
       providers: [
         .apt(["libavcodec-dev", "libavformat-dev", "libavutil-dev", "libswscale-dev", "libswresample-dev"])
       ]),
+    // Its functions, each of which loads it.
+    .target(name: "CLibAVCalls", path: "Sources/Ingest/LibAV/CLibAVCalls"),
     .systemLibrary(
       name: "CV4L2", path: "Sources/Ingest/Local/Camera/CV4L2", pkgConfig: "libv4l2",
       providers: [.apt(["libv4l-dev"])]),

@@ -14,11 +14,11 @@ import shutil
 import sys
 import time
 
-from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, tokens, tracks, webrtc
+from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, start, tokens, tracks, webrtc
 from harness import tools
 
 
-PARTS = ["mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder", "srt",
+PARTS = ["start", "mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder", "srt",
          "tracks", "tokens", "webrtc"]
 
 
@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("--gigabytes", type=float, nargs="+", default=[1, 10], help="recordings that are finished")
     parser.add_argument("--out", type=pathlib.Path, help="also write the tables to this file")
     chosen = parser.parse_args()
-    needed = {"mux": ["ffmpeg"], "ingest": [peers.NGINX, "cc"], "streams": ["cc"], "manifests": ["cc"],
+    needed = {"start": [], "mux": ["ffmpeg"], "ingest": [peers.NGINX, "cc"], "streams": ["cc"], "manifests": ["cc"],
               "delivery": [peers.NGINX, "wrk", "h2load", "openssl"], "lowlatency": ["cc"], "encode": ["ffmpeg"],
               "recording": ["ffmpeg", "cc", "mkfs.xfs", "mkfs.ext4"], "longfilm": ["ffmpeg"], "ladder": ["ffmpeg"],
               "srt": ["ffmpeg", "srt-live-transmit", "cc"], "tracks": ["ffmpeg"],
@@ -43,6 +43,8 @@ def main() -> int:
     text = [f"Run {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())} on {os.cpu_count()} cores ({processor()}), Linux "
             f"{platform.release()}, load average {load:.1f} at the start; `{pathlib.Path(tools.weir_binary()).name}` of "
             f"{pathlib.Path(tools.weir_binary()).stat().st_size / 1e6:.1f} MB. Trust the ratios.\n"]
+    if "start" in chosen.only:
+        text.append(start.run())
     if "mux" in chosen.only:
         text.append(mux.run(chosen.rounds or 5))
     if "ingest" in chosen.only:

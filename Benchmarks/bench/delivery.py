@@ -1,9 +1,11 @@
 """A playlist of about 1 KB and a segment of about 1 MB: weir against nginx, which serves the same bytes from files, over TCP,
 TLS and HTTP/2."""
 
+import contextlib
 import re
 import ssl
 import socket
+import struct
 import subprocess
 import threading
 import urllib.parse
@@ -16,8 +18,6 @@ from . import film, meter, peers
 
 WRK = "wrk"
 H2LOAD = "h2load"
-#: Open requests per HTTP/2 connection.
-STREAMS = 4
 SECONDS = 4
 
 
@@ -34,9 +34,9 @@ def wrk(url: str, connections: int, pid: int, *options: str) -> dict:
             "cpu": (user + system) / requests * 1e6, "user": user / requests * 1e6}
 
 
-def h2load(url: str, connections: int, pid: int) -> dict:
+def h2load(url: str, connections: int, pid: int, streams: int) -> dict:
     before = meter.split_cpu_seconds(pid)
-    done = subprocess.run([H2LOAD, "-t", "1", "-c", str(connections), "-m", str(STREAMS), "-D", str(SECONDS), url],
+    done = subprocess.run([H2LOAD, "-t", "1", "-c", str(connections), "-m", str(streams), "-D", str(SECONDS), url],
                           capture_output=True, text=True, check=True)
     after = meter.split_cpu_seconds(pid)
     if "Application protocol: h2" not in done.stdout:
@@ -47,6 +47,61 @@ def h2load(url: str, connections: int, pid: int) -> dict:
     user, system = (b - a for a, b in zip(before, after))
     return {"rate": float(re.search(r"([\d.]+) req/s", done.stdout).group(1)),
             "cpu": (user + system) / succeeded * 1e6, "user": user / succeeded * 1e6}
+
+
+def insecure() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+@contextlib.contextmanager
+def resetting(url: str):
+    """Meanwhile one connection of HTTP/2 (RFC 9113) requests the address five times a second and resets each request at once, as
+    players do that seek: one client beside the 16 or 64 of a row."""
+    parts = urllib.parse.urlsplit(url)
+    context = insecure()
+    context.set_alpn_protocols(["h2"])
+    over = threading.Event()
+    failures: list[Exception] = []
+
+    def frame(kind: int, flags: int, stream: int, body: bytes = b"") -> bytes:
+        return struct.pack(">I", len(body))[1:] + struct.pack(">BBI", kind, flags, stream) + body
+
+    def text(value: str) -> bytes:
+        return bytes([len(value)]) + value.encode()
+
+    def run() -> None:
+        try:
+            with socket.create_connection((parts.hostname, parts.port)) as plain, \
+                    context.wrap_socket(plain, server_hostname="localhost") as secure:
+                secure.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0))
+                # GET, https, the path and the authority as literals (RFC 7541).
+                fields = b"\x82\x87\x04" + text(parts.path) + b"\x01" + text(parts.netloc)
+                stream = 1
+                secure.settimeout(0.2)
+                while not over.is_set():
+                    secure.sendall(frame(1, 5, stream, fields) + frame(3, 0, stream, struct.pack(">I", 8)))
+                    # What was on its way uses up the connection's window.
+                    secure.sendall(frame(8, 0, 0, struct.pack(">I", 1 << 20)) if stream % 20 == 1 else b"")
+                    stream += 2
+                    with contextlib.suppress(TimeoutError):
+                        while not over.is_set():
+                            if not secure.recv(1 << 16):
+                                raise ConnectionError("the connection of a client that resets has ended")
+        except (OSError, ConnectionError) as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(5)
+    if failures:
+        raise RuntimeError(f"{url}: {failures[0]}")
 
 
 class Publisher(threading.Thread):
@@ -87,16 +142,16 @@ def certificate(path) -> list[str]:
 def cipher(url: str) -> str:
     """The results of a client like wrk."""
     parts = urllib.parse.urlsplit(url)
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    with socket.create_connection((parts.hostname, parts.port)) as plain, context.wrap_socket(plain) as secure:
+    with socket.create_connection((parts.hostname, parts.port)) as plain, insecure().wrap_socket(plain) as secure:
         return " ".join(secure.cipher()[:2])
 
 
-#: The requests: the file, the number of connections, and the protocol.
-ROWS = [("playlist.m3u8", 64, ""), ("segment.m4s", 16, ""), ("segment.m4s", 64, ""), ("segment.m4s", 16, "TLS"),
-        ("segment.m4s", 16, "HTTP/2")]
+H2, RESET = "HTTP/2", "HTTP/2, one client resets"
+#: The requests: the file, the number of connections, requests at a time on each, and the protocol.
+ROWS = [("playlist.m3u8", 64, 1, ""), ("segment.m4s", 16, 1, ""), ("segment.m4s", 64, 1, ""), ("playlist.m3u8", 64, 1, "TLS"),
+        ("segment.m4s", 16, 1, "TLS"),
+        *((name, connections, streams, way) for way in (H2, RESET)
+          for name, connections, streams in (("playlist.m3u8", 16, 4), ("playlist.m3u8", 64, 1), ("segment.m4s", 16, 4)))]
 
 
 def run(rounds: int) -> str:
@@ -111,7 +166,7 @@ def measure(rounds: int, keys, flags: list[str]) -> str:
     # parts make it a playlist of about 1 KB.
     options = ["--window", "56s", "--part-duration", "1s", "--poll-limit", "0", *flags]
     with peers.weir(*options, listeners=("http", "https", "rtmp")) as server:
-        Publisher(server.rtmp, 60 + rounds * 8 * (SECONDS + 2))
+        Publisher(server.rtmp, 60 + rounds * 2 * len(ROWS) * (SECONDS + 1))
         server.wait_state("bench", "live")
 
         def filled() -> bool:
@@ -139,7 +194,7 @@ def measure(rounds: int, keys, flags: list[str]) -> str:
                 raise RuntimeError(f"TLS is not comparable: {ciphers}")
             for turn in range(rounds):
                 for row in ROWS:
-                    name, connections, secure = row
+                    name, connections, streams, secure = row
                     playlist, segment = pick(server)
                     url = playlist if name.startswith("playlist") else segment
                     if secure:
@@ -147,16 +202,19 @@ def measure(rounds: int, keys, flags: list[str]) -> str:
                     peer = f"https://127.0.0.1:{tls}/{name}" if secure else f"http://127.0.0.1:{port}/{name}"
                     contenders = [("**weir**", url, server.process.pid), ("nginx", peer, pid)]
                     for who, where, process in contenders if turn % 2 else reversed(contenders):
-                        load = h2load if secure == "HTTP/2" else wrk
-                        rows.setdefault((row, who), []).append(load(where, connections, process))
+                        with resetting(where) if secure == RESET else contextlib.nullcontext():
+                            found = (h2load(where, connections, process, streams) if secure.startswith(H2)
+                                     else wrk(where, connections, process))
+                        rows.setdefault((row, who), []).append(found)
                 print(f"delivery round {turn + 1}/{rounds}: " + "; ".join(
-                    f"{row[0]} {row[1]}{' ' + row[2] if row[2] else ''} {who} {v[-1]['rate']:.0f}/s {v[-1]['cpu']:.1f} µs"
+                    f"{row[0]} {row[1]} × {row[2]}{' ' + row[3] if row[3] else ''} {who} {v[-1]['rate']:.0f}/s {v[-1]['cpu']:.1f} µs"
                     for (row, who), v in rows.items()), flush=True)
     body = []
     for row in ROWS:
-        name, connections, secure = row
+        name, connections, streams, secure = row
         own, peer = rows[row, "**weir**"], rows[row, "nginx"]
-        what = f"{name.split('.')[0]}, {sizes[name]:,} B, {connections} connections" + (f", {secure}" if secure else "")
+        what = (f"{name.split('.')[0]}, {sizes[name]:,} B, {connections} connections"
+                + (f" × {streams}" if streams > 1 else "") + (f", {secure}" if secure else ""))
         for who, found in (("**weir**", own), ("nginx, sendfile, open_file_cache", peer)):
             body.append([
                 what, who, meter.spread([r["rate"] for r in found]),
@@ -164,7 +222,7 @@ def measure(rounds: int, keys, flags: list[str]) -> str:
                 meter.spread([r["cpu"] for r in found]),
                 f"{meter.median(a['cpu'] / b['cpu'] for a, b in zip(own, found)):.2f}"])
     text = (f"Delivery: wrk with one thread on the same machine, two workers or loops each, {SECONDS} s a run, median "
-            f"(min–max) of {rounds} rounds in turn; weir takes in a live stream meanwhile. TLS: {ciphers.pop()}. HTTP/2: h2load, "
-            f"{STREAMS} requests at a time on each connection.\n\n")
+            f"(min–max) of {rounds} rounds in turn; weir takes in a live stream meanwhile. TLS: {ciphers.pop()}. HTTP/2: h2load; × 4: as "
+            f"many requests at a time on each connection. The client that resets has a connection of its own, 5 resets a second.\n\n")
     return text + meter.table(
         ["what", "server", "requests/s", "weir ÷ this", "server CPU µs/request", "weir ÷ this"], body)

@@ -1,5 +1,5 @@
-"""Low latency: many viewers that wait for parts, idle viewers, the delay of a part from RTMP to a waiting client, and the
-start of `stream.mp4`."""
+"""Low latency: many viewers that wait for parts, over HTTP/1.1 and over HTTP/2 with TLS, idle viewers and what stays when they have
+left, the delay of a part from RTMP to a waiting client, and the start of `stream.mp4`."""
 
 import http.client
 import json
@@ -14,33 +14,41 @@ from harness import hls, http as plain
 from harness.flv import VIDEO
 from harness.rawrtmp import RawRTMP
 
-from . import film, meter, peers
+from . import delivery, film, meter, peers
 
 SECONDS = 10
 
 
+#: What they are called, how many, and what they ask for.
 CROWDS = (
     ("600 players, playlists and parts", 600, "parts"), ("100 players wait for playlists", 100, "waits"),
     ("1,000 players wait for playlists", 1000, "waits"), ("5,000 players wait for playlists", 5000, "waits"),
 )
+#: How each of them asks, and how many of 100 reset each request that waits, and ask again.
+WAYS = (("", None), (", HTTP/2 with TLS", 0), (", HTTP/2 with TLS, 1 % reset", 1))
 
 
 class Crowd:
-    """The C program, compiled now."""
+    """The C programs, compiled now."""
 
     def __init__(self, folder):
-        self.program = folder / "players"
-        subprocess.run(["cc", "-O2", "-o", str(self.program), str(peers.HERE / "bench" / "players.c")], check=True)
+        self.folder = folder
+        for name, libraries in (("players", []), ("players2", ["-lssl", "-lcrypto"])):
+            subprocess.run(["cc", "-O2", "-o", str(folder / name), str(peers.HERE / "bench" / f"{name}.c"), *libraries], check=True)
 
-    def start(self, url: str, count: int, mode: str, seconds: float) -> subprocess.Popen:
+    def start(self, url: str, count: int, mode: str, seconds: float, resets: int | None = None) -> subprocess.Popen:
+        """With `resets` over HTTP/2, at an address of https."""
         parts = urllib.parse.urlsplit(url)
+        program, more = ("players", []) if resets is None else ("players2", [str(resets)])
         return subprocess.Popen(
-            [str(self.program), parts.hostname, str(parts.port), parts.path, str(count), str(seconds), mode],
+            [str(self.folder / program), parts.hostname, str(parts.port), parts.path, str(count), str(seconds), mode, *more],
             stdout=subprocess.PIPE, text=True)
 
-    def run(self, url: str, count: int, mode: str, pid: int) -> dict:
+    def run(self, url: str, count: int, mode: str, pid: int, resets: int | None = None) -> dict:
         """CPU of the server in % of a core while `count` players run, and their results."""
-        process = self.start(url, count, mode, SECONDS + 3)
+        process = self.start(url, count, mode, SECONDS + 3, resets)
+        if resets is not None:
+            process.stdout.readline()  # all have shaken hands
         time.sleep(2)  # all are connected and in step
         began, before = time.monotonic(), meter.cpu_seconds(pid)
         time.sleep(SECONDS)
@@ -171,11 +179,12 @@ def beginnings(server, count: int) -> list[tuple[float, float]]:
     return found
 
 
-def idle_viewer(crowd: Crowd) -> float:
-    """Bytes of memory for each of 10,000 viewers that have sent one request and keep their connection. The server has had no
-    viewers before, because memory left by earlier ones would be reused."""
+def idle_viewer(crowd: Crowd) -> tuple[float, float]:
+    """Bytes of memory for each of 10,000 viewers that have sent one request and keep their connection, and bytes that the server
+    keeps of all when they have been gone for a minute. The server has had no viewers before, because memory left by earlier ones
+    would be reused."""
     with peers.weir("--max-viewers", "100000", "--window", "20s") as server:
-        publisher = Publisher(server.rtmp, "bench", 70)
+        publisher = Publisher(server.rtmp, "bench", 140)
         url = playlist(server, "bench")
         time.sleep(26)  # the window is full
         before = meter.memory_bytes(server.process.pid)["total"]
@@ -183,8 +192,10 @@ def idle_viewer(crowd: Crowd) -> float:
         time.sleep(9)
         during = meter.memory_bytes(server.process.pid)["total"]
         process.communicate(timeout=60)
+        time.sleep(60)
+        after = meter.memory_bytes(server.process.pid)["total"]
         publisher.stop()
-        return (during - before) / 10_000
+        return (during - before) / 10_000, after - before
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -199,33 +210,42 @@ def run(rounds: int) -> str:
     delays: list[float] = []
     with peers.folder() as folder:
         crowd = Crowd(folder)
-        idle = idle_viewer(crowd)
-        with peers.weir("--max-viewers", "100000", "--window", "20s") as server:
+        idle, kept = idle_viewer(crowd)
+        flags = ["--max-viewers", "100000", "--window", "20s", *delivery.certificate(folder)]
+        with peers.weir(*flags, listeners=("http", "https", "rtmp")) as server:
             pid = server.process.pid
-            publisher = Publisher(server.rtmp, "bench", int(70 + rounds * 80))
+            publisher = Publisher(server.rtmp, "bench", int(70 + rounds * (len(WAYS) * len(CROWDS) * 16 + 40)))
             url = playlist(server, "bench")
+            secure = url.replace(server.web, server.addresses["https"])
             time.sleep(8)  # the server knows the distance of key frames by now
             delays = latencies(url, publisher, 12)
             starts = beginnings(server, 10)
             for turn in range(rounds):
                 for name, count, mode in CROWDS:
-                    rows.setdefault(name, []).append(crowd.run(url, count, mode, pid))
+                    for way, resets in WAYS:
+                        rows.setdefault(name + way, []).append(
+                            crowd.run(url if resets is None else secure, count, mode, pid, resets))
                 print(f"low latency round {turn + 1}/{rounds}: " + "; ".join(
                     f"{name} {v[-1]['cpu']:.1f} % {v[-1]['behind_ms'][-1]:.1f} ms" for name, v in rows.items()), flush=True)
             publisher.stop()
+    plain_cpu = {name: [one["cpu"] for one in rows[name]] for name, _, _ in CROWDS}
     body = []
     for name, found in rows.items():
-        behind, written = ([value for one in found for value in one[key]] for key in ("behind_ms", "written_behind_ms"))
-        body.append([name, meter.spread([one["cpu"] for one in found]), f"{meter.median(behind):.1f}",
-                     f"{percentile(behind, 0.99):.1f}", f"{meter.median(written):.1f}", f"{percentile(written, 0.99):.1f}",
+        # Over TLS the kernel's times are those of encrypted records, which several responses may share.
+        behind, written = ([value for one in found for value in one.get(key, [])] for key in ("behind_ms", "written_behind_ms"))
+        beside = plain_cpu[name.split(", HTTP/2", 1)[0]]
+        late = [f"{meter.median(written):.1f}", f"{percentile(written, 0.99):.1f}"] if written else ["", ""]
+        body.append([name, meter.spread([one["cpu"] for one in found]),
+                     f"{meter.median(one['cpu'] / other for one, other in zip(found, beside)):.2f}", f"{meter.median(behind):.1f}",
+                     f"{percentile(behind, 0.99):.1f}", *late,
                      f"{meter.median(one['requests'] for one in found) / (SECONDS + 3):,.0f}"])
     return (
         f"Low latency: parts of 200 ms of a 3 Mbit/s stream; the players run on the same two cores, on one thread; CPU "
         f"is the median (min–max) of {rounds} rounds, the rest is of all parts in all of them.\n\n"
-        + meter.table(["crowd", "server CPU, % of a core", "last behind first, median ms", "99 %, ms", "last written behind first, median ms",
+        + meter.table(["crowd", "server CPU, % of a core", "÷ HTTP/1.1", "last behind first, median ms", "99 %, ms", "last written behind first, median ms",
                        "99 %, ms", "requests/s"], body)
         + f"\nFrom the last byte of a part's newest frame over RTMP to the whole part at a waiting client: median "
           f"{meter.median(delays):.2f} ms, 99 % {percentile(delays, 0.99):.2f} ms ({len(delays)} parts). An idle viewer "
-          f"(10,000 of them, the first of this server) costs {idle / 1024:.1f} KiB of its memory. `stream.mp4` begins "
+          f"(10,000 of them, the first of this server) costs {idle / 1024:.1f} KiB of its memory; a minute after they have left, {kept / 2**20:.1f} MiB of all stay. `stream.mp4` begins "
           f"{meter.spread([first for first, _ in starts])} ms after the first key frame, its first fragment comes "
           f"{meter.spread([media for _, media in starts])} ms after it ({len(starts)} streams).\n")

@@ -65,6 +65,18 @@ def test_version_and_help():
     assert "Examples:" in out
 
 
+def test_libav_is_loaded_when_it_is_used(start):
+    """With all that it needs it takes longer to load than the rest of the start, and many servers never decode."""
+    def loaded(weir) -> bool:
+        return "/libavcodec.so." in pathlib.Path(f"/proc/{weir.process.pid}/maps").read_text()
+
+    weir = start()
+    assert weir.get("/healthz").status == 200 and not loaded(weir)
+    weir = start("--source", "cam=test", "--no-record")
+    weir.wait_state("cam", "live")
+    assert loaded(weir)
+
+
 @pytest.mark.parametrize("arguments, names", [
     (("--http", "nonsense"), "nonsense"),
     (("--http", "127.0.0.1:99999"), "99999"),

@@ -209,6 +209,21 @@ def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, neighbou
         assert weir.get("/healthz").status == 200
 
 
+@pytest.mark.parametrize("count", [10_000 if LONG else 2000])
+def test_what_a_crowd_took_is_given_back_within_a_minute(start, count, record_property):
+    """The C library would keep it for the next crowd. Without giving back nearly all of it stays."""
+    weir = start("--no-record", "--max-viewers", "20000")
+    calm = anonymous_bytes(weir.process.pid)
+    connections, answers = connected(f"{weir.web}/api/v1/streams", count)
+    assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
+    taken = anonymous_bytes(weir.process.pid) - calm
+    assert taken > count * 2048
+    for connection in connections:
+        connection.close()
+    weir.wait(lambda: anonymous_bytes(weir.process.pid) - calm < taken / 3, 60, "most of the memory back", every=1)
+    record_property("figure", f"{count} viewers took {taken >> 10} KiB, {(anonymous_bytes(weir.process.pid) - calm) >> 10} stay")
+
+
 @pytest.mark.parametrize("count", [5000 if LONG else 1500])
 def test_half_requests_hold_up_no_other_and_are_cut(start, neighbour, count, record_property):
     """From several addresses, because each may have only so many connections without a request."""

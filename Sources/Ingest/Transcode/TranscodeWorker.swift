@@ -1,3 +1,4 @@
+internal import CLibAV
 internal import CProcess
 internal import FMP4
 internal import Glibc
@@ -38,6 +39,8 @@ package final class TranscodeWorker {
   package static func runAsProcess() {
     // Frames take megabytes and come and go: memory given back to the system would have to be cleared each time.
     weir_keep_freed_memory()
+    // Once confined, it opens no files.
+    weir_load_libav()
     // Publishers and viewers have priority.
     WorkerConfinement.apply(
       .computing, addressSpace: TranscodeLimits.addressSpace, openFiles: TranscodeLimits.openFiles, niceness: 5)

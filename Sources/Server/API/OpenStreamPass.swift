@@ -4,7 +4,7 @@ internal import Ingest
 internal import Synchronization
 
 /// Admits to a stream that is open to every client, until it is no longer. Then it holds for those whose tokens may watch it.
-final class OpenStreamPass: ViewerPass {
+final class OpenStreamPass: ViewerOpenness {
   private let stream: StreamName
   private let tokens: [VerifiedToken]
   private let rule: @Sendable (StreamName) -> ViewersRule
@@ -28,5 +28,11 @@ final class OpenStreamPass: ViewerPass {
     guard rule(stream) != .token else { return tokens.contains { $0.holds && $0.mayWatch(stream) } }
     openAt.store(now, ordering: .relaxed)
     return true
+  }
+
+  func extended(by token: any ViewerPass) -> any ViewerPass {
+    guard let token = token as? VerifiedToken else { return self }
+    return OpenStreamPass(
+      stream, [token], rule: rule, rules: rules, version: openAt.load(ordering: .relaxed))
   }
 }

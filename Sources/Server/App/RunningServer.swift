@@ -96,7 +96,6 @@ struct RunningServer {
   private func tend() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await tendStreams() }
-      if let recordings { group.addTask { await tend(recordings) } }
       group.addTask { await reloadAtHangUp() }
       group.addTask { await tokens.keys.run() }
     }
@@ -107,10 +106,13 @@ struct RunningServer {
     for await _ in await UnixSignalsSequence(trapping: .sighup) { _ = await settings.control?.reload(by: "SIGHUP") }
   }
 
-  /// Ends streams whose publishers stay away, and checks recordings, free memory and whether the machine may sleep.
+  /// Ends streams whose publishers stay away, and checks recordings, free memory and whether the machine may sleep. One timer for
+  /// all of it: an idle server's processor time is that of its wake-ups.
   private func tendStreams() async {
     var teller = SourceTeller(events)
     var withdrawals = 0
+    var freed = FreedMemory()
+    var turn = 0
     while !Task.isCancelled {
       events.tend()
       teller.look(at: sources)
@@ -122,16 +124,16 @@ struct RunningServer {
       }
       recordings?.tend()
       inhibitor.want(sources.isCapturing || recordings?.isRecordingAny == true)
-      memory.look(expectedGrowth: streams.expectedGrowth)
+      let connections = http.connections
+      // A look reads six files. Without clients and streams little changes.
+      if turn % 4 == 0 || connections > 0 || !streams.all.isEmpty {
+        memory.look(expectedGrowth: streams.expectedGrowth)
+      }
+      if freed.isDue(connections: connections) { await FreedMemory.giveBack() }
+      // The rules of retention, once a second.
+      if turn % 2 == 0 { recordings?.retainSoon(now: clock.wallTime) }
+      turn &+= 1
       try? await Task.sleep(for: .milliseconds(500))
-    }
-  }
-
-  /// Applies the retention rules.
-  private func tend(_ recordings: RecordingLibrary) async {
-    while !Task.isCancelled {
-      recordings.retainSoon(now: clock.wallTime)
-      try? await Task.sleep(for: .seconds(1))
     }
   }
 }

@@ -50,6 +50,7 @@ struct WeirServer {
   ) {
     self.protocols = protocols
     descriptors = DescriptorBudget()
+    HostNames.system.descriptors.now = descriptors
     media = WindowBudget(perStream: configuration.streamMemory, inAll: configuration.mediaMemory)
     self.inherited = inherited
     self.configuration = configuration

@@ -11,12 +11,16 @@ package final class DescriptorBudget: Sendable {
   /// Descriptors of each recording, of the segment folder and of each worker, on top of `perStream`.
   package static let perSink = 3
 
+  /// Descriptors of one look for the name of a host: its resolver asks over both families of addresses.
+  package static let perLook = 2
+
   /// Reserved for the server: listeners, event loops, the log, databases, thumbnails, file lookups, and responses to refused
   /// viewers. Each processor has an event loop (three descriptors) and a thread that looks at files (two at a time).
   private static let base = max(128, 64 + 5 * System.coreCount)
   /// Withheld from viewers, for new streams and for other uses, where the limit is large enough.
   private static let forStreams = 256
-  /// One descriptor in this many is always reserved for viewers. As many files can be open for viewers.
+  /// One descriptor in this many is always reserved for viewers. As many can be files that are open for viewers, and looks for
+  /// names.
   private static let viewersShare = 8
 
   /// File descriptors that the process may have open (`ulimit -n`).
@@ -41,13 +45,15 @@ package final class DescriptorBudget: Sendable {
     /// Files that are open for viewers, and how many of these are for rewinding.
     var files = 0
     var rewinding = 0
+    /// Descriptors of looks for names.
+    var looks = 0
     /// Viewers that were told to leave and are still connected.
     var leaving = 0
     /// Closes the connections of this many viewers, newest first.
     var shed: (@Sendable (Int) -> Void)?
 
     /// All descriptors in use.
-    var sum: Int { viewers + streams + closing + files }
+    var sum: Int { viewers + streams + closing + files + looks }
   }
 
   /// A budget without a limit.
@@ -113,7 +119,7 @@ package final class DescriptorBudget: Sendable {
   /// Takes the descriptor of a file for viewers. False when none is left. No viewer is disconnected for a file.
   package func takeFile(_ use: FileUse) -> Bool {
     state.withLock { state in
-      guard state.files < files, state.sum < all else { return false }
+      guard state.files + state.looks < files, state.sum < all else { return false }
       switch use {
       case .reading: guard state.viewers + state.files < viewers else { return false }
       case .rewinding: guard state.rewinding < max(1, files / 2) else { return false }
@@ -136,6 +142,20 @@ package final class DescriptorBudget: Sendable {
   private static func count(_ change: Int, _ use: FileUse, _ state: inout State) {
     state.files += change
     if case .rewinding = use { state.rewinding += change }
+  }
+
+  /// Takes the descriptors of a look for a name. False when too few are left. No viewer is disconnected for a look.
+  package func takeLook() -> Bool {
+    state.withLock { state in
+      guard state.files + state.looks + Self.perLook <= files, state.sum + Self.perLook <= all else { return false }
+      state.looks += Self.perLook
+      return true
+    }
+  }
+
+  package func giveBackLook() {
+    state.withLock { $0.looks -= Self.perLook }
+    bell.ring()
   }
 
   /// Takes descriptors for a stream. False when there are too few, even without viewers. Some may still belong to viewers that

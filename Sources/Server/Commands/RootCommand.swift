@@ -8,7 +8,7 @@ struct RootCommand: AsyncParsableCommand {
     commandName: Version.name,
     abstract: "A live server: publish by RTMP, watch by HLS, DASH and progressive MP4, keep an ordinary MP4.",
     discussion: ServeCommand.examples + "\n\nThe flags: weir serve --help",
-    version: Version.text,
+    version: Version.textIfAsked,
     subcommands: [
       ServeCommand.self, CaptureCommand.self, RecordCommand.self, DevicesCommand.self, PatternCommand.self,
       DoctorCommand.self, ConfigCommand.self, StreamsCommand.self, SessionsCommand.self, RecordingsCommand.self,
@@ -46,4 +46,8 @@ extension Version {
     linked with \(CaptureLibrary.description)
     """
   }
+
+  /// The same for `--version`. The parser wants a text at each start; the library that this one names takes longer to load than
+  /// all else.
+  static var textIfAsked: String { Arguments.ofProcess().contains("--version") ? text : "\(name) \(number)" }
 }

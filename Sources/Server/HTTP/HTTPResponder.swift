@@ -51,7 +51,7 @@ package struct HTTPAnswer: Sendable {
   /// What admitted the request. The response ends when it holds no longer.
   private(set) var pass: (any ViewerPass)?
   /// Holds as long as the response is open to all; nil where it is always, or a rule decides.
-  private(set) var openness: (any ViewerPass)?
+  private(set) var openness: (any ViewerOpenness)?
 
   /// Told of each further client that gets the shared response over HTTP/2: the other end of its connection.
   private(set) var follow: (@Sendable (SocketAddress) -> Void)?
@@ -113,7 +113,7 @@ package struct HTTPAnswer: Sendable {
   }
 
   /// The same answer for every client, as long as what it is of is open to all. `pass` is this client's own.
-  package func admitted(toOpen openness: any ViewerPass, by pass: any ViewerPass) -> HTTPAnswer {
+  package func admitted(toOpen openness: any ViewerOpenness, by pass: any ViewerPass) -> HTTPAnswer {
     var answer = self
     (answer.pass, answer.openness) = (pass, openness)
     return answer

@@ -13,6 +13,8 @@ struct LastToken {
     let pass: any ViewerPass
     /// The stream that it was admitted to last, and the tick of that.
     var admitted: (stamp: Generation, tick: Int)?
+    /// What admits it to the open stream that it was given last.
+    var open: (openness: any ViewerOpenness, pass: any ViewerPass)?
   }
 
   private var known: Known?
@@ -32,7 +34,15 @@ struct LastToken {
       known = nil
       return nil
     }
-    return Admission(pass: answer.openness ?? pass)
+    return Admission(pass: answer.openness.map { admission(to: $0, by: pass) } ?? pass)
+  }
+
+  /// The token goes on when the stream is open to all no longer. Made once: a viewer gets many responses of one stream.
+  private mutating func admission(to openness: any ViewerOpenness, by pass: any ViewerPass) -> any ViewerPass {
+    if let open = known?.open, open.openness === openness { return open.pass }
+    let extended = openness.extended(by: pass)
+    known?.open = (openness, extended)
+    return extended
   }
 
   /// Asks the rule once per tick for the same stream: a connection has far more requests.

@@ -52,4 +52,12 @@ struct RequestHead {
     let parts = TokenPrefix.split(target)
     (token, self.target) = (parts?.token, parts?.rest ?? target)
   }
+
+  /// The same request for another target, which is as in the request line.
+  func asking(for target: ByteBuffer) -> RequestHead {
+    var head = self
+    let parts = TokenPrefix.split(target)
+    (head.token, head.target) = (parts?.token, parts?.rest ?? target)
+    return head
+  }
 }

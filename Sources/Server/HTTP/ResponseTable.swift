@@ -95,7 +95,7 @@ final class SharedResponse {
   /// Who may get it; nil for all.
   let rule: (any ViewerRule)?
   /// Holds as long as it is open to all.
-  let openness: (any ViewerPass)?
+  let openness: (any ViewerOpenness)?
   /// Whether it was awaited: then it is only for the requests that waited. A later request may have to wait again.
   private let wasAwaited: Bool
   /// Told of each further client over HTTP/2.
@@ -113,8 +113,9 @@ final class SharedResponse {
   private var isCompressible = true
   /// Its status is 4xx or 5xx.
   private(set) var isRefusal: Bool
-  /// Nil when the response is available.
-  private var waiters: [Waiter]?
+  /// Nil when the response is available. Places of those that have left are used again.
+  private var waiters: [Waiter?]?
+  private var freePlaces: [Int] = []
   private var http1 = SharedForms<HTTP1Response.Content>()
   private var http2 = SharedForms<HTTP2Response>()
 
@@ -142,14 +143,28 @@ final class SharedResponse {
 
   var isAwaited: Bool { waiters != nil }
 
-  /// Adds a waiting connection while the response is awaited.
-  func join(_ waiter: Waiter) { waiters?.append(waiter) }
+  /// Adds a waiting connection while the response is awaited. Returns its place, for `leave`.
+  func join(_ waiter: Waiter) -> Int {
+    guard let place = freePlaces.popLast() else {
+      waiters?.append(waiter)
+      return (waiters?.count ?? 1) - 1
+    }
+    waiters?[place] = waiter
+    return place
+  }
+
+  /// Removes a waiting connection that has ended: it must not stay in memory until the response comes.
+  func leave(_ place: Int) {
+    guard let count = waiters?.count, place < count, waiters?[place] != nil else { return }
+    waiters?[place] = nil
+    freePlaces.append(place)
+  }
 
   /// Passes the response to all waiting connections.
   func resolve(_ response: HTTPResponse) {
     guard let waiters = waiters.take() else { return }
     self.response = response
-    for waiter in waiters { waiter.connection.take(self, for: waiter) }
+    for waiter in waiters { if let waiter { waiter.connection.take(self, for: waiter) } }
   }
 
   /// Head and body for a connection of HTTP/1.1 that continues.
@@ -180,6 +195,21 @@ final class SharedResponse {
   static let plainRequest = HTTPRequest(method: .get, target: RequestTarget(segments: ["live"]))
   private static let gzipRequest = HTTPRequest(
     method: .get, target: RequestTarget(segments: ["live"]), fields: .list(["accept-encoding": "gzip"]))
+}
+
+/// The place of a connection among those that wait for a response.
+struct WaitingPlace {
+  private let response: SharedResponse
+  let place: Int
+
+  /// Joins those that wait for `response`.
+  init(in response: SharedResponse, _ waiter: SharedResponse.Waiter) {
+    self.response = response
+    place = response.join(waiter)
+  }
+
+  /// The connection has ended.
+  func leave() { response.leave(place) }
 }
 
 /// A connection, or one of its streams, that waits for a response.

@@ -2,8 +2,8 @@ internal import Basics
 internal import Ingest
 internal import Storage
 
-/// How a connection uses the table of responses of its loop, in every version of HTTP. It remembers the token
-/// of the last request, and over HTTP/1.1 its client: a connection sends the same ones with each. Confined to its event loop.
+/// How a connection uses the table of responses of its loop, in every version of HTTP. It remembers the token and the client
+/// of the last request: a connection sends the same ones with each. Confined to its event loop.
 struct TableReader {
   /// What the table has for a request.
   enum Found {

@@ -6,6 +6,12 @@ package protocol ViewerPass: AnyObject, Sendable {
   var holds: Bool { get }
 }
 
+/// Admits everybody to what is open to all, as long as it is.
+package protocol ViewerOpenness: ViewerPass {
+  /// The same for a client with a token: once it is no longer open, this holds as long as the token admits the client.
+  func extended(by token: any ViewerPass) -> any ViewerPass
+}
+
 /// Knows the tokens that were verified lately.
 package protocol ViewerPasses: Sendable {
   /// The pass of a token in a path; nil unless the token was verified before and still holds. Called on event loops.

@@ -60,13 +60,22 @@ struct OutgoingRequest: Sendable {
     }
     do {
       let response = try await Self.client.execute(request, deadline: deadline)
-      HostNames.system.note(host)
+      // Without a connection to it, the next request's look could hold up others on its loop.
+      if Self.isKept(response) { HostNames.system.note(host) } else { HostNames.system.forget(host) }
       return Answer(status: Int(response.status.code), body: await Self.read(response.body, until: deadline))
     } catch let error as HTTPClientError where error == .deadlineExceeded {
+      HostNames.system.forget(host)
       throw late
     } catch {
+      HostNames.system.forget(host)
       throw Failure(description: Self.text(error))
     }
+  }
+
+  /// Whether the client keeps the connection for the next request.
+  static func isKept(_ response: HTTPClientResponse) -> Bool {
+    response.version == .http1_1
+      && !response.headers[canonicalForm: "connection"].contains { $0.lowercased() == "close" }
   }
 
   /// The host of the address, without the brackets of an IPv6 address.

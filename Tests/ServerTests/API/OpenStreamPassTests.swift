@@ -1,5 +1,6 @@
 import Basics
 import FMP4
+import HTTP
 import Ingest
 import Support
 import Synchronization
@@ -52,6 +53,22 @@ import Testing
     let (good, bad) = (try pass([other, token]), try pass([other]))
     rules.change(to: .token)
     #expect(good.holds && !bad.holds)
+    stands.withLock { $0 = false }
+    #expect(!good.holds)
+  }
+
+  /// What others share has no tokens; a viewer that has one is not cut off when the stream closes.
+  @Test func aSharedPassIsExtendedByTheTokenOfEachViewer() throws {
+    let stands = Mutex(true)
+    var grant = AccessGrant(name: "ann")
+    grant.streams[.watch] = [try StreamPattern(parsing: "cam")]
+    let token = VerifiedToken(grant, now: { 0 }) { stands.withLock { $0 } }
+    let other = VerifiedToken(AccessGrant(name: "bob"), now: { 0 }) { true }
+    let shared = try pass()
+    let (good, bad) = (shared.extended(by: token), shared.extended(by: other))
+    #expect(good.holds && bad.holds, "the stream is open")
+    rules.change(to: .token)
+    #expect(good.holds && !bad.holds && !shared.holds)
     stands.withLock { $0 = false }
     #expect(!good.holds)
   }

@@ -48,6 +48,28 @@ import Testing
     #expect(budget.taken == (336, 0))
   }
 
+  /// A name that is looked up takes two, of the same eighth as files.
+  @Test func looksForNamesAreCounted() {
+    let budget = DescriptorBudget(limit: 600)
+    var looks = 0
+    while budget.takeLook() { looks += 1 }
+    #expect(looks == 27)
+    #expect(!budget.takeFile(.reading) && !budget.takeFile(.rewinding))
+    var viewers = 0
+    while budget.takeViewer() { viewers += 1 }
+    #expect(viewers == 344, "they have their own share")
+    budget.giveBackLook()
+    #expect(budget.takeLook() && !budget.takeLook())
+  }
+
+  @Test func looksForNamesLeaveStreamsTheirs() async {
+    let budget = DescriptorBudget(limit: 64)
+    while budget.takeLook() {}
+    while budget.takeStream(1) {}
+    #expect(budget.taken.streams == budget.streams)
+    #expect(await budget.areFree(patience: .zero), "nothing was handed out that is not there")
+  }
+
   /// Files take what viewers may have, and an eighth of all at most.
   @Test func filesAreReadWhereThereIsRoomBesideViewers() {
     let budget = DescriptorBudget(limit: 600)

@@ -119,6 +119,38 @@ import Testing
     }
   }
 
+  /// Clients may reset thousands of requests while the same part is awaited.
+  @Test func whoHasLeftIsNotKeptUntilTheResponseComes() {
+    final class Connection: ResponseWaiter {
+      var answers = 0
+      func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter) { answers += 1 }
+    }
+    weak var gone: Connection?
+    let answer = SharedResponse(awaited: Cacheability(Generation()))
+    func join(_ connection: Connection) -> WaitingPlace {
+      WaitingPlace(
+        in: answer, SharedResponse.Waiter(connection: connection, client: ClientID(number: 1), acceptsGzip: false))
+    }
+    let (first, last) = (Connection(), Connection())
+    _ = join(first)
+    var places = Set<Int>()
+    for _ in 0..<1000 {
+      let connection = Connection()
+      gone = connection
+      let place = join(connection)
+      places.insert(place.place)
+      place.leave()
+      place.leave()
+    }
+    #expect(gone == nil)
+    #expect(places == [1], "a place that is free is taken again")
+    let place = join(last)
+    answer.resolve(StandardResponse.failed)
+    #expect(first.answers == 1 && last.answers == 1)
+    place.leave()
+    #expect(!answer.isAwaited)
+  }
+
   @Test func theTableForgetsWhatIsOldAndHoldsSoMuch() {
     let table = ResponseTable()
     let stamp = Generation()

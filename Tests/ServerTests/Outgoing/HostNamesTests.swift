@@ -3,6 +3,7 @@ import NIOCore
 import Synchronization
 import Testing
 
+@testable import Basics
 @testable import Server
 
 /// Looks for names. The resolver is the test's own, so that no network is asked.
@@ -114,6 +115,64 @@ import Testing
     #expect(await task.value == .late)
     #expect(ContinuousClock.now - began < .seconds(5))
     resolver.answer()
+  }
+
+  /// A part of the system's resolver may hang for ever.
+  @Test func `A look that does not return holds up its host for a minute, and others never`() async throws {
+    let time = Time()
+    let hangs = Mutex(1)
+    let asked = Count()
+    let names = HostNames(now: { time.now }) { host in
+      asked.add()
+      if hangs.withLock({ left in
+        left -= 1; return left >= 0
+      }) {
+        while asked.now < 100 { usleep(1000) }
+      }
+      return .found
+    }
+    defer { for _ in 0..<100 { asked.add() } }
+    func look(_ host: String, milliseconds: Int64) async -> HostNames.Outcome {
+      await names.look(up: host, until: time.now + .milliseconds(milliseconds))
+    }
+    #expect(await look("cam", milliseconds: 50) == .late)
+    time.pass(HostNames.patience - .seconds(1))
+    #expect(await look("cam", milliseconds: 50) == .late)
+    #expect(asked.now == 1, "the same look is waited for")
+    #expect(await look("other", milliseconds: 10_000) == .found)
+    time.pass(.seconds(1))
+    #expect(await look("cam", milliseconds: 10_000) == .found)
+    #expect(asked.now == 3)
+    // The first one still hangs. A second one that does is joined by all who come later.
+    time.pass(HostNames.validity)
+    hangs.withLock { $0 = 1 }
+    for _ in 0..<3 {
+      #expect(await look("cam", milliseconds: 50) == .late)
+      time.pass(HostNames.patience + .seconds(1))
+    }
+    #expect(asked.now == 4, "a host has two looks at a time, at most")
+  }
+
+  @Test func `Looks take their descriptors from the budget`() async {
+    let budget = DescriptorBudget(limit: 64)
+    let names = HostNames(descriptors: budget, ask: resolver.look)
+    #expect(await names.look(up: "good", until: after(seconds: 10)) == .found)
+    var taken = 0
+    while budget.takeLook() { taken += 1 }
+    #expect(taken == budget.files / DescriptorBudget.perLook, "the look has given back what it took")
+    #expect(
+      await names.look(up: "another", until: after(seconds: 10))
+        == .unknown("too few descriptors are free for the look for its name"))
+    #expect(resolver.asked == ["good"])
+    budget.giveBackLook()
+    #expect(await names.look(up: "another", until: after(seconds: 10)) == .found)
+  }
+
+  @Test func `A host that keeps no connection is looked up again`() async {
+    #expect(await names.look(up: "cam", until: after(seconds: 10)) == .found)
+    names.forget("cam")
+    #expect(await names.look(up: "cam", until: after(seconds: 10)) == .found)
+    #expect(resolver.asked.count == 2)
   }
 
   @Test func `A host that was found or has answered is not looked up for 30 s`() async {

@@ -16,6 +16,10 @@
 #include <libswresample/swresample.h>
 #include <libswscale/swscale.h>
 
+/* Loads libav (CLibAVCalls). A process that may open no files later calls it first; elsewhere the first call of a function of
+   libav does so. */
+void weir_load_libav(void);
+
 /* Macros that cast or compose do not reach Swift; constants and inline functions do. */
 static const int weir_averror_again = AVERROR(EAGAIN);
 static const int weir_averror_eof = AVERROR_EOF;

@@ -6,7 +6,8 @@ extension HTTP1Connection {
   func endWithPass() {
     pass = nil
     switch phase {
-    case .waiting:
+    case .waiting(let place):
+      place?.leave()
       // The connection ends, too: the response that the request waited for is still to come.
       send(services.open(StandardResponse.passEnded.response), to: SharedResponse.plainRequest, keepsAlive: false)
     case .sending, .live:

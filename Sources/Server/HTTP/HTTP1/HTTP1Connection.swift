@@ -16,8 +16,8 @@ final class HTTP1Connection: HTTPConnection {
     case receiving
     /// A route takes the request's body while it arrives, and responds when it likes.
     case arriving(ArrivingRequest)
-    /// The route prepares the response.
-    case waiting
+    /// The route prepares the response. The place is among those that wait for the same one.
+    case waiting(WaitingPlace?)
     /// The response is being sent. Then the connection continues or ends.
     case sending(keepsAlive: Bool)
     /// `live` grows while it is sent. Then the connection continues or ends.
@@ -163,6 +163,7 @@ final class HTTP1Connection: HTTPConnection {
     waiting.removeAll()
     writer.close()
     switch last {
+    case .waiting(let place): place?.leave()
     case .live(let response, _): response.stop()
     case .arriving(let arriving): arriving.body.abandon("the client closed the connection within its request")
     default: break
@@ -219,23 +220,24 @@ final class HTTP1Connection: HTTPConnection {
     case .now(let response):
       if let head, mayShare(head) { loop.answers.keep(response, of: answer, for: head.target) }
       send(response, to: request, keepsAlive: keepsAlive)
+    // A connection that ends meanwhile does not stay in memory until the response comes.
     case .later(let future):
-      phase = .waiting
       if let head, mayShare(head), let awaited = loop.answers.await(answer, for: head.target) {
         let client = table.client(head.fields, of: peer)
-        awaited.join(
-          SharedResponse.Waiter(connection: self, client: client, acceptsGzip: head.fields.acceptsGzip))
-        future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
-          awaited.resolve(self.services.response(of: result, to: request, countedBy: nil))
+        let waiter = SharedResponse.Waiter(connection: self, client: client, acceptsGzip: head.fields.acceptsGzip)
+        phase = .waiting(WaitingPlace(in: awaited, waiter))
+        future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { [services] result in
+          awaited.resolve(services.response(of: result, to: request, countedBy: nil))
         }
         return
       }
-      future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
-        guard case .waiting = self.phase else { return }
-        let response = self.services.response(of: result, to: request, countedBy: answer.admission)
+      phase = .waiting(nil)
+      future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { [weak self] result in
+        guard let self, case .waiting = phase else { return }
+        let response = services.response(of: result, to: request, countedBy: answer.admission)
         if let pass = response.pass { self.pass = pass }
-        self.send(response, to: request, keepsAlive: keepsAlive && !self.isStopping)
-        self.takeParts()
+        send(response, to: request, keepsAlive: keepsAlive && !isStopping)
+        takeParts()
       }
     }
   }
@@ -342,8 +344,8 @@ extension HTTP1Connection: ResponseWaiter {
     let acceptsGzip = head.fields.acceptsGzip
     switch found {
     case .awaited(let answer, let client):
-      phase = .waiting
-      answer.join(SharedResponse.Waiter(connection: self, client: client, acceptsGzip: acceptsGzip))
+      let waiter = SharedResponse.Waiter(connection: self, client: client, acceptsGzip: acceptsGzip)
+      phase = .waiting(WaitingPlace(in: answer, waiter))
     case .ready(let answer): give(answer, acceptsGzip: acceptsGzip)
     case .refused(let response):
       send(response, to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: true)

@@ -18,6 +18,7 @@ final class HTTP2Connection: HTTPConnection {
   let sender: HTTP2Sender
   let logsRequests: Bool
   var table = TableReader()
+  var lastHead = HTTP2LastHead()
   private let context: ChannelHandlerContext
   private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
   /// The last stream that the client opened, including refused ones.
@@ -42,7 +43,7 @@ final class HTTP2Connection: HTTPConnection {
     refusals = TokenBucket(burst: refusedStreams, perSecond: refusedStreams / 60)
     logsRequests = services.logger.logLevel <= .debug
     sender = HTTP2Sender(context: context, loop: loop, pool: services.pool)
-    sender.didDrain = { [unowned self] in endIfDone() }
+    sender.didDrain = { [weak self] in self?.endIfDone() }
   }
 
   // MARK: Input

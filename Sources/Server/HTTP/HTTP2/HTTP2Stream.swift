@@ -13,8 +13,8 @@ final class HTTP2Stream {
     case receiving
     /// A route takes the body while it arrives.
     case arriving(ArrivingRequest)
-    /// The route prepares the response.
-    case waiting
+    /// The route prepares the response. The place is among those that wait for the same one.
+    case waiting(WaitingPlace?)
     case sending
     case live(LiveResponse)
     case closed
@@ -61,7 +61,7 @@ final class HTTP2Stream {
 
   func begin(_ headers: HPACKHeaders, isEnd: Bool) {
     remoteHasEnded = isEnd
-    if let head = HTTP2RequestHead.make(headers, isComplete: isEnd, limits: services.limits) {
+    if let head = connection.lastHead.make(headers, isComplete: isEnd, limits: services.limits) {
       if !answerAtOnce(head) { take(.head(head), sharing: head) }
     } else {
       refuse(StandardResponse.fieldsTooLarge)
@@ -117,21 +117,22 @@ final class HTTP2Stream {
     case .now(let response):
       if let head, mayShare(head) { loop.answers.keep(response, of: answer, for: head.target) }
       send(response, to: request)
+    // A stream that is reset meanwhile does not stay in memory until the response comes.
     case .later(let future):
-      phase = .waiting
       if let head, mayShare(head), let awaited = loop.answers.await(answer, for: head.target) {
-        awaited.join(waiter(connection.table.client(head.fields, of: connection.peer), head))
-        future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
-          awaited.resolve(self.services.response(of: result, to: request, countedBy: nil))
+        wait(for: awaited, connection.table.client(head.fields, of: connection.peer), head)
+        future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { [services] result in
+          awaited.resolve(services.response(of: result, to: request, countedBy: nil))
         }
         return
       }
-      future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
-        guard case .waiting = self.phase else { return }
-        let response = self.services.response(of: result, to: request, countedBy: answer.admission)
+      phase = .waiting(nil)
+      future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { [weak self] result in
+        guard let self, case .waiting = phase else { return }
+        let response = services.response(of: result, to: request, countedBy: answer.admission)
         if let pass = response.pass { self.pass = pass }
-        self.send(response, to: request)
-        self.connection.sender.pump()
+        send(response, to: request)
+        connection.sender.pump()
       }
     }
   }
@@ -184,6 +185,7 @@ final class HTTP2Stream {
     bodyBytes = 0
     connection.sender.close(outbox)
     switch last {
+    case .waiting(let place): place?.leave()
     case .live(let response): response.stop()
     case .arriving(let arriving): arriving.body.abandon("the client closed the connection within its request")
     default: break
@@ -233,7 +235,8 @@ extension HTTP2Stream {
   private func endWithPass() {
     pass = nil
     switch phase {
-    case .waiting:
+    case .waiting(let place):
+      place?.leave()
       send(services.open(StandardResponse.passEnded.response), to: SharedResponse.plainRequest)
       connection.sender.pump()
     case .sending, .live: connection.reset(self, .cancel)
@@ -271,9 +274,8 @@ extension HTTP2Stream: ResponseWaiter {
     else { return false }
     switch found {
     case .awaited(let answer, let client):
-      phase = .waiting
       tell(answer)
-      answer.join(waiter(client, head))
+      wait(for: answer, client, head)
     case .ready(let answer):
       tell(answer)
       give(answer, acceptsGzip: head.fields.acceptsGzip)
@@ -287,8 +289,9 @@ extension HTTP2Stream: ResponseWaiter {
     if let follow = answer.follow, let peer = connection.peer.source.peer { follow(peer) }
   }
 
-  private func waiter(_ client: ClientID, _ head: RequestHead) -> SharedResponse.Waiter {
-    SharedResponse.Waiter(connection: self, client: client, acceptsGzip: head.fields.acceptsGzip)
+  private func wait(for answer: SharedResponse, _ client: ClientID, _ head: RequestHead) {
+    let waiter = SharedResponse.Waiter(connection: self, client: client, acceptsGzip: head.fields.acceptsGzip)
+    phase = .waiting(WaitingPlace(in: answer, waiter))
   }
 
   func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter) {

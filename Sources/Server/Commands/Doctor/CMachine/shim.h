@@ -3,6 +3,10 @@
 #include <sys/timex.h>
 #include <sys/vfs.h>
 
+/* <malloc.h>, which would belong to this module as well. Gives what is freed back to the system: the free pages of all heaps. */
+extern int malloc_trim(unsigned long pad);
+static inline int weir_give_back_memory(void) { return malloc_trim(0); }
+
 /* The magic number of a folder's file system (statfs(2)); 0 if the system does not say. */
 static inline unsigned long weir_file_system(const char *folder) {
   struct statfs status;

@@ -1,0 +1,34 @@
+internal import CMachine
+internal import NIOCore
+internal import NIOPosix
+
+/// Gives memory back to the system after a crowd of viewers has left. The C library keeps what connections have freed on event
+/// loops for the next ones: 42 of the 45 MB that 6,000 took. A look takes two comparisons.
+struct FreedMemory {
+  /// The fewest connections that must have left, beside half of all: about 4 MB.
+  static let fewest = 500
+  /// Looks from then on, each half a second after the other. A crowd mostly leaves within seconds, and giving back 90 MB holds up
+  /// whoever allocates from that heap for some 30 ms: so it is done once.
+  static let looks = 20
+
+  /// The most connections since memory was given back last.
+  private var most = 0
+  private var looksSince = 0
+
+  /// Whether memory is to be given back now.
+  mutating func isDue(connections: Int) -> Bool {
+    most = max(most, connections)
+    guard most - connections >= Self.fewest, connections <= most / 2 else {
+      looksSince = 0
+      return false
+    }
+    looksSince += 1
+    guard looksSince > Self.looks else { return false }
+    (most, looksSince) = (connections, 0)
+    return true
+  }
+
+  static func giveBack() async {
+    try? await NIOSingletons.posixBlockingThreadPool.runIfActive { _ = weir_give_back_memory() }
+  }
+}
