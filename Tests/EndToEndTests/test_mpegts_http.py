@@ -238,7 +238,6 @@ def test_a_first_programme_that_is_gone_waits_for_its_return_and_the_others_go_o
     film.write_bytes(away(two.read_bytes(), 1, 0.3, 0.65))
     weir = start()
     client = publishers.Publisher(curl("-T", film, "--limit-rate", "100K", f"{weir.web}/live/cam/ingest?program=each"))
-    weir.wait_state("cam", "live")
     weir.wait_state("cam", "reconnecting", seconds=10)
     assert weir.stream("cam-7")["state"] == "live"
     weir.wait_state("cam", "live", seconds=10)

@@ -189,9 +189,8 @@ import Testing
       [.track(rung: 0, try Self.rung), .frame(rung: 0, SyntheticMedia.frame(2))], of: .followers(number))
     #expect(follower.samples == 2 && followers.hasRungs)
     // Opus as well.
-    let opus = followers.nextWorker()
-    followers.take(
-      opus: try Worker().start(.audio(AudioSpecification(.opus))), opus, now: Self.seconds(11))
+    let (opus, third) = (followers.nextWorker(), Worker())
+    followers.take(opus: try third.start(.audio(AudioSpecification(.opus))), opus, now: Self.seconds(11))
     followers.receive([.frame(rung: 0, SyntheticMedia.audio(0))], ofOpus: former)
     #expect(follower.samples == 2)
     followers.receive([.frame(rung: 0, SyntheticMedia.audio(1))], ofOpus: opus)
