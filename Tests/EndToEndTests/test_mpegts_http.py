@@ -239,7 +239,7 @@ def test_a_first_programme_that_is_gone_waits_for_its_return_and_the_others_go_o
     weir = start()
     client = publishers.Publisher(curl("-T", film, "--limit-rate", "100K", f"{weir.web}/live/cam/ingest?program=each"))
     weir.wait_state("cam", "reconnecting", seconds=10)
-    assert weir.stream("cam-7")["state"] == "live"
+    weir.wait_state("cam-7", "live", seconds=5)
     weir.wait_state("cam", "live", seconds=10)
     code, log = client.outcome(40)
     assert code == 0, log
