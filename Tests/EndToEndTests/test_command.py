@@ -19,7 +19,7 @@ import warnings
 
 import pytest
 
-from harness import nothing_wrong, boxes, dash, hls, http, packets, publishers, recordings, scripts, sources, tools
+from harness import nothing_wrong, boxes, dash, disks, hls, http, packets, publishers, recordings, scripts, sources, tools
 from harness.rawrtmp import RawRTMP, Refused
 from harness.weir import clean_environment
 
@@ -75,6 +75,26 @@ def test_libav_is_loaded_when_it_is_used(start):
     weir = start("--source", "cam=test", "--no-record")
     weir.wait_state("cam", "live")
     assert loaded(weir)
+
+
+def test_without_libav_sources_fail_and_the_server_goes_on(start, tmp_path):
+    """As where it was not installed, or a distribution's upgrade took it away."""
+    disks.needs("unshare", "mount")
+    library = next(line.split()[-1] for line in tools.output("ldconfig", "-p").decode().splitlines() if "libavutil.so." in line)
+    empty = tmp_path / "empty"
+    empty.touch()
+    disks.needs_rights("unshare", "--mount", "mount", "--bind", empty, os.path.realpath(library))
+    without = ("unshare", "--mount", "sh", "-c", f'mount --bind "$0" {os.path.realpath(library)} && exec "$@"', str(empty))
+    weir = start("--source", "cam=test", "--no-record", wrapper=without)
+    weir.wait_log("libavutil.so.* cannot be used: .*; install the package of that library")
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/other")
+    weir.wait_state("other", "live")
+    publisher.kill()
+    done = tools.run(*without, tools.weir_binary(), "--version")
+    assert done.returncode == 0 and "cannot be used" in done.stdout, (done.stdout, done.stderr)
+    done = tools.run(*without, tools.weir_binary(), "doctor", "--json", "--http", "127.0.0.1:0", "--rtmp", "127.0.0.1:0", "--no-record")
+    [missing] = [one for one in json.loads(done.stdout)["findings"] if one["subject"] == "libavcodec"]
+    assert missing["level"] == "problem" and missing["advice"].startswith("install"), missing
 
 
 @pytest.mark.parametrize("arguments, names", [

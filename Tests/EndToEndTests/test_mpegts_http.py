@@ -33,16 +33,6 @@ def playlist(weir, name: str) -> str:
     return next(line for line in text.splitlines() if line.endswith("/av/index.m3u8"))
 
 
-def recording(weir, name: str):
-    """The only recording of a stream, once its publisher has ended it."""
-    def there():
-        found = weir.recordings_of(name)
-        return found if found and all(r["state"] == "completed" for r in found) else None
-
-    assert len(weir.wait(there, 10, f"the recording of {name}")) == 1
-    return next((weir.recordings / name).glob("*.mp4"))
-
-
 def curl(*options) -> list[str]:
     return ["curl", "-sS", "--max-time", "60", "-o", "/dev/null", "-w", "%{http_code} %{http_version}", *map(str, options)]
 
@@ -81,7 +71,7 @@ def test_what_clients_send_is_recorded_with_its_times(start, tmp_path):
             problems.append(f"{name}: exit {code}: {log}")
     for name in clients:
         problems += [f"{name}: {problem}" for problem in packets.compare(
-            packets.probe(sources.source("h264-30")), packets.probe(recording(weir, name)),
+            packets.probe(sources.source("h264-30")), packets.probe(weir.only_recording(name)),
             whole=name != "gstreamer")]  # which leaves out the last frame of the audio
         if weir.stream(name)["protocol"] != ("HTTPS" if name == "http2" else "HTTP"):
             problems.append(f"{name}: {weir.stream(name)}")
@@ -130,7 +120,7 @@ def test_surround_keeps_its_channels(start, layout):
     assert told.groups() == (
         ("urn:mpeg:dash:23003:3:audio_channel_configuration:2011", "6") if count == 6
         else ("urn:mpeg:mpegB:cicp:ChannelConfiguration", "12")), told
-    recorded = recording(weir, "all")
+    recorded = weir.only_recording("all")
     published, stored = packets.probe(film), packets.probe(recorded)
     # Audio before the first frame is left out.
     assert len(published["video"]) == len(stored["video"]) and len(published["audio"]) - 3 <= len(stored["audio"])
@@ -166,7 +156,7 @@ def test_one_of_several_programmes_is_chosen_by_its_number(start):
             problems.append(f"{name}: exit {code}: {log}")
     for name, published in (("none", "h264-30"), ("http", "straight")):
         problems += [f"{name}: {problem}" for problem in packets.compare(
-            packets.probe(sources.source(published)), packets.probe(recording(weir, name)))]
+            packets.probe(sources.source(published)), packets.probe(weir.only_recording(name)))]
     assert weir.get("/live/cam/ingest").status == 405
     assert head(weir, "/live/cam/ingest?program=0")[0] == head(weir, "/live/cam/ingest?program=x")[0] == 400
     nothing_wrong(problems)
@@ -208,7 +198,7 @@ def test_each_programme_is_a_stream_of_its_own(start, canary):
                                    ("muxed", "h264-30", False), ("muxed-7", "straight", False)):
         # What lies within SRT's latency when the caller closes is lost.
         problems += [f"{name}: {problem}" for problem in packets.compare(
-            packets.probe(sources.source(published)), packets.probe(recording(weir, name)), whole=whole)]
+            packets.probe(sources.source(published)), packets.probe(weir.only_recording(name)), whole=whole)]
     nothing_wrong(problems)
 
 
@@ -244,7 +234,7 @@ def test_a_first_programme_that_is_gone_waits_for_its_return_and_the_others_go_o
     code, log = client.outcome(40)
     assert code == 0, log
     weir.wait_state("cam", "ended", seconds=5)
-    nothing_wrong(packets.compare(packets.probe(sources.source("straight")), packets.probe(recording(weir, "cam-7"))))
+    nothing_wrong(packets.compare(packets.probe(sources.source("straight")), packets.probe(weir.only_recording("cam-7"))))
 
 
 def head(weir, path: str, *fields: str) -> tuple[int, dict, dict]:

@@ -91,16 +91,6 @@ def offer(weir, name: str, sdp: str = OFFER, key: str | None = None, **fields):
                Authorization=f"Bearer {key or weir.key}", **fields)
 
 
-def recording(weir, name: str):
-    """The only recording of a stream, once its publisher has ended it."""
-    def there():
-        found = weir.recordings_of(name)
-        return found if found and all(r["state"] == "completed" for r in found) else None
-
-    assert len(weir.wait(there, 15, f"the recording of {name}")) == 1
-    return next((weir.recordings / name).glob("*.mp4"))
-
-
 def judge(movie, seconds: float) -> dict:
     """Packets of a recording: their times rise, it decodes without an error, and it is so long at least."""
     found = packets.probe(movie)
@@ -158,7 +148,7 @@ def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only):
     live = packets.probe(f"{weir.web}/live/{name}/stream.mp4", "-read_intervals", "%+2")
     assert {"video", "audio"} <= set(live), live.keys()
     sent = finish(chromium)
-    found = judge(recording(weir, name), 5)
+    found = judge(weir.only_recording(name), 5)
     assert sent["video"]["frameWidth"] == 1280, sent["video"]
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
@@ -176,7 +166,7 @@ def test_vp9_and_g711_of_chromium_are_served(weir, chromium):
     picture = weir.get(f"/live/{name}/thumbnail.jpg")
     assert picture.status == 200 and picture.body[:2] == b"\xff\xd8", picture.status
     sent = finish(chromium)
-    found = judge(recording(weir, name), 5)
+    found = judge(weir.only_recording(name), 5)
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
@@ -188,7 +178,7 @@ def test_av1_of_chromium_is_served(weir, chromium):
     assert max(segment.duration for segment in media.present) <= 2.05, media
     assert re.search('CODECS="av01\\.0\\.', weir.get(f"/live/{name}/index.m3u8").text)
     sent = finish(chromium)
-    found = judge(recording(weir, name), 5)
+    found = judge(weir.only_recording(name), 5)
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
@@ -209,7 +199,7 @@ def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chro
     finally:
         network.stop()
     assert network.lost >= 50, network.lost
-    found = judge(recording(weir, "lossy"), 9)
+    found = judge(weir.only_recording("lossy"), 9)
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
@@ -235,7 +225,7 @@ def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, chromium):
         assert len(dash["video"]) > 20, len(dash["video"])
         chromium.open("about:blank")
         sent = finish(firefox)
-    found = judge(recording(weir, name), 5)
+    found = judge(weir.only_recording(name), 5)
     assert len(found["video"]) >= 0.95 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
@@ -245,7 +235,7 @@ def test_of_simulcast_the_first_encoding_is_sent(weir, chromium):
     assert "a=simulcast" not in answer["sdp"]
     time.sleep(4)
     finish(chromium)
-    judge(recording(weir, name), 3)
+    judge(weir.only_recording(name), 3)
     assert packets.probe(next((weir.recordings / name).glob("*.mp4"))).keys() == {"video", "audio"}
 
 
@@ -260,7 +250,7 @@ def test_what_ffmpeg_publishes_is_recorded(weir, role):
         *(["-whip_flags", role] if role else []), "-authorization", weir.key, "-f", "whip", f"{weir.web}/whip/{name}"])
     code, log = client.outcome(40)
     assert code == 0, log
-    found = judge(recording(weir, name), 4)
+    found = judge(weir.only_recording(name), 4)
     assert len(found["video"]) >= 145, len(found["video"])
 
 
@@ -295,7 +285,7 @@ def test_flash_and_beep_stay_together(weir, start_shared, record_property):
         f"{weir.web}/whip/flashes"])
     code, log = client.outcome(SYNC_SECONDS + 40)
     assert code == 0, log
-    distances = apart(recording(weir, "flashes"))
+    distances = apart(weir.only_recording("flashes"))
     record_property("figure", f"WebRTC, flash and beep within {SYNC_SECONDS} s: {1000 * min(distances):.1f} to {1000 * max(distances):.1f} ms apart")
     assert len(distances) >= 0.9 * SYNC_SECONDS, len(distances)
     assert max(abs(distance) for distance in distances) <= 0.020, distances
@@ -343,7 +333,7 @@ def test_vp8_of_chromium_is_encoded_anew(weir, chromium):
     assert re.search('CODECS="avc1\\.', weir.get(f"/live/{name}/index.m3u8").text)
     lost = weir.stream(name)["received"]["lostVideoFrames"]
     sent = finish(chromium)
-    movie = recording(weir, name)
+    movie = weir.only_recording(name)
     found = judge(movie, 5)
     assert len(found["video"]) >= 0.95 * (sent["video"]["framesSent"] - lost), (len(found["video"]), sent["video"]["framesSent"], lost)
     shape = tools.output(

@@ -131,7 +131,7 @@ def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_pro
     rounds = sum(len(durations) for segment in found for durations in segment) / len(UNEVEN) + 1
     # Two frames of a round are late. Each shortens its own part and the one before at most, and one is a part by itself.
     assert counts["parts"] >= 30 and 1 <= counts["short"] <= 4 * rounds and 1 <= counts["late"] <= rounds, counts
-    movie = recording(weir, "uneven")
+    movie = weir.only_recording("uneven")
     times = [round(packet.dts * 90_000) for packet in packets.probe(movie)["video"]]
     assert len(times) >= len(sent) - 10, (len(times), len(sent))
     steps = [after - before for before, after in itertools.pairwise(times)]
@@ -209,12 +209,3 @@ def parts(playlist, url: str) -> list[list[list[float]]]:
             [sample.duration / track.timescale for run in fragment.runs if run.track == track.id for sample in run.samples]
             for fragment in media.fragments])
     return found
-
-
-def recording(weir, name: str):
-    def there():
-        found = weir.recordings_of(name)
-        return found if found and all(r["state"] == "completed" for r in found) else None
-
-    assert len(weir.wait(there, 15, f"the recording of {name}")) == 1
-    return next((weir.recordings / name).glob("*.mp4"))

@@ -19,7 +19,8 @@ struct AudioGrid: Sendable {
 
   /// A deviation of this many milliseconds is corrected at once.
   private static let jump: Int64 = 500
-  /// A smaller deviation, of a frame or more, is corrected after this many milliseconds.
+  /// A smaller deviation, of a frame or more, is corrected after this many milliseconds. One of exactly a frame that is there
+  /// from the start is how the publisher stamps, and stays: GStreamer gives its first two frames the same time.
   private static let patience: Int64 = 1000
 
   /// Ticks per second.
@@ -28,6 +29,8 @@ struct AudioGrid: Sendable {
   private var next: Int64?
   /// A lasting deviation: its side, its least value, and its duration in ticks of media.
   private var deviation: (isLate: Bool, least: Int64, lasted: Int64)?
+  /// A frame has come within a frame's length of its place.
+  private var hasAgreed = false
   private var isDropping = false
   private var isRestarting = false
   private var corrections = 0
@@ -83,8 +86,9 @@ struct AudioGrid: Sendable {
   /// Ticks by which to move the grid now. Nil if no correction is due.
   private mutating func correctionDue(_ error: Int64, _ length: Int64) -> Int64? {
     if error.magnitude >= UInt64(Self.jump &* Int64(timescale) / 1000) { return error }
-    guard error.magnitude >= UInt64(length) else {
+    guard error.magnitude > UInt64(length) || error.magnitude == UInt64(length) && hasAgreed else {
       deviation = nil
+      if error.magnitude < UInt64(length) { hasAgreed = true }
       return nil
     }
     let isLate = error > 0

@@ -28,7 +28,10 @@ struct FreedMemory {
     return true
   }
 
-  static func giveBack() async {
-    try? await NIOSingletons.posixBlockingThreadPool.runIfActive { _ = weir_give_back_memory() }
+  /// Returns at once: what else its caller tends does not wait for a thread of the pool.
+  static func giveBack() {
+    NIOSingletons.posixBlockingThreadPool.submit { state in
+      if state == .active { _ = weir_give_back_memory() }
+    }
   }
 }

@@ -129,7 +129,7 @@ struct RunningServer {
       if turn % 4 == 0 || connections > 0 || !streams.all.isEmpty {
         memory.look(expectedGrowth: streams.expectedGrowth)
       }
-      if freed.isDue(connections: connections) { await FreedMemory.giveBack() }
+      if freed.isDue(connections: connections) { FreedMemory.giveBack() }
       // The rules of retention, once a second.
       if turn % 2 == 0 { recordings?.retainSoon(now: clock.wallTime) }
       turn &+= 1

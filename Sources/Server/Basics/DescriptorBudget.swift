@@ -119,7 +119,8 @@ package final class DescriptorBudget: Sendable {
   /// Takes the descriptor of a file for viewers. False when none is left. No viewer is disconnected for a file.
   package func takeFile(_ use: FileUse) -> Bool {
     state.withLock { state in
-      guard state.files + state.looks < files, state.sum < all else { return false }
+      // One look always has room: publishers may have to wait for it.
+      guard state.files + max(state.looks, min(Self.perLook, files - 1)) < files, state.sum < all else { return false }
       switch use {
       case .reading: guard state.viewers + state.files < viewers else { return false }
       case .rewinding: guard state.rewinding < max(1, files / 2) else { return false }

@@ -43,7 +43,7 @@ extension Version {
   static var text: String {
     """
     \(name) \(number), Apache License 2.0
-    linked with \(CaptureLibrary.description)
+    \(CaptureLibrary.failure ?? "linked with \(CaptureLibrary.description)")
     """
   }
 

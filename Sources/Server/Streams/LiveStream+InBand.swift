@@ -10,8 +10,8 @@ extension LiveStream {
       switch event {
       case .content(let content): state.publisher.carries(content)
       case .keyFrameDistance(let distance):
-        // Some encoders state what they do not keep to: the longer one holds.
-        state.life.epoch.foresee(group: max(distance, state.life.knownGroup ?? .zero))
+        // Does nothing where the name had a publisher before: what that one kept to has decided the target.
+        state.life.epoch.foresee(group: distance)
         change(state.life)
       case .captions(let track, let services):
         if state.life.epoch.note(services, of: track) { stamp.change() }

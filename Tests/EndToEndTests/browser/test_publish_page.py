@@ -89,16 +89,6 @@ def playlists(weir, name: str) -> list[str]:
     return [line for line in weir.get(f"/live/{name}/index.m3u8").text.splitlines() if line and not line.startswith("#")]
 
 
-def recording(weir, name: str):
-    """The only recording of a stream that has ended."""
-    def there():
-        found = weir.recordings_of(name)
-        return found if found and all(r["state"] == "completed" for r in found) else None
-
-    assert len(weir.wait(there, 15, f"the recording of {name}")) == 1
-    return next((weir.recordings / name).glob("*.mp4"))
-
-
 def colours(movie) -> list[tuple[int, int, int]]:
     """The mean colour of the picture, four times a second."""
     done = subprocess.run(
@@ -164,7 +154,7 @@ def test_a_stream_from_start_to_stop(page, weir):
     stop(page)
     assert not page.evaluate(ASKS)
     assert page.errors == []
-    movie = recording(weir, "show")
+    movie = weir.only_recording("show")
     errors, _ = packets.decode(movie)
     assert not errors, errors
     video = packets.probe(movie)["video"]
@@ -198,7 +188,7 @@ def test_a_network_that_is_cut_for_some_seconds_is_survived(page, weir, tmp_path
     copy = weir.wait(lambda: next(tmp_path.glob("far-*.mp4"), None), 10, "the copy")
     errors, _ = packets.decode(copy)
     assert not errors and len(colours(copy)) > 10 * 4, errors
-    movie = recording(weir, "far")
+    movie = weir.only_recording("far")
     errors, _ = packets.decode(movie)
     assert not errors, errors
 
@@ -335,6 +325,6 @@ def test_firefox_publishes_vp9(start_shared):
         firefox.wait("/fps, .*0 lost/.test(document.querySelector('#figures').textContent)", 20)
         stop(firefox)
         assert firefox.errors == []
-    movie = recording(weir, "fox")
+    movie = weir.only_recording("fox")
     errors, _ = packets.decode(movie)
     assert not errors, errors

@@ -13,7 +13,7 @@ import browsers
 import watching
 from harness import packets, relay, tools
 from harness.programs import free_port
-from test_publish_page import open_page, playlists, recording, start, stop
+from test_publish_page import open_page, playlists, start, stop
 
 #: Laid over the page before its own scripts run: the camera's frames pass a canvas that writes the time into them, in
 #: milliseconds by 32 bits, and 8 bits of a sum. Noise keeps an encoder at its rate. The connection is kept for its figures.
@@ -203,7 +203,7 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
         sent = max(frames for _, _, _, frames, _ in publisher.evaluate("window.sizes"))
     finally:
         weir.network.forth = weir.network.back = relay.Path()
-    movie = recording(weir, name)
+    movie = weir.only_recording(name)
     received = weir.stream(name)["received"]
     recorded = marks(movie)
     best = min(tries, key=lambda one: statistics.median(age for _, age, _ in one))
@@ -265,7 +265,7 @@ def test_720p_has_its_size_at_once_and_its_rate_within_three_seconds(publisher, 
         best = max(best, 8 * (late[-1][1] - late[0][1]) / (late[-1][0] - late[0][0]) / 1000)
         lines = tools.run(
             tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "frame=width,height", "-of", "csv=p=0",
-            recording(weir, name)).stdout.split()
+            weir.only_recording(name)).stdout.split()
         assert set(lines) == {"1280,720"}, set(lines)
         if best >= 2.2:
             break

@@ -118,6 +118,15 @@ class Weir:
     def recordings_of(self, name: str) -> list[dict]:
         return [r for r in self.json("/api/v1/recordings")["recordings"] if r["stream"] == name]
 
+    def only_recording(self, name: str) -> pathlib.Path:
+        """The file of a stream's only recording, once its publisher has ended it."""
+        def there():
+            found = self.recordings_of(name)
+            return found if found and all(r["state"] == "completed" for r in found) else None
+
+        assert len(self.wait(there, 15, f"the recording of {name}")) == 1
+        return next((self.recordings / name).glob("*.mp4"))
+
     def wait(self, condition, seconds: float, what: str, every: float = 0.05):
         """The first true result of `condition`; AssertionError after `seconds`."""
         end = time.monotonic() + seconds

@@ -53,6 +53,15 @@ struct AudioGridTests {
     #expect(abs((places.last ?? 0) - last * 48) <= 48)
   }
 
+  /// As GStreamer's FLV stamps them, in whole milliseconds: what lies before 0 is put at 0.
+  @Test func aFrameThatPublisherAndGridAreApartFromTheStartStays() {
+    var grid = AudioGrid(timescale: 48_000)
+    for index in 0..<Int64(500) {
+      let place = grid.place(milliseconds: max(0, index - 1) * 1024 / 48, duration: 1024)
+      #expect(place == .at(index * 1024) && grid.correction == nil)
+    }
+  }
+
   @Test func aMissingFrameIsAGapOfItsLength() {
     var grid = AudioGrid(timescale: 48_000)
     var corrections: [AudioGrid.Correction] = []

@@ -115,6 +115,20 @@ import Testing
     #expect(!track.isGone(after(29_999)) && track.isGone(after(30_000)))
   }
 
+  /// Else viewers of what is made of it would be ended with its first frame after a pause, which its encoder still works on.
+  @Test func `A track that comes again after it had stopped has not gone on before ten seconds have passed`() throws {
+    let track = RelayTrack(try SyntheticMedia.video(), now: .zero)
+    guard case .sample(let sample) = Self.frame(0) else { return }
+    func hasGoneOn(at milliseconds: Int64) -> Bool {
+      let now = MonotonicTime(nanoseconds: milliseconds * 1_000_000)
+      track.add(sample, at: 0, now: now)
+      return track.hasGoneOn(now)
+    }
+    #expect(!hasGoneOn(at: 0) && !hasGoneOn(at: 3500) && !hasGoneOn(at: 7000) && hasGoneOn(at: 10_000))
+    #expect(hasGoneOn(at: 13_999), "a shorter pause is none")
+    #expect(!hasGoneOn(at: 18_000) && !hasGoneOn(at: 21_500) && !hasGoneOn(at: 25_000) && hasGoneOn(at: 28_000))
+  }
+
   @Test func `The stream is told each second which tracks its viewers get`() throws {
     let setup = try Setup()
     let other = Viewer()

@@ -25,10 +25,10 @@ extension PublicationMetadata {
     }
   }
 
-  /// Seconds between key frames, as Flash Media Live Encoder, Wirecast and those that follow them state it. Nil for what no
-  /// live encoder does.
+  /// Seconds between key frames, as Flash Media Live Encoder, Wirecast and those that follow them state it. Nil for more than a
+  /// first segment may have: such a number may count frames, and its target would keep viewers far behind.
   private static func distance(_ seconds: Double) -> MediaTime? {
-    (0.1...60).contains(seconds) ? MediaTime(milliseconds: Int64((seconds * 1000).rounded())) : nil
+    (0.1...10).contains(seconds) ? MediaTime(milliseconds: Int64((seconds * 1000).rounded())) : nil
   }
 
   /// Whether the metadata names a kind of media: by its flag, else by one of the properties that is not zero. Some

@@ -19,6 +19,7 @@
 /* Loads libav (CLibAVCalls). A process that may open no files later calls it first; elsewhere the first call of a function of
    libav does so. */
 void weir_load_libav(void);
+const char *weir_libav_failure(void);
 
 /* Macros that cast or compose do not reach Swift; constants and inline functions do. */
 static const int weir_averror_again = AVERROR(EAGAIN);

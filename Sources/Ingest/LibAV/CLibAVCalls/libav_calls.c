@@ -40,26 +40,43 @@ static const char *const names[libraries] = {
 
 static void *handles[libraries];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+// Why libav could not be loaded; empty if it could.
+static char failure[512];
 
-static void fail(const char *what) {
+static void describe(const char *what) {
   const char *reason = dlerror();
-  fprintf(stderr, "weir: error: %s cannot be used: %s; install the package of that library\n", what, reason ? reason : "?");
-  _exit(78);
+  snprintf(failure, sizeof failure, "%s cannot be used: %s; install the package of that library", what, reason ? reason : "?");
 }
 
 static void load(void) {
   for (int index = 0; index < libraries; index++) {
     handles[index] = dlopen(names[index], RTLD_LAZY | RTLD_LOCAL);
-    if (!handles[index]) fail(names[index]);
+    if (!handles[index]) return describe(names[index]);
   }
 }
 
-void weir_load_libav(void) { pthread_once(&once, load); }
+const char *weir_libav_failure(void) {
+  pthread_once(&once, load);
+  return *failure ? failure : NULL;
+}
+
+static void end(const char *reason) {
+  fprintf(stderr, "weir: error: %s\n", reason);
+  _exit(78);
+}
+
+void weir_load_libav(void) {
+  const char *reason = weir_libav_failure();
+  if (reason) end(reason);
+}
 
 static void *find(enum library library, const char *name) {
   weir_load_libav();
   void *function = dlsym(handles[library], name);
-  if (!function) fail(name);
+  if (!function) {
+    describe(name);
+    end(failure);
+  }
   return function;
 }
 

@@ -65,7 +65,10 @@ package final class CaptureSource: MediaSource {
 
   @discardableResult
   package func run() async -> EndReason {
-    await publication.run { try await self.capture() }
+    await publication.run {
+      try CaptureLibrary.require()
+      try await self.capture()
+    }
   }
 
   package func stop(_ reason: EndReason) { publication.stop(reason) }

@@ -22,6 +22,7 @@ package final class FileSource: MediaSource {
   @discardableResult
   package func run() async -> EndReason {
     await publication.run {
+      try CaptureLibrary.require()
       let outcome = FirstError()
       try await DedicatedThread.run(named: "weir-file") { outcome.keep { try self.play() } }
       try outcome.get()

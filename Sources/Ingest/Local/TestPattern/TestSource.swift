@@ -45,6 +45,7 @@ package final class TestSource: MediaSource {
   @discardableResult
   package func run() async -> EndReason {
     await publication.run {
+      try CaptureLibrary.require()
       let outcome = FirstError()
       try await DedicatedThread.run(named: "weir-test") { outcome.keep { try self.produce() } }
       try outcome.get()

@@ -15,6 +15,8 @@ final class RelayTrack {
   private let begunAt: MonotonicTime
   /// When its newest sample came. Its packets may be forgotten since.
   private var arrivedAt: MonotonicTime?
+  /// When it began, or came again after it had stopped.
+  private var resumedAt: MonotonicTime
 
   /// Media that stayed away for so long has stopped, and media that came so lately has not, in nanoseconds.
   private static let (stopped, fresh): (Int64, Int64) = (4_000_000_000, 1_000_000_000)
@@ -22,7 +24,7 @@ final class RelayTrack {
   private static let gone: Int64 = 10_000_000_000
 
   init(_ description: TrackDescription, now: MonotonicTime) {
-    (self.description, begunAt) = (description, now)
+    (self.description, begunAt, resumedAt) = (description, now, now)
     packetizer = RTPCodec.packetizer(description.codec)
   }
 
@@ -36,6 +38,8 @@ final class RelayTrack {
 
   func hasStopped(_ now: MonotonicTime) -> Bool { silence(now) >= Self.stopped }
   func isGone(_ now: MonotonicTime) -> Bool { silence(now) >= Self.gone }
+  /// It comes, and has come long enough that what is made of it should come, too.
+  func hasGoneOn(_ now: MonotonicTime) -> Bool { isFresh(now) && now &- resumedAt >= Self.gone }
   func isFresh(_ now: MonotonicTime) -> Bool { arrivedAt.map { now &- $0 <= Self.fresh } ?? false }
   private func silence(_ now: MonotonicTime) -> Int64 { now &- (arrivedAt ?? begunAt) }
 
@@ -52,6 +56,7 @@ final class RelayTrack {
 
   /// Adds a sample to the packets. `timestamp` is that of its presentation.
   func add(_ sample: Sample, at timestamp: UInt32, now: MonotonicTime) {
+    if hasStopped(now) { resumedAt = now }
     arrivedAt = now
     let shown = sample.presentationTime
     if kind == .video, let last = lastShown, shown < last { isReordered = true }

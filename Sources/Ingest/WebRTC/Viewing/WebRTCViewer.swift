@@ -142,7 +142,7 @@ final class WebRTCViewer: RelayViewer {
       show(tracks[better], &sender)
     } else if let track = relay.video(shown), track.hasStopped(now) {
       let source = relay.videos.first
-      let isLost = track !== source && track.isGone(now) && source?.isFresh(now) == true
+      let isLost = track !== source && track.isGone(now) && source?.hasGoneOn(now) == true
       switch QualityChoice.afterStop(of: place, videos, isLost: isLost) {
       case .change(let other): show(tracks[other], &sender)
       case .end: return end(.ended("the video that was made for it does not come any more"))

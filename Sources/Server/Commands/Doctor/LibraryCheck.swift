@@ -20,8 +20,13 @@ enum LibraryCheck {
   private static let packages = ["libavcodec59", "libavcodec-extra59", "libsrt1.5-gnutls", "libssl3", "libsqlite3-0"]
 
   static func findings(usesSRT: Bool) -> [Finding] {
-    let linked = Finding.ok("library", CaptureLibrary.description, "linked")
-    return [linked] + findings(DebianPackages.versions(of: packages), usesSRT: usesSRT)
+    let library =
+      if let failure = CaptureLibrary.failure {
+        Finding.split(.problem, "library", "libavcodec", failure)
+      } else {
+        Finding.ok("library", CaptureLibrary.description, "can be loaded")
+      }
+    return [library] + findings(DebianPackages.versions(of: packages), usesSRT: usesSRT)
   }
 
   /// - Parameter versions: the versions of the packages that are installed, by their names.

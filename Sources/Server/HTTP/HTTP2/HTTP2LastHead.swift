@@ -4,14 +4,14 @@ internal import NIOHPACK
 /// The head of a connection's last request. A client sends the same fields with each request but for the path, and comparing
 /// them costs less than converting them: those of its table (RFC 7541 §2.3.2) are the same objects.
 struct HTTP2LastHead {
-  private struct Known {
+  struct Known {
     let fields: HPACKHeaders
     let head: RequestHead
     /// Of all fields but the path.
     let bytes: Int
   }
 
-  private var known: Known?
+  private(set) var known: Known?
 
   /// As `HTTP2RequestHead.make`.
   mutating func make(_ fields: HPACKHeaders, isComplete: Bool, limits: HTTPLimits) -> RequestHead? {
@@ -21,9 +21,11 @@ struct HTTP2LastHead {
     }
     guard let head = HTTP2RequestHead.make(fields, isComplete: isComplete, limits: limits) else { return nil }
     if isComplete {
-      let bytes = fields.reduce(0) { $1.name == ":path" ? $0 + 5 : $0 + $1.name.utf8.count + $1.value.utf8.count }
+      let path = fields.first { $0.name == ":path" }?.value.utf8.count ?? 0
+      let bytes = fields.reduce(-path) { $0 + $1.name.utf8.count + $1.value.utf8.count }
       // Longer ones are converted each time, since they are kept for each connection.
-      known = bytes <= LastClient.longestFields ? Known(fields: fields, head: head, bytes: bytes) : nil
+      let isShort = bytes <= LastClient.longestFields && path <= LastClient.longestFields
+      known = isShort ? Known(fields: fields, head: head, bytes: bytes) : nil
     }
     return head
   }

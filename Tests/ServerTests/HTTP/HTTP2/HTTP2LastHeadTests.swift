@@ -42,6 +42,15 @@ import Testing
     }
   }
 
+  /// It would be kept for as long as the connection idles.
+  @Test func `a head with a long path is not kept`() {
+    var last = HTTP2LastHead()
+    for (length, isKept) in [(10, true), (600, false), (511, true), (30_000, false)] {
+      _ = last.make(fields("/" + String(repeating: "x", count: length)), isComplete: true, limits: HTTPLimits())
+      #expect((last.known != nil) == isKept, "a path of \(length) bytes")
+    }
+  }
+
   /// The path counts for the sum of all fields, also where the others are known.
   @Test func `a path that is too long is refused where the fields before it were good`() {
     var limits = HTTPLimits()
