@@ -119,8 +119,7 @@ package final class DescriptorBudget: Sendable {
   /// Takes the descriptor of a file for viewers. False when none is left. No viewer is disconnected for a file.
   package func takeFile(_ use: FileUse) -> Bool {
     state.withLock { state in
-      // One look always has room: publishers may have to wait for it.
-      guard state.files + max(state.looks, min(Self.perLook, files - 1)) < files, state.sum < all else { return false }
+      guard state.files + state.looks < files, state.sum < all else { return false }
       switch use {
       case .reading: guard state.viewers + state.files < viewers else { return false }
       case .rewinding: guard state.rewinding < max(1, files / 2) else { return false }
@@ -145,10 +144,14 @@ package final class DescriptorBudget: Sendable {
     if case .rewinding = use { state.rewinding += change }
   }
 
-  /// Takes the descriptors of a look for a name. False when too few are left. No viewer is disconnected for a look.
+  /// Takes the descriptors of a look for a name. False when too few are left. No viewer is disconnected for a look. The files'
+  /// share never holds up the first look: publishers may have to wait for it.
   package func takeLook() -> Bool {
     state.withLock { state in
-      guard state.files + state.looks + Self.perLook <= files, state.sum + Self.perLook <= all else { return false }
+      let isFirst = state.looks == 0
+      guard isFirst || state.files + state.looks + Self.perLook <= files, state.sum + Self.perLook <= all else {
+        return false
+      }
       state.looks += Self.perLook
       return true
     }
