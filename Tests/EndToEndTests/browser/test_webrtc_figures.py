@@ -187,7 +187,7 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
         watching.watch(viewer, weir, name, f"?player={case.way}")
         time.sleep(4)
         tries = []
-        for _ in range(4):  # later ones allow for delays of a busy machine
+        for _ in range(8):  # later ones allow for delays of a busy machine
             seen = viewer.evaluate(f"{SHOWN}(8)")
             if len(seen) < 100:
                 continue
