@@ -89,10 +89,12 @@ class Scene:
 
     def away(self, seconds: float, film: Film | None = None) -> None:
         """The publisher's connection is lost, and it returns with another film."""
+        film = film or Film(first=SECOND)
+        film.path()  # Made now where it is needed for the first time: that takes longer than the outage.
         gone = time.time() * 1000
         self.publisher.kill()
         time.sleep(seconds)
-        self.publish(film or Film(first=SECOND))
+        self.publish(film)
         self.expectation.outages.append((gone, time.time() * 1000))
 
     def change(self, film: Film, at_key: bool = False) -> None:
@@ -105,12 +107,14 @@ class Scene:
 
     def kill_server(self) -> None:
         """kill -9. The supervisor restarts the server, and the publisher reconnects as encoders do."""
+        film = Film(first=SECOND)
+        film.path()
         gone = time.time() * 1000
         count = len(self.server.ready)
         self.server.process.kill()
         self.server.wait_ready(count + 1)
         self.publisher.kill()
-        self.publish(Film(first=SECOND))
+        self.publish(film)
         self.expectation.outages.append((gone, time.time() * 1000))
 
     def finish(self) -> None:
