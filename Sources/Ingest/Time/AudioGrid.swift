@@ -22,6 +22,8 @@ struct AudioGrid: Sendable {
   /// A smaller deviation, of a frame or more, is corrected after this many milliseconds. One of exactly a frame that is there
   /// from the start is how the publisher stamps, and stays: GStreamer gives its first two frames the same time.
   private static let patience: Int64 = 1000
+  /// Wire times may be rounded to ticks of this timescale, as RTMP's are. By one of them, a lost frame is not quite a frame.
+  private static let wire: Int64 = 1000
 
   /// Ticks per second.
   let timescale: UInt32
@@ -86,9 +88,11 @@ struct AudioGrid: Sendable {
   /// Ticks by which to move the grid now. Nil if no correction is due.
   private mutating func correctionDue(_ error: Int64, _ length: Int64) -> Int64? {
     if error.magnitude >= UInt64(Self.jump &* Int64(timescale) / 1000) { return error }
-    guard error.magnitude > UInt64(length) || error.magnitude == UInt64(length) && hasAgreed else {
+    let (distance, rounding) = (Int64(clamping: error.magnitude), Int64(timescale) / Self.wire &+ 1)
+    let (near, far) = (max(length / 2, length &- rounding), length &+ rounding)
+    guard distance > far || distance >= near && hasAgreed else {
       deviation = nil
-      if error.magnitude < UInt64(length) { hasAgreed = true }
+      if distance < near { hasAgreed = true }
       return nil
     }
     let isLate = error > 0
@@ -98,6 +102,6 @@ struct AudioGrid: Sendable {
       deviation = (isLate, error, 0)
     }
     guard let now = deviation, now.lasted > Self.patience &* Int64(timescale) / 1000 else { return nil }
-    return now.least
+    return (near...far).contains(Int64(clamping: now.least.magnitude)) ? (isLate ? length : -length) : now.least
   }
 }

@@ -54,24 +54,29 @@ struct AudioGridTests {
   }
 
   /// As GStreamer's FLV stamps them, in whole milliseconds: what lies before 0 is put at 0.
-  @Test func aFrameThatPublisherAndGridAreApartFromTheStartStays() {
-    var grid = AudioGrid(timescale: 48_000)
+  @Test(arguments: [48_000, 44_100] as [UInt32])
+  func aFrameThatPublisherAndGridAreApartFromTheStartStays(_ rate: UInt32) {
+    var grid = AudioGrid(timescale: rate)
     for index in 0..<Int64(500) {
-      let place = grid.place(milliseconds: max(0, index - 1) * 1024 / 48, duration: 1024)
+      let place = grid.place(milliseconds: max(0, index - 1) * 1_024_000 / Int64(rate), duration: 1024)
       #expect(place == .at(index * 1024) && grid.correction == nil)
     }
   }
 
-  @Test func aMissingFrameIsAGapOfItsLength() {
-    var grid = AudioGrid(timescale: 48_000)
+  /// Wherever it was among frames whose times are whole milliseconds.
+  @Test(
+    arguments: [(48_000, 960), (48_000, 1024), (44_100, 1024), (22_050, 1024)] as [(UInt32, UInt32)], Int64(50)..<60)
+  func aMissingFrameIsAGapOfItsLength(_ format: (rate: UInt32, length: UInt32), missing: Int64) {
+    var grid = AudioGrid(timescale: format.rate)
     var corrections: [AudioGrid.Correction] = []
     var last: AudioGrid.Place?
-    for index in 0..<Int64(200) where index != 50 {
-      last = grid.place(index * 20_000_000, duration: 960)
+    let (rate, length) = (Int64(format.rate), Int64(format.length))
+    for index in 0..<Int64(200) where index != missing {
+      last = grid.place(milliseconds: Rounding.nearest.milliseconds(index * length, rate), duration: format.length)
       if let correction = grid.correction { corrections.append(correction) }
     }
-    #expect(corrections == [AudioGrid.Correction(milliseconds: 20, count: 1)])
-    #expect(last == AudioGrid.Place.at(199 * 960))
+    #expect(corrections == [AudioGrid.Correction(milliseconds: Rounding.nearest.milliseconds(length, rate), count: 1)])
+    #expect(last == AudioGrid.Place.at(199 * length))
   }
 
   @Test func tooMuchAudioIsDroppedOnce() {
