@@ -29,12 +29,14 @@ struct AudioElementReader {
     anchor = nil
   }
 
-  mutating func receive(_ step: PESReader.Step, clock: inout WireClock, to out: inout [ElementEvent]) {
+  /// Returns `heldBytes`.
+  @discardableResult
+  mutating func receive(_ step: PESReader.Step, clock: inout WireClock, to out: inout [ElementEvent]) -> Int {
     if let begin = step.begins {
       reader.begin()
       marks.add(begin, at: reader.position &+ reader.heldBytes)
     }
-    guard let bytes = step.bytes, bytes.readableBytes > 0 else { return }
+    guard let bytes = step.bytes, bytes.readableBytes > 0 else { return reader.heldBytes }
     reader.append(bytes)
     while let frame = reader.next() { take(frame, &clock, to: &out) }
     if reader.damaged != damaged {
@@ -42,6 +44,7 @@ struct AudioElementReader {
       out.append(.lost(.audio))
     }
     if reader.heldBytes > MPEGTSLimits.audioBytes { noteLoss(to: &out) }
+    return reader.heldBytes
   }
 
   private mutating func take(_ frame: AudioFrame, _ clock: inout WireClock, to out: inout [ElementEvent]) {

@@ -13,6 +13,11 @@ struct ElementStream {
   /// Cues whose content is encrypted, and those that end within a field.
   private(set) var encryptedCues = 0
   private(set) var malformedCues = 0
+  /// Its media becomes a track.
+  let isTrack: Bool
+  let isRead: Bool
+  /// Bytes that are kept for later.
+  private(set) var heldBytes = 0
   private var continuity = ContinuityCheck()
   private var pes: PESReader
   private var sections: PSISectionReader?
@@ -24,8 +29,8 @@ struct ElementStream {
     self.element = element
     self.program = program
     pes = PESReader(keepsLength: element.content.kind != .video)
-    guard isTaken else { return }
     switch element.content {
+    case _ where !isTaken: break
     case .video(let coding): video = VideoElementReader(coding)
     case .adts: audio = AudioElementReader(ADTSReader())
     case .latm: audio = AudioElementReader(LATMReader())
@@ -37,19 +42,25 @@ struct ElementStream {
     case .splices: sections = PSISectionReader()
     case .unsupported, .data: break
     }
+    isTrack = video != nil || audio != nil
+    isRead = video != nil || audio != nil || sections != nil
   }
 
-  /// Its media becomes a track.
-  var isTrack: Bool { video != nil || audio != nil }
-  var isRead: Bool { video != nil || audio != nil || sections != nil }
   var malformed: Int { pes.malformed }
   var damagedSections: Int { (sections?.damaged ?? 0) &+ malformedCues }
   /// Scrambled by the packets' headers or by the headers of PES packets.
   var allScrambled: Int { scrambled &+ pes.scrambled }
-  /// Bytes that are kept for later.
-  var heldBytes: Int { (video?.heldBytes ?? 0) &+ (audio?.heldBytes ?? 0) }
-
+  /// Takes a packet. Returns by how much `heldBytes` has grown.
+  @discardableResult
   mutating func receive(
+    _ packet: TransportPacket, clock: inout WireClock, to out: inout [ElementEvent], cues: inout [StreamCue]
+  ) -> Int {
+    let before = heldBytes
+    read(packet, clock: &clock, to: &out, cues: &cues)
+    return heldBytes &- before
+  }
+
+  private mutating func read(
     _ packet: TransportPacket, clock: inout WireClock, to out: inout [ElementEvent], cues: inout [StreamCue]
   ) {
     packets &+= 1
@@ -67,7 +78,7 @@ struct ElementStream {
       gaps &+= 1
       noteLoss(to: &out)
     }
-    if sections != nil {
+    if !isTrack {
       for section in sections?.receive(payload, isUnitStart: packet.isUnitStart) ?? [] {
         switch SpliceCue(section, pid: element.pid) {
         case .cue(let cue)?: cues.append(cue)
@@ -79,8 +90,8 @@ struct ElementStream {
       return
     }
     let step = pes.receive(payload, isUnitStart: packet.isUnitStart)
-    video?.receive(step, clock: &clock, to: &out)
-    audio?.receive(step, clock: &clock, to: &out)
+    if let held = video?.receive(step, clock: &clock, to: &out) { heldBytes = held }
+    if let held = audio?.receive(step, clock: &clock, to: &out) { heldBytes = held }
   }
 
   /// Packets of any PID are missing, more than the continuity counter can tell.
@@ -92,16 +103,25 @@ struct ElementStream {
     sections?.dropUnfinished()
     video?.noteLoss()
     audio?.noteLoss(to: &out)
+    count()
   }
+
+  private mutating func count() { heldBytes = (video?.heldBytes ?? 0) &+ (audio?.heldBytes ?? 0) }
 
   /// Drops everything that is kept.
   mutating func drop(to out: inout [ElementEvent]) {
     pes.drop()
     video?.drop(to: &out)
     audio?.noteLoss(to: &out)
+    count()
   }
 
-  mutating func finish(clock: inout WireClock, to out: inout [ElementEvent]) {
+  /// The end of the stream. Returns by how much `heldBytes` has grown.
+  @discardableResult
+  mutating func finish(clock: inout WireClock, to out: inout [ElementEvent]) -> Int {
+    let before = heldBytes
     video?.finish(clock: &clock, to: &out)
+    count()
+    return heldBytes &- before
   }
 }

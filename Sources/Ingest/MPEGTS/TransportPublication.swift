@@ -112,6 +112,7 @@ struct TransportPublication {
   }
 
   private mutating func passOn(_ now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
+    if events.isEmpty { return }
     // Copied out, so that an error leaves no events behind.
     let batch = events
     events.removeAll(keepingCapacity: batch.count < 64)

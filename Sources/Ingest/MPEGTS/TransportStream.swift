@@ -26,7 +26,7 @@ struct TransportStream {
   private var programs: [UInt16: Followed] = [:]
   /// The first programme that was followed, where each one is.
   private(set) var leading: UInt16?
-  private var elements: [UInt16: ElementStream] = [:]
+  private var elements = ElementTable()
   private var heldBytes = 0
   private var ownCounts = TransportCounts()
   private var pending: [ElementEvent] = []
@@ -43,7 +43,7 @@ struct TransportStream {
     var counts = ownCounts
     counts.skippedBytes = finder.skippedBytes
     counts.damagedPackets &+= finder.damagedPackets
-    for element in elements.values { Self.add(element, to: &counts) }
+    for element in elements.all { Self.add(element, to: &counts) }
     for table in tables.values { counts.damagedSections &+= table.sections.damaged }
     return counts
   }
@@ -69,13 +69,14 @@ struct TransportStream {
     content.programs = association.entries.map(\.program)
     let counts = counts
     (content.damagedCues, content.encryptedCues) = (counts.damagedCues, counts.encryptedCues)
-    for (pid, stream) in elements {
+    for stream in elements.all {
       content.elements.append(
         TransportContent.Element(
-          pid: pid, program: stream.program, name: stream.element.content.name, kind: stream.element.content.kind,
+          pid: stream.element.pid, program: stream.program, name: stream.element.content.name,
+          kind: stream.element.content.kind,
           isTaken: stream.isTrack && (choice != .each || stream.program == program), packets: stream.packets))
     }
-    for (pid, packets) in strays where elements[pid] == nil {
+    for (pid, packets) in strays where elements.place(of: pid) == nil {
       let owner = maps.values.lazy.map(\.map).first { $0.elements.contains { $0.pid == pid } }
       let element = owner?.elements.first { $0.pid == pid }
       content.elements.append(
@@ -84,8 +85,8 @@ struct TransportStream {
           kind: element?.content.kind, isTaken: false, packets: packets))
     }
     content.elements.sort { $0.pid < $1.pid }
-    let listed = strays.keys.lazy.filter { elements[$0] == nil }.reduce(0) { $0 &+ (strays[$1] ?? 0) }
-    let unread = elements.values.lazy.filter { !$0.isRead }.reduce(0) { $0 &+ $1.packets }
+    let listed = strays.keys.lazy.filter { elements.place(of: $0) == nil }.reduce(0) { $0 &+ (strays[$1] ?? 0) }
+    let unread = elements.all.lazy.filter { !$0.isRead }.reduce(0) { $0 &+ $1.packets }
     content.otherPackets = max(0, counts.unreadPackets &- listed &- unread)
     return content
   }
@@ -116,14 +117,14 @@ struct TransportStream {
   mutating func noteLoss(bytes: Int) {
     finder.breakOff()
     guard bytes / TransportPacketFinder.packetBytes >= 16 else { return }
-    for pid in elements.keys { elements[pid]?.breakOff() }
+    for pid in elements.pids { elements.change(pid) { $0.breakOff() } }
     for pid in tables.keys { tables[pid]?.continuity.breakOff() }
   }
 
   /// The end of the stream: what is complete comes out.
   mutating func finish(to out: inout [TransportEvent]) {
     while let packet = finder.next(isEnd: true) { receive(packet: packet, to: &out) }
-    for pid in elements.keys.sorted() { finish(pid, to: &out) }
+    for pid in elements.pids { finish(pid, to: &out) }
   }
 
   private mutating func receive(packet bytes: ByteBuffer, to out: inout [TransportEvent]) {
@@ -138,8 +139,8 @@ struct TransportStream {
         out.append(.discontinuity(program: number))
       }
     }
-    if let program = elements[packet.pid]?.program {
-      receive(packet, of: program, to: &out)
+    if let place = elements.place(of: packet.pid) {
+      receive(packet, at: place, to: &out)
     } else if tables[packet.pid] != nil {
       receive(table: packet, to: &out)
     } else {
@@ -150,36 +151,45 @@ struct TransportStream {
 
   // MARK: elementary streams
 
-  private mutating func receive(_ packet: TransportPacket, of number: UInt16, to out: inout [TransportEvent]) {
-    let before = elements[packet.pid]?.heldBytes ?? 0
-    elements[packet.pid]?.receive(
-      packet, clock: &programs[number, default: Followed(map: ProgramMap(program: number))].clock, to: &pending,
-      cues: &cues)
-    heldBytes &+= (elements[packet.pid]?.heldBytes ?? 0) &- before
+  private mutating func receive(
+    _ packet: TransportPacket, at place: ElementTable.Place, to out: inout [TransportEvent]
+  ) {
+    let number = place.program
+    let more = elements.change(place) { element in
+      element.receive(
+        packet, clock: &programs[number, default: Followed(map: ProgramMap(program: number))].clock, to: &pending,
+        cues: &cues)
+    }
+    heldBytes &+= more ?? 0
     if heldBytes > MPEGTSLimits.heldBytes {
       ownCounts.overflows &+= 1
-      for pid in elements.keys.sorted() {
-        elements[pid]?.drop(to: &pending)
-        passOn(elements[pid]?.program ?? number, pid, to: &out)
+      for pid in elements.pids {
+        elements.change(pid) { $0.drop(to: &pending) }
+        passOn(elements.place(of: pid)?.program ?? number, pid, to: &out)
       }
-      heldBytes = elements.values.reduce(0) { $0 &+ $1.heldBytes }
+      heldBytes = elements.all.reduce(0) { $0 &+ $1.heldBytes }
     }
     passOn(number, packet.pid, to: &out)
+    if cues.isEmpty { return }
     for cue in cues { out.append(.splice(program: number, cue)) }
     cues.removeAll(keepingCapacity: true)
   }
 
   private mutating func passOn(_ program: UInt16, _ pid: UInt16, to out: inout [TransportEvent]) {
+    // Most packets end nothing.
+    if pending.isEmpty { return }
     for event in pending { out.append(.element(program: program, pid: pid, event)) }
     pending.removeAll(keepingCapacity: true)
   }
 
   private mutating func finish(_ pid: UInt16, to out: inout [TransportEvent]) {
-    guard let number = elements[pid]?.program else { return }
-    let before = elements[pid]?.heldBytes ?? 0
-    elements[pid]?.finish(
-      clock: &programs[number, default: Followed(map: ProgramMap(program: number))].clock, to: &pending)
-    heldBytes &+= (elements[pid]?.heldBytes ?? 0) &- before
+    guard let place = elements.place(of: pid) else { return }
+    let number = place.program
+    let more = elements.change(place) { element in
+      element.finish(
+        clock: &programs[number, default: Followed(map: ProgramMap(program: number))].clock, to: &pending)
+    }
+    heldBytes &+= more ?? 0
     passOn(number, pid, to: &out)
   }
 
@@ -270,7 +280,7 @@ struct TransportStream {
 
   /// Ends the elementary streams that the map no longer has, and begins new ones. The others go on.
   private mutating func replaceElements(by map: ProgramMap, to out: inout [TransportEvent]) {
-    for pid in elements.keys.sorted() where elements[pid]?.program == map.program {
+    for pid in elements.pids where elements.place(of: pid)?.program == map.program {
       if elements[pid]?.element != map.elements.first(where: { $0.pid == pid }) { remove(pid, to: &out) }
     }
     var counts: [MediaKind: Int] = [:]
@@ -280,25 +290,23 @@ struct TransportStream {
         counts[kind, default: 0] += 1
         isTaken = counts[kind, default: 0] <= MPEGTSLimits.tracksOfKind
       }
-      guard elements[element.pid] == nil, tables[element.pid] == nil,
+      guard elements.place(of: element.pid) == nil, tables[element.pid] == nil,
         elements.count < MPEGTSLimits.elements * (choice == .all || choice == .each ? 4 : 1)
       else { continue }
-      elements[element.pid] = ElementStream(element, of: map.program, isTaken: isTaken)
+      elements.add(ElementStream(element, of: map.program, isTaken: isTaken))
     }
   }
 
   private mutating func end(_ number: UInt16, to out: inout [TransportEvent]) {
-    for pid in elements.keys.sorted() where elements[pid]?.program == number { remove(pid, to: &out) }
+    for pid in elements.pids where elements.place(of: pid)?.program == number { remove(pid, to: &out) }
     programs[number] = nil
     out.append(.programEnded(number))
   }
 
   private mutating func remove(_ pid: UInt16, to out: inout [TransportEvent]) {
     finish(pid, to: &out)
-    if let element = elements[pid] {
-      Self.add(element, to: &ownCounts)
-      heldBytes &-= element.heldBytes
-    }
-    elements[pid] = nil
+    guard let element = elements.remove(pid) else { return }
+    Self.add(element, to: &ownCounts)
+    heldBytes &-= element.heldBytes
   }
 }

@@ -34,9 +34,10 @@ struct VideoElementReader {
     parameters = VideoParameterSets(coding)
   }
 
+  /// Bytes of whole access units that wait.
+  private var waitingBytes = 0
   /// Bytes that are kept for later.
-  var heldBytes: Int { finder.heldBytes &+ times.held(\.payload.readableBytes) &+ fieldBytes }
-  private var fieldBytes: Int { firstField?.unit.unit.payload.readableBytes ?? 0 }
+  var heldBytes: Int { finder.heldBytes &+ waitingBytes }
   /// Access units without any time of their own.
   var untimed: Int { times.untimed }
 
@@ -45,19 +46,32 @@ struct VideoElementReader {
 
   mutating func drop(to out: inout [ElementEvent]) {
     if finder.drop() || firstField.take() != nil { out.append(.lost(.video)) }
+    countWaiting()
   }
 
-  mutating func receive(_ step: PESReader.Step, clock: inout WireClock, to out: inout [ElementEvent]) {
+  private mutating func countWaiting() {
+    waitingBytes = times.held { $0.payload.readableBytes } &+ (firstField?.unit.unit.payload.readableBytes ?? 0)
+  }
+
+  /// Returns `heldBytes`.
+  @discardableResult
+  mutating func receive(_ step: PESReader.Step, clock: inout WireClock, to out: inout [ElementEvent]) -> Int {
     if let begin = step.begins { finder.begin(begin) }
-    guard let bytes = step.bytes, bytes.readableBytes > 0 else { return }
-    for unit in finder.receive(bytes) { take(unit, &clock, to: &out) }
+    guard let bytes = step.bytes, bytes.readableBytes > 0 else { return heldBytes }
+    let units = finder.receive(bytes)
+    if !units.isEmpty {
+      for unit in units { take(unit, &clock, to: &out) }
+      countWaiting()
+    }
     if finder.heldBytes > MPEGTSLimits.accessUnitBytes { drop(to: &out) }
+    return heldBytes
   }
 
   mutating func finish(clock: inout WireClock, to out: inout [ElementEvent]) {
     if let unit = finder.finish() { take(unit, &clock, to: &out) }
     if let first = firstField.take() { place(first.unit, to: &out) }
     for placed in times.finish() { emit(placed, to: &out) }
+    countWaiting()
   }
 
   private mutating func take(

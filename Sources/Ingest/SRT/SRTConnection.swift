@@ -130,9 +130,11 @@ final class SRTConnection: PublisherConnectionOwner {
   }
 
   private func perform() {
-    let batch = actions
-    actions.removeAll(keepingCapacity: true)
-    for action in batch { life.perform(action, encoder: session.encoder) }
+    if !actions.isEmpty {
+      let batch = actions
+      actions = []
+      for action in batch { life.perform(action, encoder: session.encoder) }
+    }
     let further = session.takeFurther()
     if further.contains(where: \.firstHasLeft) { life.leave(FurtherPrograms.gone) }
     if !further.isEmpty, !isOver { _ = others.perform(further) }

@@ -102,6 +102,8 @@ struct AudioGrid: Sendable {
       deviation = (isLate, error, 0)
     }
     guard let now = deviation, now.lasted > Self.patience &* Int64(timescale) / 1000 else { return nil }
-    return (near...far).contains(Int64(clamping: now.least.magnitude)) ? (isLate ? length : -length) : now.least
+    guard length > 0 else { return now.least }
+    let whole = (now.least &+ (isLate ? length : -length) / 2) / length &* length
+    return (whole &- now.least).magnitude <= UInt64(rounding) ? whole : now.least
   }
 }

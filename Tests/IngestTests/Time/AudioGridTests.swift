@@ -63,19 +63,21 @@ struct AudioGridTests {
     }
   }
 
-  /// Wherever it was among frames whose times are whole milliseconds.
+  /// Wherever they were among frames whose times are whole milliseconds.
   @Test(
     arguments: [(48_000, 960), (48_000, 1024), (44_100, 1024), (22_050, 1024)] as [(UInt32, UInt32)], Int64(50)..<60)
-  func aMissingFrameIsAGapOfItsLength(_ format: (rate: UInt32, length: UInt32), missing: Int64) {
+  func missingFramesAreAGapOfTheirLength(_ format: (rate: UInt32, length: UInt32), missing: Int64) {
     var grid = AudioGrid(timescale: format.rate)
     var corrections: [AudioGrid.Correction] = []
     var last: AudioGrid.Place?
     let (rate, length) = (Int64(format.rate), Int64(format.length))
-    for index in 0..<Int64(200) where index != missing {
+    let count = missing % 3 + 1
+    for index in 0..<Int64(200) where !(missing..<missing + count).contains(index) {
       last = grid.place(milliseconds: Rounding.nearest.milliseconds(index * length, rate), duration: format.length)
       if let correction = grid.correction { corrections.append(correction) }
     }
-    #expect(corrections == [AudioGrid.Correction(milliseconds: Rounding.nearest.milliseconds(length, rate), count: 1)])
+    let gap = Rounding.nearest.milliseconds(count * length, rate)
+    #expect(corrections == [AudioGrid.Correction(milliseconds: gap, count: 1)])
     #expect(last == AudioGrid.Place.at(199 * length))
   }
 
