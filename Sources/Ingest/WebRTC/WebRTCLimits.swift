@@ -18,6 +18,9 @@ enum WebRTCLimits {
   static let paths = 8
   /// How long an address stays with a session whose media came from there, in nanoseconds.
   static let placeHold: Int64 = 2_000_000_000
+  /// Encodings of simulcast that are read of a media section, and that are taken of it.
+  static let offeredEncodings = 16
+  static let encodings = 4
   /// Senders (SSRC) that a session may show.
   static let sources = 16
   /// Senders that keys are kept of: those of media, and those of reports alone.

@@ -140,7 +140,51 @@ import Testing
     }
   }
 
-  @Test func `Simulcast is not said again, so that one encoding is sent`() throws {
+  @Test func `Encodings of simulcast are tracks, and are named again`() throws {
+    let offer = Self.offer(Self.audio, Self.video + SimulcastTests.lines)
+    let tracks = try Negotiation(try SessionOffer(offer)).tracks
+    #expect(tracks.map(\.id) == [.audio, .video, TrackID(.video, 2), TrackID(.video, 3)])
+    #expect(tracks.map(\.rid) == [nil, "l", "m", "h"])
+    let answer = try Self.answer(offer)
+    #expect(answer.filter { $0.hasPrefix("m=video") } == ["m=video 9 UDP/TLS/RTP/SAVPF 98"])
+    for line in [
+      "a=group:BUNDLE 0 1", "a=rid:l recv", "a=rid:m recv", "a=rid:h recv", "a=simulcast:recv l;m;h",
+      "a=extmap:10 \(Negotiation.ridExtension)",
+    ] {
+      #expect(answer.filter { $0 == line }.count == 1, "\(line)")
+    }
+  }
+
+  /// What a section says of its encodings, and which are taken.
+  private static let encodings: [(String, [String])] = [
+    ("a=rid:a send|a=rid:b send|a=simulcast:send b;~a", ["b", "a"]),
+    ("a=rid:a send|a=rid:b send|a=rid:c send|a=simulcast:send a,c;b recv d", ["a", "b"]),
+    ("a=rid:a send pt=98|a=rid:b send max-width=640;pt=96,97|a=rid:c send|a=simulcast:send a;b;c", ["a", "c"]),
+    ("a=rid:a send|a=rid:b recv|a=simulcast:send a;b", []), ("a=rid:a send|a=rid:b send", []),
+    ("a=rid:a send|a=simulcast:send a;a", []), ("a=rid:a? send|a=rid:b send|a=simulcast:send a?;b", []),
+    ("a=rid:a send|a=rid:b send|a=simulcast:send", []),
+    ((0..<9).map { "a=rid:\($0) send|" }.joined() + "a=simulcast:send 0;1;2;3;4;5;6;7;8", ["0", "1", "2", "3"]),
+  ]
+
+  @Test func `Encodings are those that are sent with the codec that is taken, up to a limit`() throws {
+    for (text, names) in Self.encodings {
+      let lines = text.split(separator: "|").map { $0 + "\r\n" }.joined()
+      let number = "a=extmap:10 \(Negotiation.ridExtension)\r\n"
+      let offer = Self.offer(Self.audio, Self.video + number + lines)
+      let tracks = try Negotiation(try SessionOffer(offer)).tracks.filter { $0.kind == .video }
+      #expect(tracks.compactMap(\.rid) == names, "\(text)")
+      #expect(tracks.count == max(names.count, 1), "\(text)")
+      #expect(try Self.answer(offer).contains { $0.hasPrefix("a=simulcast:") } == !names.isEmpty, "\(text)")
+    }
+  }
+
+  @Test func `Of VP8, which is encoded anew, one encoding is taken`() throws {
+    let video = Self.section("video", "96", "a=mid:1", "a=rtpmap:96 VP8/90000") + SimulcastTests.lines
+    let tracks = try Negotiation(try SessionOffer(Self.offer(Self.audio, video))).tracks
+    #expect(tracks.map(\.rid) == [nil, nil])
+  }
+
+  @Test func `Simulcast without names in packets is not said again, so that one encoding is sent`() throws {
     let lines = "a=rid:h send\r\na=rid:l send\r\na=simulcast:send h;l\r\n"
     let answer = try Self.answer(Self.offer(Self.audio, Self.video + lines))
     #expect(!answer.contains { $0.hasPrefix("a=rid") || $0.hasPrefix("a=simulcast") })
