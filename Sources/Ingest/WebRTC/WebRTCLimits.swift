@@ -21,8 +21,8 @@ enum WebRTCLimits {
   /// Encodings of simulcast that are read of a media section, and that are taken of it.
   static let offeredEncodings = 16
   static let encodings = 4
-  /// Senders (SSRC) that a session may show.
-  static let sources = 16
+  /// Senders (SSRC) that a session may show, of media and of packets that come again.
+  static let sources = 2 * PublicationLimits.tracks
   /// Senders that keys are kept of: those of media, and those of reports alone.
   static let securedSources = 2 * sources
   /// Packets of a sender that wait for an earlier one, and their bytes.

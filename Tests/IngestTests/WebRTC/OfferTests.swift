@@ -71,7 +71,13 @@ import Testing
       let negotiation = try Negotiation(try SessionOffer(text))
       #expect(negotiation.tracks.map(\.coding) == codings, "\(name)")
       #expect(negotiation.role == role && (negotiation.feedbackNumber != nil) == feedback, "\(name)")
-      #expect(try SessionOffer(Self.answer(text).joined(separator: "\r\n")).sections.count == 2, "\(name)")
+      let answer = try Self.answer(text)
+      #expect(try SessionOffer(answer.joined(separator: "\r\n")).sections.count == 2, "\(name)")
+      // All of them repeat packets by a sender of its own.
+      let video = try #require(negotiation.tracks.first { $0.kind == .video })
+      let (type, repair) = (video.format.payloadType, try #require(video.repair, "\(name)"))
+      #expect(answer.contains { $0.hasPrefix("m=video ") && $0.hasSuffix(" \(type) \(repair)") }, "\(name)")
+      #expect(answer.contains("a=rtpmap:\(repair) rtx/90000") && answer.contains("a=fmtp:\(repair) apt=\(type)"))
     }
   }
 
@@ -140,6 +146,19 @@ import Testing
     }
   }
 
+  @Test func `Packets come again in a format of their own where they are asked for, and the codec has one`() throws {
+    func repair(_ lines: String...) throws -> UInt8? {
+      let offer = Self.offer(
+        Self.audio, Self.video.replacing("96 97 98", with: "96 97 98 99 100") + lines.map { $0 + "\r\n" }.joined())
+      return try Negotiation(try SessionOffer(offer)).tracks.last?.repair
+    }
+    #expect(try repair("a=rtpmap:99 rtx/90000", "a=fmtp:99 apt=98;rtx-time=3000") == 99)
+    #expect(try repair("a=rtpmap:99 rtx/90000", "a=fmtp:99 apt=97") == nil)
+    #expect(try repair("a=rtpmap:99 rtx/48000", "a=fmtp:99 apt=98") == nil)
+    #expect(try repair("a=rtpmap:98 rtx/90000", "a=fmtp:98 apt=98") == nil)
+    #expect(try repair("a=rtpmap:99 red/90000", "a=fmtp:99 apt=98") == nil)
+  }
+
   @Test func `Encodings of simulcast are tracks, and are named again`() throws {
     let offer = Self.offer(Self.audio, Self.video + SimulcastTests.lines)
     let tracks = try Negotiation(try SessionOffer(offer)).tracks
@@ -153,6 +172,18 @@ import Testing
     ] {
       #expect(answer.filter { $0 == line }.count == 1, "\(line)")
     }
+  }
+
+  @Test func `Chromium's three encodings are taken, and what tells them apart`() throws {
+    let text = String(decoding: try Fixtures.bytes("sdp/chromium-156-simulcast.sdp"), as: UTF8.self)
+    let negotiation = try Negotiation(try SessionOffer(text))
+    #expect(negotiation.tracks.map(\.rid) == [nil, "h", "m", "l"])
+    #expect((negotiation.midNumber, negotiation.ridNumber, negotiation.repairedNumber) == (4, 10, 11))
+    let answer = try Self.answer(text)
+    for (number, uri) in [(10, Negotiation.ridExtension), (11, Negotiation.repairedExtension)] {
+      #expect(answer.filter { $0 == "a=extmap:\(number) \(uri)" }.count == 1)
+    }
+    #expect(answer.contains("a=simulcast:recv h;m;l"))
   }
 
   /// What a section says of its encodings, and which are taken.

@@ -210,6 +210,22 @@ import Testing
     #expect(later)
   }
 
+  @Test func `Packets that come again belong to the encoding that they name`() throws {
+    let repairs = OfferTests.video.replacing("96 97 98", with: "96 97 98 99")
+    let lines =
+      Self.lines + "a=extmap:11 \(Negotiation.repairedExtension)\r\na=rtpmap:99 rtx/90000\r\na=fmtp:99 apt=98\r\n"
+    let negotiation = try Negotiation(try SessionOffer(OfferTests.offer(OfferTests.audio, repairs + lines)))
+    func track(_ extensions: [UInt8]) throws -> String? {
+      let packet = try #require(
+        RTPPacket(RTPPackets.bytes(1, source: 50, type: 99, extensions: extensions, [0, 1, 2])))
+      return negotiation.track(repairedBy: packet)?.rid
+    }
+    #expect(try track([0x40, UInt8(ascii: "1"), 0xB0, UInt8(ascii: "m")]) == "m")
+    #expect(try track([0xB0, UInt8(ascii: "h")]) == "h")
+    // The name of media is none of a repeated packet.
+    #expect(try track([0xA0, UInt8(ascii: "m")]) == nil)
+  }
+
   // MARK: clocks
 
   @Test func `Encodings without reports are on one clock where they count alike`() {

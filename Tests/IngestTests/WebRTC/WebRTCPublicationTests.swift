@@ -300,6 +300,36 @@ import Testing
     #expect(driver.publication.hasEnded)
   }
 
+  /// RFC 4588: the number of the packet that is repeated, then its payload.
+  @Test func `A packet that comes again by a sender of its own fills the gap`() throws {
+    let repairs =
+      OfferTests.video.replacing("96 97 98", with: "96 97 98 99") + "a=rtpmap:99 rtx/90000\r\na=fmtp:99 apt=98\r\n"
+    var driver = try Driver(video: repairs)
+    for (sequence, timestamp, payload): (UInt16, UInt32, [UInt8]) in [
+      (10, 0, Self.keyFrame), (12, 6000, [0x41, 0x9A, 3]), (13, 9000, [0x41, 0x9A, 3]),
+    ] {
+      let packet = RTPPackets.bytes(sequence, at: timestamp, source: 77, marker: true, payload)
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    func again(_ payload: [UInt8], padding: UInt8 = 0) throws -> Bool {
+      let packet = RTPPackets.bytes(
+        500, at: 3000, source: 78, type: 99, marker: true, padding: padding, payload)
+      return try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    // Padding alone, one that came, half a number, the missing one, and the same again.
+    var taken = [try again([], padding: 200), try again([0, 13, 0x41, 0x9A, 3]), try again([0])]
+    taken += [try again([0, 11, 0x41, 0x9A, 3]), try again([0, 11, 0x41, 0x9A, 3])]
+    #expect(taken == [false, false, false, true, false])
+    for number in UInt16(0)..<3 { try driver.audio(number, at: UInt32(number) * 960) }
+    try driver.wait()
+    let videos = driver.out.count { if case .event(.sample(let sample)) = $0 { sample.track == .video } else { false } }
+    #expect(videos == 4)
+    #expect(!driver.out.contains { if case .lost = $0 { true } else { false } })
+    // Its sender is none of media.
+    let media = try driver.takes(14, of: 77, [0x41, 0x9A, 3])
+    #expect(media)
+  }
+
   @Test func `Senders beyond the limit are not kept`() throws {
     var driver = try Driver()
     for source in 100..<UInt32(100 + WebRTCLimits.sources) {

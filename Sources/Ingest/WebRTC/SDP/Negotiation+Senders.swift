@@ -2,13 +2,23 @@ internal import NIOCore
 
 /// Which track a sender (SSRC) belongs to.
 extension Negotiation {
+  /// The track of a sender of media.
+  func track(of packet: RTPPacket) -> Track? {
+    track(of: packet, named: ridNumber, among: tracks.filter { $0.format.payloadType == packet.payloadType })
+  }
+
+  /// The track whose packets a sender sends again (RFC 4588).
+  func track(repairedBy packet: RTPPacket) -> Track? {
+    track(of: packet, named: repairedNumber, among: tracks.filter { $0.repair == packet.payloadType })
+  }
+
   /// By the names that its packet has (mid and rid), by the offer, by its payload type (RFC 9143 §9.2, RFC 8852). An encoding of
   /// simulcast is known by its name alone.
-  func track(of packet: RTPPacket) -> Track? {
-    let fitting = tracks.filter { $0.format.payloadType == packet.payloadType }
+  private func track(of packet: RTPPacket, named number: UInt8?, among fitting: [Track]) -> Track? {
+    guard !fitting.isEmpty else { return nil }
     let section = name(packet.value(of: midNumber))
     let named = section.map { name in fitting.filter { $0.mid == name } } ?? []
-    if let rid = name(packet.value(of: ridNumber)),
+    if let rid = name(packet.value(of: number)),
       let encoding = (named.isEmpty ? fitting : named).first(where: { $0.rid == rid })
     {
       return encoding

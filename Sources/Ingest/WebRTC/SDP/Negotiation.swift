@@ -14,6 +14,8 @@ struct Negotiation {
     let sources: [UInt32]
     /// The name of its encoding, where the section has several (RFC 8852).
     var rid: String?
+    /// The payload type of packets that come again (RFC 4588); nil where they come as they were.
+    var repair: UInt8?
 
     var kind: MediaKind { coding.kind }
     /// Whether both sides speak of lost packets, and of key frames.
@@ -28,6 +30,7 @@ struct Negotiation {
   static let transportFeedback = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
   static let midExtension = "urn:ietf:params:rtp-hdrext:sdes:mid"
   static let ridExtension = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"
+  static let repairedExtension = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
 
   let offer: SessionOffer
   /// In the order of their sections. Encodings of simulcast are tracks of one section.
@@ -37,6 +40,7 @@ struct Negotiation {
   let feedbackNumber: UInt8?
   let midNumber: UInt8?
   let ridNumber: UInt8?
+  let repairedNumber: UInt8?
 
   var role: Role { transport.role }
   var fingerprint: Fingerprint { transport.fingerprint }
@@ -57,6 +61,7 @@ struct Negotiation {
     feedbackNumber = sections.lazy.compactMap { $0.number(of: Self.transportFeedback) }.first
     midNumber = sections.lazy.compactMap { $0.number(of: Self.midExtension) }.first
     ridNumber = sections.lazy.compactMap { $0.number(of: Self.ridExtension) }.first
+    repairedNumber = sections.lazy.compactMap { $0.number(of: Self.repairedExtension) }.first
   }
 
   /// Whether all video has key frames when they are asked for.
@@ -84,7 +89,7 @@ struct Negotiation {
     return names.enumerated().map { place, name in
       Track(
         id: TrackID(.video, number + place), section: index, mid: first.mid, coding: first.coding,
-        format: first.format, sources: [], rid: name)
+        format: first.format, sources: [], rid: name, repair: first.repair)
     }
   }
 
@@ -111,6 +116,6 @@ struct Negotiation {
     }
     return Track(
       id: TrackID(kind, number), section: index, mid: section.mid, coding: coding, format: format,
-      sources: section.sources)
+      sources: section.sources, repair: kind == .video ? RTPCodec.repair(of: format, section.formats) : nil)
   }
 }

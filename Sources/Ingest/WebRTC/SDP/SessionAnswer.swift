@@ -27,7 +27,8 @@ struct SessionAnswer {
 
   private func taken(_ section: MediaSection, _ track: Negotiation.Track) -> [String] {
     let (format, type) = (track.format, track.format.payloadType)
-    var lines = ["m=\(section.kind) 9 \(section.transport) \(type)", "c=IN IP4 0.0.0.0"]
+    let types = "\(type)" + (track.repair.map { " \($0)" } ?? "")
+    var lines = ["m=\(section.kind) 9 \(section.transport) \(types)", "c=IN IP4 0.0.0.0"]
     if let mid = track.mid { lines.append("a=mid:\(mid)") }
     lines += ["a=recvonly", "a=rtcp-mux"]
     // Browsers that send audio alone leave its channels out of the line.
@@ -35,10 +36,14 @@ struct SessionAnswer {
     lines.append("a=rtpmap:\(type) \(RTPCodec.name(track.coding))/\(format.clock)\(channels)")
     if let parameters = RTPCodec.parameters(track.coding, format) { lines.append("a=fmtp:\(type) \(parameters)") }
     lines += PayloadFormat.knownFeedback.filter { format.feedback.contains($0) }.map { "a=rtcp-fb:\(type) \($0)" }
+    if let repair = track.repair {
+      lines += ["a=rtpmap:\(repair) rtx/\(format.clock)", "a=fmtp:\(repair) apt=\(type)"]
+    }
     let names = negotiation.tracks.filter { $0.section == track.section }.compactMap(\.rid)
     for (uri, number) in [
       (Negotiation.transportFeedback, negotiation.feedbackNumber), (Negotiation.midExtension, negotiation.midNumber),
       (Negotiation.ridExtension, names.isEmpty ? nil : negotiation.ridNumber),
+      (Negotiation.repairedExtension, names.isEmpty || track.repair == nil ? nil : negotiation.repairedNumber),
     ] {
       if let number, section.extensions[number] == uri { lines.append("a=extmap:\(number) \(uri)") }
     }

@@ -22,6 +22,8 @@ struct WebRTCPublication {
   var publication: Publication
   var clocks = SenderClocks()
   private var receivers: [UInt32: RTPReceiver] = [:]
+  /// The tracks of senders that send packets again (RFC 4588).
+  private var repairs: [UInt32: TrackID] = [:]
   /// The newest sender of each track. Earlier ones are over: a sender may take another number (RFC 3550 §8.2).
   private var current: [TrackID: UInt32] = [:]
   /// By the tracks of the offer.
@@ -62,7 +64,9 @@ struct WebRTCPublication {
   }
 
   /// Whether a packet of this sender is looked at: senders are counted before anything is kept of them.
-  func takes(source: UInt32) -> Bool { receivers[source] != nil || receivers.count < WebRTCLimits.sources }
+  func takes(source: UInt32) -> Bool {
+    receivers[source] != nil || repairs[source] != nil || receivers.count + repairs.count < WebRTCLimits.sources
+  }
 
   // MARK: packets
 
@@ -76,12 +80,16 @@ struct WebRTCPublication {
       arrivals.saw(number, now: now)
     }
     estimate.saw(datagram.readableBytes)
+    if let isMedia = try receive(repeated: packet, now, to: &out) { return isMedia }
     if receivers[packet.source] == nil {
       // A new sender begins with media: one that only pads is none of a track.
       guard packet.payload.readableBytes > 0, takes(source: packet.source), let track = negotiation.track(of: packet)
       else { return false }
       receivers[packet.source] = RTPReceiver(track, source: packet.source)
-      if current.updateValue(packet.source, forKey: track.id) != nil { beginAgain(track.id) }
+      if let former = current.updateValue(packet.source, forKey: track.id) {
+        receivers[former]?.end()
+        beginAgain(track.id)
+      }
     }
     guard let track = receivers[packet.source]?.track, track.format.payloadType == packet.payloadType,
       current[track.id] == packet.source
@@ -89,6 +97,25 @@ struct WebRTCPublication {
     receivers[packet.source]?.receive(packet, now: now, to: &events)
     try passOn(track, now, to: &out)
     return packet.payload.readableBytes > 0
+  }
+
+  /// Takes a packet that repeats another one. Nil if it is of another kind; false if it has nothing that was missing.
+  private mutating func receive(
+    repeated packet: RTPPacket, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) -> Bool? {
+    if repairs[packet.source] == nil {
+      guard receivers[packet.source] == nil, takes(source: packet.source),
+        let track = negotiation.track(repairedBy: packet)
+      else { return nil }
+      repairs[packet.source] = track.id
+    }
+    guard let id = repairs[packet.source], let source = current[id], let track = receivers[source]?.track,
+      track.repair == packet.payloadType,
+      let original = packet.repeated(of: source, type: track.format.payloadType),
+      receivers[source]?.receive(repeated: original, now: now, to: &events) == true
+    else { return false }
+    try passOn(track, now, to: &out)
+    return true
   }
 
   /// Another sender's timestamps begin at a random value, and its frames with a key frame.
