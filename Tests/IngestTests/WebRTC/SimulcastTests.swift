@@ -232,7 +232,8 @@ import Testing
     var clocks = LayerClocks()
     for frame in UInt32(0)..<5 {
       #expect(!clocks.isKnown(Self.second))
-      for id in [Self.first, Self.second] { clocks.saw(id, 1000 &+ frame * 3000) }
+      let now = MonotonicTime(nanoseconds: Int64(frame) * 100_000_000)
+      for id in [Self.first, Self.second] { clocks.saw(id, 1000 &+ frame * 3000, now) }
     }
     #expect(clocks.common(Self.second, 4000) == 4000)
   }
@@ -241,13 +242,16 @@ import Testing
     var clocks = LayerClocks()
     // The frames of the second lie between those of the first.
     for frame in UInt32(0)..<20 {
-      clocks.saw(Self.first, frame * 3000)
-      clocks.saw(Self.second, 77 &+ frame * 3000)
+      clocks.saw(Self.first, frame * 3000, .zero)
+      clocks.saw(Self.second, 77 &+ frame * 3000, .zero)
     }
-    clocks.report(Self.first, wall: 1_000_000_000, timestamp: 90_000)
-    clocks.report(Self.second, wall: 1_000_000_000, timestamp: 90_000 + 77 + 1500)
+    clocks.report(Self.first, wall: 1_000_000_000, timestamp: 90_000, .zero)
+    clocks.report(Self.second, wall: 1_000_000_000, timestamp: 90_000 + 77 + 1500, .at(100_000_000))
     #expect(!clocks.isKnown(Self.second))
-    clocks.report(Self.second, wall: 1_001_000_000, timestamp: 90_000 + 77 + 90 + 400)
+    let fitting: (Int64, UInt32) = (1_001_000_000, 90_000 + 77 + 90 + 400)
+    clocks.report(Self.second, wall: fitting.0, timestamp: fitting.1, .at(199_000_000))
+    #expect(!clocks.isKnown(Self.second), "it is looked for ten times a second at most")
+    clocks.report(Self.second, wall: fitting.0, timestamp: fitting.1, .at(200_000_000))
     #expect(clocks.common(Self.second, 77) == 0)
     clocks.forget(Self.first)
     #expect(!clocks.isEmpty && clocks.isKnown(Self.second) && !clocks.isKnown(Self.first))

@@ -12,6 +12,8 @@ struct LayerClocks {
     var report: (wall: Int64, timestamp: UInt32)?
     /// The newest timestamps, oldest first.
     var frames: [UInt32] = []
+    /// When it was last looked for among the others.
+    var tried: MonotonicTime?
   }
 
   /// Ticks per second.
@@ -20,6 +22,8 @@ struct LayerClocks {
   private static let kept = 64
   /// How far a pair of frames may be off what reports say, in ticks: 5 ms.
   private static let tolerance: UInt32 = 450
+  /// Nanoseconds between two looks at all pairs.
+  private static let pause: Int64 = 100_000_000
   /// As many equal timestamps show that two encodings count alike.
   private static let equals = 5
 
@@ -37,24 +41,27 @@ struct LayerClocks {
   mutating func forget(_ id: TrackID) { layers[id] = nil }
 
   /// Takes the timestamp of a frame.
-  mutating func saw(_ id: TrackID, _ timestamp: UInt32) {
+  mutating func saw(_ id: TrackID, _ timestamp: UInt32, _ now: MonotonicTime) {
     if isEmpty { layers[id, default: Layer()].difference = 0 }
     var layer = layers[id] ?? Layer()
     layer.frames.append(timestamp)
     if layer.frames.count > Self.kept { layer.frames.removeFirst() }
     layers[id] = layer
-    if layer.difference == nil { place(id) }
+    if layer.difference == nil { place(id, now) }
   }
 
   /// Takes a report: at `wall` (nanoseconds) the sender's count was `timestamp`.
-  mutating func report(_ id: TrackID, wall: Int64, timestamp: UInt32) {
+  mutating func report(_ id: TrackID, wall: Int64, timestamp: UInt32, _ now: MonotonicTime) {
     layers[id, default: Layer()].report = (wall, timestamp)
-    for other in layers.keys.sorted() where layers[other]?.difference == nil { place(other) }
+    for other in layers.keys.sorted() where layers[other]?.difference == nil { place(other, now) }
   }
 
   /// Looks for the pair of frames, this one's and that of an encoding on the clock, which are of one time.
-  private mutating func place(_ id: TrackID) {
-    guard let layer = layers[id], layer.difference == nil, !layer.frames.isEmpty else { return }
+  private mutating func place(_ id: TrackID, _ now: MonotonicTime) {
+    guard let layer = layers[id], layer.difference == nil, !layer.frames.isEmpty,
+      layer.tried.map({ now &- $0 >= Self.pause }) ?? true
+    else { return }
+    layers[id]?.tried = now
     var best: (difference: UInt32, error: UInt32)?
     for other in layers.values {
       guard let known = other.difference else { continue }

@@ -31,7 +31,7 @@ extension WebRTCPublication {
     guard let index = simulcast(of: track.id) else { return FramePlace(track: track.id) }
     guard frame.payload.readableBytes > 0 else { return nil }
     let size = codec?.displaySize
-    simulcasts[index].clocks.saw(track.id, frame.timestamp)
+    simulcasts[index].clocks.saw(track.id, frame.timestamp, now)
     simulcasts[index].saw(track.id, pixels: size.map { $0.width &* $0.height }, now)
     guard let clock = simulcasts[index].members.first,
       let timestamp = simulcasts[index].clocks.common(track.id, frame.timestamp)
@@ -42,11 +42,11 @@ extension WebRTCPublication {
   }
 
   /// A report of the sender's clocks.
-  mutating func receive(_ report: SenderReport, of track: Negotiation.Track) {
+  mutating func receive(_ report: SenderReport, of track: Negotiation.Track, _ now: MonotonicTime) {
     guard let index = simulcast(of: track.id) else {
       return clocks.receive(track.id, wall: report.nanoseconds, timestamp: report.timestamp)
     }
-    simulcasts[index].clocks.report(track.id, wall: report.nanoseconds, timestamp: report.timestamp)
+    simulcasts[index].clocks.report(track.id, wall: report.nanoseconds, timestamp: report.timestamp, now)
     guard let clock = simulcasts[index].members.first,
       let timestamp = simulcasts[index].clocks.common(track.id, report.timestamp)
     else { return }

@@ -134,7 +134,7 @@ struct WebRTCPublication {
       case .report(let report):
         guard let track = receivers[report.source]?.track, current[track.id] == report.source else { continue }
         receivers[report.source]?.receive(report, now: now)
-        receive(report, of: track)
+        receive(report, of: track, now)
         if let time = clocks.timeOfDay { publication.receive(timeOfDay: time, to: &out) }
       case .bye(let source):
         guard let track = receivers[source]?.track, current[track.id] == source else { continue }
