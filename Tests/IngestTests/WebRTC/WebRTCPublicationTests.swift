@@ -112,6 +112,33 @@ import Testing
     return [0x78] + sets.flatMap { [0, UInt8($0.count)] + $0 }
   }()
 
+  /// Its parameter sets state 25 frames a second.
+  @Test func `Times of a camera that keeps to no rate are its own, to the tick`() throws {
+    var driver = try Driver()
+    for number: UInt16 in 0..<20 { try driver.audio(number, at: UInt32(number) * 960) }
+    var wire: [UInt32] = [0]
+    for number in UInt32(1)..<120 { wire.append(wire[Int(number) - 1] + 2000 + number * 37 % 1999) }
+    for (number, time) in wire.enumerated() {
+      let payload: [UInt8] = number == 0 ? Self.keyFrame : [0x41, 0x9A, 3]
+      let packet = RTPPackets.bytes(UInt16(number), at: time, source: 77, marker: true, payload)
+      driver.now = driver.now &+ 30_000_000
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    var timescales: Set<UInt32> = []
+    for action in driver.out {
+      guard case .event(.tracks(let tracks)) = action else { continue }
+      timescales.formUnion(tracks.filter { $0.kind == .video }.map(\.timescale))
+    }
+    #expect(timescales == [90_000])
+    let times = driver.out.compactMap { action -> Int64? in
+      if case .event(.sample(let sample)) = action, sample.track == .video { sample.decodeTime } else { nil }
+    }
+    #expect(times.count == 120)
+    // The first frames may lie on the grid that is stated.
+    let apart = zip(times, wire).dropFirst(20).map { $0 - Int64($1) }
+    #expect(Set(apart).count == 1, "\(Set(apart))")
+  }
+
   private static let vp9 = OfferTests.section(
     "video", "98", "a=mid:1", "a=rtpmap:98 VP9/90000", "a=fmtp:98 profile-id=0", "a=rtcp-fb:98 nack pli")
   /// The beginning of a key frame, the same without its sync code, and another frame, each behind a descriptor.

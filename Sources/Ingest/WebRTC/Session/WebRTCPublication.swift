@@ -41,7 +41,7 @@ struct WebRTCPublication {
 
   init(_ negotiation: Negotiation, reading: ClockReading, now: MonotonicTime) {
     self.negotiation = negotiation
-    publication = Publication(reading: reading)
+    publication = Publication(reading: reading, wire: 90_000)
     arrivals = ArrivalLog(origin: now)
     estimate = BitRateEstimate(now: now)
     (fedBack, reported) = (now, now)
