@@ -15,11 +15,12 @@ from harness import hls, http, offers, packets, publishers, relay, sources, tool
 from harness.programs import free_port
 
 #: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer, `types`
-#: names the only codecs that are offered, `rids` the encodings of simulcast, `size` that of the frames.
-PUBLISH = """(async (name, key, { only = '', types = [], rids = [], size: [width, height] = [1280, 720] }) => {
+#: names the only codecs that are offered, `rids` the encodings of simulcast, `size` that of the frames. `twice`: the camera is sent
+#: by two sections of the offer.
+PUBLISH = """(async (name, key, { only = '', types = [], rids = [], twice = false, size: [width, height] = [1280, 720] }) => {
   const media = await navigator.mediaDevices.getUserMedia({ video: { width, height, frameRate: 30 }, audio: true });
   const peer = new RTCPeerConnection();
-  for (const track of media.getTracks()) {
+  for (const track of [...media.getTracks(), ...(twice ? media.getVideoTracks().map((one) => one.clone()) : [])]) {
     const sendEncodings = rids.map((rid, place) => ({ rid, scaleResolutionDownBy: 2 ** place }));
     const line = peer.addTransceiver(track, {
       direction: 'sendonly', streams: [media], ...(track.kind === 'video' && rids.length ? { sendEncodings } : {}) });
@@ -266,6 +267,32 @@ def pieces(url: str, sequences: list[int], path) -> list[float]:
     video = packets.probe(path)["video"]
     assert video[0].is_key, url
     return [float(packet.pts) for packet in video]
+
+
+def test_two_videos_of_a_page_are_two_renditions(weir, chromium, tmp_path):
+    """Two sections of one offer: two tracks, each with its own playlist, and both in the recording."""
+    name = "two-videos"
+    answer = publish(chromium, weir, name, twice=True, size=[640, 360])
+    assert answer["sdp"].count("m=video 9 ") == 2, answer["sdp"]
+    weir.wait(lambda: videos(weir, name) == ["video", "video-2"], 20, "two videos")
+    address = f"{weir.web}/live/{name}/index.m3u8"
+
+    def second():
+        found = hls.parse_multivariant(http.fetch(f"{address}?video=2").good().text, address)
+        url = found.absolute(found.variants[0].uri)
+        media = hls.parse_media(http.fetch(url).good().text, url)
+        return url if len(media.present) >= 4 else None
+
+    urls = [hls.first_playlist(address), weir.wait(second, 30, "four segments of the second video")]
+    assert [url.split("/")[-2] for url in urls] == ["video", "video-2"], urls
+    for place, url in enumerate(urls):
+        media = hls.parse_media(http.fetch(url).good().text, url)
+        times = pieces(url, [segment.sequence for segment in media.present[-2:]], tmp_path / f"{place}.mp4")
+        assert len(times) >= 30 and times == sorted(set(times)), times
+    finish(chromium)
+    kinds = tools.output(
+        tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_type", "-of", "csv=p=0", weir.only_recording(name))
+    assert sorted(line.rstrip(",") for line in kinds.decode().split()) == ["audio", "video", "video"], kinds
 
 
 def test_encodings_of_simulcast_are_renditions_of_one_picture(weir, chromium, tmp_path):
