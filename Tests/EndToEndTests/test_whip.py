@@ -11,15 +11,16 @@ import time
 
 import pytest
 
-from harness import hls, offers, packets, publishers, relay, sources, tools
+from harness import hls, http, offers, packets, publishers, relay, sources, tools
 from harness.programs import free_port
 
 #: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer, `types`
-#: names the only codecs that are offered, `rids` the encodings of simulcast, `size` that of the frames.
-PUBLISH = """(async (name, key, { only = '', types = [], rids = [], size: [width, height] = [1280, 720] }) => {
+#: names the only codecs that are offered, `rids` the encodings of simulcast, `size` that of the frames. `twice`: the camera is sent
+#: by two sections of the offer.
+PUBLISH = """(async (name, key, { only = '', types = [], rids = [], twice = false, size: [width, height] = [1280, 720] }) => {
   const media = await navigator.mediaDevices.getUserMedia({ video: { width, height, frameRate: 30 }, audio: true });
   const peer = new RTCPeerConnection();
-  for (const track of media.getTracks()) {
+  for (const track of [...media.getTracks(), ...(twice ? media.getVideoTracks().map((one) => one.clone()) : [])]) {
     const sendEncodings = rids.map((rid, place) => ({ rid, scaleResolutionDownBy: 2 ** place }));
     const line = peer.addTransceiver(track, {
       direction: 'sendonly', streams: [media], ...(track.kind === 'video' && rids.length ? { sendEncodings } : {}) });
@@ -193,13 +194,17 @@ def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chro
     weir.secrets += [canary]
     weir.key = f"{canary}-all"
     try:
-        publish(chromium, weir, "lossy")
+        answer = publish(chromium, weir, "lossy")
         time.sleep(10)
+        lost = weir.stream("lossy")["received"]["lostVideoFrames"]
         sent = finish(chromium)
     finally:
         network.stop()
     assert network.lost >= 50, network.lost
     found = judge(weir.only_recording("lossy"), 9)
+    # What browsers send to probe the network is none of the video: lost, it is no lost frame.
+    assert "rtx/90000" in answer["sdp"] and sent["video"]["retransmittedPacketsSent"] > 0, (answer["sdp"], sent["video"])
+    assert len(found["video"]) + lost <= sent["video"]["framesSent"] + 5, (len(found["video"]), lost, sent["video"]["framesSent"])
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
@@ -229,14 +234,118 @@ def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, chromium):
     assert len(found["video"]) >= 0.95 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
-def test_of_simulcast_the_first_encoding_is_sent(weir, chromium):
-    name = "simulcast"
-    answer = publish(chromium, weir, name, rids=["h", "l"])
-    assert "a=simulcast" not in answer["sdp"]
-    time.sleep(4)
+def variants(weir, name: str) -> dict[str, str]:
+    """The renditions of video that one playlist offers, and their sizes. Empty before it is there."""
+    index = weir.get(f"/live/{name}/index.m3u8")
+    if index.status != 200:
+        return {}
+    whole = hls.parse_multivariant(index.text, f"{weir.web}/live/{name}/index.m3u8")
+    return {whole.absolute(variant.uri): variant.attributes.get("RESOLUTION", "") for variant in whole.variants}
+
+
+def videos(weir, name: str) -> list[str]:
+    return [track["rendition"] for track in weir.stream(name)["tracks"] if track["kind"] == "video"]
+
+
+def recorded(weir, name: str) -> list:
+    """The files of a stream's recordings: another one where its tracks have changed."""
+    weir.wait(
+        lambda: (found := weir.recordings_of(name)) and all(one["state"] == "completed" for one in found), 15,
+        f"the recordings of {name}")
+    return sorted((weir.recordings / name).glob("*.mp4"))
+
+
+def pieces(url: str, sequences: list[int], path) -> list[float]:
+    """Some segments of a rendition in one file, decoded by ffmpeg without a word. Returns the times of their frames."""
+    media = hls.parse_media(http.fetch(url).good().text, url)
+    found = [segment for segment in media.present if segment.sequence in sequences]
+    assert [segment.sequence for segment in found] == sequences, (sequences, media.text)
+    names = [found[0].map, *[segment.uri for segment in found]]
+    path.write_bytes(b"".join(http.fetch(media.absolute(one)).good().body for one in names))
+    errors, _ = packets.decode(path)
+    assert not errors, (url, errors)
+    video = packets.probe(path)["video"]
+    assert video[0].is_key, url
+    return [float(packet.pts) for packet in video]
+
+
+def test_two_videos_of_a_page_are_two_renditions(weir, chromium, tmp_path):
+    """Two sections of one offer: two tracks, each with its own playlist, and both in the recording."""
+    name = "two-videos"
+    answer = publish(chromium, weir, name, twice=True, size=[640, 360])
+    assert answer["sdp"].count("m=video 9 ") == 2, answer["sdp"]
+    weir.wait(lambda: videos(weir, name) == ["video", "video-2"], 20, "two videos")
+    address = f"{weir.web}/live/{name}/index.m3u8"
+
+    def second():
+        found = hls.parse_multivariant(http.fetch(f"{address}?video=2").good().text, address)
+        url = found.absolute(found.variants[0].uri)
+        media = hls.parse_media(http.fetch(url).good().text, url)
+        return url if len(media.present) >= 4 else None
+
+    urls = [hls.first_playlist(address), weir.wait(second, 30, "four segments of the second video")]
+    assert [url.split("/")[-2] for url in urls] == ["video", "video-2"], urls
+    for place, url in enumerate(urls):
+        media = hls.parse_media(http.fetch(url).good().text, url)
+        times = pieces(url, [segment.sequence for segment in media.present[-2:]], tmp_path / f"{place}.mp4")
+        assert len(times) >= 30 and times == sorted(set(times)), times
     finish(chromium)
-    judge(weir.only_recording(name), 3)
-    assert packets.probe(next((weir.recordings / name).glob("*.mp4"))).keys() == {"video", "audio"}
+    kinds = tools.output(
+        tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_type", "-of", "csv=p=0", weir.only_recording(name))
+    assert sorted(line.rstrip(",") for line in kinds.decode().split()) == ["audio", "video", "video"], kinds
+
+
+def test_encodings_of_simulcast_are_renditions_of_one_picture(weir, chromium, tmp_path):
+    """Three sizes that Chromium sends are variants of one playlist. Each is decoded by itself, with key frames at the same times."""
+    name = "simulcast"
+    answer = publish(chromium, weir, name, rids=["h", "m", "l"], size=[960, 540])
+    assert "a=simulcast:recv h;m;l\r\n" in answer["sdp"], answer["sdp"]
+    urls = weir.wait(lambda: (found := variants(weir, name)) and len(found) == 3 and found, 40, "three variants")
+    widths = {url.split("/")[-2]: int(size.split("x")[0]) for url, size in urls.items()}
+    assert widths["video"] == 960 and widths["video-2"] == 480 and 200 <= widths["video-3"] <= 240, widths
+    newest = [hls.parse_media(http.fetch(url).good().text, url).present[-1].sequence for url in urls]
+    sequences = [min(newest) - 1, min(newest)]
+    times = [pieces(url, sequences, tmp_path / f"{place}.mp4") for place, url in enumerate(urls)]
+    assert all(len(one) >= 30 for one in times), [len(one) for one in times]
+    assert max(one[0] for one in times) - min(one[0] for one in times) < 0.0001, [one[0] for one in times]
+    # Frames of one time have one time in all: none of a smaller one lies beside the grid of the largest.
+    largest = set(round(time * 90000) for time in times[0])
+    assert all(len(largest & set(round(time * 90000) for time in one)) >= 0.8 * len(one) for one in times), times
+    finish(chromium)
+    kinds = [
+        sorted(line.rstrip(",") for line in tools.output(
+            tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_type,width", "-of", "csv=p=0", movie).decode().split())
+        for movie in recorded(weir, name)]
+    assert sorted(["audio", *[f"video,{width}" for width in widths.values()]]) in kinds, kinds
+
+
+def test_an_encoding_that_is_turned_off_leaves_and_the_others_go_on(weir, chromium):
+    """The largest one, as browsers do it in narrow networks; and it comes back."""
+    name = "layers"
+    publish(chromium, weir, name, rids=["h", "m", "l"], size=[960, 540])
+    weir.wait(lambda: videos(weir, name) == ["video", "video-2", "video-3"], 20, "three videos")
+    urls = weir.wait(lambda: (found := variants(weir, name)) and len(found) == 3 and list(found), 40, "three variants")
+    turn = """(async (active) => {
+      const sender = window.peer.getSenders().find((s) => s.track.kind === 'video');
+      const parameters = sender.getParameters();
+      parameters.encodings[0].active = active;
+      await sender.setParameters(parameters);
+    })"""
+    chromium.evaluate(f"{turn}(false)")
+    weir.wait(lambda: videos(weir, name) == ["video-2", "video-3"], 10, "two videos")
+    url = next(url for url in urls if url.split("/")[-2] == "video-3")
+    before = hls.parse_media(http.fetch(url).good().text, url).present[-1].sequence
+    later = weir.wait(
+        lambda: (media := hls.parse_media(http.fetch(url).good().text, url)).present[-1].sequence >= before + 2 and media, 12,
+        "the others' segments")
+    assert max(segment.duration for segment in later.present[-2:]) <= 2.05, later.text
+    assert weir.stream(name)["state"] == "live"
+    chromium.evaluate(f"{turn}(true)")
+    weir.wait(lambda: videos(weir, name) == ["video", "video-2", "video-3"], 30, "three videos again")
+    finish(chromium)
+    for movie in recorded(weir, name):
+        errors, _ = packets.decode(movie)
+        assert not errors, (movie, errors)
 
 
 @pytest.mark.parametrize("role", ["", "dtls_active"])

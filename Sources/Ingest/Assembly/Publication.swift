@@ -22,6 +22,8 @@ struct Publication {
   /// Least change of the times of day that is logged, in milliseconds.
   private static let worthLogging: Int64 = 20
 
+  /// Ticks per second of the protocol's times of video.
+  private let wire: UInt32
   private var state = State.gathering
   private var timeline = Timeline()
   private var gate = TrackDiscovery(
@@ -49,8 +51,8 @@ struct Publication {
   /// Name of the encoder.
   private(set) var encoder = ""
 
-  init(reading: ClockReading) {
-    timesOfDay = TimesOfDay(reading: reading)
+  init(reading: ClockReading, wire: UInt32 = 1000) {
+    (self.wire, timesOfDay) = (wire, TimesOfDay(reading: reading))
   }
 
   /// Time of the next `tick`. Nil if nothing waits.
@@ -214,7 +216,7 @@ struct Publication {
   private mutating func video(_ id: TrackID) -> Int? {
     if let index = videos.index(of: id) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
-    videos.append(VideoTrack(id))
+    videos.append(VideoTrack(id, wire: wire))
     return videos.count - 1
   }
 
@@ -427,11 +429,9 @@ struct Publication {
 
   /// Earliest time of audio: at most one frame, of audio or video, before the first video frame.
   private func audioFloor(_ first: VideoTrack.Unit) -> Int64 {
-    first.time &+ first.composition &- Self.leadOfAudio
+    // One audio frame (AAC at 24 kHz: 43 ms) or one frame at 24 frames per second, and a millisecond of rounding.
+    first.time &+ first.composition &- 44_000_000
   }
-
-  /// One audio frame (AAC at 24 kHz: 43 ms) or one frame at 24 frames per second, and a millisecond of rounding.
-  private static let leadOfAudio: Int64 = 44_000_000
 
   // MARK: samples
 

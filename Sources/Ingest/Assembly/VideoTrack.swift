@@ -18,6 +18,8 @@ struct VideoTrack {
   }
 
   let id: TrackID
+  /// Ticks per second of the protocol's times.
+  private let wire: UInt32
   private(set) var codec: Codec?
   /// It has a codec. Asked for each frame, and cheaper than a look at `codec`.
   private(set) var isConfigured = false
@@ -46,7 +48,7 @@ struct VideoTrack {
   /// Least change of the reorder delay that affects times of day, in nanoseconds.
   private static let noticeable: Int64 = 20_000_000
 
-  init(_ id: TrackID) { self.id = id }
+  init(_ id: TrackID, wire: UInt32 = 1000) { (self.id, self.wire) = (id, wire) }
 
   /// Takes a configuration record. True if it changes the video's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
@@ -111,9 +113,8 @@ struct VideoTrack {
     isUnannounced = false
     announcedColor = color
     let rate = Self.rate(of: codec, stated: stated)
-    if FrameClock.timescale(for: rate) != grid.timescale || grid.frameDuration != FrameGrid(rate: rate).frameDuration {
-      grid = FrameGrid(rate: rate)
-    }
+    let new = FrameGrid(rate: rate, wire: wire)
+    if new.timescale != grid.timescale || new.frameDuration != grid.frameDuration { grid = new }
     return description
   }
 

@@ -21,7 +21,7 @@ struct ProgramPublication {
     var language: String?
   }
 
-  init(reading: ClockReading) { publication = Publication(reading: reading) }
+  init(reading: ClockReading) { publication = Publication(reading: reading, wire: 90_000) }
 
   var encoder: String { publication.encoder }
 

@@ -63,10 +63,21 @@ struct FrameClock: Sendable, Hashable {
     commonRates.first { abs($0.framesPerSecond - framesPerSecond) <= $0.framesPerSecond * 2e-4 }
   }
 
-  /// The rate's numerator, times 1000 if needed to make it a multiple of 1000 (30 → 30000).
-  static func timescale(for rate: FrameRate?) -> UInt32 {
+  /// The rate's numerator, times 1000 if needed to make it a multiple of 1000 (30 → 30000). Where the wire counts in finer ticks
+  /// (`wire` a second, a multiple of 1000), it is the smallest multiple of both: frames that do not keep to the rate have their
+  /// times to the tick as well.
+  static func timescale(for rate: FrameRate?, wire: UInt32 = 1000) -> UInt32 {
     guard let rate else { return defaultTimescale }
-    if rate.numerator % 1000 == 0 { return rate.numerator }
-    return rate.numerator < 1000 ? rate.numerator * 1000 : defaultTimescale
+    let own =
+      rate.numerator % 1000 == 0
+      ? rate.numerator : rate.numerator < 1000 ? rate.numerator * 1000 : defaultTimescale
+    guard wire > 1000 else { return own }
+    var (divisor, rest) = (rate.numerator, wire)
+    while rest > 0 { (divisor, rest) = (rest, divisor % rest) }
+    let (both, overflows) = (rate.numerator / divisor).multipliedReportingOverflow(by: wire)
+    return overflows || both > finestTimescale ? own : both
   }
+
+  /// Rates are no reason for finer ticks than this, in a second.
+  private static let finestTimescale: UInt32 = 1_000_000
 }

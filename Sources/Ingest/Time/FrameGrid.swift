@@ -37,9 +37,9 @@ struct FrameGrid: Sendable {
   private var step: (frames: Int64, count: Int, varied: Bool) = (1, 0, false)
   private var shortestStep = Int64.max
 
-  /// `rate` is the publisher's statement. Nil: the rate is learned.
-  init(rate: FrameRate?) {
-    timescale = FrameClock.timescale(for: rate)
+  /// `rate` is the publisher's statement. Nil: the rate is learned. `wire`: ticks per second of the protocol's times.
+  init(rate: FrameRate?, wire: UInt32 = 1000) {
+    timescale = FrameClock.timescale(for: rate, wire: wire)
     clock = rate.map { [timescale] in FrameClock(rate: $0, timescale: timescale) }
     isOnGrid = rate != nil
     learner = rate == nil ? RateLearner() : nil

@@ -18,8 +18,11 @@ enum WebRTCLimits {
   static let paths = 8
   /// How long an address stays with a session whose media came from there, in nanoseconds.
   static let placeHold: Int64 = 2_000_000_000
-  /// Senders (SSRC) that a session may show.
-  static let sources = 16
+  /// Encodings of simulcast that are read of a media section, and that are taken of it.
+  static let offeredEncodings = 16
+  static let encodings = 4
+  /// Senders (SSRC) that a session may show, of media and of packets that come again.
+  static let sources = 2 * PublicationLimits.tracks
   /// Senders that keys are kept of: those of media, and those of reports alone.
   static let securedSources = 2 * sources
   /// Packets of a sender that wait for an earlier one, and their bytes.

@@ -64,6 +64,36 @@ struct FrameGridTests {
     #expect(FrameGrid(rate: nil).frameDuration == nil)
   }
 
+  /// Where the wire counts in 90 kHz: timescales that hold its ticks and the rate's frames.
+  @Test func timescalesHoldTheTicksOfTheWire() throws {
+    let expected: [(UInt32, UInt32, UInt32, UInt32)] = [
+      (24_000, 1001, 360_000, 15_015), (24, 1, 90_000, 3750), (25, 1, 90_000, 3600), (30_000, 1001, 90_000, 3003),
+      (30, 1, 90_000, 3000), (50, 1, 90_000, 1800), (60_000, 1001, 180_000, 3003), (60, 1, 90_000, 1500),
+      (27, 1, 270_000, 10_000), (29, 1, 29_000, 1000),
+    ]
+    for (numerator, denominator, timescale, step) in expected {
+      let grid = FrameGrid(rate: FrameRate(numerator: numerator, denominator: denominator), wire: 90_000)
+      #expect(grid.timescale == timescale && grid.frameDuration == step, "\(numerator)")
+    }
+    #expect(FrameGrid(rate: nil, wire: 90_000).timescale == 90_000)
+  }
+
+  /// An encoder that states a rate, and a camera that keeps to none.
+  @Test func timesOfTheWireStayToTheTickWhereTheRateIsNotKept() throws {
+    for (numerator, denominator): (UInt32, UInt32) in [(25, 1), (30, 1), (24_000, 1001), (60, 1)] {
+      var grid = FrameGrid(rate: FrameRate(numerator: numerator, denominator: denominator), wire: 90_000)
+      let perTick = Int64(grid.timescale / 90_000)
+      var (wire, worst) = (Int64(0), Int64(0))
+      for number in Int64(0)..<200 {
+        // Far from any grid, further from frame to frame.
+        wire += 2000 + number * 37 % 1999
+        let place = grid.place(decode: MediaTime(ticks: wire, timescale: 90_000).nanoseconds, composition: 0)
+        if number > 20 { worst = max(worst, abs(place.decodeTime - wire * perTick)) }
+      }
+      #expect(worst <= perTick, "\(numerator): \(worst) of \(grid.timescale)")
+    }
+  }
+
   @Test func decimalRatesAreRecognised() {
     #expect(FrameClock.recognise(framesPerSecond: 29.97) == FrameRate(numerator: 30_000, denominator: 1001))
     #expect(FrameClock.recognise(framesPerSecond: 23.98) == FrameRate(numerator: 24_000, denominator: 1001))

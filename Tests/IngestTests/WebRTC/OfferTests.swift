@@ -71,7 +71,13 @@ import Testing
       let negotiation = try Negotiation(try SessionOffer(text))
       #expect(negotiation.tracks.map(\.coding) == codings, "\(name)")
       #expect(negotiation.role == role && (negotiation.feedbackNumber != nil) == feedback, "\(name)")
-      #expect(try SessionOffer(Self.answer(text).joined(separator: "\r\n")).sections.count == 2, "\(name)")
+      let answer = try Self.answer(text)
+      #expect(try SessionOffer(answer.joined(separator: "\r\n")).sections.count == 2, "\(name)")
+      // All of them repeat packets by a sender of its own.
+      let video = try #require(negotiation.tracks.first { $0.kind == .video })
+      let (type, repair) = (video.format.payloadType, try #require(video.repair, "\(name)"))
+      #expect(answer.contains { $0.hasPrefix("m=video ") && $0.hasSuffix(" \(type) \(repair)") }, "\(name)")
+      #expect(answer.contains("a=rtpmap:\(repair) rtx/90000") && answer.contains("a=fmtp:\(repair) apt=\(type)"))
     }
   }
 
@@ -140,7 +146,76 @@ import Testing
     }
   }
 
-  @Test func `Simulcast is not said again, so that one encoding is sent`() throws {
+  @Test func `Packets come again in a format of their own where they are asked for, and the codec has one`() throws {
+    func repair(_ lines: String...) throws -> UInt8? {
+      let offer = Self.offer(
+        Self.audio, Self.video.replacing("96 97 98", with: "96 97 98 99 100") + lines.map { $0 + "\r\n" }.joined())
+      return try Negotiation(try SessionOffer(offer)).tracks.last?.repair
+    }
+    #expect(try repair("a=rtpmap:99 rtx/90000", "a=fmtp:99 apt=98;rtx-time=3000") == 99)
+    #expect(try repair("a=rtpmap:99 rtx/90000", "a=fmtp:99 apt=97") == nil)
+    #expect(try repair("a=rtpmap:99 rtx/48000", "a=fmtp:99 apt=98") == nil)
+    #expect(try repair("a=rtpmap:98 rtx/90000", "a=fmtp:98 apt=98") == nil)
+    #expect(try repair("a=rtpmap:99 red/90000", "a=fmtp:99 apt=98") == nil)
+  }
+
+  @Test func `Encodings of simulcast are tracks, and are named again`() throws {
+    let offer = Self.offer(Self.audio, Self.video + SimulcastTests.lines)
+    let tracks = try Negotiation(try SessionOffer(offer)).tracks
+    #expect(tracks.map(\.id) == [.audio, .video, TrackID(.video, 2), TrackID(.video, 3)])
+    #expect(tracks.map(\.rid) == [nil, "l", "m", "h"])
+    let answer = try Self.answer(offer)
+    #expect(answer.filter { $0.hasPrefix("m=video") } == ["m=video 9 UDP/TLS/RTP/SAVPF 98"])
+    for line in [
+      "a=group:BUNDLE 0 1", "a=rid:l recv", "a=rid:m recv", "a=rid:h recv", "a=simulcast:recv l;m;h",
+      "a=extmap:10 \(Negotiation.ridExtension)",
+    ] {
+      #expect(answer.filter { $0 == line }.count == 1, "\(line)")
+    }
+  }
+
+  @Test func `Chromium's three encodings are taken, and what tells them apart`() throws {
+    let text = String(decoding: try Fixtures.bytes("sdp/chromium-156-simulcast.sdp"), as: UTF8.self)
+    let negotiation = try Negotiation(try SessionOffer(text))
+    #expect(negotiation.tracks.map(\.rid) == [nil, "h", "m", "l"])
+    #expect((negotiation.midNumber, negotiation.ridNumber, negotiation.repairedNumber) == (4, 10, 11))
+    let answer = try Self.answer(text)
+    for (number, uri) in [(10, Negotiation.ridExtension), (11, Negotiation.repairedExtension)] {
+      #expect(answer.filter { $0 == "a=extmap:\(number) \(uri)" }.count == 1)
+    }
+    #expect(answer.contains("a=simulcast:recv h;m;l"))
+  }
+
+  /// What a section says of its encodings, and which are taken.
+  private static let encodings: [(String, [String])] = [
+    ("a=rid:a send|a=rid:b send|a=simulcast:send b;~a", ["b", "a"]),
+    ("a=rid:a send|a=rid:b send|a=rid:c send|a=simulcast:send a,c;b recv d", ["a", "b"]),
+    ("a=rid:a send pt=98|a=rid:b send max-width=640;pt=96,97|a=rid:c send|a=simulcast:send a;b;c", ["a", "c"]),
+    ("a=rid:a send|a=rid:b recv|a=simulcast:send a;b", []), ("a=rid:a send|a=rid:b send", []),
+    ("a=rid:a send|a=simulcast:send a;a", []), ("a=rid:a? send|a=rid:b send|a=simulcast:send a?;b", []),
+    ("a=rid:a send|a=rid:b send|a=simulcast:send", []),
+    ((0..<9).map { "a=rid:\($0) send|" }.joined() + "a=simulcast:send 0;1;2;3;4;5;6;7;8", ["0", "1", "2", "3"]),
+  ]
+
+  @Test func `Encodings are those that are sent with the codec that is taken, up to a limit`() throws {
+    for (text, names) in Self.encodings {
+      let lines = text.split(separator: "|").map { $0 + "\r\n" }.joined()
+      let number = "a=extmap:10 \(Negotiation.ridExtension)\r\n"
+      let offer = Self.offer(Self.audio, Self.video + number + lines)
+      let tracks = try Negotiation(try SessionOffer(offer)).tracks.filter { $0.kind == .video }
+      #expect(tracks.compactMap(\.rid) == names, "\(text)")
+      #expect(tracks.count == max(names.count, 1), "\(text)")
+      #expect(try Self.answer(offer).contains { $0.hasPrefix("a=simulcast:") } == !names.isEmpty, "\(text)")
+    }
+  }
+
+  @Test func `Of VP8, which is encoded anew, one encoding is taken`() throws {
+    let video = Self.section("video", "96", "a=mid:1", "a=rtpmap:96 VP8/90000") + SimulcastTests.lines
+    let tracks = try Negotiation(try SessionOffer(Self.offer(Self.audio, video))).tracks
+    #expect(tracks.map(\.rid) == [nil, nil])
+  }
+
+  @Test func `Simulcast without names in packets is not said again, so that one encoding is sent`() throws {
     let lines = "a=rid:h send\r\na=rid:l send\r\na=simulcast:send h;l\r\n"
     let answer = try Self.answer(Self.offer(Self.audio, Self.video + lines))
     #expect(!answer.contains { $0.hasPrefix("a=rid") || $0.hasPrefix("a=simulcast") })

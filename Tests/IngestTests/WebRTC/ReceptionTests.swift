@@ -127,6 +127,24 @@ struct ReceptionTests {
     #expect(receiver.tick(now: Self.time(30), to: &events).isEmpty)
   }
 
+  /// RFC 4588: senders also repeat packets that came, as padding.
+  @Test func `A packet that is repeated fills its gap, and counts once`() throws {
+    var receiver = RTPReceiver(track(.opus, asksAgain: true), source: 1)
+    var events: [RTPReceiver.Event] = []
+    for number in [65_534, 65_535, 1] { receiver.receive(try packet(number, number * 960), now: .zero, to: &events) }
+    func again(_ number: Int) throws -> Bool {
+      receiver.receive(repeated: try packet(number, number * 960), now: Self.time(10), to: &events)
+    }
+    var taken: [Bool] = []
+    // There already, held, given on before, missing, and now there.
+    for number in [65_535, 1, 65_534, 65_536, 65_536] { taken.append(try again(number)) }
+    #expect(taken == [false, false, false, true, false])
+    #expect(text(events) == ["65534 after 0", "65535 after 0", "0 after 0", "1 after 0"])
+    #expect((receiver.received, receiver.missed, receiver.repaired) == (4, 1, 1))
+    let next = try again(2)
+    #expect(next, "the newest may have been lost")
+  }
+
   @Test func `Packets that only pad hold no number back, and have no media`() throws {
     var receiver = RTPReceiver(track(.opus, asksAgain: false), source: 1)
     var events: [RTPReceiver.Event] = []

@@ -112,6 +112,33 @@ import Testing
     return [0x78] + sets.flatMap { [0, UInt8($0.count)] + $0 }
   }()
 
+  /// Its parameter sets state 25 frames a second.
+  @Test func `Times of a camera that keeps to no rate are its own, to the tick`() throws {
+    var driver = try Driver()
+    for number: UInt16 in 0..<20 { try driver.audio(number, at: UInt32(number) * 960) }
+    var wire: [UInt32] = [0]
+    for number in UInt32(1)..<120 { wire.append(wire[Int(number) - 1] + 2000 + number * 37 % 1999) }
+    for (number, time) in wire.enumerated() {
+      let payload: [UInt8] = number == 0 ? Self.keyFrame : [0x41, 0x9A, 3]
+      let packet = RTPPackets.bytes(UInt16(number), at: time, source: 77, marker: true, payload)
+      driver.now = driver.now &+ 30_000_000
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    var timescales: Set<UInt32> = []
+    for action in driver.out {
+      guard case .event(.tracks(let tracks)) = action else { continue }
+      timescales.formUnion(tracks.filter { $0.kind == .video }.map(\.timescale))
+    }
+    #expect(timescales == [90_000])
+    let times = driver.out.compactMap { action -> Int64? in
+      if case .event(.sample(let sample)) = action, sample.track == .video { sample.decodeTime } else { nil }
+    }
+    #expect(times.count == 120)
+    // The first frames may lie on the grid that is stated.
+    let apart = zip(times, wire).dropFirst(20).map { $0 - Int64($1) }
+    #expect(Set(apart).count == 1, "\(Set(apart))")
+  }
+
   private static let vp9 = OfferTests.section(
     "video", "98", "a=mid:1", "a=rtpmap:98 VP9/90000", "a=fmtp:98 profile-id=0", "a=rtcp-fb:98 nack pli")
   /// The beginning of a key frame, the same without its sync code, and another frame, each behind a descriptor.
@@ -298,6 +325,36 @@ import Testing
     #expect(!driver.publication.hasEnded)
     driver.publication.receive(rtcp: bye(78), now: driver.now, to: &driver.out)
     #expect(driver.publication.hasEnded)
+  }
+
+  /// RFC 4588: the number of the packet that is repeated, then its payload.
+  @Test func `A packet that comes again by a sender of its own fills the gap`() throws {
+    let repairs =
+      OfferTests.video.replacing("96 97 98", with: "96 97 98 99") + "a=rtpmap:99 rtx/90000\r\na=fmtp:99 apt=98\r\n"
+    var driver = try Driver(video: repairs)
+    for (sequence, timestamp, payload): (UInt16, UInt32, [UInt8]) in [
+      (10, 0, Self.keyFrame), (12, 6000, [0x41, 0x9A, 3]), (13, 9000, [0x41, 0x9A, 3]),
+    ] {
+      let packet = RTPPackets.bytes(sequence, at: timestamp, source: 77, marker: true, payload)
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    func again(_ payload: [UInt8], padding: UInt8 = 0) throws -> Bool {
+      let packet = RTPPackets.bytes(
+        500, at: 3000, source: 78, type: 99, marker: true, padding: padding, payload)
+      return try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    // Padding alone, one that came, half a number, the missing one, and the same again.
+    var taken = [try again([], padding: 200), try again([0, 13, 0x41, 0x9A, 3]), try again([0])]
+    taken += [try again([0, 11, 0x41, 0x9A, 3]), try again([0, 11, 0x41, 0x9A, 3])]
+    #expect(taken == [false, false, false, true, false])
+    for number in UInt16(0)..<3 { try driver.audio(number, at: UInt32(number) * 960) }
+    try driver.wait()
+    let videos = driver.out.count { if case .event(.sample(let sample)) = $0 { sample.track == .video } else { false } }
+    #expect(videos == 4)
+    #expect(!driver.out.contains { if case .lost = $0 { true } else { false } })
+    // Its sender is none of media.
+    let media = try driver.takes(14, of: 77, [0x41, 0x9A, 3])
+    #expect(media)
   }
 
   @Test func `Senders beyond the limit are not kept`() throws {

@@ -5,12 +5,12 @@ struct RTPPacket {
   static let headerBytes = 12
 
   let hasMarker: Bool
-  let payloadType: UInt8
-  let sequence: UInt16
+  private(set) var payloadType: UInt8
+  private(set) var sequence: UInt16
   let timestamp: UInt32
-  let source: UInt32
+  private(set) var source: UInt32
   /// Without padding. Empty for packets that only pad.
-  let payload: ByteBuffer
+  private(set) var payload: ByteBuffer
   private let elements: [(number: UInt8, value: ByteBuffer)]
 
   /// Most header extensions that are read of a packet.
@@ -45,6 +45,14 @@ struct RTPPacket {
     } else {
       payload = bytes
     }
+  }
+
+  /// The packet that this one repeats (RFC 4588 §4): its number stands before its payload. Nil for one that repeats none.
+  func repeated(of source: UInt32, type: UInt8) -> RTPPacket? {
+    var packet = self
+    guard let number: UInt16 = packet.payload.readInteger(), packet.payload.readableBytes > 0 else { return nil }
+    (packet.sequence, packet.source, packet.payloadType) = (number, source, type)
+    return packet
   }
 
   /// The value of a header extension (RFC 8285 §4).

@@ -35,6 +35,12 @@ struct RTPReceiver {
     }
   }
 
+  /// Another sender has taken the track over: nothing more of this one goes on.
+  mutating func end() {
+    window.forget()
+    assembler = nil
+  }
+
   var received: UInt64 { window.received }
   var missed: UInt64 { window.late }
   var repaired: UInt64 { window.repaired }
@@ -45,6 +51,16 @@ struct RTPReceiver {
     window.receive(packet, now: now, to: &steps)
     if let highest = window.highest { meter.saw(packet, number: highest, now: now) }
     passOn(to: &out)
+  }
+
+  /// Takes a packet that came again in another form (RFC 4588). False if it is not missing: senders repeat packets as padding,
+  /// too.
+  mutating func receive(repeated packet: RTPPacket, now: MonotonicTime, to out: inout [Event]) -> Bool {
+    guard window.misses(packet.sequence) else { return false }
+    steps.removeAll(keepingCapacity: true)
+    window.receive(packet, now: now, to: &steps)
+    passOn(to: &out)
+    return true
   }
 
   /// Time passes: what was waited for too long is given up. Returns numbers to ask for again.

@@ -39,6 +39,13 @@ struct ReorderWindow {
   /// The highest number so far, with its wraps (RFC 3550 §6.4.1).
   var highest: Int64? { counter.highest }
 
+  /// Whether a packet of this number is still waited for, or did not come yet.
+  func misses(_ sequence: UInt16) -> Bool {
+    guard let next, let highest = counter.highest else { return false }
+    let step = Int64(Int16(bitPattern: sequence &- UInt16(truncatingIfNeeded: highest)))
+    return step <= Self.longestStep && highest &+ step >= next && held[highest &+ step] == nil
+  }
+
   mutating func receive(_ packet: RTPPacket, now: MonotonicTime, to out: inout [Step]) {
     received &+= 1
     if let highest = counter.highest,
@@ -74,6 +81,9 @@ struct ReorderWindow {
     held[number] = (packet, now)
     heldBytes &+= packet.payload.readableBytes
   }
+
+  /// Lets go of all packets. What was counted stays.
+  mutating func forget() { (held, heldBytes, requests) = ([:], 0, [:]) }
 
   /// Gives up what was waited for long enough.
   mutating func expire(now: MonotonicTime, to out: inout [Step]) {

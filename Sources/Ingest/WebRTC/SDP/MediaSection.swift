@@ -27,6 +27,9 @@ struct MediaSection {
   var extensions: [UInt8: String] = [:]
   /// Senders that the section names (RFC 5576).
   var sources: [UInt32] = []
+  /// Encodings that are sent, as `a=rid` and `a=simulcast` name them.
+  private var streams: [OfferedEncoding] = []
+  private var simulcast: [String] = []
 
   /// Reads the value of an `m=` line.
   init(line: Substring) throws(OfferError) {
@@ -80,6 +83,9 @@ struct MediaSection {
     case "ssrc":
       guard let id = value.split(separator: " ").first.flatMap({ UInt32($0) }), !sources.contains(id) else { return }
       if sources.count < WebRTCLimits.sources { sources.append(id) }
+    case "rid":
+      if streams.count < WebRTCLimits.offeredEncodings, let one = OfferedEncoding(value) { streams.append(one) }
+    case "simulcast": simulcast = OfferedEncoding.simulcast(value)
     default: break
     }
   }
@@ -90,6 +96,16 @@ struct MediaSection {
       let index = formats.firstIndex(where: { $0.payloadType == type })
     else { return }
     change(&formats[index], parts[1])
+  }
+
+  /// The encodings of simulcast that may be sent with a payload type, in the sender's order.
+  func encodings(of type: UInt8) -> [String] {
+    var names: [String] = []
+    for name in simulcast where !names.contains(name) && streams.contains(where: { $0.name == name && $0.allows(type) })
+    {
+      names.append(name)
+    }
+    return names
   }
 
   /// The number of a header extension.

@@ -12,6 +12,10 @@ struct Negotiation {
     let format: PayloadFormat
     /// Senders that the offer names for it.
     let sources: [UInt32]
+    /// The name of its encoding, where the section has several (RFC 8852).
+    var rid: String?
+    /// The payload type of packets that come again (RFC 4588); nil where they come as they were.
+    var repair: UInt8?
 
     var kind: MediaKind { coding.kind }
     /// Whether both sides speak of lost packets, and of key frames.
@@ -25,13 +29,18 @@ struct Negotiation {
 
   static let transportFeedback = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
   static let midExtension = "urn:ietf:params:rtp-hdrext:sdes:mid"
+  static let ridExtension = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"
+  static let repairedExtension = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
 
   let offer: SessionOffer
+  /// In the order of their sections. Encodings of simulcast are tracks of one section.
   let tracks: [Track]
   let transport: OfferedTransport
   /// Numbers of header extensions; nil where not offered.
   let feedbackNumber: UInt8?
   let midNumber: UInt8?
+  let ridNumber: UInt8?
+  let repairedNumber: UInt8?
 
   var role: Role { transport.role }
   var fingerprint: Fingerprint { transport.fingerprint }
@@ -40,22 +49,48 @@ struct Negotiation {
   init(_ offer: SessionOffer, _ decoding: RTPCodec.Decoding = .allowed) throws(OfferError) {
     self.offer = offer
     var tracks: [Track] = []
-    for index in offer.mediaPlaces { tracks.append(try Self.track(offer.sections[index], index, tracks, decoding)) }
+    for index in offer.mediaPlaces { tracks += try Self.tracks(offer.sections[index], index, tracks, decoding) }
     guard !tracks.isEmpty else {
       throw OfferError(.unacceptable, "the offer has no audio and no video that is sent")
     }
-    transport = try OfferedTransport(offer, of: tracks.map(\.section))
+    let places = offer.mediaPlaces
+    transport = try OfferedTransport(offer, of: places)
     self.tracks = tracks
     // One transport has one number for each (RFC 9143 §9.1). Some senders number only the packets of their video.
-    let sections = tracks.map { offer.sections[$0.section] }
+    let sections = places.map { offer.sections[$0] }
     feedbackNumber = sections.lazy.compactMap { $0.number(of: Self.transportFeedback) }.first
     midNumber = sections.lazy.compactMap { $0.number(of: Self.midExtension) }.first
+    ridNumber = sections.lazy.compactMap { $0.number(of: Self.ridExtension) }.first
+    repairedNumber = sections.lazy.compactMap { $0.number(of: Self.repairedExtension) }.first
   }
 
   /// Whether all video has key frames when they are asked for.
   var asksForKeyFrames: Bool {
     let videos = tracks.filter { $0.kind == .video }
     return !videos.isEmpty && videos.allSatisfy(\.asksForKeyFrames)
+  }
+
+  /// The tracks of each simulcast: encodings of one picture.
+  var simulcasts: [[Track]] {
+    let sections = Set(tracks.filter { $0.rid != nil }.map(\.section)).sorted()
+    return sections.map { section in tracks.filter { $0.section == section } }
+  }
+
+  private static func tracks(
+    _ section: MediaSection, _ index: Int, _ others: [Track], _ decoding: RTPCodec.Decoding
+  ) throws(OfferError) -> [Track] {
+    let first = try track(section, index, others, decoding)
+    // What has to be encoded anew comes once. Without the extension nothing tells the encodings apart.
+    guard first.kind == .video, first.coding.isCarried, section.number(of: ridExtension) != nil else { return [first] }
+    let room = min(WebRTCLimits.encodings, PublicationLimits.tracks - others.count)
+    let names = section.encodings(of: first.format.payloadType).prefix(room)
+    guard names.count > 1 else { return [first] }
+    let number = others.count { $0.kind == .video } + 1
+    return names.enumerated().map { place, name in
+      Track(
+        id: TrackID(.video, number + place), section: index, mid: first.mid, coding: first.coding,
+        format: first.format, sources: [], rid: name, repair: first.repair)
+    }
   }
 
   private static func track(
@@ -81,6 +116,6 @@ struct Negotiation {
     }
     return Track(
       id: TrackID(kind, number), section: index, mid: section.mid, coding: coding, format: format,
-      sources: section.sources)
+      sources: section.sources, repair: kind == .video ? RTPCodec.repair(of: format, section.formats) : nil)
   }
 }

@@ -33,6 +33,15 @@ enum RTPCodec {
     return nil
   }
 
+  /// The payload type by which packets of a format come again (RFC 4588 §8.1), where both sides speak of lost ones.
+  static func repair(of format: PayloadFormat, _ formats: [PayloadFormat]) -> UInt8? {
+    guard format.feedback.contains("nack") else { return nil }
+    return formats.first {
+      $0.name == "rtx" && $0.clock == format.clock && $0.parameter("apt") == "\(format.payloadType)"
+        && $0.payloadType != format.payloadType
+    }?.payloadType
+  }
+
   private static func isTaken(_ format: PayloadFormat) -> Bool {
     switch format.name {
     case "h264": ["0", "1"].contains(format.parameter("packetization-mode") ?? "0")

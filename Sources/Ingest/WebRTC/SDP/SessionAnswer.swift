@@ -2,7 +2,7 @@ internal import FMP4
 internal import NIOCore
 
 /// The answer to an offer (RFC 9429 §5.3): as many media sections in the same order, each taken with one codec or refused.
-/// It says nothing of simulcast: who offers several encodings then sends the first one (RFC 8853 §5.3).
+/// Encodings of simulcast are named again. Where there is no such name the sender sends the first one (RFC 8853 §5.3).
 struct SessionAnswer {
   let negotiation: Negotiation
   let agent: ICEAgent
@@ -13,7 +13,8 @@ struct SessionAnswer {
   let session: UInt64
 
   var text: String {
-    var lines = Self.head(session, mids: negotiation.tracks.compactMap(\.mid))
+    let places = Set(negotiation.tracks.map(\.section)).sorted()
+    var lines = Self.head(session, mids: places.compactMap { negotiation.offer.sections[$0].mid })
     for (index, section) in negotiation.offer.sections.enumerated() {
       if let track = negotiation.tracks.first(where: { $0.section == index }) {
         lines += taken(section, track)
@@ -26,7 +27,8 @@ struct SessionAnswer {
 
   private func taken(_ section: MediaSection, _ track: Negotiation.Track) -> [String] {
     let (format, type) = (track.format, track.format.payloadType)
-    var lines = ["m=\(section.kind) 9 \(section.transport) \(type)", "c=IN IP4 0.0.0.0"]
+    let types = "\(type)" + (track.repair.map { " \($0)" } ?? "")
+    var lines = ["m=\(section.kind) 9 \(section.transport) \(types)", "c=IN IP4 0.0.0.0"]
     if let mid = track.mid { lines.append("a=mid:\(mid)") }
     lines += ["a=recvonly", "a=rtcp-mux"]
     // Browsers that send audio alone leave its channels out of the line.
@@ -34,10 +36,19 @@ struct SessionAnswer {
     lines.append("a=rtpmap:\(type) \(RTPCodec.name(track.coding))/\(format.clock)\(channels)")
     if let parameters = RTPCodec.parameters(track.coding, format) { lines.append("a=fmtp:\(type) \(parameters)") }
     lines += PayloadFormat.knownFeedback.filter { format.feedback.contains($0) }.map { "a=rtcp-fb:\(type) \($0)" }
+    if let repair = track.repair {
+      lines += ["a=rtpmap:\(repair) rtx/\(format.clock)", "a=fmtp:\(repair) apt=\(type)"]
+    }
+    let names = negotiation.tracks.filter { $0.section == track.section }.compactMap(\.rid)
     for (uri, number) in [
       (Negotiation.transportFeedback, negotiation.feedbackNumber), (Negotiation.midExtension, negotiation.midNumber),
+      (Negotiation.ridExtension, names.isEmpty ? nil : negotiation.ridNumber),
+      (Negotiation.repairedExtension, names.isEmpty || track.repair == nil ? nil : negotiation.repairedNumber),
     ] {
       if let number, section.extensions[number] == uri { lines.append("a=extmap:\(number) \(uri)") }
+    }
+    if !names.isEmpty {
+      lines += names.map { "a=rid:\($0) recv" } + ["a=simulcast:recv \(names.joined(separator: ";"))"]
     }
     lines += Self.transport(agent, fingerprint, negotiation.role, candidates)
     return lines

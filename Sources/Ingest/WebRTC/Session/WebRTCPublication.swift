@@ -4,81 +4,33 @@ internal import NIOCore
 
 /// A publication whose media comes by RTP: decrypted packets go in, media events and feedback for the sender come out.
 struct WebRTCPublication {
-  /// A track of video, and when key frames of it came and were asked for.
-  private struct Video {
-    var parameters = VideoParameterSets(.h264)
-    var isConfigured = false
-    var lastTimestamp: UInt32?
-    var keyFrame: MonotonicTime?
-    /// Frames were lost behind the newest key frame.
-    var isBroken = false
-    var asked: MonotonicTime?
-    /// The first request since the newest key frame.
-    var firstAsked: MonotonicTime?
-    /// Frames since that request: when the first came, and how many. A sender without frames ignores nothing.
-    var unanswered: (since: MonotonicTime, count: Int)?
-    /// Since when the first one is awaited.
-    var awaitedSince: MonotonicTime?
-    /// It was told that none comes.
-    var isTold = false
-    /// The stream wants one, whatever its distance.
-    var isWanted = false
-    /// From a request to its key frame, in nanoseconds: the longest of late.
-    var response = WebRTCPublication.leastLead
-    var refusal: String?
-
-    mutating func noteKeyFrame(_ now: MonotonicTime) {
-      // A camera that was off for long is no slow sender.
-      if let firstAsked {
-        response = max(min(now &- firstAsked, 2 * WebRTCPublication.pause), response / 8 &* 7)
-      }
-      (firstAsked, unanswered) = (nil, nil)
-      (keyFrame, isBroken, isWanted) = (now, false, false)
-    }
-
-    /// Whether the next key frame would come too late if it were asked for later. The first one comes by itself, maybe slowly.
-    mutating func isDue(_ distance: Int64?, _ now: MonotonicTime) -> Bool {
-      guard let keyFrame else {
-        awaitedSince = awaitedSince ?? now
-        return awaitedSince.map { now &- $0 >= WebRTCPublication.pause } ?? false
-      }
-      guard let distance else { return false }
-      let lead = min(max(response &+ WebRTCPublication.leastLead / 2, WebRTCPublication.leastLead), distance / 4)
-      return now &- keyFrame >= distance &- lead
-    }
-  }
-
-  /// A track of audio, and where its next packet is expected.
-  private struct Audio {
-    var isConfigured = false
-    var next: UInt32?
-    var head: UInt8 = 0
-    /// When the newest packet came, and how much silence may be made up, in nanoseconds.
-    var arrived: MonotonicTime?
-    var credit = WebRTCLimits.silenceAhead
-  }
-
   /// Nanoseconds between two requests for a key frame.
-  private static let pause: Int64 = 500_000_000
+  static let pause: Int64 = 500_000_000
   /// How long a key frame that is asked for is awaited before that is told, in nanoseconds: some ten requests.
   private static let requestPatience: Int64 = 5_000_000_000
   /// Frames that must have come meanwhile.
   private static let requestFrames = 30
   /// How long before a key frame is due it is asked for, at least, in nanoseconds.
-  private static let leastLead: Int64 = 100_000_000
+  static let leastLead: Int64 = 100_000_000
   private static let (feedbackPause, reportPause): (Int64, Int64) = (40_000_000, 1_000_000_000)
   /// Longest silence that is filled, in ticks of Opus: a second.
   private static let longestSilence: UInt32 = 48_000
 
   /// Longest distance of key frames that the stream's segments want, in nanoseconds. Nil if distances do not matter.
   var keyFrameDistance: Int64?
-  private let negotiation: Negotiation
-  private var publication: Publication
-  private var clocks = SenderClocks()
+  let negotiation: Negotiation
+  var publication: Publication
+  var clocks = SenderClocks()
   private var receivers: [UInt32: RTPReceiver] = [:]
+  /// The tracks of senders that send packets again (RFC 4588).
+  private var repairs: [UInt32: TrackID] = [:]
   /// The newest sender of each track. Earlier ones are over: a sender may take another number (RFC 3550 §8.2).
   private var current: [TrackID: UInt32] = [:]
-  private var videos: [TrackID: Video] = [:]
+  /// By the tracks of the offer.
+  var videos: [TrackID: Video] = [:]
+  var simulcasts: [Simulcast]
+  /// When the first audio came. It is left out while encodings are chosen: the stream begins with a key frame of theirs.
+  var audioBegan: MonotonicTime?
   private var audios: [TrackID: Audio] = [:]
   private var arrivals: ArrivalLog
   private var estimate: BitRateEstimate
@@ -89,15 +41,16 @@ struct WebRTCPublication {
 
   init(_ negotiation: Negotiation, reading: ClockReading, now: MonotonicTime) {
     self.negotiation = negotiation
-    publication = Publication(reading: reading)
+    publication = Publication(reading: reading, wire: 90_000)
     arrivals = ArrivalLog(origin: now)
     estimate = BitRateEstimate(now: now)
     (fedBack, reported) = (now, now)
+    simulcasts = negotiation.simulcasts.map { Simulcast($0.map(\.id)) }
     publication.receive(
       PublicationMetadata(
         hasVideo: negotiation.tracks.contains { $0.kind == .video },
         hasAudio: negotiation.tracks.contains { $0.kind == .audio }))
-    for track in negotiation.tracks { publication.receive(TrackStatement(), of: track.id) }
+    for track in negotiation.tracks where track.rid == nil { publication.receive(TrackStatement(), of: track.id) }
   }
 
   var encoder: String { publication.encoder }
@@ -111,7 +64,9 @@ struct WebRTCPublication {
   }
 
   /// Whether a packet of this sender is looked at: senders are counted before anything is kept of them.
-  func takes(source: UInt32) -> Bool { receivers[source] != nil || receivers.count < WebRTCLimits.sources }
+  func takes(source: UInt32) -> Bool {
+    receivers[source] != nil || repairs[source] != nil || receivers.count + repairs.count < WebRTCLimits.sources
+  }
 
   // MARK: packets
 
@@ -125,13 +80,16 @@ struct WebRTCPublication {
       arrivals.saw(number, now: now)
     }
     estimate.saw(datagram.readableBytes)
+    if let isMedia = try receive(repeated: packet, now, to: &out) { return isMedia }
     if receivers[packet.source] == nil {
       // A new sender begins with media: one that only pads is none of a track.
-      guard packet.payload.readableBytes > 0, takes(source: packet.source), let track = track(of: packet) else {
-        return false
-      }
+      guard packet.payload.readableBytes > 0, takes(source: packet.source), let track = negotiation.track(of: packet)
+      else { return false }
       receivers[packet.source] = RTPReceiver(track, source: packet.source)
-      if current.updateValue(packet.source, forKey: track.id) != nil { beginAgain(track.id) }
+      if let former = current.updateValue(packet.source, forKey: track.id) {
+        receivers[former]?.end()
+        beginAgain(track.id)
+      }
     }
     guard let track = receivers[packet.source]?.track, track.format.payloadType == packet.payloadType,
       current[track.id] == packet.source
@@ -141,6 +99,25 @@ struct WebRTCPublication {
     return packet.payload.readableBytes > 0
   }
 
+  /// Takes a packet that repeats another one. Nil if it is of another kind; false if it has nothing that was missing.
+  private mutating func receive(
+    repeated packet: RTPPacket, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) -> Bool? {
+    if repairs[packet.source] == nil {
+      guard receivers[packet.source] == nil, takes(source: packet.source),
+        let track = negotiation.track(repairedBy: packet)
+      else { return nil }
+      repairs[packet.source] = track.id
+    }
+    guard let id = repairs[packet.source], let source = current[id], let track = receivers[source]?.track,
+      track.repair == packet.payloadType,
+      let original = packet.repeated(of: source, type: track.format.payloadType),
+      receivers[source]?.receive(repeated: original, now: now, to: &events) == true
+    else { return false }
+    try passOn(track, now, to: &out)
+    return true
+  }
+
   /// Another sender's timestamps begin at a random value, and its frames with a key frame.
   private mutating func beginAgain(_ id: TrackID) {
     if negotiation.tracks.contains(where: { $0.id == id && $0.kind == .video }) {
@@ -148,17 +125,7 @@ struct WebRTCPublication {
       videos[id, default: Video()].isBroken = true
     }
     audios[id]?.next = nil
-    clocks.forget(id)
-  }
-
-  /// The track that a new sender belongs to: by its name (mid), by the offer, by its payload type (RFC 9143 §9.2).
-  private func track(of packet: RTPPacket) -> Negotiation.Track? {
-    let fitting = negotiation.tracks.filter { $0.format.payloadType == packet.payloadType }
-    if let mid = packet.value(of: negotiation.midNumber) {
-      let name = String(buffer: mid)
-      if let named = fitting.first(where: { $0.mid == name }) { return named }
-    }
-    return fitting.first { $0.sources.contains(packet.source) } ?? (fitting.count == 1 ? fitting.first : nil)
+    if let index = simulcast(of: id) { beginAgain(id, in: index) } else { clocks.forget(id) }
   }
 
   mutating func receive(rtcp datagram: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]) {
@@ -167,11 +134,11 @@ struct WebRTCPublication {
       case .report(let report):
         guard let track = receivers[report.source]?.track, current[track.id] == report.source else { continue }
         receivers[report.source]?.receive(report, now: now)
-        clocks.receive(track.id, wall: report.nanoseconds, timestamp: report.timestamp)
+        receive(report, of: track, now)
         if let time = clocks.timeOfDay { publication.receive(timeOfDay: time, to: &out) }
       case .bye(let source):
         guard let track = receivers[source]?.track, current[track.id] == source else { continue }
-        hasEnded = hasEnded || track.kind == .video
+        hasEnded = hasEnded || track.kind == .video && endsPicture(track.id, now)
       // weir sends nothing to a publisher.
       case .again, .keyFrame, .estimate: break
       }
@@ -189,70 +156,11 @@ struct WebRTCPublication {
       case .audio(let packet, let lost): try receive(packet, lost: lost, track, now, to: &out)
       case .lostFrame:
         videos[track.id, default: Video()].isBroken = true
-        out.append(.lost(.video))
+        if isIn(track) { out.append(.lost(.video)) }
       }
     }
     if !clocks.isRunning {
       clocks.isRunning = out.contains { if case .event(.sample) = $0 { true } else { false } }
-    }
-  }
-
-  // MARK: video
-
-  private mutating func receive(
-    _ frame: RTPFrame, _ track: Negotiation.Track, _ now: MonotonicTime, to out: inout [PublicationAction]
-  ) throws(WireError) {
-    var video = videos[track.id] ?? Video()
-    defer { videos[track.id] = video }
-    if let fault = track.coding.type.fault(inFrame: frame.payload) {
-      video.isBroken = true
-      return publication.leaveOut(unreadable: fault, track.coding, track.id, now: now, to: &out)
-    }
-    if video.firstAsked != nil {
-      video.unanswered = (video.unanswered?.since ?? now, (video.unanswered?.count ?? 0) + 1)
-    }
-    if let record = record(of: frame, track, &video, now, to: &out) {
-      video.isConfigured = try publication.configure(track.id, track.coding, record: record, now: now, to: &out)
-    }
-    guard frame.payload.readableBytes > 0, video.isConfigured else { return }
-    if let last = video.lastTimestamp, Int32(bitPattern: frame.timestamp &- last) <= 0 {
-      // Reordered frames have no decode times in RTP.
-      return out.append(.lost(.video))
-    }
-    video.lastTimestamp = frame.timestamp
-    if frame.isKey {
-      video.noteKeyFrame(now)
-      publication.canRead(track.id, to: &out)
-      if video.isTold, !videos.contains(where: { $0 != track.id && $1.isTold }) {
-        out.append(.withdraw(.ignoresRequests))
-      }
-      video.isTold = false
-    }
-    let time = clocks.time(track.id, .video, frame.timestamp, hertz: track.format.clock, now: now)
-    publication.receive(
-      WireUnit(track: track.id, coding: track.coding, time: time, payload: frame.payload), now: now, to: &out)
-  }
-
-  /// A configuration that begins with the frame. Parameter sets that say the same again are none.
-  private mutating func record(
-    of frame: RTPFrame, _ track: Negotiation.Track, _ video: inout Video, _ now: MonotonicTime,
-    to out: inout [PublicationAction]
-  ) -> ByteBuffer? {
-    do {
-      if track.coding == .h264 {
-        guard try video.parameters.receive(frame.parameterSets), let codec = video.parameters.codec else { return nil }
-        return ByteBuffer(bytes: codec.record())
-      }
-      guard frame.isKey, !video.isConfigured else { return nil }
-      return ByteBuffer(bytes: try Codec(track.coding, stream: frame.payload).record())
-    } catch {
-      if video.refusal != error.reason {
-        publication.leaveOut(
-          codec: "\(track.coding.name) (\(PeerText.printable(error.reason, limit: 200)))", of: .video, track.id,
-          isAlone: negotiation.tracks.count { $0.kind == .video } == 1, now: now, to: &out)
-      }
-      video.refusal = error.reason
-      return nil
     }
   }
 
@@ -263,6 +171,10 @@ struct WebRTCPublication {
   ) throws(WireError) {
     var audio = audios[track.id] ?? Audio()
     defer { audios[track.id] = audio }
+    if holdsAudio(now) {
+      _ = clocks.time(track.id, .audio, packet.timestamp, hertz: track.format.clock, now: now)
+      return
+    }
     for _ in 0..<min(lost, 64) { out.append(.lost(.audio)) }
     if !audio.isConfigured {
       audio.isConfigured = true
@@ -317,12 +229,14 @@ struct WebRTCPublication {
   mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) -> [ByteBuffer] {
     var feedback = RTCPWriter(now &- reported >= Self.reportPause ? reports(now) : [])
     let isEmpty = feedback.bytes.readableBytes
+    tendSimulcasts(now, to: &out)
+    let asked = tracksToAsk(now)
     for source in receivers.keys.sorted() {
       guard let track = receivers[source]?.track, current[track.id] == source else { continue }
       let missing = receivers[source]?.tick(now: now, to: &events) ?? []
       try passOn(track, now, to: &out)
       feedback.again(missing, of: source)
-      if track.kind == .video, track.asksForKeyFrames, wantsKeyFrame(track.id, now) {
+      if asked.contains(track.id) {
         feedback.keyFrame(of: source)
         tellIfIgnored(track.id, now, to: &out)
       }
@@ -366,17 +280,31 @@ struct WebRTCPublication {
     out.append(.warn(.ignoresRequests))
   }
 
+  /// The tracks that are asked for a key frame now. Encodings of one picture are asked together, as soon as one of them wants it.
+  private mutating func tracksToAsk(_ now: MonotonicTime) -> Set<TrackID> {
+    let present = negotiation.tracks.filter {
+      $0.kind == .video && $0.asksForKeyFrames && current[$0.id] != nil
+    }.map(\.id)
+    var asked = Set(present.filter { simulcast(of: $0) == nil && wantsKeyFrame($0, now) })
+    for simulcast in simulcasts {
+      let members = simulcast.members.filter {
+        present.contains($0) && (!simulcast.isChosen || simulcast.flows($0, now))
+      }
+      // One that has stopped, or that the stream does not have, takes what the others get.
+      let judges = members.filter {
+        !simulcast.isChosen || simulcast.track(of: $0) != nil && simulcast.keepsUp($0, now)
+      }
+      if judges.contains(where: { wantsKeyFrame($0, now) }) { asked.formUnion(members) }
+    }
+    for id in asked { videos[id, default: Video()].noteRequest(now) }
+    return asked
+  }
+
   /// Whether to ask for a key frame now: there is none, frames were lost, the stream wants one, or a segment would become too
   /// long.
   private mutating func wantsKeyFrame(_ id: TrackID, _ now: MonotonicTime) -> Bool {
-    var video = videos[id] ?? Video()
-    defer { videos[id] = video }
-    let isDue = video.isDue(keyFrameDistance, now)
-    guard video.isBroken || video.isWanted || isDue,
-      video.asked.map({ now &- $0 >= Self.pause }) ?? true
-    else { return false }
-    video.asked = now
-    video.firstAsked = video.firstAsked ?? now
-    return true
+    let isDue = videos[id, default: Video()].isDue(keyFrameDistance, now)
+    guard let video = videos[id] else { return false }
+    return (video.isBroken || video.isWanted || isDue) && (video.asked.map { now &- $0 >= Self.pause } ?? true)
   }
 }

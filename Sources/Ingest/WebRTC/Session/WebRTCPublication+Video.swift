@@ -1,0 +1,71 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+
+/// Frames of video.
+extension WebRTCPublication {
+  mutating func receive(
+    _ frame: RTPFrame, _ track: Negotiation.Track, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) {
+    var video = videos[track.id] ?? Video()
+    defer { videos[track.id] = video }
+    if let fault = track.coding.type.fault(inFrame: frame.payload) {
+      video.isBroken = true
+      guard let id = published(track) else { return }
+      return publication.leaveOut(unreadable: fault, track.coding, id, now: now, to: &out)
+    }
+    if video.firstAsked != nil {
+      video.unanswered = (video.unanswered?.since ?? now, (video.unanswered?.count ?? 0) + 1)
+    }
+    read(frame, track, &video, now, to: &out)
+    guard let place = place(of: frame, track, video.codec, now, to: &out) else {
+      // Requests for key frames go by those that come.
+      if frame.isKey { video.noteKeyFrame(now) }
+      return
+    }
+    if video.isNew, let codec = video.codec, track.rid == nil || frame.isKey {
+      video.isNew = false
+      let record = ByteBuffer(bytes: codec.record())
+      video.isConfigured = try publication.configure(place.track, track.coding, record: record, now: now, to: &out)
+    }
+    guard frame.payload.readableBytes > 0, video.isConfigured else { return }
+    if let last = video.lastTimestamp, Int32(bitPattern: frame.timestamp &- last) <= 0 {
+      // Reordered frames have no decode times in RTP.
+      return out.append(.lost(.video))
+    }
+    video.lastTimestamp = frame.timestamp
+    if frame.isKey {
+      video.noteKeyFrame(now)
+      publication.canRead(place.track, to: &out)
+      if video.isTold, !videos.contains(where: { $0 != track.id && $1.isTold }) {
+        out.append(.withdraw(.ignoresRequests))
+      }
+      video.isTold = false
+    }
+    let time = place.time ?? clocks.time(track.id, .video, frame.timestamp, hertz: track.format.clock, now: now)
+    publication.receive(
+      WireUnit(track: place.track, coding: track.coding, time: time, payload: frame.payload), now: now, to: &out)
+  }
+
+  /// Takes a configuration that begins with the frame. Parameter sets that say the same again are none.
+  private mutating func read(
+    _ frame: RTPFrame, _ track: Negotiation.Track, _ video: inout Video, _ now: MonotonicTime,
+    to out: inout [PublicationAction]
+  ) {
+    do {
+      if track.coding == .h264 {
+        guard try video.parameters.receive(frame.parameterSets), let codec = video.parameters.codec else { return }
+        (video.codec, video.isNew) = (codec, true)
+      } else if frame.isKey, !video.isConfigured {
+        (video.codec, video.isNew) = (try Codec(track.coding, stream: frame.payload), true)
+      }
+    } catch {
+      if video.refusal != error.reason {
+        publication.leaveOut(
+          codec: "\(track.coding.name) (\(PeerText.printable(error.reason, limit: 200)))", of: .video,
+          published(track), isAlone: negotiation.tracks.count { $0.kind == .video } == 1, now: now, to: &out)
+      }
+      video.refusal = error.reason
+    }
+  }
+}
