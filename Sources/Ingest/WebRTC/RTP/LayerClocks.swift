@@ -40,6 +40,25 @@ struct LayerClocks {
   /// Another sender has another count.
   mutating func forget(_ id: TrackID) { layers[id] = nil }
 
+  /// Puts an encoding on the clock while none of the others has frames: by reports alone, or else the clock begins anew with it.
+  /// Whether it does.
+  mutating func begin(_ id: TrackID) -> Bool {
+    for other in layers.keys.sorted() {
+      guard let expected = expected(id, beside: other), let known = layers[other]?.difference else { continue }
+      layers[id]?.difference = expected &+ known
+      return false
+    }
+    for other in layers.keys { layers[other]?.difference = other == id ? 0 : nil }
+    return true
+  }
+
+  /// How much farther the count of one is than that of another, by their reports.
+  private func expected(_ id: TrackID, beside other: TrackID) -> UInt32? {
+    guard id != other, let own = layers[id]?.report, let its = layers[other]?.report else { return nil }
+    let apart = MediaTime(nanoseconds: own.wall &- its.wall).rescaled(to: Self.hertz)
+    return own.timestamp &- its.timestamp &- UInt32(truncatingIfNeeded: apart)
+  }
+
   /// Takes the timestamp of a frame.
   mutating func saw(_ id: TrackID, _ timestamp: UInt32, _ now: MonotonicTime) {
     if isEmpty { layers[id, default: Layer()].difference = 0 }
@@ -63,15 +82,13 @@ struct LayerClocks {
     else { return }
     layers[id]?.tried = now
     var best: (difference: UInt32, error: UInt32)?
-    for other in layers.values {
+    for (name, other) in layers {
       guard let known = other.difference else { continue }
       if Set(layer.frames).intersection(other.frames).count >= Self.equals {
         layers[id]?.difference = known
         return
       }
-      guard let own = layer.report, let its = other.report else { continue }
-      let apart = MediaTime(nanoseconds: own.wall &- its.wall).rescaled(to: Self.hertz)
-      let expected = own.timestamp &- its.timestamp &- UInt32(truncatingIfNeeded: apart)
+      guard let expected = expected(id, beside: name) else { continue }
       for frame in layer.frames {
         for its in other.frames {
           let difference = frame &- its

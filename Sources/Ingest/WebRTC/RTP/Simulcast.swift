@@ -18,11 +18,13 @@ struct Simulcast {
     var stops = 0
   }
 
-  /// How long the first choice waits for encodings, and how long none of their frames may come, in nanoseconds.
+  /// How long the first choice waits for encodings, twice as long for those that come without a clock yet, and how long none of
+  /// their frames may come, in nanoseconds.
   private static let (patience, silence): (Int64, Int64) = (1_500_000_000, 1_500_000_000)
   /// Frames of others in which one that has stopped had none.
   private static let leastMissed = 10
-  /// How long one that comes late has to flow before it joins, in nanoseconds. Each stop doubles that, up to 32 times.
+  /// How long one that comes late has to flow before it joins, in nanoseconds. Each stop doubles that, up to some
+  /// eight minutes. If nothing else flows it joins at once.
   private static let steadiness: Int64 = 2_000_000_000
 
   /// The tracks of the offer, in its order.
@@ -32,6 +34,8 @@ struct Simulcast {
   /// The published tracks of members.
   private var places: [TrackID: TrackID] = [:]
   private var begun: MonotonicTime?
+  /// Members whose senders said that they end.
+  private var ended: Set<TrackID> = []
   /// The first tracks are chosen.
   private(set) var isChosen = false
 
@@ -62,11 +66,28 @@ struct Simulcast {
     if layer.since == nil || !flows(member, now) { layer.since = now }
     (layer.pixels, layer.newest, layer.missed) = (pixels ?? layer.pixels, now, 0)
     layers[member] = layer
+    ended.remove(member)
     for other in members where other != member { layers[other]?.missed += 1 }
   }
 
   /// Its sender is another one, or has ended.
   mutating func forget(_ member: TrackID) { layers[member]?.newest = nil }
+
+  /// Its sender ends. Whether all that had frames have ended.
+  mutating func end(_ member: TrackID) -> Bool {
+    forget(member)
+    ended.insert(member)
+    return layers.keys.allSatisfy { ended.contains($0) }
+  }
+
+  /// One that flows and has no place on the clock, while none flows that has.
+  func stranded(_ now: MonotonicTime) -> TrackID? {
+    guard !members.contains(where: { clocks.isKnown($0) && flows($0, now) }) else { return nil }
+    return members.first { member in
+      guard let since = layers[member]?.since else { return false }
+      return flows(member, now) && now &- since >= Self.patience
+    }
+  }
 
   /// What joins the stream now: the members that are there when the first ones are chosen, later each one that flows.
   mutating func joining(_ now: MonotonicTime) -> [TrackID] {
@@ -74,11 +95,14 @@ struct Simulcast {
       guard let layer = layers[member], !layer.isIn, layer.pixels != nil, clocks.isKnown(member), flows(member, now),
         let since = layer.since
       else { return false }
-      return !isChosen || now &- since >= Self.steadiness << Int64(min(layer.stops, 5))
+      return !isChosen || !goesOn(without: member, now)
+        || now &- since >= Self.steadiness << Int64(min(layer.stops, 8))
     }
     guard !ready.isEmpty else { return [] }
     if !isChosen {
-      guard ready.count == members.count || begun.map({ now &- $0 >= Self.patience }) == true else { return [] }
+      let waited = begun.map { now &- $0 } ?? 0
+      let isComplete = ready.count == members.count(where: { flows($0, now) })
+      guard ready.count == members.count || waited >= (isComplete ? 1 : 2) * Self.patience else { return [] }
       isChosen = true
     }
     let bySize = ready.enumerated().sorted { one, other in

@@ -29,7 +29,7 @@ struct MediaSection {
   var sources: [UInt32] = []
   /// Encodings that are sent, as `a=rid` and `a=simulcast` name them.
   private var streams: [OfferedEncoding] = []
-  private var simulcast: [String] = []
+  private var simulcast: [[String]] = []
 
   /// Reads the value of an `m=` line.
   init(line: Substring) throws(OfferError) {
@@ -101,9 +101,11 @@ struct MediaSection {
   /// The encodings of simulcast that may be sent with a payload type, in the sender's order.
   func encodings(of type: UInt8) -> [String] {
     var names: [String] = []
-    for name in simulcast where !names.contains(name) && streams.contains(where: { $0.name == name && $0.allows(type) })
-    {
-      names.append(name)
+    for alternatives in simulcast {
+      let name = alternatives.first { name in
+        !names.contains(name) && streams.contains { $0.name == name && $0.allows(type) }
+      }
+      if let name { names.append(name) }
     }
     return names
   }

@@ -19,7 +19,7 @@ extension Negotiation {
     let section = name(packet.value(of: midNumber))
     let named = section.map { name in fitting.filter { $0.mid == name } } ?? []
     if let rid = name(packet.value(of: number)),
-      let encoding = (named.isEmpty ? fitting : named).first(where: { $0.rid == rid })
+      let encoding = (section == nil ? fitting : named).first(where: { $0.rid == rid })
     {
       return encoding
     }

@@ -86,10 +86,12 @@ struct Negotiation {
     let names = section.encodings(of: first.format.payloadType).prefix(room)
     guard names.count > 1 else { return [first] }
     let number = others.count { $0.kind == .video } + 1
+    // So it is with packets that come again.
+    let repair = section.number(of: repairedExtension) == nil ? nil : first.repair
     return names.enumerated().map { place, name in
       Track(
         id: TrackID(.video, number + place), section: index, mid: first.mid, coding: first.coding,
-        format: first.format, sources: [], rid: name, repair: first.repair)
+        format: first.format, sources: [], rid: name, repair: repair)
     }
   }
 

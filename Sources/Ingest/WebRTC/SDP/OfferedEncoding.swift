@@ -19,15 +19,14 @@ struct OfferedEncoding {
 
   func allows(_ type: UInt8) -> Bool { types?.contains(type) ?? true }
 
-  /// Reads the value of an `a=simulcast` (RFC 8853 §5.1): the names of what is sent. Of alternatives the first one is taken. That
-  /// one is paused at first (`~`) does not matter.
-  static func simulcast(_ value: Substring) -> [String] {
+  /// Reads the value of an `a=simulcast` (RFC 8853 §5.1): the names of each encoding that is sent, the preferred one first. That one
+  /// is paused at first (`~`) does not matter.
+  static func simulcast(_ value: Substring) -> [[String]] {
     let words = value.split(separator: " ")
     guard let place = words.firstIndex(of: "send"), place + 1 < words.endIndex else { return [] }
-    return words[place + 1].split(separator: ";").prefix(WebRTCLimits.offeredEncodings).compactMap { alternatives in
-      guard let first = alternatives.split(separator: ",").first else { return nil }
-      let name = first.drop { $0 == "~" }
-      return isName(name) ? String(name) : nil
+    return words[place + 1].split(separator: ";").prefix(WebRTCLimits.offeredEncodings).map { alternatives in
+      alternatives.split(separator: ",").prefix(WebRTCLimits.offeredEncodings).map { $0.drop { $0 == "~" } }
+        .filter(isName).map { String($0) }
     }
   }
 

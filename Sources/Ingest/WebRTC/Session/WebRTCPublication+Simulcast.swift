@@ -11,7 +11,7 @@ extension WebRTCPublication {
   }
 
   /// How long audio is left out for encodings of which nothing comes, in nanoseconds.
-  private static let audioWait: Int64 = 3_000_000_000
+  private static let audioWait: Int64 = 4_000_000_000
 
   /// The simulcast that a track of the offer belongs to.
   func simulcast(of id: TrackID) -> Int? { simulcasts.firstIndex { $0.members.contains(id) } }
@@ -55,16 +55,16 @@ extension WebRTCPublication {
 
   /// Another sender has taken an encoding over.
   mutating func beginAgain(_ id: TrackID, in index: Int) {
+    videos[id]?.leave()
     simulcasts[index].clocks.forget(id)
     simulcasts[index].forget(id)
     if simulcasts[index].clocks.isEmpty, let clock = simulcasts[index].members.first { clocks.forget(clock) }
   }
 
   /// The sender of a video ends. Whether nothing of its picture goes on. An encoding leaves the stream as one that has stopped.
-  mutating func endsPicture(_ id: TrackID, _ now: MonotonicTime) -> Bool {
+  mutating func endsPicture(_ id: TrackID) -> Bool {
     guard let index = simulcast(of: id) else { return true }
-    simulcasts[index].forget(id)
-    return simulcasts[index].isChosen && !simulcasts[index].goesOn(without: id, now)
+    return simulcasts[index].end(id)
   }
 
   private mutating func leave(_ id: TrackID, in index: Int, to out: inout [PublicationAction]) {
@@ -83,7 +83,14 @@ extension WebRTCPublication {
   /// Lets encodings come and go.
   mutating func tendSimulcasts(_ now: MonotonicTime, to out: inout [PublicationAction]) {
     for index in simulcasts.indices {
-      for id in simulcasts[index].leaving(now) { leave(id, in: index, to: &out) }
+      for id in simulcasts[index].leaving(now) where hasOthers(than: id, in: simulcasts[index]) {
+        leave(id, in: index, to: &out)
+      }
+      if let id = simulcasts[index].stranded(now), simulcasts[index].clocks.begin(id),
+        let clock = simulcasts[index].members.first
+      {
+        clocks.forget(clock)
+      }
       let isFirst = !simulcasts[index].isChosen
       let joining = simulcasts[index].joining(now)
       for id in joining {
@@ -94,14 +101,23 @@ extension WebRTCPublication {
     }
   }
 
+  /// The stream has media of another encoding.
+  private func hasOthers(than id: TrackID, in simulcast: Simulcast) -> Bool {
+    simulcast.members.contains {
+      $0 != id && simulcast.track(of: $0) != nil && videos[$0]?.isConfigured == true
+    }
+  }
+
   /// Key frames of all encodings are asked for together, so that they are of one picture.
   private mutating func request(of simulcast: Simulcast) {
     for id in simulcast.members { videos[id, default: Video()].isWanted = true }
   }
 
-  /// Audio waits for the choice, as the video does.
+  /// Audio waits for the choice, as the video does, unless another video runs.
   mutating func holdsAudio(_ now: MonotonicTime) -> Bool {
-    guard simulcasts.contains(where: { !$0.isChosen }) else { return false }
+    guard simulcasts.contains(where: { !$0.isChosen }), !videos.values.contains(where: \.isConfigured) else {
+      return false
+    }
     audioBegan = audioBegan ?? now
     return audioBegan.map { now &- $0 < Self.audioWait } ?? false
   }

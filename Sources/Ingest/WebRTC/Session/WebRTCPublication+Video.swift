@@ -19,8 +19,8 @@ extension WebRTCPublication {
     }
     read(frame, track, &video, now, to: &out)
     guard let place = place(of: frame, track, video.codec, now, to: &out) else {
-      // Requests for key frames go by those that come.
-      if frame.isKey { video.noteKeyFrame(now) }
+      // Requests for key frames go by those that come, of an encoding that the stream has by those that it gets.
+      if frame.isKey, !isIn(track) { video.noteKeyFrame(now) }
       return
     }
     if video.isNew, let codec = video.codec, track.rid == nil || frame.isKey {
@@ -47,6 +47,11 @@ extension WebRTCPublication {
       WireUnit(track: place.track, coding: track.coding, time: time, payload: frame.payload), now: now, to: &out)
   }
 
+  /// No other video is left that may be readable.
+  private func isLastReadable(_ track: Negotiation.Track) -> Bool {
+    negotiation.tracks.allSatisfy { $0.kind != .video || $0.id == track.id || videos[$0.id]?.refusal != nil }
+  }
+
   /// Takes a configuration that begins with the frame. Parameter sets that say the same again are none.
   private mutating func read(
     _ frame: RTPFrame, _ track: Negotiation.Track, _ video: inout Video, _ now: MonotonicTime,
@@ -63,7 +68,7 @@ extension WebRTCPublication {
       if video.refusal != error.reason {
         publication.leaveOut(
           codec: "\(track.coding.name) (\(PeerText.printable(error.reason, limit: 200)))", of: .video,
-          published(track), isAlone: negotiation.tracks.count { $0.kind == .video } == 1, now: now, to: &out)
+          published(track), isAlone: isLastReadable(track), now: now, to: &out)
       }
       video.refusal = error.reason
     }

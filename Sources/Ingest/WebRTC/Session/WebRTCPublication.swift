@@ -88,6 +88,7 @@ struct WebRTCPublication {
       receivers[packet.source] = RTPReceiver(track, source: packet.source)
       if let former = current.updateValue(packet.source, forKey: track.id) {
         receivers[former]?.end()
+        repairs = repairs.filter { $0.value != track.id }
         beginAgain(track.id)
       }
     }
@@ -138,7 +139,7 @@ struct WebRTCPublication {
         if let time = clocks.timeOfDay { publication.receive(timeOfDay: time, to: &out) }
       case .bye(let source):
         guard let track = receivers[source]?.track, current[track.id] == source else { continue }
-        hasEnded = hasEnded || track.kind == .video && endsPicture(track.id, now)
+        hasEnded = hasEnded || track.kind == .video && endsPicture(track.id)
       // weir sends nothing to a publisher.
       case .again, .keyFrame, .estimate: break
       }
