@@ -190,6 +190,7 @@ import Testing
   private static let encodings: [(String, [String])] = [
     ("a=rid:a send|a=rid:b send|a=simulcast:send b;~a", ["b", "a"]),
     ("a=rid:a send|a=rid:b send|a=rid:c send|a=simulcast:send a,c;b recv d", ["a", "b"]),
+    ("a=rid:a send pt=97|a=rid:b send|a=rid:c send|a=simulcast:send a,c;b", ["c", "b"]),
     ("a=rid:a send pt=98|a=rid:b send max-width=640;pt=96,97|a=rid:c send|a=simulcast:send a;b;c", ["a", "c"]),
     ("a=rid:a send|a=rid:b recv|a=simulcast:send a;b", []), ("a=rid:a send|a=rid:b send", []),
     ("a=rid:a send|a=simulcast:send a;a", []), ("a=rid:a? send|a=rid:b send|a=simulcast:send a?;b", []),

@@ -196,6 +196,24 @@ import Testing
     #expect(sender.publication.hasEnded)
   }
 
+  @Test(arguments: [false, true])
+  func `An encoding that follows another one without overlap goes on in its place`(_ tells: Bool) throws {
+    var sender = try Sender()
+    sender.sends = [true, false, false]
+    try sender.run(120)
+    #expect(sender.announced.last?.keys.sorted() == [Self.first])
+    if tells { sender.bye(0) }
+    sender.sends = [false, false, true]
+    try sender.run(150)
+    #expect(!sender.publication.hasEnded)
+    #expect(sender.announced.last?.keys.sorted() == [Self.second])
+    let (before, after) = (sender.samples(Self.first), sender.samples(Self.second))
+    #expect(after.first?.isSync == true && after.count > 30, "\(after.count)")
+    // By reports, which are a millisecond off.
+    let step = (after.first?.decodeTime ?? 0) - (before.last?.decodeTime ?? 0)
+    #expect(step % 3000 <= 180 || step % 3000 >= 2820, "\(step)")
+  }
+
   @Test func `A sender belongs to the encoding that it names, and to none without a name`() throws {
     var sender = try Sender()
     func takes(_ source: UInt32, _ extensions: [UInt8]?) throws -> Bool {

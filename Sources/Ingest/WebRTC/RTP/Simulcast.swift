@@ -73,11 +73,11 @@ struct Simulcast {
   /// Its sender is another one, or has ended.
   mutating func forget(_ member: TrackID) { layers[member]?.newest = nil }
 
-  /// Its sender ends. Whether all that had frames have ended.
+  /// Its sender ends. Whether all have ended: one that never came may begin now, as where a page changes from one to another.
   mutating func end(_ member: TrackID) -> Bool {
     forget(member)
     ended.insert(member)
-    return layers.keys.allSatisfy { ended.contains($0) }
+    return members.allSatisfy { ended.contains($0) }
   }
 
   /// One that flows and has no place on the clock, while none flows that has.

@@ -29,7 +29,11 @@ extension WebRTCPublication {
     var isNew = false
 
     /// The stream has it no longer. It is told its codec again when it comes back.
-    mutating func leave() { (isConfigured, isNew, lastTimestamp) = (false, codec != nil, nil) }
+    mutating func leave() {
+      (isConfigured, isNew, lastTimestamp) = (false, codec != nil, nil)
+      // What it was asked while it had stopped says nothing of how soon it answers.
+      (firstAsked, unanswered) = (nil, nil)
+    }
 
     mutating func noteRequest(_ now: MonotonicTime) {
       asked = now
