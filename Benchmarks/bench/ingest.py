@@ -1,4 +1,5 @@
-"""Fifty publishers of 3 Mbit/s 720p30: CPU and memory of weir (HLS and DASH from memory) and of nginx-rtmp."""
+"""Publishers of 3 Mbit/s 720p30: CPU and memory of weir (HLS and DASH from memory), of nginx-rtmp, and of the least that a
+server can do (`floor.c`)."""
 
 import contextlib
 import json
@@ -7,10 +8,11 @@ import subprocess
 import time
 
 from harness import http as plain
+from harness.programs import free_port
 from harness.rawrtmp import RawRTMP
 from harness.weir import Weir
 
-from . import film, meter, peers
+from . import film, meter, peers, start
 
 WINDOW = 16  # seconds kept by every server
 OUTPUTS = {
@@ -63,18 +65,37 @@ class Load:
                 client.close()
 
 
+@contextlib.contextmanager
+def floor(folder):
+    """The program of `floor.c`; yields its process and address."""
+    program = folder / "floor"
+    subprocess.run(["cc", "-O2", "-o", str(program), str(peers.HERE / "bench" / "floor.c")], check=True)
+    port = free_port()
+    process = subprocess.Popen([str(program), str(port)], stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        yield process.pid, f"rtmp://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(5)
+
+
+def processor_seconds(pid: int) -> float:
+    """Of the tree, to the nanosecond: a tick of /proc/PID/stat is as much as a single stream takes in a second."""
+    return sum(start.thread_seconds(one) for one in meter.tree(pid))
+
+
 def measure(load: Load, rtmp: str, pid: int, count: int, settle: float, seconds: float) -> dict:
     """CPU % of one core per publisher over `seconds`, after `settle`; memory at the end over idle."""
     idle = meter.memory_bytes(pid)
     with load.publishing(rtmp, count, settle + seconds + 1) as report:
         time.sleep(settle)
-        began, before = time.monotonic(), meter.split_cpu_seconds(pid)
+        began, before = time.monotonic(), processor_seconds(pid)
         time.sleep(seconds)
-        after, took = meter.split_cpu_seconds(pid), time.monotonic() - began
+        after, took = processor_seconds(pid), time.monotonic() - began
         memory = meter.memory_bytes(pid)
-    user, system = (b - a for a, b in zip(before, after))
     return {
-        "cpu": 100 * (user + system) / took / count, "user": 100 * user / took / count,
+        "cpu": 100 * (after - before) / took / count,
         "memory": (memory["total"] - idle["total"]) / count, "memfd": (memory["memfd"] - idle["memfd"]) / count,
         "lag": report["worst_lag_ms"],
     }
@@ -92,6 +113,9 @@ def run(rounds: int, count: int = 50, settle: float = 24, seconds: float = 16) -
                 with peers.nginx("rtmp.conf", output=output) as (pid, port, _):
                     rows.setdefault(name, []).append(
                         measure(load, f"rtmp://127.0.0.1:{port}", pid, count, settle, seconds))
+            with floor(folder) as (pid, address):
+                rows.setdefault("floor: received bytes to memory files", []).append(
+                    measure(load, address, pid, count, settle, seconds))
             print(f"ingest round {turn + 1}/{rounds}: " + "; ".join(
                 f"{name} {values[-1]['cpu']:.3f} % {values[-1]['memory'] / 1e6:.2f} MB lag {values[-1]['lag']:.0f} ms"
                 for name, values in rows.items()), flush=True)

@@ -51,6 +51,12 @@ struct ChunkReader {
   private var smallChunks = TokenBucket(
     burst: Double(RTMPLimits.smallChunkBurst), perSecond: Double(RTMPLimits.smallChunksPerSecond))
 
+  /// Least number of bytes that end the message of the current chunk. Nil between messages.
+  var missing: Int? {
+    if let current { return streams[current.stream].remaining }
+    return carry.readableBytes > 0 || partialBytes > 0 ? 1 : nil
+  }
+
   /// The next whole message, or nil if more bytes are needed. Consumes what it reads. Applies Set Chunk Size and Abort
   /// and also returns them. `now` is for the limit on small chunks.
   mutating func next(_ bytes: inout ByteBuffer, now: MonotonicTime) throws(WireError) -> RTMPMessage? {

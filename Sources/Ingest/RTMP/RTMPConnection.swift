@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Glibc
 internal import Logging
 internal import NIOCore
 
@@ -20,6 +21,11 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   private var gateTimer: Scheduled<Void>?
   /// Runs while messages that came too fast wait.
   private var paceTimer: Scheduled<Void>?
+  /// Bytes that the system collects before it wakes this connection, and the time of the last read.
+  private var collected = 1
+  private var readAt = MonotonicTime.zero
+  /// Reads what was collected, if nothing more comes.
+  private var collectingTimer: RepeatedTask?
 
   /// `peer` is the address that limits are counted by.
   init(shared: RTMPListener.Shared, peer: String, publisher: Publisher, loop: any EventLoop) {
@@ -67,6 +73,8 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     session.receive(&bytes, now: now, to: &actions)
     perform()
     watchGate(now)
+    readAt = now
+    collect(life.isClosing ? 1 : session.bytesToCollect(now: now))
   }
 
   /// Stops reading from a peer that does not read its responses.
@@ -89,6 +97,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     handshakeDeadline?.cancel()
     gateTimer?.cancel()
     paceTimer?.cancel()
+    collectingTimer?.cancel()
     if !life.isClosing {
       session.takeRest(now: now, to: &actions)
       perform()
@@ -145,6 +154,27 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
       hasFailed = ending == .failure
       closeGently()
     }
+  }
+
+  // MARK: bytes that the system collects
+
+  /// Has the system collect so many bytes before it wakes this connection. The end of the input wakes it at any rate.
+  private func collect(_ bytes: Int) {
+    guard bytes != collected, let context else { return }
+    let option = ChannelOptions.Types.SocketOption(level: .socket, name: .init(rawValue: SO_RCVLOWAT))
+    guard (try? context.channel.syncOptions?.setOption(option, value: bytes)) != nil else { return }
+    collected = bytes
+    guard bytes > 1, collectingTimer == nil else { return }
+    let check = onLoop(context) { $0.checkCollected() }
+    let interval = TimeAmount.nanoseconds(RTMPLimits.collectingCheck)
+    collectingTimer = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in check() }
+  }
+
+  /// After a silence, what was collected is read: a command, or the last audio of a stream.
+  private func checkCollected() {
+    guard collected > 1, now &- readAt >= RTMPLimits.collectingSilence else { return }
+    session.collectNothing()
+    collect(1)
   }
 
   // MARK: time

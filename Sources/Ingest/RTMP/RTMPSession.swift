@@ -20,6 +20,7 @@ struct RTMPSession {
   private var told: [PublicationAction] = []
   private let reading: ClockReading
   private var pace = MessagePace()
+  private var threshold = ReadThreshold()
   /// Time until which messages that came too fast wait. Call `goOn` then, and read nothing until then.
   private(set) var heldUntil: MonotonicTime?
   /// Input that arrived while the gate was asked, or too fast.
@@ -38,6 +39,18 @@ struct RTMPSession {
   var encoder: String { publication?.encoder ?? "" }
 
   // MARK: input
+
+  /// Bytes that the system may collect before it wakes the reader; 1: none.
+  func bytesToCollect(now: MonotonicTime) -> Int {
+    guard publication != nil, heldUntil == nil, window >= RTMPLimits.collectingWindow else { return 1 }
+    if let missing = reader.missing { return max(1, min(missing, RTMPLimits.collectedBytes)) }
+    return threshold.bytes(now: now)
+  }
+
+  /// The bytes that were collected came late: what comes is read at once, until frames come evenly again.
+  mutating func collectNothing() {
+    if reader.missing == nil { threshold.forget() }
+  }
 
   /// Takes received bytes.
   mutating func receive(_ bytes: inout ByteBuffer, now: MonotonicTime, to actions: inout [RTMPAction]) {
@@ -107,6 +120,7 @@ struct RTMPSession {
     case RTMPMessageType.video, RTMPMessageType.audio, RTMPMessageType.aggregate:
       // Media outside of an admitted publication is ignored.
       guard publication != nil else { return }
+      if message.type == RTMPMessageType.video { threshold.saw(frame: message.payload.readableBytes, now: now) }
       try receiveMedia(message, now, to: &actions)
     case RTMPMessageType.dataAMF0, RTMPMessageType.dataAMF3:
       guard publication != nil, let metadata = PublicationMetadata(try values(message)) else { return }
@@ -289,10 +303,12 @@ struct RTMPSession {
     received &+= UInt32(truncatingIfNeeded: bytes)
   }
 
-  /// Whether an acknowledgement is due (RTMP 5.4.3).
+  /// Whether an acknowledgement is due (RTMP 5.4.3). A peer that waits for it may have sent bytes that are collected, so
+  /// it comes earlier by as many.
   private var owesAcknowledgement: Bool {
-    switch state {
-    case .conversing: !commands.isAsking && received &- acknowledged >= window
+    let due = window < RTMPLimits.collectingWindow ? window : window &- UInt32(RTMPLimits.collectedBytes)
+    return switch state {
+    case .conversing: !commands.isAsking && received &- acknowledged >= due
     case .handshaking, .closed: false
     }
   }
