@@ -203,6 +203,11 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
+def _behind(found: dict) -> str:
+    """How far the last player was behind the first at the newest part that all had."""
+    return f"{found['behind_ms'][-1]:.1f} ms" if found["behind_ms"] else "no part was had by all before the next"
+
+
 def run(rounds: int) -> str:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
@@ -226,7 +231,7 @@ def run(rounds: int) -> str:
                         rows.setdefault(name + way, []).append(
                             crowd.run(url if resets is None else secure, count, mode, pid, resets))
                 print(f"low latency round {turn + 1}/{rounds}: " + "; ".join(
-                    f"{name} {v[-1]['cpu']:.1f} % {v[-1]['behind_ms'][-1]:.1f} ms" for name, v in rows.items()), flush=True)
+                    f"{name} {v[-1]['cpu']:.1f} % {_behind(v[-1])}" for name, v in rows.items()), flush=True)
             publisher.stop()
     plain_cpu = {name: [one["cpu"] for one in rows[name]] for name, _, _ in CROWDS}
     body = []
@@ -234,10 +239,10 @@ def run(rounds: int) -> str:
         # Over TLS the kernel's times are those of encrypted records, which several responses may share.
         behind, written = ([value for one in found for value in one.get(key, [])] for key in ("behind_ms", "written_behind_ms"))
         beside = plain_cpu[name.split(", HTTP/2", 1)[0]]
-        late = [f"{meter.median(written):.1f}", f"{percentile(written, 0.99):.1f}"] if written else ["", ""]
+        # Nothing, where the players were behind by more than a part.
+        seen, late = ([f"{meter.median(some):.1f}", f"{percentile(some, 0.99):.1f}"] if some else ["", ""] for some in (behind, written))
         body.append([name, meter.spread([one["cpu"] for one in found]),
-                     f"{meter.median(one['cpu'] / other for one, other in zip(found, beside)):.2f}", f"{meter.median(behind):.1f}",
-                     f"{percentile(behind, 0.99):.1f}", *late,
+                     f"{meter.median(one['cpu'] / other for one, other in zip(found, beside)):.2f}", *seen, *late,
                      f"{meter.median(one['requests'] for one in found) / (SECONDS + 3):,.0f}"])
     return (
         f"Low latency: parts of 200 ms of a 3 Mbit/s stream; the players run on the same two cores, on one thread; CPU "
