@@ -17,9 +17,7 @@ struct RequestAssembler {
     case refuse(Problem)
   }
 
-  // Each connection has these limits, so they are no copy of all.
-  private let targetBytes: Int
-  private let requestBodyBytes: Int
+  private let limits: HTTPLimits
   private let source: RequestSource
   private let responder: any HTTPResponder
   /// The head of the request that is arriving.
@@ -31,8 +29,7 @@ struct RequestAssembler {
   private var hasRefused = false
 
   init(services: HTTPServices, source: RequestSource) {
-    targetBytes = services.limits.targetBytes
-    requestBodyBytes = services.limits.requestBodyBytes
+    limits = services.limits
     responder = services.responder
     self.source = source
   }
@@ -71,13 +68,13 @@ struct RequestAssembler {
       return refuse(Problem(.malformedRequest, "The request has \(head.hosts) Host fields; it must have one."))
     }
     // Only requests that change something have a body (RFC 9110 §9.3.1: the body of a GET has no meaning).
-    bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : requestBodyBytes
+    bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : limits.requestBodyBytes
     let bytes = head.target.readableBytesUInt8Span
     if head.method == .options, bytes.count == 1, bytes[0] == UInt8(ascii: "*") {
       target = RequestTarget(segments: [])
     } else {
       do {
-        target = try RequestTarget(parsing: bytes, maximumBytes: targetBytes)
+        target = try RequestTarget(parsing: bytes, maximumBytes: limits.targetBytes)
       } catch .emptySegment {
         target = RequestTarget(segments: [""])
       } catch {
@@ -90,8 +87,6 @@ struct RequestAssembler {
           .expectationFailed, "The only supported expectation is 100-continue."))
     }
     let request = request(head)
-    // It is the request's from here on: a connection that waits does not keep it.
-    if head.body == .none { target = RequestTarget(segments: []) }
     if case .length(let length) = head.body, length > bodyLimit, !responder.takesArrivingBody(of: request) {
       return refuse(Problem.bodyTooLarge(bodyLimit))
     }

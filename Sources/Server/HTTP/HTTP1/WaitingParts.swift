@@ -3,13 +3,12 @@ internal import NIOHTTP1
 
 /// Parts of pipelined requests that arrived before their turn.
 struct WaitingParts {
-  /// Nil while there are none: most connections never have any.
-  private var parts: CircularBuffer<RequestPart>?
+  private var parts = CircularBuffer<RequestPart>(initialCapacity: 1)
   private var requests = 0
   /// The response to the client's fault, after those to the requests before it.
   private(set) var refusal: Problem?
 
-  var isEmpty: Bool { parts == nil }
+  var isEmpty: Bool { parts.isEmpty }
 
   /// Adds a part. More than `limit` requests are a fault; parts after a fault are dropped.
   mutating func append(_ part: RequestPart, limit: Int) {
@@ -23,22 +22,20 @@ struct WaitingParts {
       }
       requests += 1
     }
-    if parts == nil { parts = CircularBuffer(initialCapacity: 1) }
-    parts?.append(part)
+    parts.append(part)
   }
 
   /// Records a fault of the client; only the first one counts.
   mutating func refuse(_ problem: Problem) { refusal = refusal ?? problem }
 
   mutating func next() -> RequestPart? {
-    let part = parts?.popFirst()
-    if parts?.isEmpty == true { parts = nil }
+    let part = parts.popFirst()
     if case .head = part { requests -= 1 }
     return part
   }
 
   mutating func removeAll() {
-    parts = nil
+    parts.removeAll()
     requests = 0
     refusal = nil
   }
