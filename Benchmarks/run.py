@@ -14,12 +14,13 @@ import shutil
 import sys
 import time
 
-from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, start, tokens, tracks, webrtc
+from bench import (curves, delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, start, tokens,
+                   tracks, webrtc)
 from harness import tools
 
 
 PARTS = ["start", "mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder", "srt",
-         "tracks", "tokens", "webrtc"]
+         "tracks", "tokens", "webrtc", "curves"]
 
 
 def main() -> int:
@@ -34,7 +35,8 @@ def main() -> int:
               "delivery": [peers.NGINX, "wrk", "h2load", "openssl"], "lowlatency": ["cc"], "encode": ["ffmpeg"],
               "recording": ["ffmpeg", "cc", "mkfs.xfs", "mkfs.ext4"], "longfilm": ["ffmpeg"], "ladder": ["ffmpeg"],
               "srt": ["ffmpeg", "srt-live-transmit", "cc"], "tracks": ["ffmpeg"],
-              "tokens": ["ffmpeg", "wrk"], "webrtc": ["ffmpeg", "cc", "chromium"]}
+              "tokens": ["ffmpeg", "wrk"], "webrtc": ["ffmpeg", "cc", "chromium"],
+              "curves": ["ffmpeg", "cc", "openssl"]}
     missing = [tool for part in chosen.only for tool in needed[part] if not shutil.which(tool)]
     if missing:
         print(f"missing: {', '.join(sorted(set(missing)))}; install ffmpeg nginx libnginx-mod-rtmp wrk nghttp2-client gcc", file=sys.stderr)
@@ -78,6 +80,8 @@ def main() -> int:
         text.append(tokens.run(chosen.rounds or 9))
     if "webrtc" in chosen.only:
         text.append(webrtc.run(chosen.rounds or 3))
+    if "curves" in chosen.only:
+        text.append(curves.run())
     report = "\n".join(text)
     print("\n" + report)
     if chosen.out:

@@ -44,8 +44,8 @@ class Crowd:
             [str(self.folder / program), parts.hostname, str(parts.port), parts.path, str(count), str(seconds), mode, *more],
             stdout=subprocess.PIPE, text=True)
 
-    def run(self, url: str, count: int, mode: str, pid: int, resets: int | None = None) -> dict:
-        """CPU of the server in % of a core while `count` players run, and their results."""
+    def run(self, url: str, count: int, mode: str, pid: int, resets: int | None = None, during=None) -> dict:
+        """CPU of the server in % of a core while `count` players run, and their results. `during` is called while they run."""
         process = self.start(url, count, mode, SECONDS + 3, resets)
         if resets is not None:
             process.stdout.readline()  # all have shaken hands
@@ -53,6 +53,8 @@ class Crowd:
         began, before = time.monotonic(), meter.cpu_seconds(pid)
         time.sleep(SECONDS)
         cpu, took = meter.cpu_seconds(pid) - before, time.monotonic() - began
+        if during:
+            during()
         report = json.loads(process.communicate(timeout=60)[0])
         if report["failures"]:
             raise RuntimeError(f"{count} players, {mode}: {report}")
