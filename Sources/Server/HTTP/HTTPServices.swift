@@ -5,8 +5,8 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// What the connections of a listener share, and how they process a request.
-struct HTTPServices: Sendable {
+/// What the connections of a listener share, and how they process a request. An object, so that a connection has no copy.
+final class HTTPServices: Sendable {
   let responder: any HTTPResponder
   /// The tokens that were verified; nil where none is.
   let passes: (any ViewerPasses)?
@@ -18,6 +18,16 @@ struct HTTPServices: Sendable {
   let traffic: HTTPTraffic
   let pool: NIOThreadPool
   let logger: Logger
+
+  init(
+    responder: any HTTPResponder, passes: (any ViewerPasses)?, limits: HTTPLimits, proxies: TrustedProxies,
+    policy: Reloadable<HTTPPolicy>, limiter: ConnectionLimiter, traffic: HTTPTraffic, pool: NIOThreadPool,
+    logger: Logger
+  ) {
+    (self.responder, self.passes, self.limits, self.proxies) = (responder, passes, limits, proxies)
+    (self.policy, self.limiter, self.traffic) = (policy, limiter, traffic)
+    (self.pool, self.logger) = (pool, logger)
+  }
 
   var origins: CrossOrigin { policy.now.origins }
 

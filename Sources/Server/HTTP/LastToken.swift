@@ -8,13 +8,18 @@ struct LastToken {
     var pass: (any ViewerPass)?
   }
 
-  private struct Known {
+  /// An object, since most connections have none.
+  private final class Known {
     let text: ByteBuffer
     let pass: any ViewerPass
     /// The stream that it was admitted to last, and the tick of that.
     var admitted: (stamp: Generation, tick: Int)?
     /// What admits it to the open stream that it was given last.
     var open: (openness: any ViewerOpenness, pass: any ViewerPass)?
+
+    init(text: ByteBuffer, pass: any ViewerPass) {
+      (self.text, self.pass) = (text, pass)
+    }
   }
 
   private var known: Known?
@@ -26,7 +31,7 @@ struct LastToken {
     if let openness = answer.openness, !openness.holds { return nil }
     guard head.token != nil || answer.rule != nil else { return Admission(pass: answer.openness) }
     guard let text = head.token, let passes else { return nil }
-    if known?.text.readableBytesUInt8Span.isEqual(to: text.readableBytesUInt8Span) != true {
+    if !isKnown(text) {
       // Copied: a slice would keep the whole read buffer in memory.
       known = passes.remembered(text).map { Known(text: ByteBuffer(bytes: text.readableBytesView), pass: $0) }
     }
@@ -35,6 +40,11 @@ struct LastToken {
       return nil
     }
     return Admission(pass: answer.openness.map { admission(to: $0, by: pass) } ?? pass)
+  }
+
+  private func isKnown(_ text: ByteBuffer) -> Bool {
+    guard let own = known?.text else { return false }
+    return own.readableBytesUInt8Span.isEqual(to: text.readableBytesUInt8Span)
   }
 
   /// The token goes on when the stream is open to all no longer. Made once: a viewer gets many responses of one stream.

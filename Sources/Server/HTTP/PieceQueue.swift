@@ -9,7 +9,7 @@ struct PieceQueue {
     var description: String { "a file is too short for a range of it: offset \(range.offset), length \(range.length)" }
   }
 
-  private(set) var pieces = CircularBuffer<BodyPiece>()
+  private(set) var pieces = CircularBuffer<BodyPiece>(initialCapacity: 1)
 
   var first: BodyPiece? { pieces.first }
   var count: Int { pieces.count }

@@ -17,11 +17,19 @@ struct RequestAssembler {
     case refuse(Problem)
   }
 
-  private let limits: HTTPLimits
+  // Each connection has these limits, so they are no copy of all.
+  private let targetBytes: Int
+  private let requestBodyBytes: Int
+  /// An object, since most requests have no body.
+  private final class Held {
+    let head: RequestHead
+    init(_ head: RequestHead) { self.head = head }
+  }
+
   private let source: RequestSource
   private let responder: any HTTPResponder
-  /// The head of the request that is arriving.
-  private var head: RequestHead?
+  /// The head of the request whose body is arriving.
+  private var head: Held?
   private var target = RequestTarget(segments: [])
   private var body = ByteBuffer()
   /// The most bytes for the body of the request that is arriving.
@@ -29,7 +37,8 @@ struct RequestAssembler {
   private var hasRefused = false
 
   init(services: HTTPServices, source: RequestSource) {
-    limits = services.limits
+    targetBytes = services.limits.targetBytes
+    requestBodyBytes = services.limits.requestBodyBytes
     responder = services.responder
     self.source = source
   }
@@ -50,7 +59,7 @@ struct RequestAssembler {
       body.writeImmutableBuffer(bytes)
       return .nothing
     case .end:
-      guard let head = head.take() else { return .nothing }
+      guard let head = head.take()?.head else { return .nothing }
       defer { if body.readableBytes > 0 { body = ByteBuffer() } }
       return .request(request(head), keepsAlive: head.keepsAlive)
     }
@@ -68,13 +77,13 @@ struct RequestAssembler {
       return refuse(Problem(.malformedRequest, "The request has \(head.hosts) Host fields; it must have one."))
     }
     // Only requests that change something have a body (RFC 9110 §9.3.1: the body of a GET has no meaning).
-    bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : limits.requestBodyBytes
+    bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : requestBodyBytes
     let bytes = head.target.readableBytesUInt8Span
     if head.method == .options, bytes.count == 1, bytes[0] == UInt8(ascii: "*") {
       target = RequestTarget(segments: [])
     } else {
       do {
-        target = try RequestTarget(parsing: bytes, maximumBytes: limits.targetBytes)
+        target = try RequestTarget(parsing: bytes, maximumBytes: targetBytes)
       } catch .emptySegment {
         target = RequestTarget(segments: [""])
       } catch {
@@ -87,6 +96,8 @@ struct RequestAssembler {
           .expectationFailed, "The only supported expectation is 100-continue."))
     }
     let request = request(head)
+    // It is the request's from here on: a connection that waits does not keep it.
+    if head.body == .none { target = RequestTarget(segments: []) }
     if case .length(let length) = head.body, length > bodyLimit, !responder.takesArrivingBody(of: request) {
       return refuse(Problem.bodyTooLarge(bodyLimit))
     }
@@ -97,7 +108,7 @@ struct RequestAssembler {
       return .arriving(
         ArrivingRequest(request, body, keepsAlive: head.keepsAlive, awaitsContinue: awaitsContinue))
     }
-    self.head = head
+    self.head = Held(head)
     return awaitsContinue ? .sendContinue : .nothing
   }
 

@@ -45,7 +45,15 @@ struct HTTP1Scanner {
   /// The longest chunk size line, with extensions, in bytes.
   static let chunkLineBytes = 256
 
-  let limits: HTTPLimits
+  /// The limits that a scanner needs. Each connection has them, so they are no copy of all.
+  struct Limits {
+    let targetBytes: Int
+    let headerFieldBytes: Int
+    let headerBytes: Int
+    let headerCount: Int
+  }
+
+  let limits: Limits
   var place = Place.requestLine
   /// Bytes of the head or of the trailers that were scanned, from the reader index on.
   var scanned = 0
@@ -59,7 +67,9 @@ struct HTTP1Scanner {
   var facts = FieldFacts()
 
   init(limits: HTTPLimits) {
-    self.limits = limits
+    self.limits = Limits(
+      targetBytes: limits.targetBytes, headerFieldBytes: limits.headerFieldBytes, headerBytes: limits.headerBytes,
+      headerCount: limits.headerCount)
   }
 
   /// Takes the next part from the front of `bytes`; nil when more bytes are needed. After a fault, each call throws.

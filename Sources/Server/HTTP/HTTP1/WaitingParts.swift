@@ -3,40 +3,56 @@ internal import NIOHTTP1
 
 /// Parts of pipelined requests that arrived before their turn.
 struct WaitingParts {
-  private var parts = CircularBuffer<RequestPart>(initialCapacity: 1)
-  private var requests = 0
-  /// The response to the client's fault, after those to the requests before it.
-  private(set) var refusal: Problem?
+  /// An object, since most connections never have any.
+  private final class Content {
+    var parts = CircularBuffer<RequestPart>(initialCapacity: 1)
+    var requests = 0
+    var refusal: Problem?
+  }
 
-  var isEmpty: Bool { parts.isEmpty }
+  private var content: Content?
+
+  /// The response to the client's fault, after those to the requests before it.
+  var refusal: Problem? { content?.refusal }
+
+  var isEmpty: Bool { content?.parts.isEmpty ?? true }
 
   /// Adds a part. More than `limit` requests are a fault; parts after a fault are dropped.
   mutating func append(_ part: RequestPart, limit: Int) {
-    guard refusal == nil else { return }
+    let content = used()
+    guard content.refusal == nil else { return }
     if case .head = part {
-      guard requests < limit else {
+      guard content.requests < limit else {
         refuse(
           Problem(
             .tooManyWaiting, "One connection may have at most \(limit) waiting requests."))
         return
       }
-      requests += 1
+      content.requests += 1
     }
-    parts.append(part)
+    content.parts.append(part)
   }
 
   /// Records a fault of the client; only the first one counts.
-  mutating func refuse(_ problem: Problem) { refusal = refusal ?? problem }
+  mutating func refuse(_ problem: Problem) {
+    let content = used()
+    content.refusal = content.refusal ?? problem
+  }
 
   mutating func next() -> RequestPart? {
-    let part = parts.popFirst()
-    if case .head = part { requests -= 1 }
+    guard let content else { return nil }
+    let part = content.parts.popFirst()
+    if case .head = part { content.requests -= 1 }
+    if content.parts.isEmpty, content.refusal == nil { self.content = nil }
     return part
   }
 
-  mutating func removeAll() {
-    parts.removeAll()
-    requests = 0
-    refusal = nil
+  mutating func removeAll() { content = nil }
+
+  private mutating func used() -> Content {
+    if let content { return content }
+    let new = Content()
+    content = new
+    return new
   }
 }

@@ -81,10 +81,8 @@ package final class HTTPListener: Sendable {
       .serverChannelOption(.backlog, value: services.limits.listenBacklog)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-      // Requests are small; a large read buffer would only hold more pipelined ones.
-      .childChannelOption(
-        .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: 16384)
-      )
+      .childChannelOption(.recvAllocator, value: BriefReadAllocator())
+      .childChannelOption(.maxMessagesPerRead, value: 1)
       // A client may close its sending side and still read the response.
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
