@@ -39,9 +39,12 @@ struct ElementTable {
 
   mutating func remove(_ pid: UInt16) -> ElementStream? {
     guard let place = places.removeValue(forKey: pid) else { return nil }
-    let stream = streams.remove(at: place.index)
-    for (index, later) in streams.enumerated().dropFirst(place.index) {
-      places[later.element.pid] = Place(index: index, program: later.program)
+    streams.swapAt(place.index, streams.count - 1)
+    let stream = streams.removeLast()
+    // The last one has taken its place.
+    if place.index < streams.count {
+      let moved = streams[place.index]
+      places[moved.element.pid] = Place(index: place.index, program: moved.program)
     }
     return stream
   }

@@ -163,6 +163,7 @@ struct TransportStream {
     heldBytes &+= more ?? 0
     if heldBytes > MPEGTSLimits.heldBytes {
       ownCounts.overflows &+= 1
+      passOn(number, packet.pid, to: &out)
       for pid in elements.pids {
         elements.change(pid) { $0.drop(to: &pending) }
         passOn(elements.place(of: pid)?.program ?? number, pid, to: &out)

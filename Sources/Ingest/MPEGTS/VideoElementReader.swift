@@ -45,7 +45,9 @@ struct VideoElementReader {
   mutating func noteLoss() { finder.noteLoss() }
 
   mutating func drop(to out: inout [ElementEvent]) {
-    if finder.drop() || firstField.take() != nil { out.append(.lost(.video)) }
+    let (unfinished, field) = (finder.drop(), firstField.take())
+    if unfinished || field != nil { out.append(.lost(.video)) }
+    for placed in times.finish() { emit(placed, to: &out) }
     countWaiting()
   }
 

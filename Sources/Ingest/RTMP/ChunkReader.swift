@@ -47,6 +47,8 @@ struct ChunkReader {
   private var carry = ByteBuffer()
   /// The current chunk: its stream, and the number of missing bytes.
   private var current: (stream: Int, remaining: Int)?
+  /// Nothing of the current chunk's payload has come.
+  private var isAtPayload = false
   private var partialBytes = 0
   private var smallChunks = TokenBucket(
     burst: Double(RTMPLimits.smallChunkBurst), perSecond: Double(RTMPLimits.smallChunksPerSecond))
@@ -56,6 +58,9 @@ struct ChunkReader {
     if let current { return streams[current.stream].remaining }
     return carry.readableBytes > 0 || partialBytes > 0 ? 1 : nil
   }
+
+  /// The bytes so far end in a chunk's header or right behind it.
+  var endsWithHeader: Bool { carry.readableBytes > 0 || current != nil && isAtPayload }
 
   /// The next whole message, or nil if more bytes are needed. Consumes what it reads. Applies Set Chunk Size and Abort
   /// and also returns them. `now` is for the limit on small chunks.
@@ -204,6 +209,7 @@ struct ChunkReader {
       if length > 0 { streams[index].payload.reserveCapacity(min(length, reservation)) }
     }
     current = (index, min(streams[index].remaining ?? 0, chunkSize))
+    isAtPayload = true
   }
 
   private mutating func index(of header: Header) throws(WireError) -> Int {
@@ -232,6 +238,7 @@ struct ChunkReader {
     let count = min(chunk.remaining, bytes.readableBytes)
     let index = chunk.stream
     if count > 0, let slice = bytes.readSlice(length: count) {
+      isAtPayload = false
       partialBytes += count
       let limit = trusted ? RTMPLimits.partialBytesWhilePublishing : RTMPLimits.partialBytesBeforePublish
       guard partialBytes <= limit else {

@@ -21,6 +21,8 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   private var gateTimer: Scheduled<Void>?
   /// Runs while messages that came too fast wait.
   private var paceTimer: Scheduled<Void>?
+  /// Not over TLS: the system would count the bytes of its records, and a part of one wakes nothing.
+  private let mayCollect: Bool
   /// Bytes that the system collects before it wakes this connection, and the time of the last read.
   private var collected = 1
   private var readAt = MonotonicTime.zero
@@ -28,8 +30,9 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   private var collectingTimer: RepeatedTask?
 
   /// `peer` is the address that limits are counted by.
-  init(shared: RTMPListener.Shared, peer: String, publisher: Publisher, loop: any EventLoop) {
+  init(shared: RTMPListener.Shared, peer: String, publisher: Publisher, isEncrypted: Bool, loop: any EventLoop) {
     self.shared = shared
+    mayCollect = !isEncrypted
     life = PublisherConnection(
       publisher, peer: peer, connections: shared.connections, clock: shared.clock,
       patience: PublisherConnection.Patience(
@@ -74,7 +77,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     perform()
     watchGate(now)
     readAt = now
-    collect(life.isClosing ? 1 : session.bytesToCollect(now: now))
+    if mayCollect { collect(life.isClosing ? 1 : session.bytesToCollect(now: now)) }
   }
 
   /// Stops reading from a peer that does not read its responses.

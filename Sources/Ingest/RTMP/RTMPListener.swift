@@ -125,7 +125,8 @@ extension RTMPListener.Shared {
       protocolName: tls == nil ? "RTMP" : "RTMPS", remoteAddress: PeerText.place(of: address),
       host: peer == PeerText.unknown ? nil : peer,
       localAddress: channel.parent?.localAddress, gate: gate, logger: logger)
-    let connection = RTMPConnection(shared: self, peer: peer, publisher: publisher, loop: channel.eventLoop)
+    let connection = RTMPConnection(
+      shared: self, peer: peer, publisher: publisher, isEncrypted: tls != nil, loop: channel.eventLoop)
     if let tls {
       try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))
     }

@@ -43,6 +43,7 @@ struct RTMPSession {
   /// Bytes that the system may collect before it wakes the reader; 1: none.
   func bytesToCollect(now: MonotonicTime) -> Int {
     guard publication != nil, heldUntil == nil, window >= RTMPLimits.collectingWindow else { return 1 }
+    guard threshold.mayCollect else { return 1 }
     if let missing = reader.missing { return max(1, min(missing, RTMPLimits.collectedBytes)) }
     return threshold.bytes(now: now)
   }
@@ -70,6 +71,7 @@ struct RTMPSession {
     } catch {
       fail(error, to: &actions)
     }
+    if publication != nil, reader.endsWithHeader { threshold.sawHeaderAlone() }
     acknowledge(now)
     flush(to: &actions)
   }

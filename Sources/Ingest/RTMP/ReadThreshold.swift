@@ -2,12 +2,15 @@ internal import FMP4
 
 /// How many bytes the system collects before it wakes the reader of a publisher (SO_RCVLOWAT). To be woken costs more than
 /// to read what came, and most messages are frames of audio of a few hundred bytes. They wait for the next frame of video,
-/// which comes within 50 ms and is larger. A frame of video waits for nothing. A value type.
+/// which comes within 50 ms and is larger. A frame of video waits for nothing, unless it is much smaller than those before it. A value
+/// type.
 struct ReadThreshold {
   /// Frames of this long decide for the next such time, in nanoseconds.
   static let slice: Int64 = 1_000_000_000
   /// Longest time between two frames of video for which audio waits, in nanoseconds.
   static let longestWait: Int64 = 50_000_000
+  /// Headers that came alone within a slice, by which a sender is known that writes them apart.
+  static let headersAlone = 3
   /// Most bytes that wait for the next frame. Fewer than the least are not worth it.
   static let most = 2 << 10
   static let least = 256
@@ -19,6 +22,9 @@ struct ReadThreshold {
   private var isEven = false
   /// The smallest frame that is expected; nil if frames come unevenly.
   private var expected: Int?
+  /// Headers that came alone in this slice. Too many of them end all collecting.
+  private var headers = 0
+  private var isOff = false
 
   /// Takes the size of a frame of video and its arrival.
   mutating func saw(frame bytes: Int, now: MonotonicTime) {
@@ -26,7 +32,7 @@ struct ReadThreshold {
     newest = now
     if now &- began >= Self.slice {
       expected = isEven ? min(smallest, bytes) : nil
-      (began, smallest, isEven) = (now, bytes, true)
+      (began, smallest, isEven, headers) = (now, bytes, true, 0)
       return
     }
     smallest = min(smallest, bytes)
@@ -34,12 +40,22 @@ struct ReadThreshold {
     if let known = expected { expected = min(known, bytes) }
   }
 
+  /// Whether the sender writes messages as a whole.
+  var mayCollect: Bool { !isOff }
+
+  /// A header came without any byte behind it. Some senders write it by itself, as ffmpeg does, and their system then waits for
+  /// its acknowledgement before it sends the rest (Nagle's algorithm): it has to be read at once.
+  mutating func sawHeaderAlone() {
+    headers += 1
+    if headers >= Self.headersAlone { isOff = true }
+  }
+
   /// Nothing is expected before the frames have come evenly for a slice.
-  mutating func forget() { self = ReadThreshold() }
+  mutating func forget() { (began, newest, smallest, isEven, expected) = (.zero, .zero, .max, false, nil) }
 
   /// Bytes to collect where no message has begun. 1: none.
   func bytes(now: MonotonicTime) -> Int {
-    guard let expected, now &- newest <= Self.longestWait else { return 1 }
+    guard mayCollect, let expected, now &- newest <= Self.longestWait else { return 1 }
     // Half of it: the next frame may be smaller than all before.
     let bytes = min(expected / 2, Self.most)
     return bytes < Self.least ? 1 : bytes

@@ -104,6 +104,6 @@ struct AudioGrid: Sendable {
     guard let now = deviation, now.lasted > Self.patience &* Int64(timescale) / 1000 else { return nil }
     guard length > 0 else { return now.least }
     let whole = (now.least &+ (isLate ? length : -length) / 2) / length &* length
-    return (whole &- now.least).magnitude <= UInt64(rounding) ? whole : now.least
+    return whole != 0 && (whole &- now.least).magnitude <= UInt64(rounding) ? whole : now.least
   }
 }

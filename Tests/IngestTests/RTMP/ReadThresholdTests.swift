@@ -65,6 +65,19 @@ struct ReadThresholdTests {
     #expect(threshold.bytes(now: now) == 1)
   }
 
+  @Test mutating func aSenderThatWritesHeadersApartIsReadAtOnceForGood() {
+    frames([9000])
+    for _ in 1..<ReadThreshold.headersAlone { threshold.sawHeaderAlone() }
+    #expect(threshold.bytes(now: now) == ReadThreshold.most)
+    frames([9000], count: 31)
+    threshold.sawHeaderAlone()
+    #expect(threshold.mayCollect, "some reads end behind a header by accident")
+    for _ in 1..<ReadThreshold.headersAlone { threshold.sawHeaderAlone() }
+    threshold.forget()
+    frames([9000])
+    #expect(!threshold.mayCollect && threshold.bytes(now: now) == 1)
+  }
+
   // MARK: a session's
 
   /// A session of 25 even frames a second, for two and a half seconds. The last thing that came is a whole frame.

@@ -56,7 +56,7 @@ struct Simulcast {
 
   /// Other members go on when this one has ended.
   func goesOn(without member: TrackID, _ now: MonotonicTime) -> Bool {
-    members.contains { $0 != member && track(of: $0) != nil && flows($0, now) }
+    members.contains { $0 != member && track(of: $0) != nil && clocks.isKnown($0) && flows($0, now) }
   }
 
   /// Takes a whole frame of a member; `pixels` of its picture, where they are known.

@@ -291,10 +291,9 @@ struct WebRTCPublication {
       let members = simulcast.members.filter {
         present.contains($0) && (!simulcast.isChosen || simulcast.flows($0, now))
       }
-      // One that has stopped, or that the stream does not have, takes what the others get.
-      let judges = members.filter {
-        !simulcast.isChosen || simulcast.track(of: $0) != nil && simulcast.keepsUp($0, now)
-      }
+      // One that has stopped, or that the stream does not have, takes what the others get, if there are any.
+      let kept = members.filter { simulcast.track(of: $0) != nil && simulcast.keepsUp($0, now) }
+      let judges = kept.isEmpty ? members : kept
       if judges.contains(where: { wantsKeyFrame($0, now) }) { asked.formUnion(members) }
     }
     for id in asked { videos[id, default: Video()].noteRequest(now) }
