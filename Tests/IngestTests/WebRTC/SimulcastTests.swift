@@ -218,7 +218,8 @@ import Testing
     var sender = try Sender()
     func takes(_ source: UInt32, _ extensions: [UInt8]?) throws -> Bool {
       let packet = RTPPackets.bytes(1, source: source, extensions: extensions, [0x41, 0x9A, 1])
-      return try sender.publication.receive(rtp: packet, now: .zero, to: &sender.out)
+      var out: [PublicationAction] = []
+      return try sender.publication.receive(rtp: packet, now: .zero, to: &out)
     }
     let named = try takes(40, Sender.name(0))
     let (nameless, unknown) = (try takes(41, nil), try takes(42, [0x40, UInt8(ascii: "1"), 0xA0, UInt8(ascii: "x")]))
