@@ -303,8 +303,14 @@ def test_encodings_of_simulcast_are_renditions_of_one_picture(weir, chromium, tm
     urls = weir.wait(lambda: (found := variants(weir, name)) and len(found) == 3 and found, 40, "three variants")
     widths = {url.split("/")[-2]: int(size.split("x")[0]) for url, size in urls.items()}
     assert widths["video"] == 960 and widths["video-2"] == 480 and 200 <= widths["video-3"] <= 240, widths
-    newest = [hls.parse_media(http.fetch(url).good().text, url).present[-1].sequence for url in urls]
-    sequences = [min(newest) - 1, min(newest)]
+
+    def common() -> list[int] | None:
+        """Two segments that all have."""
+        found = [{one.sequence for one in hls.parse_media(http.fetch(url).good().text, url).present} for url in urls]
+        newest = max(set.intersection(*found), default=0)
+        return [newest - 1, newest] if all(newest - 1 in one for one in found) else None
+
+    sequences = weir.wait(common, 20, "two segments of all")
     times = [pieces(url, sequences, tmp_path / f"{place}.mp4") for place, url in enumerate(urls)]
     assert all(len(one) >= 30 for one in times), [len(one) for one in times]
     assert max(one[0] for one in times) - min(one[0] for one in times) < 0.0001, [one[0] for one in times]
