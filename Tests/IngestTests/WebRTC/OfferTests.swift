@@ -210,6 +210,16 @@ import Testing
     }
   }
 
+  @Test func `Of what is sent the encodings and their alternatives are read`() throws {
+    #expect(OfferedEncoding.simulcast("recv x send a,~c;b;?") == [["a", "c"], ["b"], []])
+    #expect(OfferedEncoding.simulcast("recv a;b").isEmpty)
+    let one = try #require(OfferedEncoding("h send max-width=640;pt=96,97"))
+    #expect(one.name == "h" && one.allows(97) && !one.allows(98))
+    let (received, aimless) = (OfferedEncoding("h recv"), OfferedEncoding("h"))
+    #expect(received == nil)
+    #expect(aimless == nil)
+  }
+
   @Test func `Of VP8, which is encoded anew, one encoding is taken`() throws {
     let video = Self.section("video", "96", "a=mid:1", "a=rtpmap:96 VP8/90000") + SimulcastTests.lines
     let tracks = try Negotiation(try SessionOffer(Self.offer(Self.audio, video))).tracks

@@ -336,12 +336,17 @@ import Testing
       (10, 0, Self.keyFrame), (12, 6000, [0x41, 0x9A, 3]), (13, 9000, [0x41, 0x9A, 3]),
     ] {
       let packet = RTPPackets.bytes(sequence, at: timestamp, source: 77, marker: true, payload)
-      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+      var out: [PublicationAction] = []
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &out)
+      driver.out += out
     }
     func again(_ payload: [UInt8], padding: UInt8 = 0) throws -> Bool {
       let packet = RTPPackets.bytes(
         500, at: 3000, source: 78, type: 99, marker: true, padding: padding, payload)
-      return try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+      var out: [PublicationAction] = []
+      let isMedia = try driver.publication.receive(rtp: packet, now: driver.now, to: &out)
+      driver.out += out
+      return isMedia
     }
     // Padding alone, one that came, half a number, the missing one, and the same again.
     var taken = [try again([], padding: 200), try again([0, 13, 0x41, 0x9A, 3]), try again([0])]
