@@ -31,7 +31,7 @@ struct ElementTableTests {
       let more = table.change(200) { $0.receive(packet, clock: &clock, to: &events, cues: &cues) }
       #expect(more == 0)
     }
-    let missing = table.change(300) { $0.breakOff() }
+    let missing = table.change(300) { $0.packets }
     #expect(missing == nil)
     #expect(table[200]?.packets == 3 && table[100]?.packets == 0 && table[300] == nil)
     #expect(table.place(of: 200)?.program == 2 && table.place(of: 100)?.program == 1 && table.place(of: 300) == nil)
