@@ -50,6 +50,7 @@ struct ElementStream {
   var damagedSections: Int { (sections?.damaged ?? 0) &+ malformedCues }
   /// Scrambled by the packets' headers or by the headers of PES packets.
   var allScrambled: Int { scrambled &+ pes.scrambled }
+
   /// Takes a packet. Returns by how much `heldBytes` has grown.
   @discardableResult
   mutating func receive(

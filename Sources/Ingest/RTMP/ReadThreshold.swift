@@ -1,15 +1,14 @@
 internal import FMP4
 
-/// How many bytes the system collects before it wakes the reader of a publisher (SO_RCVLOWAT). To be woken costs more than
-/// to read what came, and most messages are frames of audio of a few hundred bytes. They wait for the next frame of video,
-/// which comes within 50 ms and is larger. A frame of video waits for nothing, unless it is much smaller than those before it. A value
-/// type.
+/// How many bytes the system collects before it wakes the reader of a publisher (SO_RCVLOWAT). A wake-up costs more than
+/// a read, and most messages are audio frames of a few hundred bytes. They wait for the next frame of video, which comes
+/// within 50 ms and is larger. A frame of video waits only if it is much smaller than those before it. A value type.
 struct ReadThreshold {
-  /// Frames of this long decide for the next such time, in nanoseconds.
+  /// The frames of one slice decide for the next one. In nanoseconds.
   static let slice: Int64 = 1_000_000_000
   /// Longest time between two frames of video for which audio waits, in nanoseconds.
   static let longestWait: Int64 = 50_000_000
-  /// Headers that came alone within a slice, by which a sender is known that writes them apart.
+  /// So many headers that came alone within a slice show a sender that writes them apart.
   static let headersAlone = 3
   /// Most bytes that wait for the next frame. Fewer than the least are not worth it.
   static let most = 2 << 10
@@ -43,8 +42,8 @@ struct ReadThreshold {
   /// Whether the sender writes messages as a whole.
   var mayCollect: Bool { !isOff }
 
-  /// A header came without any byte behind it. Some senders write it by itself, as ffmpeg does, and their system then waits for
-  /// its acknowledgement before it sends the rest (Nagle's algorithm): it has to be read at once.
+  /// A header came without any byte behind it. Some senders write it by itself, as ffmpeg does. Their system may then send
+  /// the rest only after an acknowledgement (Nagle's algorithm), so the header has to be read at once.
   mutating func sawHeaderAlone() {
     headers += 1
     if headers >= Self.headersAlone { isOff = true }

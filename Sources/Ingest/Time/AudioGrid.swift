@@ -22,7 +22,8 @@ struct AudioGrid: Sendable {
   /// A smaller deviation, of a frame or more, is corrected after this many milliseconds. One of exactly a frame that is there
   /// from the start is how the publisher stamps, and stays: GStreamer gives its first two frames the same time.
   private static let patience: Int64 = 1000
-  /// Wire times may be rounded to ticks of this timescale, as RTMP's are. By one of them, a lost frame is not quite a frame.
+  /// Wire times may be rounded to ticks of this timescale, as RTMP's are. So the distance that a lost frame leaves may differ
+  /// from a frame's length by one tick.
   private static let wire: Int64 = 1000
 
   /// Ticks per second.

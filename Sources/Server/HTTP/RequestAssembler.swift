@@ -17,7 +17,7 @@ struct RequestAssembler {
     case refuse(Problem)
   }
 
-  // Each connection has these limits, so they are no copy of all.
+  // Each connection holds a copy of its limits, so it has only these.
   private let targetBytes: Int
   private let requestBodyBytes: Int
   /// An object, since most requests have no body.

@@ -40,8 +40,8 @@ struct LayerClocks {
   /// Another sender has another count.
   mutating func forget(_ id: TrackID) { layers[id] = nil }
 
-  /// Puts an encoding on the clock while none of the others has frames: by reports alone, or else the clock begins anew with it.
-  /// Whether it does.
+  /// Puts an encoding on the clock while none of the others has frames. Reports alone place it; without them the clock begins
+  /// anew with it. Returns whether the clock began anew.
   mutating func begin(_ id: TrackID) -> Bool {
     for other in layers.keys.sorted() {
       guard let expected = expected(id, beside: other), let known = layers[other]?.difference else { continue }

@@ -18,13 +18,13 @@ struct Simulcast {
     var stops = 0
   }
 
-  /// How long the first choice waits for encodings, twice as long for those that come without a clock yet, and how long none of
-  /// their frames may come, in nanoseconds.
+  /// How long the first choice waits for encodings (twice as long for one that flows and is not on the clock yet), and after
+  /// how long without frames one has stopped. In nanoseconds.
   private static let (patience, silence): (Int64, Int64) = (1_500_000_000, 1_500_000_000)
   /// Frames of others in which one that has stopped had none.
   private static let leastMissed = 10
-  /// How long one that comes late has to flow before it joins, in nanoseconds. Each stop doubles that, up to some
-  /// eight minutes. If nothing else flows it joins at once.
+  /// How long one that comes late has to flow before it joins, in nanoseconds. Each stop doubles that, up to 512 s. If
+  /// nothing else flows it joins at once.
   private static let steadiness: Int64 = 2_000_000_000
 
   /// The tracks of the offer, in its order.
@@ -73,14 +73,15 @@ struct Simulcast {
   /// Its sender is another one, or has ended.
   mutating func forget(_ member: TrackID) { layers[member]?.newest = nil }
 
-  /// Its sender ends. Whether all have ended: one that never came may begin now, as where a page changes from one to another.
+  /// Its sender ends. Returns whether the senders of all members have ended. One that never came may still begin: a page may
+  /// change from one encoding to another.
   mutating func end(_ member: TrackID) -> Bool {
     forget(member)
     ended.insert(member)
     return members.allSatisfy { ended.contains($0) }
   }
 
-  /// One that flows and has no place on the clock, while none flows that has.
+  /// A member that flows and is not on the clock, while no member on the clock flows.
   func stranded(_ now: MonotonicTime) -> TrackID? {
     guard !members.contains(where: { clocks.isKnown($0) && flows($0, now) }) else { return nil }
     return members.first { member in

@@ -16,7 +16,7 @@ extension Negotiation {
   /// simulcast is known by its name alone.
   private func track(of packet: RTPPacket, named number: UInt8?, among fitting: [Track]) -> Track? {
     guard !fitting.isEmpty else { return nil }
-    // One that the offer does not have says nothing.
+    // A mid that the offer does not have is ignored.
     let section = name(packet.value(of: midNumber)).flatMap { name in tracks.contains { $0.mid == name } ? name : nil }
     let named = section.map { name in fitting.filter { $0.mid == name } } ?? []
     if let rid = name(packet.value(of: number)),

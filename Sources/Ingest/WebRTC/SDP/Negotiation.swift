@@ -86,7 +86,7 @@ struct Negotiation {
     let names = section.encodings(of: first.format.payloadType).prefix(room)
     guard names.count > 1 else { return [first] }
     let number = others.count { $0.kind == .video } + 1
-    // So it is with packets that come again.
+    // Without its own extension nothing tells which encoding a repeated packet belongs to.
     let repair = section.number(of: repairedExtension) == nil ? nil : first.repair
     return names.enumerated().map { place, name in
       Track(

@@ -45,7 +45,7 @@ struct HTTP1Scanner {
   /// The longest chunk size line, with extensions, in bytes.
   static let chunkLineBytes = 256
 
-  /// The limits that a scanner needs. Each connection has them, so they are no copy of all.
+  /// The limits that a scanner needs. Each connection holds a copy, so it has no others.
   struct Limits {
     let targetBytes: Int
     let headerFieldBytes: Int
