@@ -29,4 +29,16 @@ enum RTPPackets {
   ) -> RTPPacket? {
     RTPPacket(bytes(sequence, at: timestamp, marker: marker, payload))
   }
+
+  /// A report of a sender (RFC 3550 §6.4.1): at a time, in nanoseconds since the beginning, its count was `timestamp`.
+  static func report(_ source: UInt32, _ time: Int64, _ timestamp: UInt32) -> ByteBuffer {
+    let wall = 2_208_988_800_000_000_000 + 1_000_000_000_000 + time
+    var bytes = ByteBuffer(bytes: [0x80, 200, 0, 6])
+    bytes.writeInteger(source)
+    bytes.writeInteger(UInt32(wall / 1_000_000_000))
+    bytes.writeInteger(UInt32((wall % 1_000_000_000) << 32 / 1_000_000_000))
+    bytes.writeInteger(timestamp)
+    bytes.writeRepeatingByte(0, count: 8)
+    return bytes
+  }
 }

@@ -69,9 +69,9 @@ import Testing
       }
       if packet % 50 == 25 {
         publication.receive(
-          rtcp: Self.report(77, now.nanoseconds, UInt32(now.nanoseconds * 9 / 100_000)), now: now, to: &out)
+          rtcp: RTPPackets.report(77, now.nanoseconds, UInt32(now.nanoseconds * 9 / 100_000)), now: now, to: &out)
         publication.receive(
-          rtcp: Self.report(5, now.nanoseconds, Self.ticks(now.nanoseconds, partsPerMillion)), now: now, to: &out)
+          rtcp: RTPPackets.report(5, now.nanoseconds, Self.ticks(now.nanoseconds, partsPerMillion)), now: now, to: &out)
       }
       // Its number is in it.
       let bytes: [UInt8] = [0xFC, UInt8(packet >> 8), UInt8(packet & 0xFF)]
@@ -99,17 +99,5 @@ import Testing
     }
     #expect(worst <= 20_000_000, "\(worst) ns")
     #expect(heard > 23_900 && seen > 2395, "\(heard) \(seen)")
-  }
-
-  /// A report of a sender (RFC 3550 §6.4.1) at a time since the beginning.
-  private static func report(_ source: UInt32, _ time: Int64, _ timestamp: UInt32) -> ByteBuffer {
-    let wall = 2_208_988_800_000_000_000 + 1_000_000_000_000 + time
-    var bytes = ByteBuffer(bytes: [0x80, 200, 0, 6])
-    bytes.writeInteger(source)
-    bytes.writeInteger(UInt32(wall / 1_000_000_000))
-    bytes.writeInteger(UInt32((wall % 1_000_000_000) << 32 / 1_000_000_000))
-    bytes.writeInteger(timestamp)
-    bytes.writeRepeatingByte(0, count: 8)
-    return bytes
   }
 }

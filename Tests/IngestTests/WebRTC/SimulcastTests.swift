@@ -65,7 +65,8 @@ import Testing
         // Each report is a millisecond off, to either side.
         if frame % 15 == 14 {
           let off: Int64 = frame % 2 == 0 ? 1_000_000 : -1_000_000
-          report(30 + UInt32(layer), now.nanoseconds + off, Self.bases[layer] &+ frame * 3000)
+          let report = RTPPackets.report(30 + UInt32(layer), now.nanoseconds + off, Self.bases[layer] &+ frame * 3000)
+          publication.receive(rtcp: report, now: now, to: &out)
         }
       }
       let audio = RTPPackets.bytes(UInt16(frame), at: frame * 1600, source: 5, type: 111, [0xFC, 1, 2])
@@ -78,17 +79,6 @@ import Testing
     }
 
     mutating func run(_ frames: Int) throws { for _ in 0..<frames { try step() } }
-
-    private mutating func report(_ source: UInt32, _ time: Int64, _ timestamp: UInt32) {
-      let wall = 2_208_988_800_000_000_000 + 1_000_000_000_000 + time
-      var bytes = ByteBuffer(bytes: [0x80, 200, 0, 6])
-      bytes.writeInteger(source)
-      bytes.writeInteger(UInt32(wall / 1_000_000_000))
-      bytes.writeInteger(UInt32((wall % 1_000_000_000) << 32 / 1_000_000_000))
-      bytes.writeInteger(timestamp)
-      bytes.writeRepeatingByte(0, count: 8)
-      publication.receive(rtcp: bytes, now: now, to: &out)
-    }
 
     mutating func bye(_ layer: Int) {
       publication.receive(rtcp: ByteBuffer(bytes: [0x81, 203, 0, 1, 0, 0, 0, 30 + UInt8(layer)]), now: now, to: &out)

@@ -65,7 +65,8 @@ struct WebRTCPublication {
 
   /// Whether a packet of this sender is looked at: senders are counted before anything is kept of them.
   func takes(source: UInt32) -> Bool {
-    receivers[source] != nil || repairs[source] != nil || receivers.count + repairs.count < WebRTCLimits.sources
+    // Keys: to read a receiver copies it.
+    receivers.keys.contains(source) || repairs[source] != nil || receivers.count + repairs.count < WebRTCLimits.sources
   }
 
   // MARK: packets
@@ -81,7 +82,7 @@ struct WebRTCPublication {
     }
     estimate.saw(datagram.readableBytes)
     if let isMedia = try receive(repeated: packet, now, to: &out) { return isMedia }
-    if receivers[packet.source] == nil {
+    if !receivers.keys.contains(packet.source) {
       // A new sender begins with media: one that only pads is none of a track.
       guard packet.payload.readableBytes > 0, takes(source: packet.source), let track = negotiation.track(of: packet)
       else { return false }
@@ -105,7 +106,7 @@ struct WebRTCPublication {
     repeated packet: RTPPacket, _ now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool? {
     if repairs[packet.source] == nil {
-      guard receivers[packet.source] == nil, takes(source: packet.source),
+      guard !receivers.keys.contains(packet.source), takes(source: packet.source),
         let track = negotiation.track(repairedBy: packet)
       else { return nil }
       repairs[packet.source] = track.id
