@@ -32,8 +32,9 @@ struct HLSMediaPlaylist {
   func render() -> ByteBuffer {
     let listed = window.listed
     let growing = growingSegment
-    let offer = window.isEnded || window.partTarget == nil ? nil : lowLatency
-    let skipped = offer?.isDelta == true ? skippable(listed, growing) : 0
+    // The end leaves the parts where they are: a player that has some of a segment fetches the others, not all of it again.
+    let offer = window.partTarget == nil ? nil : lowLatency
+    let skipped = !window.isEnded && offer?.isDelta == true ? skippable(listed, growing) : 0
     var out = ByteBuffer()
     out.reserveCapacity(512 + listed.count * 96 + (offer == nil ? 0 : 4096))
     // EXT-X-SKIP needs version 9, EXT-X-GAP 8, EXT-X-MAP 6 (§8).
@@ -59,8 +60,10 @@ struct HLSMediaPlaylist {
         writeHead(of: growing, &head, &out)
         writeParts(of: growing, offer, &out)
       }
-      writeHint(offer, &out)
-      for sibling in offer.siblings { writeReport(of: sibling, &out) }
+      if !window.isEnded {
+        writeHint(offer, &out)
+        for sibling in offer.siblings { writeReport(of: sibling, &out) }
+      }
     }
     if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
     return out
@@ -89,9 +92,12 @@ struct HLSMediaPlaylist {
     // The same in all renditions, so that players hold back all of them equally.
     let longest = offer.siblings.compactMap { $0.window.partTarget(of: $0.rendition) }.reduce(partTarget, max)
     let hold = MediaTime(ticks: longest.ticks &* 3, timescale: longest.timescale)
+    let holdBack = "PART-HOLD-BACK=\(Decimals.fixed(hold, digits: 6)),HOLD-BACK=\(3 * target)"
+    // Nothing is awaited or skipped at the end, but a list with parts needs PART-HOLD-BACK (§4.4.3.8).
     out.writeString(
-      "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=\(Decimals.fixed(hold, digits: 6))"
-        + ",HOLD-BACK=\(3 * target),CAN-SKIP-UNTIL=\(Self.skipTargets * target)\n")
+      window.isEnded
+        ? "#EXT-X-SERVER-CONTROL:\(holdBack)\n"
+        : "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,\(holdBack),CAN-SKIP-UNTIL=\(Self.skipTargets * target)\n")
     out.writeString("#EXT-X-PART-INF:PART-TARGET=\(Decimals.fixed(partTarget, digits: 6))\n")
   }
 
