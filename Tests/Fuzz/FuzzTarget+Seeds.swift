@@ -58,12 +58,13 @@ extension FuzzTarget {
     case .srt: Self.srtMessages
     case .stun: Self.webRTCDatagrams + WebRTCSeeds.all(.stun)
     case .rtcp: Self.webRTCDatagrams + WebRTCSeeds.all(.rtcp)
-    case .rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("H264")
-    case .av1rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("AV1")
-    case .vp9rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("VP9")
-    case .vp8rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("VP8")
+    case .rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("H264") + WebRTCSeeds.lossySessions("H264")
+    case .av1rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("AV1") + WebRTCSeeds.lossySessions("AV1")
+    case .vp9rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("VP9") + WebRTCSeeds.lossySessions("VP9")
+    case .vp8rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("VP8") + WebRTCSeeds.lossySessions("VP8")
     case .h264rtp: Self.webRTCDatagrams + WebRTCSeeds.payloads
-    case .sdp: Self.words(["H264", "AV1", "VP9"].map { WebRTCSeeds.offer($0) }) + WebRTCSeeds.offers
+    case .sdp:
+      Self.words(["H264", "AV1", "VP9"].map { WebRTCSeeds.offer($0) }) + WebRTCSeeds.offers + WebRTCSeeds.peculiarOffers
     case .captions: Self.captionMessages + Self.capturedCaptions
     case .pes: Self.packetizedStreams + Self.capturedPackets
     case .psi: Self.tables + Self.capturedTables

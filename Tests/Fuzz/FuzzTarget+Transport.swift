@@ -4,7 +4,8 @@ import NIOCore
 
 /// MPEG transport streams, and their parts without the packets around them.
 extension FuzzTarget {
-  /// The first byte says into which pieces the rest falls. Of an odd one each programme is published.
+  /// The first byte says into which pieces the rest falls. Of an odd one each programme is published. With its bits 1 and 2 the
+  /// transport loses bytes before every seventh piece.
   static func transport(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     var publication = TransportPublication(
@@ -13,9 +14,15 @@ extension FuzzTarget {
     var stream = TransportStream(.all)
     var rest = bytes.dropFirst()
     var (actions, events): ([PublicationAction], [TransportEvent]) = ([], [])
+    var pieces = 0
     while !rest.isEmpty {
       let piece = ByteBuffer(bytes: rest.prefix(first == 0 ? rest.count : Int(first)))
       rest = rest.dropFirst(piece.readableBytes)
+      pieces += 1
+      if first & 6 == 6, pieces % 7 == 0 {
+        publication.noteLoss(bytes: 8 * 1316)
+        stream.noteLoss(bytes: 8 * 1316)
+      }
       try? publication.receive(piece, now: MonotonicTime(nanoseconds: 0), to: &actions)
       let further = publication.takeFurther()
       precondition(Set(further.map(\.program)).count <= MPEGTSLimits.programs && (first % 2 == 1 || further.isEmpty))
@@ -23,11 +30,17 @@ extension FuzzTarget {
     }
     stream.finish(to: &events)
     try? publication.finish(now: MonotonicTime(nanoseconds: 1), to: &actions)
+    if let deadline = publication.deadline(after: MonotonicTime(nanoseconds: 1)) {
+      precondition(deadline > MonotonicTime(nanoseconds: 1))
+    }
     try? publication.tick(now: MonotonicTime(nanoseconds: 3_000_000_000), to: &actions)
+    try? publication.tick(now: MonotonicTime(nanoseconds: TransportPublication.programWait + 1), to: &actions)
+    precondition(publication.counts.packets <= stream.counts.packets && publication.encoder.utf8.count < 1024)
     precondition(stream.counts.packets * 188 + stream.counts.skippedBytes <= bytes.count + 188)
   }
 
-  /// The first byte names the content. Then payloads follow: a byte with the length, whose highest bit begins a PES packet.
+  /// The first byte names the content. Then payloads follow: a byte with the length, whose highest bit begins a PES packet. Before
+  /// an empty payload something is lost, and one that begins a packet drops what is kept.
   static func packetized(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     var pes = PESReader(keepsLength: first & 4 != 0)
@@ -39,6 +52,13 @@ extension FuzzTarget {
     while let head = rest.first {
       let payload = ByteBuffer(bytes: rest.dropFirst().prefix(Int(head & 127)))
       rest = rest.dropFirst(1 + Int(head & 127))
+      if head == 0 {
+        pes.drop()
+        video.noteLoss()
+        audio.noteLoss(to: &events)
+      } else if head == 128 {
+        video.drop(to: &events)
+      }
       let step = pes.receive(payload, isUnitStart: head & 128 != 0)
       if first & 2 == 0 {
         video.receive(step, clock: &clock, to: &events)
@@ -47,7 +67,7 @@ extension FuzzTarget {
       }
     }
     video.finish(clock: &clock, to: &events)
-    precondition(video.heldBytes == 0)
+    precondition(video.heldBytes == 0 && audio.heldBytes <= bytes.count && video.untimed <= bytes.count)
   }
 
   /// Payloads as in `packetized`. The checksum of each is made right, so that what is behind it is reached.
@@ -113,8 +133,12 @@ extension FuzzTarget {
       while let frame = reader.next() {
         precondition(frame.samples > 0 && frame.payload.readableBytes < bytes.count)
         _ = try? Codec(reader.coding, record: ByteBuffer(bytes: frame.record))
+        precondition(frame.position <= reader.position && reader.position <= bytes.count)
       }
+      precondition(reader.heldBytes <= bytes.count && reader.damaged <= bytes.count)
     }
+    reader.drop()
+    precondition(reader.heldBytes == 0 && reader.next() == nil)
   }
 
   static let transportStreams: [[UInt8]] = {
@@ -128,7 +152,40 @@ extension FuzzTarget {
       script.add(256, TransportScript.pes(0xE0, time + 7200, decode: time, length: 0, video))
       script.add(257, TransportScript.pes(0xC0, time, TransportScript.adts([1, 2, 3]) + TransportScript.adts([4])))
     }
-    return [[0] + script.bytes, [33] + script.bytes]
+    return [[0] + script.bytes, [33] + script.bytes, [190] + script.bytes] + [programs(first: 0), programs(first: 189)]
+  }()
+
+  /// Two programmes with cues, of which the first one leaves, more tracks than are taken, and types that no track is made of.
+  private static func programs(first: UInt8) -> [UInt8] {
+    var script = TransportScript()
+    script.add(table: 0, TransportScript.association([(1, pid: 32), (2, pid: 33)]))
+    let audio = (0..<20).map { (type: UInt8(0x0F), pid: UInt16(300 + $0), more: [UInt8]()) }
+    script.add(
+      table: 32, TransportScript.map(1, [(0x1B, 256, []), (0x86, 258, []), (0x10, 259, []), (0x80, 260, [])] + audio))
+    script.add(table: 33, TransportScript.map(2, clock: 512, [(0x0F, 513, []), (0x86, 514, []), (0x11, 515, [])]))
+    for index in 0..<6 {
+      let time = UInt64(index) * 3600
+      script.add(table: 258, splice)
+      script.add(table: 514, splice)
+      script.add(
+        256,
+        TransportScript.pes(
+          0xE0, time + 7200, decode: time, length: 0, [0, 0, 0, 1, 9, 0xF0] + parameterSets + [0, 0, 1, 0x65, 0x88]))
+      script.add(513, TransportScript.pes(0xC0, time, TransportScript.adts([1, 2, 3])))
+      if index == 4 { script.add(table: 0, TransportScript.association(version: 1, [(2, pid: 33)])) }
+    }
+    return [first] + script.bytes
+  }
+
+  /// A splice_insert with a time (SCTE 35 §9.7.3).
+  private static let splice: [UInt8] = {
+    let section: [UInt8] = [
+      0xFC, 0x30, 37, 0, 0, 0, 0, 0, 10, 0, 0xFF, 0xF0, 20, 5, 0, 0, 0, 7, 0x7F, 0xEF, 0xFE, 0, 0, 0x2A, 0x30, 0xFE, 0,
+      0, 0,
+      90, 0, 1, 0, 0, 0, 0,
+    ]
+    let sum = MPEGChecksum.of(ByteBuffer(bytes: section))
+    return section + (0..<4).map { UInt8(sum >> UInt32(24 - 8 * $0) & 255) }
   }()
 
   private static let parameterSets: [UInt8] = {
@@ -146,7 +203,48 @@ extension FuzzTarget {
     let video = TransportScript.pes(
       0xE0, 7200, decode: 3600, [0, 0, 0, 1, 9, 0xF0] + parameterSets + [0, 0, 1, 0x65, 0x88])
     let audio = TransportScript.pes(0xC0, 7200, TransportScript.adts([1, 2, 3]))
-    return [[0] + pieces(video) + pieces(video), [6] + pieces(audio) + pieces(audio)]
+    // Reordered frames without decode times: as many as are looked at, and fewer; in between a loss.
+    let shown: [UInt64] = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11]
+    let reordered = shown.map { number -> [UInt8] in
+      let frame: [UInt8] =
+        [0, 0, 0, 1, 9, 0xF0] + (number == 0 ? parameterSets : []) + [0, 0, 1, number == 0 ? 0x65 : 0x41, 0x88, 1]
+      return pieces(TransportScript.pes(0xE0, 7200 + number * 3600, frame))
+    }
+    let fields = interlaced.enumerated().map { index, picture in
+      pieces(TransportScript.pes(0xE0, UInt64(index) * 1800 + 3600, decode: UInt64(index) * 1800, picture))
+    }
+    let (pictures, sounds) = (pieces(video), pieces(audio))
+    let (whole, few) = (Array(reordered.joined()), Array(reordered.prefix(4).joined()))
+    var broken: [UInt8] = [0]
+    broken += few + [0]
+    broken += reordered.suffix(5).joined()
+    broken += [128] + pictures
+    return [
+      [0] + pictures + pictures, [6] + sounds + sounds, [6] + sounds + [0] + sounds, [0] + whole, [0] + few, broken,
+      [0] + Array(fields.joined()),
+    ]
+  }()
+
+  /// H.264 of 640x480 whose pictures are fields: a key frame of two, a P frame of two, and one field alone.
+  private static let interlaced: [[UInt8]] = {
+    let sets: [UInt8] = [
+      0, 0, 0, 1, 0x67, 0x64, 0x00, 0x1E, 0xAC, 0xD9, 0x40, 0xB4, 0x24, 0xD8, 0x20, 0x80, 0x00, 0x00, 0x03, 0x00, 0x80,
+      0x00,
+      0x00, 0x19, 0x0F, 0x8A, 0x14, 0xCB, 0, 0, 0, 1, 0x68, 0xFB, 0xA3, 0xCB, 0x22, 0xC0,
+    ]
+    let syntax = H264.FieldSyntax(sequenceParameters: Array(sets[4..<28]))
+    let numberBits = UInt64(syntax?.frameNumberBits ?? 4)
+    // first_mb 0, slice type 7, picture parameter set 0, then the frame's number, field_pic_flag and bottom_field_flag.
+    func slice(_ number: UInt64, isBottom: Bool, isKey: Bool = false) -> [UInt8] {
+      var bits: UInt64 = 0b1_0001000_1 << numberBits | number
+      bits = (bits << 2 | (isBottom ? 3 : 2)) << (53 - numberBits)
+      return [0, 0, 0, 1, 9, 0x10, 0, 0, 1, isKey ? 0x65 : 0x41]
+        + (0..<8).map { UInt8(bits >> UInt64(56 - 8 * $0) & 255) | ($0 > 2 ? 1 : 0) }
+    }
+    return [
+      sets + slice(0, isBottom: false, isKey: true), slice(0, isBottom: true), slice(1, isBottom: false),
+      slice(1, isBottom: true), slice(2, isBottom: false),
+    ]
   }()
 
   static let loasStreams: [[UInt8]] = [

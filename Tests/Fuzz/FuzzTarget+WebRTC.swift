@@ -43,11 +43,32 @@ extension FuzzTarget {
   static func sdp(_ bytes: [UInt8]) {
     let text = String(decoding: bytes, as: UTF8.self)
     _ = try? SessionOffer(text, .fragment)
-    guard let offer = try? SessionOffer(text), let negotiation = try? Negotiation(offer) else { return }
+    guard let offer = try? SessionOffer(text) else { return }
+    for section in offer.sections { offerToViewer(section.formats) }
+    guard let negotiation = try? Negotiation(offer) else { return }
+    let asking = negotiation.tracks.contains { $0.asksForKeyFrames || $0.asksAgain || $0.takesEstimates }
+    precondition(asking || !negotiation.asksForKeyFrames)
+    precondition(negotiation.simulcasts.allSatisfy { $0.count > 1 } && (offer.fragment ?? "").count <= text.count)
     let answer = SessionAnswer(
       negotiation: negotiation, agent: ICEAgent(), fingerprint: negotiation.fingerprint,
       candidates: [ICECandidate(address: "192.0.2.1", port: 9, transport: .udp, rank: 0)], session: 1)
     precondition((try? SessionOffer(answer.text))?.sections.count == offer.sections.count)
+    precondition((try? SessionOffer(answer.fragment, .fragment))?.password == answer.agent.password)
+  }
+
+  private static let watched: [Codec] = [
+    (.h264, RTMPScript.avc25), (.av1, RTMPScript.av1),
+    (.vp9, [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 10, 0x82, 2, 2, 2, 0, 0]), (.opus, RTMPScript.opusHead),
+  ].compactMap { try? Codec($0, record: ByteBuffer(bytes: $1)) }
+
+  /// A viewer that can decode these formats.
+  private static func offerToViewer(_ formats: [PayloadFormat]) {
+    for codec in watched {
+      guard let format = RTPCodec.choose(formats, for: codec) else { continue }
+      precondition(RTPCodec.isSent(codec.id) && RTPCodec.packetizer(codec) != nil)
+      precondition(RTPCodec.sentParameters(codec.id, format)?.contains("\r") != true)
+    }
+    _ = (RTPCodec.takesMade(formats, .video), RTPCodec.takesMade(formats, .audio))
   }
 
   static func rtcp(_ bytes: [UInt8]) { _ = RTCPReader.read(ByteBuffer(bytes: bytes)) }
@@ -83,6 +104,8 @@ extension FuzzTarget {
     }
   }
 
+  /// Packets behind their lengths, each 10 ms after the one before. The highest bit of a length says that it is RTCP, the next one
+  /// that 300 ms have passed.
   private static func publish(_ bytes: [UInt8], codec: String) {
     guard let negotiation = try? Negotiation(try SessionOffer(WebRTCSeeds.offer(codec))) else { return }
     let clock = ClockReading(wall: WallTime(nanoseconds: 0), monotonic: .zero)
@@ -90,9 +113,10 @@ extension FuzzTarget {
     var (buffer, out) = (ByteBuffer(bytes: bytes), [PublicationAction]())
     var now = MonotonicTime.zero
     while let size: UInt16 = buffer.readInteger(),
-      let packet = buffer.readSlice(length: min(Int(size & 0x7FFF), buffer.readableBytes))
+      let packet = buffer.readSlice(length: min(Int(size & 0x3FFF), buffer.readableBytes))
     {
-      now = now &+ 10_000_000
+      now = now &+ (size & 0x4000 == 0 ? 10_000_000 : 300_000_000)
+      guard RTPPacket.source(of: packet).map(publication.takes) != false else { continue }
       if size & 0x8000 != 0 { publication.receive(rtcp: packet, now: now, to: &out) }
       do {
         try publication.receive(rtp: packet, now: now, to: &out)
@@ -105,6 +129,28 @@ extension FuzzTarget {
 
 /// Offers and packets to begin with.
 enum WebRTCSeeds {
+  /// Offers that the rules refuse, and one of simulcast, of which several encodings are taken.
+  static var peculiarOffers: [[UInt8]] {
+    let plain = offer("H264")
+    let simulcast =
+      plain + "a=rid:h send\r\na=rid:m send\r\na=rid:l send\r\na=simulcast:send h;m;l\r\n"
+      + "a=extmap:5 \(Negotiation.ridExtension)\r\na=extmap:6 \(Negotiation.repairedExtension)\r\na=rtcp-fb:96 goog-remb\r\n"
+    let viewer = [
+      ("H264", "packetization-mode=1;profile-level-id=64001e"), ("VP9", "profile-id=0"), ("AV1", "profile=0"),
+    ]
+    .map { name, parameters in
+      plain.replacing("a=sendonly", with: "a=recvonly").replacing("H264/", with: "\(name)/")
+        .replacing("packetization-mode=1", with: parameters)
+    }
+    let refused = [
+      plain + String(repeating: "a=x\r\n", count: WebRTCLimits.offerLines),
+      plain + "a=" + String(repeating: "x", count: WebRTCLimits.lineBytes) + "\r\n",
+      plain + String(repeating: "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n", count: WebRTCLimits.mediaSections),
+      plain + "a=mid:" + String(repeating: "x", count: WebRTCLimits.credentialBytes + 1) + "\r\n",
+    ]
+    return ([simulcast] + viewer + refused).map { Array($0.utf8) }
+  }
+
   /// What senders of each codec sent first (`Tests/Fixtures/webrtc`).
   private static let senders: [(codec: String, names: [String])] = [
     ("H264", ["aiortc-1.16-h264", "chromium-156-h264", "ffmpeg-9.0-h264"]),
@@ -139,6 +185,45 @@ enum WebRTCSeeds {
     }
   }
 
+  /// The same over a network that loses or cuts packets of video, of which some come again: as RTX (RFC 4588), or
+  /// late. Then the numbers jump.
+  static func lossySessions(_ codec: String) -> [[UInt8]] {
+    captures(codec).map { capture in
+      let video = videoType(capture)
+      var (out, late, count, repeats): ([UInt8], [[UInt8]], Int, UInt8) = ([], [], 0, 0)
+      func send(_ bytes: [UInt8]) { out += [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes }
+      for var bytes in capture.all(.rtp) where bytes.count > 12 {
+        guard let packet = RTPPacket(ByteBuffer(bytes: bytes)), packet.payloadType == video else { continue }
+        bytes[1] = bytes[1] & 0x80 | 96
+        count += 1
+        let head = bytes.count - packet.payload.readableBytes
+        switch count % 9 {
+        case 3:
+          repeats += 1
+          let number = Array(bytes[2..<4])
+          bytes.replaceSubrange(1..<4, with: [bytes[1] & 0x80 | 97, 0, repeats])
+          bytes.replaceSubrange(8..<12, with: [0, 0, 9, 9])
+          late.append(bytes[..<head] + number + bytes[head...])
+        case 5: late.append(bytes)
+        case 7: break
+        case 8:
+          bytes[1] = 96
+          send(Array(bytes.prefix(head + 1)))
+        default: send(bytes)
+        }
+        if count % 4 == 0, !late.isEmpty { send(late.removeFirst()) }
+      }
+      // A packet of a type that nobody offered: time passes, and what is missing is given up.
+      for _ in 0..<8 { out += [0x40, 1, 0] }
+      if var last = capture.all(.rtp).last(where: { RTPPacket(ByteBuffer(bytes: $0))?.payloadType == video }) {
+        last[1] = last[1] & 0x80 | 96
+        last[2] ^= 0x60
+        send(last)
+      }
+      return out
+    }
+  }
+
   /// Payloads of H.264 as `FuzzTarget.h264rtp` reads them. Their lengths are rounded down to multiples of four.
   static var payloads: [[UInt8]] {
     captures("H264").map { capture in
@@ -166,8 +251,9 @@ enum WebRTCSeeds {
       + "\r\na=setup:actpass\r\na=sendonly\r\na=rtcp-mux\r\n"
     return "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\n"
       + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n\(common)a=mid:0\r\na=rtpmap:111 opus/48000/2\r\n"
-      + "a=rtcp-fb:111 transport-cc\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\n\(common)a=mid:1\r\n"
+      + "a=rtcp-fb:111 transport-cc\r\nm=video 9 UDP/TLS/RTP/SAVPF 96 97\r\n\(common)a=mid:1\r\n"
       + "a=rtpmap:96 \(codec)/90000\r\na=fmtp:96 packetization-mode=1\r\na=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\n"
+      + "a=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n"
       + "a=extmap:3 \(Negotiation.transportFeedback)\r\na=extmap:4 \(Negotiation.midExtension)\r\n"
   }
 }
