@@ -277,6 +277,9 @@ def test_the_end_answers_all_waiting_requests(start):
             assert at - ended < 1
         last = http.fetch(f"{url}?_HLS_msn=4000&_HLS_part=3")
         assert last.status == 200 and last.text.endswith("#EXT-X-ENDLIST\n"), "C17"
+        newest = llhls.parse(last.text, url).segments[-1]
+        pieces = [http.fetch(urllib.parse.urljoin(url, uri)).body for uri in [newest.uri, *(part.uri for part in newest.parts)]]
+        assert pieces[0] == b"".join(pieces[1:]), "the parts of the newest segments stay in the list"
     finally:
         publisher.kill()
 
