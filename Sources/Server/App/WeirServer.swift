@@ -211,8 +211,11 @@ struct WeirServer {
     guard let stateStore else { return }
     do {
       let patience = configuration.streams.all.map(\.settings.reconnectWindow).max() ?? MediaTime(milliseconds: 0)
-      streams.resume(
-        try await NIOSingletons.posixBlockingThreadPool.runIfActive { try stateStore.begin(patience: patience) })
+      let entries = try await NIOSingletons.posixBlockingThreadPool.runIfActive {
+        try stateStore.begin(patience: patience)
+      }
+      streams.know(stateStore.groups)
+      streams.resume(entries)
     } catch {
       logger.warning("streams begin anew, their state cannot be read: \(error)")
       streams.resume([:])

@@ -241,6 +241,9 @@ final class StreamRegistry: PublishGate {
       store: store)
   }
 
+  /// The distances of key frames that earlier processes measured. To be called before publishers come.
+  func know(_ groups: KnownGOPDurations) { state.withLock { $0.groups = groups } }
+
   /// Resumes streams that the last process left open: they wait for their publishers as after a lost connection. A stream begins
   /// anew when the current settings contradict what its players were told.
   func resume(_ entries: [StreamName: StreamStateEntry]) {
