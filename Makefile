@@ -51,7 +51,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz fuzz-coverage sanitize players bench deps test-deps bench-deps clean
+.PHONY: help run build install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz fuzz-coverage sanitize players bench exclusivity deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -240,6 +240,14 @@ players: check test-deps ## real players on each shape of stream, HLSJS= DASHJS=
 
 bench: build bench-deps test-deps ## speed, side by side with ffmpeg and nginx
 	PYTHONPATH="$(HARNESS)" WEIR_BIN="$(abspath $(BIN))" $(PYTHON) Benchmarks/run.py $(ARGS)
+
+# The same build with exclusivity checks, which are on where nothing turns them off.
+CHECKED_RELEASE := $(filter-out -Xswiftc -enforce-exclusivity=unchecked,$(RELEASE)) --scratch-path .build/exclusive
+
+exclusivity: build bench-deps test-deps ## what exclusivity checks would cost: two builds side by side (15 minutes when built)
+	$(SWIFT) build $(CHECKED_RELEASE) --product weir
+	PYTHONPATH="$(HARNESS)" WEIR_BIN="$(abspath $(BIN))" WEIR_CHECKED="$$($(SWIFT) build $(CHECKED_RELEASE) --show-bin-path)/weir" \
+	  $(PYTHON) Benchmarks/run.py --only exclusivity $(ARGS)
 
 # Remote packets can overflow older ones (CVE-2026-55868, CVE-2026-55869).
 LIBSRT_LEAST := 1.5.1-1+deb12u2

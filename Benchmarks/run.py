@@ -3,7 +3,7 @@
 
     make bench ARGS="[--only PART …] [--rounds N] [--publishers 50] [--gigabytes 1 10] [--out FILE]"
 
-Needs ffmpeg, nginx with libnginx-mod-rtmp, wrk, h2load and a C compiler; WEIR_BIN or the release build of this checkout.
+`make exclusivity` compares two builds of weir instead. Needs ffmpeg, nginx with libnginx-mod-rtmp, wrk, h2load and a C compiler; WEIR_BIN or the release build of this checkout.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import shutil
 import sys
 import time
 
-from bench import (curves, delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, start, tokens,
+from bench import (curves, delivery, encode, exclusivity, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, start, tokens,
                    tracks, webrtc)
 from harness import tools
 
@@ -25,7 +25,7 @@ PARTS = ["start", "mux", "ingest", "streams", "manifests", "delivery", "lowlaten
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measures weir beside ffmpeg and nginx.")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--only", nargs="+", choices=[*PARTS, "exclusivity"], default=PARTS)
     parser.add_argument("--rounds", type=int, help="rounds of each row (default: 5; encode 10, tokens 9)")
     parser.add_argument("--publishers", type=int, default=50)
     parser.add_argument("--gigabytes", type=float, nargs="+", default=[1, 10], help="recordings that are finished")
@@ -36,10 +36,13 @@ def main() -> int:
               "recording": ["ffmpeg", "cc", "mkfs.xfs", "mkfs.ext4"], "longfilm": ["ffmpeg"], "ladder": ["ffmpeg"],
               "srt": ["ffmpeg", "srt-live-transmit", "cc"], "tracks": ["ffmpeg"],
               "tokens": ["ffmpeg", "wrk"], "webrtc": ["ffmpeg", "cc", "chromium"],
-              "curves": ["ffmpeg", "cc", "openssl"]}
+              "curves": ["ffmpeg", "cc", "openssl"], "exclusivity": ["ffmpeg", "cc", "wrk"]}
     missing = [tool for part in chosen.only for tool in needed[part] if not shutil.which(tool)]
     if missing:
         print(f"missing: {', '.join(sorted(set(missing)))}; install ffmpeg nginx libnginx-mod-rtmp wrk nghttp2-client gcc", file=sys.stderr)
+        return 78
+    if "exclusivity" in chosen.only and not os.access(os.environ.get("WEIR_CHECKED", ""), os.X_OK):
+        print("WEIR_CHECKED names no binary with exclusivity checks: use make exclusivity", file=sys.stderr)
         return 78
     load = os.getloadavg()[0]
     text = [f"Run {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())} on {os.cpu_count()} cores ({processor()}), Linux "
@@ -82,6 +85,8 @@ def main() -> int:
         text.append(webrtc.run(chosen.rounds or 3))
     if "curves" in chosen.only:
         text.append(curves.run())
+    if "exclusivity" in chosen.only:
+        text.append(exclusivity.run(chosen.rounds or 5))
     report = "\n".join(text)
     print("\n" + report)
     if chosen.out:

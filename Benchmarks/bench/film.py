@@ -24,6 +24,9 @@ def _recipe(name: str, rate: str, b_frames: int) -> Recipe:
 
 FILMS = {
     "3M": _recipe("bench-3M", "3M", 0),  # ingest: 720p30, no B-frames
+    "1M": _recipe("bench-1M", "1M", 0),  # curves, as 6M and 12M
+    "6M": _recipe("bench-6M", "6M", 0),
+    "12M": _recipe("bench-12M", "12M", 0),
     "5M": _recipe("bench-5M", "5M", 2),  # mux: B-frames
     "4M": _recipe("bench-4M", "4100k", 0),  # delivery: a segment of 2 s is about 1 MB
 }

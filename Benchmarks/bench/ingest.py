@@ -25,11 +25,11 @@ OUTPUTS = {
 class Load:
     """The replay program, compiled now, and the messages it sends."""
 
-    def __init__(self, folder, seconds: int):
+    def __init__(self, folder, seconds: int, rate: str = "3M"):
         self.program = folder / "replay"
         subprocess.run(["cc", "-O2", "-o", str(self.program), str(peers.HERE / "bench" / "replay.c")], check=True)
-        headers, media = film.media("3M", seconds + 3)
-        self.file = folder / "messages"
+        headers, media = film.media(rate, seconds + 3)
+        self.file = folder / f"messages-{rate}"
         with open(self.file, "wb") as out:
             for tag in [*headers, *media]:
                 data = film.message(tag)

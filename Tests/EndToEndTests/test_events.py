@@ -78,6 +78,20 @@ def test_a_stored_recording_is_there_when_it_is_told(start, tmp_path, follow):
     events.close()
 
 
+def test_an_event_is_on_the_disk_before_it_is_seen(start, tmp_path, follow):
+    """Each sync takes the disk 0.4 s, and no event comes earlier: it survives a power failure."""
+    disks.needs("strace", root=False)
+    weir = start(*configured(tmp_path))
+    events = follow(weir.web, "?kind=stream.started")
+    with disks.Faults(weir, tmp_path / "trace", "?fdatasync:delay_enter=400000"):
+        began = time.monotonic()
+        with RawRTMP(weir.rtmp).start("cam") as client:
+            events.wait(lambda self: self.events)
+            assert time.monotonic() - began >= 0.4
+            client.finish()
+    events.close()
+
+
 @pytest.mark.parametrize("query", ["after=x", "after=-1", "after=99999999999999999999", "after=9223372036854775807",
                                    "after=1e3", "limit=0", "limit=1001", "kind=nothing", "stream=a%20b", "after=%00"])
 def test_an_odd_query_is_refused(told, query):

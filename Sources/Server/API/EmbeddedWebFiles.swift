@@ -4,6 +4,9 @@ internal import NIOCore
 
 /// The files of web/ that are embedded in the binary, by their path below web/ (`pages/index.html`).
 struct EmbeddedWebFiles: Sendable {
+  /// Those of this program. Made when a page is first asked for, since their hash is a millisecond of a start.
+  static let ofProgram = EmbeddedWebFiles()
+
   /// Prefix of a build's name.
   static let buildPrefix = "build-"
 

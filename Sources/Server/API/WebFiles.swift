@@ -19,7 +19,7 @@ final class WebFiles: Sendable {
   static let publishPage = ["pages", "publish.html"]
 
   private enum Source: Sendable {
-    case embedded(EmbeddedWebFiles)
+    case embedded
     case folder(String, NIOThreadPool)
   }
 
@@ -55,7 +55,7 @@ final class WebFiles: Sendable {
 
   init(folder: String? = nil, pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool) {
     securityPolicy = Self.securityPolicy(frameAncestors: PageSharing.onlyThisServer)
-    source = folder.map { .folder($0, pool) } ?? .embedded(EmbeddedWebFiles())
+    source = folder.map { .folder($0, pool) } ?? .embedded
   }
 
   /// The file with that path below web/ (`["pages", "index.html"]`), whose segments a `RequestTarget` has checked. The path may
@@ -67,7 +67,8 @@ final class WebFiles: Sendable {
     let isOfBuild = path.first?.hasPrefix(EmbeddedWebFiles.buildPrefix) ?? false
     let name = path.dropFirst(isOfBuild ? 1 : 0).joined(separator: "/")
     switch source {
-    case .embedded(let files):
+    case .embedded:
+      let files = EmbeddedWebFiles.ofProgram
       let naming: Naming = path.first == files.build ? .ofBuild : .current
       guard let file = response(NamedFile(name: name, naming: naming), of: files) else {
         return .now(Self.missing(name))

@@ -17,8 +17,7 @@ struct ControlDatabase: Sendable {
   init(folder: String) throws {
     var configuration = Configuration()
     configuration.busyMode = .timeout(1)
-    configuration.journalMode = .wal
-    configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+    configuration.prepareDatabase { try $0.keepLog(.powerFailure) }
     queue = try DatabaseQueue(path: "\(folder)/\(Self.fileName)", configuration: configuration)
     try queue.write { database in
       try database.execute(

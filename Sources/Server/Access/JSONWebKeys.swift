@@ -38,6 +38,8 @@ final class JSONWebKeys: Sendable {
 
   private let state: Mutex<State>
   private let withdrawn = Atomic(0)
+  /// Woken when there is another address.
+  private let waker = Waker()
   private let now: @Sendable () -> MonotonicTime
   private let logger: Logger?
 
@@ -132,6 +134,7 @@ final class JSONWebKeys: Sendable {
     local: [JSONWebKey], at address: JSONWebKeySetAddress?, fetched: [JSONWebKey]?, times: Times
   ) {
     let now = now()
+    defer { waker.wake() }
     state.withLock { state in
       state.local = replacing(state.local, by: local)
       state.times = times
@@ -146,12 +149,14 @@ final class JSONWebKeys: Sendable {
     }
   }
 
-  /// Fetches the set when it is due, until the task is cancelled.
+  /// Fetches the set when it is due, until the task is cancelled. Without an address it waits for one.
   func run() async {
     while !Task.isCancelled {
+      let wakes = waker.count
       if isRefreshDue { await refresh() }
       withdrawIfStale()
-      try? await Task.sleep(for: .seconds(1))
+      let hasSet = state.withLock { $0.fetch != nil || !$0.remote.isEmpty }
+      await waker.sleep(for: hasSet ? .seconds(1) : .seconds(3600), since: wakes)
     }
   }
 

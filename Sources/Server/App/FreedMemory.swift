@@ -15,6 +15,9 @@ struct FreedMemory {
   private var most = 0
   private var looksSince = 0
 
+  /// A crowd has left, and its memory is still here.
+  var isAwaited: Bool { looksSince > 0 }
+
   /// Whether memory is to be given back now.
   mutating func isDue(connections: Int) -> Bool {
     most = max(most, connections)

@@ -4,6 +4,7 @@ internal import HTTP
 internal import Ingest
 internal import Logging
 internal import ServiceLifecycle
+internal import Synchronization
 internal import UnixSignals
 
 /// The server between its start and its stop: its parts as services. They end in reverse order, one after another.
@@ -27,6 +28,8 @@ struct RunningServer {
   let hooks: Hooks
   let settings: SettingsHolder
   let control: ControlDatabase?
+  /// Wakes `tendStreams` when something begins.
+  let waker: Waker
   /// Whether the first source's page is opened in a browser.
   let opensPage: Bool
   let logger: Logger
@@ -103,17 +106,22 @@ struct RunningServer {
 
   /// Reads the settings again at each SIGHUP.
   private func reloadAtHangUp() async {
-    for await _ in await UnixSignalsSequence(trapping: .sighup) { _ = await settings.control?.reload(by: "SIGHUP") }
+    for await _ in await UnixSignalsSequence(trapping: .sighup) {
+      _ = await settings.control?.reload(by: "SIGHUP")
+      waker.wake()
+    }
   }
 
   /// Ends streams whose publishers stay away, and checks recordings, free memory and whether the machine may sleep. One timer for
-  /// all of it: an idle server's processor time is that of its wake-ups.
+  /// all of it, and hardly any while nothing is live (`TendingRhythm`).
   private func tendStreams() async {
     var teller = SourceTeller(events)
     var withdrawals = 0
     var freed = FreedMemory()
+    var rhythm = TendingRhythm()
     var turn = 0
     while !Task.isCancelled {
+      let wakes = waker.count
       events.tend()
       teller.look(at: sources)
       streams.tend()
@@ -133,7 +141,22 @@ struct RunningServer {
       // The rules of retention, once a second.
       if turn % 2 == 0 { recordings?.retainSoon(now: clock.wallTime) }
       turn &+= 1
-      try? await Task.sleep(for: .milliseconds(500))
+      let finding: TendingRhythm.Finding =
+        connections > 0 || freed.isAwaited || isLive
+        ? .live : recordings?.isRetaining.load(ordering: .acquiring) == true ? .settling : .quiet
+      switch rhythm.pause(after: finding, due: recordings?.timeToRetention(from: clock.wallTime)) {
+      case .short: try? await Task.sleep(for: TendingRhythm.short)
+      case .long(let time):
+        await waker.sleep(for: time, since: wakes)
+        // A look at everything.
+        turn = 0
+      }
     }
+  }
+
+  /// Whether anything goes on that has to be looked at, beside connections. What begins later must call `waker`, or be begun over a
+  /// connection.
+  private var isLive: Bool {
+    !streams.isIdle || !events.isIdle || recordings?.isIdle == false || !sources.areStopped
   }
 }

@@ -25,6 +25,8 @@ struct WeirServer {
   let media: WindowBudget
   private let stateStore: StreamStateStore?
   let events: EventLog
+  /// Woken by what begins, so that an idle server may sleep.
+  private let waker = Waker()
   let hooks: Hooks
   let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
@@ -69,7 +71,7 @@ struct WeirServer {
     let threads = ServerThreads(
       records: configuration.recordingsFolder != nil, writesSegments: configuration.segmentsFolder != nil)
     self.threads = threads
-    let events = EventLog(clock: clock, thread: threads.events, logger: logger)
+    let events = EventLog(clock: clock, thread: threads.events, waker: waker, logger: logger)
     self.events = events
     viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock, events: events)
     let archive = RecordingArchive(
@@ -97,7 +99,7 @@ struct WeirServer {
       settings: { profiles.now[$0].settings },
       authorizer: authorizer, names: configuration.nameLimits, descriptors: descriptors,
       memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, stateStore: stateStore,
-      events: events
+      events: events, waker: waker
     ) { stream, epoch, requested in
       let rewinds = profiles.now[stream].settings.rewind != nil
       var sinks: [any FragmentSink] =
@@ -180,7 +182,7 @@ struct WeirServer {
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: publishers,
       http: http, commands: commands, sources: sources, certificate: certificate, memory: memory,
       inhibitor: SleepInhibitor(clock: clock, logger: logger), tokens: tokens, stateStore: stateStore,
-      events: events, hooks: hooks, settings: settings, control: control, opensPage: openingPage,
+      events: events, hooks: hooks, settings: settings, control: control, waker: waker, opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
       configuration: ServiceGroupConfiguration(
@@ -209,8 +211,11 @@ struct WeirServer {
     guard let stateStore else { return }
     do {
       let patience = configuration.streams.all.map(\.settings.reconnectWindow).max() ?? MediaTime(milliseconds: 0)
-      streams.resume(
-        try await NIOSingletons.posixBlockingThreadPool.runIfActive { try stateStore.begin(patience: patience) })
+      let entries = try await NIOSingletons.posixBlockingThreadPool.runIfActive {
+        try stateStore.begin(patience: patience)
+      }
+      streams.know(stateStore.groups)
+      streams.resume(entries)
     } catch {
       logger.warning("streams begin anew, their state cannot be read: \(error)")
       streams.resume([:])
@@ -349,7 +354,7 @@ struct WeirServer {
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
       proxies: configuration.trustedProxies, origins: configuration.crossOrigin, passes: viewerGate,
-      clock: clock, traffic: traffic,
+      clock: clock, traffic: traffic, waker: waker,
       logger: logger)
     if listener.capacity < configuration.maxViewers {
       logger.warning(

@@ -41,7 +41,8 @@ struct CaptureCommand: AsyncParsableCommand {
     let folders = SettingSources(flags: flags, environment: Arguments.environment()).texts(
       of: RecordingOptions().record)
     let namesFolder = folders.contains { $0.origin != .standard("record") }
-    try await server.serve(flags, defaults: namesFolder ? [:] : ["record-mode": "manual"], openingPage: !noOpen)
+    try await ServeCommand.serve(
+      flags, defaults: namesFolder ? [:] : ["record-mode": "manual"], openingPage: !noOpen)
   }
 
   private var cameraPart: String? {

@@ -28,14 +28,14 @@ struct ServeCommand: AsyncParsableCommand {
   @OptionGroup var settings: SettingFlags
 
   func run() async throws {
-    try await serve(settings.given, openingPage: false)
+    try await Self.serve(settings.given, openingPage: false)
   }
 
   /// - Parameters:
   ///   - flags: the texts of the command line, by setting.
   ///   - openingPage: whether the first source's page is opened in a browser.
   ///   - defaults: used if neither a flag nor a variable is set.
-  func serve(
+  static func serve(
     _ flags: [SettingName: [String]], defaults: [SettingName: String] = [:], openingPage: Bool
   ) async throws {
     var sources = SettingSources(flags: flags, environment: Arguments.environment(), defaults: defaults)
@@ -54,7 +54,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
-  private func serve(_ sources: SettingSources, openingPage: Bool) async throws {
+  private static func serve(_ sources: SettingSources, openingPage: Bool) async throws {
     let configuration = try ServerConfiguration(loading: sources)
     let (level, format) = (configuration.logLevel, configuration.logFormat)
     let (rate, threshold) = (LogRate(), LogThreshold(level))

@@ -13,6 +13,7 @@ enum Weir {
       let arguments = Arguments.ofProcess()
       // A server would open ports, and record into whatever folder this is.
       guard !arguments.isEmpty else { return print(RootCommand.helpMessage()) }
+      if let flags = PlainFlags.read(arguments) { return try await ServeCommand.serve(flags, openingPage: false) }
       try CommandNames.check(arguments)
       var command = try RootCommand.parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {

@@ -24,10 +24,15 @@ final class EventLog: Sendable {
   private let clock: SteadyClock
   private let logger: Logger
   private let thread: any WorkThreads
+  /// Woken when something is told: it may have to be tended.
+  private let waker: Waker
   private let state: Mutex<EventLogState>
 
-  init(clock: SteadyClock, thread: any WorkThreads = WorkQueue("weir-events"), logger: Logger) {
+  init(
+    clock: SteadyClock, thread: any WorkThreads = WorkQueue("weir-events"), waker: Waker = Waker(), logger: Logger
+  ) {
     self.thread = thread
+    self.waker = waker
     self.clock = clock
     self.logger = logger
     // Ids begin with the time, so that they are above those of earlier processes, also where some were not written.
@@ -82,6 +87,7 @@ final class EventLog: Sendable {
         data: Self.text(of: data), key: key, epoch: epoch, subject: subject)
       return state.append(event, isHeld: isHeld, now: now)
     }
+    waker.wake()
     switch outcome {
     case .none: return .settled
     case .known(let id): return EventTicket(log: self, id: id)
@@ -180,6 +186,9 @@ final class EventLog: Sendable {
       tell(kind, ["leftOut": .whole(Int64(count))])
     }
   }
+
+  /// Nothing waits for the disk or for an effect, and nothing was left out: `tend` would find nothing.
+  var isIdle: Bool { state.withLock { $0.isIdle } }
 
   /// Writes what is left. Waits at most `patience`.
   func close(patience: Duration = .seconds(1)) async {

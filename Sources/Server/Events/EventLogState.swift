@@ -128,6 +128,8 @@ struct EventLogState {
     database != nil && (written < nextID - 1 || !newPlaces.isEmpty || !forgotten.isEmpty)
   }
 
+  var isIdle: Bool { !needsWriting && !isWriting && held.isEmpty && !rate.hasLeftOut }
+
   /// True if the caller has to submit the work.
   mutating func begin() -> Bool {
     guard !isWriting, !isClosed else { return false }

@@ -49,6 +49,9 @@ struct EventRate: Sendable {
     return leftOut.removeValue(forKey: kind) ?? 0
   }
 
+  /// Some were left out, and nothing has told so yet.
+  var hasLeftOut: Bool { !leftOut.isEmpty }
+
   /// The kinds of which some were left out, and none came for a span; with how many.
   mutating func overdue(now: MonotonicTime) -> [EventKind: Int] {
     guard !leftOut.isEmpty else { return [:] }

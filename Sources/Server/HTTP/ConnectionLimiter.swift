@@ -83,15 +83,17 @@ final class ConnectionLimiter: Sendable {
   private let memory: MemoryBudget
   private let descriptors: DescriptorBudget
   private let traffic: HTTPTraffic
+  private let waker: Waker
   private let counts = Mutex(Counts())
   /// Rings when the last connection has closed.
   let emptied = Bell()
 
   init(
     _ policy: Reloadable<HTTPPolicy>, limits: HTTPLimits, memory: MemoryBudget, descriptors: DescriptorBudget,
-    traffic: HTTPTraffic
+    traffic: HTTPTraffic, waker: Waker
   ) {
     self.policy = policy
+    self.waker = waker
     self.descriptors = descriptors
     self.traffic = traffic
     // Of few descriptors these must not take what the server itself needs.
@@ -112,8 +114,9 @@ final class ConnectionLimiter: Sendable {
   /// Admits a connection. Unless it is dropped, it must leave once. Its number is in order of arrival.
   func admit(_ client: Client, on channel: any Channel, isTLS: Bool) -> (admission: Admission, number: Int) {
     let charge = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
-    let (admission, number, displaced) = admit(client, charge, on: channel)
+    let (admission, number, displaced, isFirst) = admit(client, charge, on: channel)
     displaced.map(Self.cut)
+    if isFirst { waker.wake() }
     if let charge, admission != .served(charge) { memory.giveBack(charge) }
     switch admission {
     case .served:
@@ -129,7 +132,7 @@ final class ConnectionLimiter: Sendable {
 
   private func admit(
     _ client: Client, _ charge: MemoryBudget.Charge?, on channel: any Channel
-  ) -> (Admission, number: Int, displaced: (any Channel)?) {
+  ) -> (Admission, number: Int, displaced: (any Channel)?, isFirst: Bool) {
     let (capacity, perAddress, address) = (capacity, policy.now.connectionsPerAddress, client.address)
     return counts.withLock { counts in
       counts.numbered += 1
@@ -137,7 +140,7 @@ final class ConnectionLimiter: Sendable {
       guard
         client.isProxy || counts.requestless[address, default: 0] < requestlessPerAddress,
         client.isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
-      else { return (.dropped, number, nil) }
+      else { return (.dropped, number, nil, false) }
       var (admission, displaced) = (Admission.refused, (any Channel)?.none)
       let served =
         counts.connections - counts.refused.count - counts.displaced.count - counts.displacedRefused.count
@@ -148,7 +151,7 @@ final class ConnectionLimiter: Sendable {
       } else if counts.refused.count >= refusedCapacity, !client.isControl {
         // The response of a full server also needs memory and a descriptor.
         displaced = displaceRefused(&counts)
-        guard displaced != nil else { return (.dropped, number, nil) }
+        guard displaced != nil else { return (.dropped, number, nil, false) }
       }
       counts.connections += 1
       counts.requestless[address, default: 0] += 1
@@ -157,7 +160,7 @@ final class ConnectionLimiter: Sendable {
         if admission != .refused { counts.serve(number, of: address, on: channel) }
       }
       if admission == .refused { counts.refused.append(Refused(number: number, address: address, channel: channel)) }
-      return (admission, number, displaced)
+      return (admission, number, displaced, counts.connections == 1)
     }
   }
 

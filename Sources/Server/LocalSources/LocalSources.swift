@@ -30,6 +30,16 @@ final class LocalSources: Sendable {
     }
   }
 
+  /// Whether none does anything.
+  var areStopped: Bool {
+    all.allSatisfy { source in
+      switch source.activity {
+      case .stopped: true
+      case .live, .preview, .stopping: false
+      }
+    }
+  }
+
   /// Runs all of them until the server stops.
   func run() async {
     await withTaskGroup(of: Void.self) { group in

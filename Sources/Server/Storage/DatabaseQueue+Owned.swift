@@ -19,10 +19,10 @@ extension DatabaseQueue {
   ) throws -> DatabaseQueue {
     var configuration = Configuration()
     configuration.busyMode = .timeout(1)
-    configuration.journalMode = .wal
     configuration.prepareDatabase { database in
-      try database.execute(sql: "PRAGMA synchronous = \(durability.rawValue)")
+      // First of all: then what the log of writes contains is found without a file that processes share.
       try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+      try database.keepLog(durability)
     }
     let queue = try DatabaseQueue(path: path, configuration: configuration)
     try queue.write { database in
@@ -30,5 +30,16 @@ extension DatabaseQueue {
       try database.execute(sql: schema + "\nPRAGMA user_version = \(version);")
     }
     return queue
+  }
+}
+
+extension Database {
+  /// Writes go to a log beside the file (WAL). GRDB's own mode of that name is not used: it lowers `synchronous` to NORMAL after
+  /// `prepareDatabase`, so that no write would survive a power failure, and makes a table at each start.
+  package func keepLog(_ durability: DatabaseQueue.Durability) throws {
+    guard try String.fetchOne(self, sql: "PRAGMA journal_mode = WAL") == "wal" else {
+      throw DatabaseError(message: "a log of writes cannot be kept beside the database")
+    }
+    try execute(sql: "PRAGMA synchronous = \(durability.rawValue)")
   }
 }

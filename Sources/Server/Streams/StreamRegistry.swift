@@ -24,6 +24,8 @@ final class StreamRegistry: PublishGate {
   /// Stores the streams for the next process; nil when no process resumes them.
   private let stateStore: StreamStateStore?
   private let events: EventLog?
+  /// Woken when a stream begins.
+  private let waker: Waker
   private let state: RankedMutex<State>
   private let refusals = Mutex(RecentRefusals())
 
@@ -53,7 +55,7 @@ final class StreamRegistry: PublishGate {
     authorizer: Authorizer? = nil, names: NameAllowance.Limits = NameAllowance.Limits(),
     descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, sinksPerStream: Int = 0,
     clock: SteadyClock, logger: Logger,
-    stateStore: StreamStateStore? = nil, events: EventLog? = nil,
+    stateStore: StreamStateStore? = nil, events: EventLog? = nil, waker: Waker = Waker(),
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingMode) -> [any FragmentSink]
   ) {
     self.settings = settings
@@ -68,6 +70,7 @@ final class StreamRegistry: PublishGate {
     self.logger = logger
     self.stateStore = stateStore
     self.events = events
+    self.waker = waker
     self.makeSinks = makeSinks
     memory.onShortage { [weak self] name, bytes in
       // The caller holds another stream's lock.
@@ -153,6 +156,7 @@ final class StreamRegistry: PublishGate {
     }
     // The stream was removed in between.
     guard let (stream, change) = admitted else { return try await admitInTime(request) }
+    waker.wake()
     change.former?.evict(.replaced)
     // A key that was revoked after it had been accepted, and before the stream could be found by its holder.
     endRevoked(stream)
@@ -237,6 +241,9 @@ final class StreamRegistry: PublishGate {
       store: store)
   }
 
+  /// The distances of key frames that earlier processes measured. To be called before publishers come.
+  func know(_ groups: KnownGOPDurations) { state.withLock { $0.groups = groups } }
+
   /// Resumes streams that the last process left open: they wait for their publishers as after a lost connection. A stream begins
   /// anew when the current settings contradict what its players were told.
   func resume(_ entries: [StreamName: StreamStateEntry]) {
@@ -307,6 +314,9 @@ final class StreamRegistry: PublishGate {
       }
     }
   }
+
+  /// No stream is there, and no ended one has open files: `tend` would find nothing.
+  var isIdle: Bool { state.withLock { $0.streams.isEmpty && $0.closing.count() == 0 } }
 
   /// Counts open files of ended streams, in addition to the descriptors of streams.
   private func countClosing() {

@@ -3,15 +3,16 @@ internal import GRDB
 internal import Ingest
 internal import Storage
 
-/// The table of live streams for the next process, one row each. The data matters for a minute at most, so a damaged database,
-/// or one of another version, is deleted. Calls block on the disk.
+/// The table of live streams for the next process, one row each, and that of the distances of key frames. The first matters for a
+/// minute at most, the other for the first playlist of a name, so a damaged database, or one of another version, is deleted. Calls
+/// block on the disk.
 struct StreamStateDatabase: Sendable {
   private let queue: DatabaseQueue
 
   /// Name of the file in the state folder.
   static let fileName = "streams.sqlite"
   /// Increased with each change of the schema.
-  private static let version = 3
+  private static let version = 4
 
   static func open(folder: String) throws -> StreamStateDatabase {
     try DatabaseError.replacingDamaged("\(folder)/\(fileName)") { try StreamStateDatabase(path: $0) }.database
@@ -31,6 +32,8 @@ struct StreamStateDatabase: Sendable {
           initVersion INTEGER NOT NULL, breaks INTEGER NOT NULL, mediaEnd INTEGER NOT NULL, knownEnd INTEGER NOT NULL,
           clockOffset INTEGER NOT NULL, listedFrom INTEGER NOT NULL, periods TEXT NOT NULL
         ) WITHOUT ROWID;
+        DROP TABLE IF EXISTS distance;
+        CREATE TABLE distance (name TEXT NOT NULL UNIQUE, ticks INTEGER NOT NULL, timescale INTEGER NOT NULL);
         """)
   }
 
@@ -49,9 +52,32 @@ struct StreamStateDatabase: Sendable {
     }
   }
 
-  /// Replaces the entries of these names; nil deletes one.
-  func write(_ changes: [StreamName: StreamStateEntry?]) throws {
+  /// The distances of key frames, the oldest first. Rows that this program cannot have written are skipped.
+  func groups() throws -> KnownGOPDurations {
+    try queue.read { database in
+      var groups = KnownGOPDurations()
+      for row in try Row.fetchAll(database, sql: "SELECT name, ticks, timescale FROM distance ORDER BY rowid") {
+        guard let name = (row.value(0) as String?).flatMap({ StreamName($0) }) else { continue }
+        groups.remember(StreamStateEntry.length(row.value(1), row.value(2)), of: name)
+      }
+      return groups
+    }
+  }
+
+  /// Replaces the entries of these names; nil deletes one. `groups` are distances of key frames; of the oldest names they are
+  /// deleted.
+  func write(_ changes: [StreamName: StreamStateEntry?], groups: [StreamName: MediaTime] = [:]) throws {
     try queue.write { database in
+      for (name, length) in groups {
+        try database.execute(
+          sql: "INSERT OR REPLACE INTO distance VALUES (?, ?, ?)",
+          arguments: [name.description, length.ticks, Int64(length.timescale)])
+      }
+      if !groups.isEmpty {
+        try database.execute(
+          sql: "DELETE FROM distance WHERE rowid <= (SELECT MAX(rowid) FROM distance) - ?",
+          arguments: [KnownGOPDurations.limit])
+      }
       for (name, entry) in changes {
         if let entry {
           try entry.put(name, in: database)
@@ -105,7 +131,7 @@ extension StreamStateEntry {
     value.flatMap { moments.contains($0.nanoseconds) ? $0 : nil }
   }
 
-  private static func length(_ ticks: Int64?, _ timescale: Int64?) -> MediaTime? {
+  fileprivate static func length(_ ticks: Int64?, _ timescale: Int64?) -> MediaTime? {
     guard let ticks, ticks > 0, let timescale = timescale.flatMap({ UInt32(exactly: $0) }), timescale > 0,
       ticks / Int64(timescale) < 1 << 20
     else { return nil }

@@ -20,6 +20,9 @@ final class StreamStateStore: Sendable {
     /// Nil until `begin`.
     var database: StreamStateDatabase?
     var changes: [StreamName: @Sendable () -> StreamStateEntry?] = [:]
+    /// The distances of key frames, also of streams that are over, and those of them that are not written yet.
+    var groups = KnownGOPDurations()
+    var newGroups: [StreamName: MediaTime] = [:]
     /// The last write failed. Logged once.
     var hasFailed = false
   }
@@ -38,7 +41,8 @@ final class StreamStateStore: Sendable {
   /// deletes the others. Before this call, nothing is written. Blocks on the disk; throws its errors.
   func begin(patience: MediaTime) throws -> [StreamName: StreamStateEntry] {
     let database = try StreamStateDatabase.open(folder: folder)
-    state.withLock { $0.database = database }
+    let groups = try database.groups()
+    state.withLock { ($0.database, $0.groups) = (database, groups) }
     let now = clock.wallTime
     let all = try database.entries()
     let fresh = all.filter { _, entry in
@@ -57,6 +61,13 @@ final class StreamStateStore: Sendable {
     periods: @escaping @Sendable () -> [KeptPeriod]? = { nil }
   ) {
     let entry = StreamStateEntry(record: record, contract: contract, writtenAt: clock.wallTime)
+    if let group = record.longestGroup {
+      state.withLock { state in
+        guard state.database != nil, state.groups[name] != group else { return }
+        state.groups.remember(group, of: name)
+        state.newGroups[name] = group
+      }
+    }
     change(name) {
       var entry = entry
       if let kept = periods() { entry.record.periods = kept }
@@ -64,7 +75,10 @@ final class StreamStateStore: Sendable {
     }
   }
 
-  /// Deletes the entry of an ended stream.
+  /// The distances of key frames that are known of names, also from earlier processes.
+  var groups: KnownGOPDurations { state.withLock { $0.groups } }
+
+  /// Deletes the entry of an ended stream. The distance of its key frames stays known.
   func forget(_ name: StreamName) {
     change(name) { nil }
   }
@@ -79,17 +93,19 @@ final class StreamStateStore: Sendable {
   }
 
   private func write() {
-    let (database, changes) = state.withLock { state in
-      defer { state.changes = [:] }
-      return (state.database, state.changes)
+    let (database, changes, groups) = state.withLock { state in
+      defer { (state.changes, state.newGroups) = ([:], [:]) }
+      return (state.database, state.changes, state.newGroups)
     }
     guard let database, !changes.isEmpty else { return }
     do {
-      try database.write(changes.mapValues { $0() })
+      try database.write(changes.mapValues { $0() }, groups: groups)
       state.withLock { $0.hasFailed = false }
     } catch {
       let isNew = state.withLock { state in
         defer { state.hasFailed = true }
+        // Records come again with the next segment; these do not.
+        state.newGroups.merge(groups) { newer, _ in newer }
         return !state.hasFailed
       }
       if isNew { logger.warning("cannot write the state of streams, so a restart would not resume them: \(error)") }

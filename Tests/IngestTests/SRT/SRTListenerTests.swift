@@ -93,7 +93,7 @@ import Testing
   }
 
   private func listening(
-    _ gate: RecordingGate = RecordingGate(), log: LogCollector = LogCollector(),
+    _ gate: RecordingGate = RecordingGate(), log: LogCollector = LogCollector(), isCalled: Bool = true,
     _ body: (SRTListener, Workers) async throws -> Void
   ) async throws {
     let workers = Workers()
@@ -105,7 +105,8 @@ import Testing
       table.busy = ["cam": "192.0.2.1"]
       return table
     }
-    _ = try await listener.start(.address(try SocketAddress(ipAddress: "127.0.0.1", port: 0)), tls: nil)
+    let address = try await listener.start(.address(try SocketAddress(ipAddress: "127.0.0.1", port: 0)), tls: nil)
+    if isCalled { try call(address) }
     do { try await body(listener, workers) } catch {
       workers.closeAll()
       await listener.stop()
@@ -113,6 +114,22 @@ import Testing
     }
     workers.closeAll()
     await listener.stop()
+  }
+
+  /// Sends a datagram there, as the first caller does.
+  private func call(_ address: SocketAddress) throws {
+    let udp = try UDPSocket.bind(try SocketAddress(ipAddress: "127.0.0.1", port: 0))
+    defer { close(udp) }
+    let sent = address.withSockAddr { sendto(udp, [0], 1, 0, $0, socklen_t($1)) }
+    #expect(sent == 1)
+  }
+
+  @Test func `There is no worker before the first caller, nor is one needed to stop`() async throws {
+    try await listening(isCalled: false) { _, workers in
+      try await Task.sleep(for: .milliseconds(100))
+      #expect(workers.count == 0)
+    }
+    try await listening { _, workers in _ = try await workers.worker(0) }
   }
 
   private func caller(_ connection: Int32, _ stream: String = "cam", key: String = "") -> SRTReply {

@@ -10,6 +10,8 @@ struct HTTPArrivingBodyTests {
   private final class Intake: Sendable {
     struct State {
       var bytes: [UInt8] = []
+      /// How often bytes were handed in.
+      var receipts = 0
       var isFinished = false
       var abandonments: [String] = []
       var source: NIOLoopBound<any ArrivingBodySource>?
@@ -18,8 +20,11 @@ struct HTTPArrivingBodyTests {
 
     let state = Mutex(State())
     let acceptsAtOnce: Bool
+    let isMedia: Bool
 
-    init(acceptsAtOnce: Bool = true) { self.acceptsAtOnce = acceptsAtOnce }
+    init(acceptsAtOnce: Bool = true, isMedia: Bool = false) {
+      (self.acceptsAtOnce, self.isMedia) = (acceptsAtOnce, isMedia)
+    }
 
     var bytes: [UInt8] { state.withLock { $0.bytes } }
     var count: Int { state.withLock { $0.bytes.count } }
@@ -33,6 +38,7 @@ struct HTTPArrivingBodyTests {
 
   private final class Body: ArrivingBody {
     private let intake: Intake
+    var isMedia: Bool { intake.isMedia }
     init(_ intake: Intake) { self.intake = intake }
 
     func begin(_ source: any ArrivingBodySource, on eventLoop: any EventLoop) {
@@ -40,7 +46,12 @@ struct HTTPArrivingBodyTests {
       intake.state.withLock { ($0.source, $0.loop) = (bound, eventLoop) }
       if intake.acceptsAtOnce { source.accept() }
     }
-    func receive(_ bytes: ByteBuffer) { intake.state.withLock { $0.bytes += Array(bytes.readableBytesView) } }
+    func receive(_ bytes: ByteBuffer) {
+      intake.state.withLock { state in
+        state.bytes += Array(bytes.readableBytesView)
+        state.receipts += 1
+      }
+    }
     func finish() {
       let source = intake.state.withLock { state in
         state.isFinished = true
@@ -109,6 +120,30 @@ struct HTTPArrivingBodyTests {
       try await sending
       #expect(try await client.response().text == "taken")
       #expect(intake.bytes == bytes)
+    }
+  }
+
+  /// Frames of video and audio in turn. Buffers that become small after each small burst would take four reads for a pair.
+  @Test func `A burst of a publisher is read at once, and requests follow as before`() async throws {
+    let intake = Intake(isMedia: true)
+    let bursts = (0..<40).map { patternBytes(0..<($0 % 2 == 0 ? 12_000 : 200)) }
+    try await serve(intake) { client in
+      let length = bursts.reduce(0) { $0 + $1.count }
+      try await client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: \(length)\r\n\r\n")
+      try await client.wait("the body did not begin") { _ in intake.state.withLock { $0.source != nil } }
+      var sent = 0
+      for burst in bursts {
+        try await client.send(burst)
+        sent += burst.count
+        try await client.wait("a burst did not arrive") { [sent] _ in intake.count == sent }
+      }
+      #expect(try await client.response().text == "taken")
+      // The system may divide some of them.
+      #expect(intake.state.withLock { $0.receipts } < 60)
+      for number in 0..<3 {
+        try await client.send("GET /\(number) HTTP/1.1\r\nHost: x\r\n\r\n")
+        #expect(try await client.response().text == "get /\(number) 0")
+      }
     }
   }
 

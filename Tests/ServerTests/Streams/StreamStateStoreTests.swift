@@ -62,6 +62,59 @@ import Testing
     await second.close()
   }
 
+  /// The first playlist of its next publisher need not wait for a second key frame, also after a restart.
+  @Test func theDistanceOfKeyFramesOutlivesTheStreamAndTheProcess() async throws {
+    func registry(_ store: StreamStateStore) -> StreamRegistry {
+      StreamRegistry(
+        settings: { _ in StreamSettings() },
+        clock: SteadyClock(ClockReading(wall: EpochDriver.wall, monotonic: 0)) { 0 },
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, stateStore: store
+      ) { _, _, _ in [] }
+    }
+    func admit(_ registry: StreamRegistry) async throws -> any MediaSink {
+      try await registry.admit(
+        PublishRequest(stream: try name("cam"), key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5") { _ in })
+    }
+    let first = stateStore()
+    _ = try first.begin(patience: patience)
+    let before = registry(first)
+    let sink = try await admit(before)
+    #expect(before.stream(try name("cam"))?.knownGroup == nil)
+    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    _ = sink.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 5) { #expect(sink.receive(.sample(sample)) == .accepted) }
+    _ = sink.receive(.end(.finished))
+    let measured = try #require(before.stream(try name("cam"))?.knownGroup)
+    await first.close()
+
+    let second = stateStore(at: EpochDriver.wall + 3_600_000_000_000)
+    #expect(try second.begin(patience: patience).isEmpty)
+    let after = registry(second)
+    after.know(second.groups)
+    _ = try await admit(after)
+    #expect(after.stream(try name("cam"))?.knownGroup == measured)
+    await second.close()
+  }
+
+  @Test func theNewestDistancesAreKept() async throws {
+    let first = stateStore()
+    _ = try first.begin(patience: patience)
+    var known = record
+    for number in 0...KnownGOPDurations.limit {
+      known.longestGroup = MediaTime(milliseconds: Int64(1000 + number))
+      first.note(known, contract: "p", of: try name("cam\(number)"))
+    }
+    known.longestGroup = MediaTime(milliseconds: 7)
+    first.note(known, contract: "p", of: try name("cam500"))
+    await first.close()
+    let second = stateStore()
+    _ = try second.begin(patience: patience)
+    #expect(second.groups[try name("cam0")] == nil)
+    #expect(second.groups[try name("cam1000")] == MediaTime(milliseconds: 2000))
+    #expect(second.groups[try name("cam500")] == MediaTime(milliseconds: 7))
+    await second.close()
+  }
+
   @Test func ofEachStreamTheNewestCounts() async throws {
     let first = stateStore()
     _ = try first.begin(patience: patience)

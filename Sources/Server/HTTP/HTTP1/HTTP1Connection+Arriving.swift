@@ -24,7 +24,10 @@ extension HTTP1Connection: ArrivingBodySource {
   func accept() {
     guard case .arriving(let arriving) = phase else { return }
     arriving.accept()
-    if arriving.body.isMedia { peer.keep() }
+    if arriving.body.isMedia {
+      peer.keep()
+      context.channel.readBursts()
+    }
     if arriving.awaitsContinue, waiting.isEmpty { _ = writer.send(StandardResponse.goOn) }
     takeParts()
   }
@@ -42,6 +45,7 @@ extension HTTP1Connection: ArrivingBodySource {
   func respond(_ response: HTTPResponse) {
     guard case .arriving(let arriving) = phase else { return }
     let keepsAlive = arriving.isComplete && arriving.keepsAlive && !isStopping
+    if arriving.body.isMedia { context.channel.readBriefly() }
     if !keepsAlive { waiting.removeAll() }
     send(services.origins.applied(to: response, of: arriving.request), to: arriving.request, keepsAlive: keepsAlive)
     takeParts()

@@ -30,7 +30,7 @@ final class HTTP1Connection: HTTPConnection {
   let services: HTTPServices
   let loop: LoopContext
   let writer: SocketWriter
-  private let context: ChannelHandlerContext
+  let context: ChannelHandlerContext
   let peer: HTTPPeer
   private let logsRequests: Bool
   private var scanner: HTTP1Scanner

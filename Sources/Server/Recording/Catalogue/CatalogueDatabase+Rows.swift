@@ -102,6 +102,12 @@ extension Database {
     try rows("deletedAt IS NOT NULL AND deletedAt < ? ORDER BY deletedAt", [before ?? .max])
   }
 
+  /// When the deleted recording was deleted that was so first; nil if none is.
+  func oldestDeletion() throws -> WallTime? {
+    let statement = try cachedStatement(sql: "SELECT MIN(deletedAt) FROM recording WHERE deletedAt IS NOT NULL")
+    return try Row.fetchAll(statement).first.flatMap { $0.value(0) }
+  }
+
   /// Bytes of recordings that are not deleted, by stream.
   func bytesByStream() throws -> [StreamName: Int64] {
     let rows = try Row.fetchAll(

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Ingest
 internal import Logging
 
-/// Applies the retention rules once a second. Runs on the catalogue's thread; it may wait for the disk.
+/// Applies the retention rules: once a second while anything is live, and when `due` otherwise. Runs on the catalogue's thread; it may wait for the disk.
 struct RetentionKeeper {
   private let catalogue: RecordingCatalogue
   private var rules: Retention
@@ -17,6 +17,10 @@ struct RetentionKeeper {
   /// Bytes of removed files that have not become free yet, and the time until which they are expected.
   private var owed: (bytes: Int64, until: WallTime)?
   private var nextLook = WallTime.zero
+  /// When a recording becomes older than it may be; nil if none will.
+  private var nextOld: WallTime?
+  /// When a rule may demand something without anything being recorded, deleted or written; nil if that cannot be.
+  private(set) var due: WallTime?
 
   /// The least space to keep free above `keepFree`, in bytes.
   static let leastHeadroom: Int64 = 16 << 20
@@ -59,9 +63,14 @@ struct RetentionKeeper {
   /// To be called about once a second.
   mutating func look(now: WallTime) throws {
     let database = try catalogue.database()
-    for entry in try database.read({ try $0.deleted(before: now &- undoTime) }) {
-      try remove(entry, "its deletion can no longer be taken back", database)
+    var deletion = try database.read { try $0.oldestDeletion() }
+    if let oldest = deletion, oldest < now &- undoTime {
+      for entry in try database.read({ try $0.deleted(before: now &- undoTime) }) {
+        try remove(entry, "its deletion can no longer be taken back", database)
+      }
+      deletion = try database.read { try $0.oldestDeletion() }
     }
+    defer { due = [deletion.map { $0 &+ undoTime &+ 1 }, nextOld].compactMap(\.self).min() }
     let free = freeBytes()
     noteReturned(free, now)
     var usage = Retention.Usage(free: free)
@@ -73,8 +82,9 @@ struct RetentionKeeper {
     guard isShort || now >= nextLook else { return }
     nextLook = now &+ Self.lookInterval
     usage.byStream = try database.read { try $0.bytesByStream() }
+    let candidates = try candidates(usage, database)
     let victims = rules.victims(
-      among: try candidates(usage, database), deleted: isShort ? try database.read { try $0.deleted(before: nil) } : [],
+      among: candidates, deleted: isShort ? try database.read { try $0.deleted(before: nil) } : [],
       usage: usage, now: now)
     for victim in victims.prefix(Self.batch) {
       try remove(victim.entry, victim.reason.rawValue, database)
@@ -83,6 +93,10 @@ struct RetentionKeeper {
     if isShort, !victims.isEmpty, let root = try? RecordingFolder.open(catalogue.folder) { syncfs(root.descriptor) }
     if let free { noteOwed(victims.prefix(Self.batch), free: free, now) }
     if victims.count >= Self.batch { nextLook = now }
+    // After a removal there may be more to remove.
+    nextOld =
+      victims.isEmpty
+      ? rules.maximumAge.flatMap { age in candidates.map { $0.endedAt &+ age &+ 1 }.min() } : now
   }
 
   /// The oldest recordings of all, and the oldest of each stream that is over its limit.

@@ -40,6 +40,8 @@ struct PostponedRecordings: Sendable {
     entries[RecordingKey(stream: recording.stream, name: recording.name)] = nil
   }
 
+  var isEmpty: Bool { entries.isEmpty }
+
   /// The recordings whose next attempt is due.
   mutating func due(at now: MonotonicTime) -> [UnfinishedRecording] {
     let keys = entries.filter { entry in entry.value.due.map { $0 <= now } ?? false }.keys

@@ -47,6 +47,9 @@ final class RecordingFinisher: Sendable {
   /// Files wait to be finished.
   var isBusy: Bool { waiting.load(ordering: .relaxed) > 0 }
 
+  /// Nothing is being finished, and nothing is to be tried again.
+  var isIdle: Bool { !isBusy && postponed.withLock { $0.isEmpty } }
+
   /// Share of a recording's finishing that is done; nil if it is not being finished.
   func progress(of key: RecordingKey) -> Double? { underWay.withLock { $0[key]?.share } }
 

@@ -51,8 +51,13 @@ extension RecordingLibrary {
     guard !isRetaining.exchange(true, ordering: .relaxed) else { return }
     catalogue.thread.submit { pool in
       if case .active = pool { self.retain(now: now) }
-      self.isRetaining.store(false, ordering: .relaxed)
+      self.isRetaining.store(false, ordering: .releasing)
     }
+  }
+
+  /// How long the rules of retention need not be applied, as far as recordings themselves make it due; nil if none does.
+  func timeToRetention(from now: WallTime) -> Duration? {
+    retentionDue.withLock { $0 }.map { .nanoseconds(max(0, $0 &- now)) }
   }
 
   /// The same, but waits until it is done.
@@ -64,7 +69,11 @@ extension RecordingLibrary {
     if catalogue.isClosed { return }
     do {
       catalogue.catchUp()
-      try keeper.withLock { try $0.look(now: now) }
+      let due = try keeper.withLock { keeper in
+        try keeper.look(now: now)
+        return keeper.due
+      }
+      retentionDue.withLock { $0 = due }
     } catch {
       catalogue.failed("follow the rules of retention", error)
     }

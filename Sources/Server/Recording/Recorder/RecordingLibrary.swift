@@ -30,6 +30,8 @@ final class RecordingLibrary: Sendable {
   let keeper: RankedMutex<RetentionKeeper>
   /// A retention run is queued for the catalogue's thread or in progress.
   let isRetaining = Atomic(false)
+  /// What the last one said of the next one.
+  let retentionDue = Mutex<WallTime?>(nil)
   private let registers = Registers()
   /// The free space that retention read last.
   private let freeSpaceSample = FreeSpaceSample()
@@ -342,6 +344,14 @@ final class RecordingLibrary: Sendable {
     }
     finisher.tend()
     tellOfSpace()
+  }
+
+  /// Nothing is recorded or being finished: `tend` would find nothing. A stream's recorder can only begin with the stream.
+  var isIdle: Bool {
+    finisher.isIdle
+      && registers.recorders.withLock { recorders in
+        (Array(recorders.newest.values) + recorders.ofSources).allSatisfy { !$0.isActive && $0.isIdle }
+      }
   }
 
   /// Fulfilled when the newest recording of a stream is in the requested state, or `patience` is over.

@@ -193,6 +193,36 @@ import Testing
     #expect(try await harness.library.catalogue.list(query, on: loop).get().total == 0)
     #expect(try await harness.library.catalogue.restore(key, on: loop).get() == .failure(.notFound))
   }
+
+  // MARK: When it is due
+
+  /// A server that is idle sleeps until then.
+  @Test func theOldestRecordingSaysWhenALookIsDue() async throws {
+    let age: Int64 = 30 * 60_000_000_000
+    let harness = try await recorded(RetentionSettings(maximumAge: age))
+    let oldest = try #require(try await harness.library.list(on: loop).get().last)
+    let due = oldest.endedAt &+ age &+ 1
+    try await harness.library.retain(now: Self.now)
+    #expect(harness.library.timeToRetention(from: due &- 1000) == .nanoseconds(1000))
+    #expect(harness.library.timeToRetention(from: due &+ 1) == .zero)
+    // Just before it is due nothing is removed. Ages are looked at every 5 s.
+    try await harness.library.retain(now: due &- 1)
+    #expect(harness.folder.files.count == 3)
+    try await harness.library.retain(now: due &+ 5_000_000_000)
+    #expect(harness.folder.files.count == 2)
+  }
+
+  @Test func aDeletionSaysWhenALookIsDue() async throws {
+    let harness = try await recorded(RetentionSettings(undoTime: Self.hour))
+    try await harness.library.retain(now: Self.now)
+    #expect(harness.library.timeToRetention(from: Self.now) == nil)
+    let key = try #require(try await harness.library.list(on: loop).get().last?.key)
+    _ = try await harness.library.catalogue.delete(key, now: Self.now, on: loop).get()
+    try await harness.library.retain(now: Self.now &+ 1)
+    #expect(harness.library.timeToRetention(from: Self.now) == .nanoseconds(Self.hour + 1))
+    try await harness.library.retain(now: Self.now &+ Self.hour &+ 1)
+    #expect(harness.library.timeToRetention(from: Self.now) == nil)
+  }
 }
 
 /// A number that a test changes while others read it.

@@ -23,3 +23,19 @@ struct BriefReadAllocator: RecvByteBufferAllocator {
     return true
   }
 }
+
+extension Channel {
+  /// Reads as a connection does whose client mostly waits.
+  func readBriefly() {
+    try? syncOptions?.setOption(.recvAllocator, value: BriefReadAllocator())
+    try? syncOptions?.setOption(.maxMessagesPerRead, value: 1)
+  }
+
+  /// Reads as a connection does that carries a publisher's media. They come in bursts of a frame each: a buffer that grows from
+  /// a small one takes three wake-ups for such a burst, and 64 KiB at a time take one.
+  func readBursts() {
+    try? syncOptions?.setOption(
+      .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: BriefReadAllocator.largest))
+    try? syncOptions?.setOption(.maxMessagesPerRead, value: 4)
+  }
+}
