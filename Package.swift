@@ -45,15 +45,15 @@ let package = Package(
     .target(
       name: "Ingest",
       dependencies: [
-        "FMP4", "CLibAV", "CLibAVCalls", "CV4L2", "CALSA", "COpenSSL", "CProcess", "CSRT", "CSRTP", "CDTLS",
-        nio, logging,
+        "FMP4", "CLibAV", "CLibAVCalls", "CV4L2", "CALSA", "COpenSSL", "CProcess", "CSRT", "CSRTP",
+        "CSRTPCiphers", "CDTLS", nio, logging,
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       exclude: [
         "LibAV/CLibAV", "LibAV/CLibAVCalls", "Local/Camera/CV4L2", "Local/Microphone/CALSA", "Admission/COpenSSL",
-        "Workers/CProcess", "SRT/CSRT", "WebRTC/CSRTP", "WebRTC/CDTLS",
-        "WebRTC/CLibSSL",
+        "Workers/CProcess", "SRT/CSRT", "WebRTC/CSRTP", "WebRTC/CSRTPCiphers",
+        "WebRTC/CDTLS", "WebRTC/CLibSSL",
       ],
       cSettings: gnuSource,
       swiftSettings: house),
@@ -82,6 +82,9 @@ let package = Package(
       name: "CLibSSL", path: "Sources/Ingest/WebRTC/CLibSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(
       name: "CSRTP", path: "Sources/Ingest/WebRTC/CSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
+    // OpenSSL's ciphers for it: those of Debian's libsrtp2 are NSS's, which are slower by far.
+    .target(
+      name: "CSRTPCiphers", dependencies: ["CSRTP", "COpenSSL"], path: "Sources/Ingest/WebRTC/CSRTPCiphers"),
     .systemLibrary(
       name: "COpenSSL", path: "Sources/Ingest/Admission/COpenSSL", pkgConfig: "libcrypto",
       providers: [.apt(["libssl-dev"])]),

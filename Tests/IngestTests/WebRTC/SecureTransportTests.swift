@@ -90,6 +90,48 @@ import Testing
     for size in 0..<12 { #expect(other.open(rtp: ByteBuffer(repeating: 0x80, count: size)) == nil) }
   }
 
+  /// A profile, the size of its key with the salt, and what libsrtp's own ciphers (NSS) made of the packets below.
+  struct Known: Sendable {
+    let profile: UInt
+    let count: Int
+    let media: String
+    let report: String
+  }
+
+  private static let known = [
+    Known(
+      profile: SRTPSession.sha1, count: 30,
+      media: "426782c2141d777b8bde751f8a6487c105322e6ebbd1f4ca7aa32779cd97", report: "800000018fa186db4f66819c0c43"),
+    Known(
+      profile: SRTPSession.gcm, count: 28,
+      media: "5eb66633138a3b1f65137027034d25e263f37b2f7605130667cc2b0f5e633b328641848f",
+      report: "e9e8b0dc74e923f7750faa72b249318280000001"),
+  ]
+
+  @Test(arguments: known) func `OpenSSL's ciphers make what those of libsrtp make`(known: Known) throws {
+    try #require(SRTPSession.isAvailable)
+    #expect(SRTPSession.usesOpenSSL)
+    let key = (0..<known.count).map { UInt8($0) }
+    let session = try #require(SRTPSession(profile: known.profile, inbound: key, outbound: key))
+    let header: [UInt8] = [0x80, 0x60, 0, 9, 0, 0, 0, 1, 0, 0, 0, 2]
+    let packet = header + Array(0..<20)
+    let closed = try #require(session.close(rtp: packet.count) { $0.copyBytes(from: packet) })
+    #expect(Self.hex(Array(closed.readableBytesView)) == Self.hex(header) + known.media)
+    let empty: [UInt8] = [0x80, 0xC9, 0, 1, 0, 0, 0, 2]
+    let closedReport = try #require(session.close(rtcp: ByteBuffer(bytes: empty)))
+    #expect(Self.hex(Array(closedReport.readableBytesView)) == Self.hex(empty) + known.report)
+    for place in 12..<closed.readableBytes {
+      var forged = closed
+      forged.setInteger((closed.getInteger(at: place, as: UInt8.self) ?? 0) ^ 1, at: place)
+      #expect(session.open(rtp: forged) == nil, "\(place)")
+    }
+    #expect(session.open(rtp: closed) == ByteBuffer(bytes: packet))
+  }
+
+  private static func hex(_ bytes: [UInt8]) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
   @Test func `Keys are kept of a bounded number of senders`() throws {
     try #require(SRTPSession.isAvailable)
     let (a, b) = ([UInt8](repeating: 1, count: 28), [UInt8](repeating: 2, count: 28))

@@ -1,7 +1,8 @@
 internal import CSRTP
+internal import CSRTPCiphers
 internal import NIOCore
 
-/// SRTP (RFC 3711, RFC 7714) of one peer, by libsrtp.
+/// SRTP (RFC 3711, RFC 7714) of one peer, by libsrtp with OpenSSL's ciphers.
 final class SRTPSession {
   /// The profiles' numbers (RFC 5764 §4.1.2, RFC 7714 §14.2).
   static let (sha1, gcm): (UInt, UInt) = (1, 7)
@@ -15,10 +16,16 @@ final class SRTPSession {
   /// Senders (SSRC) that came. libsrtp keeps a state of each, without a bound of its own.
   private var sources: Set<UInt32> = []
 
+  private static let isLoaded: Bool = srtp_init() == srtp_err_status_ok
+
+  /// Whether OpenSSL has the ciphers. What libsrtp does not take of it stays as it is there, and is slower.
+  static let usesOpenSSL: Bool = isLoaded && weir_srtp_use_openssl() == 1
+
   /// Loads libsrtp and what it loads itself. False if its cryptography cannot be used.
   static let isAvailable: Bool = {
-    guard srtp_init() == srtp_err_status_ok else { return false }
-    // Its library of cryptography loads further ones with the first key.
+    guard isLoaded else { return false }
+    _ = usesOpenSSL
+    // Its own library of cryptography, where it is used, loads further ones with the first key.
     return [(sha1, 30), (gcm, 28)].allSatisfy { profile, count in
       SRTPSession(
         profile: profile, inbound: .init(repeating: 1, count: count), outbound: .init(repeating: 2, count: count))
@@ -76,10 +83,12 @@ final class SRTPSession {
     _ datagram: ByteBuffer, of source: UInt32?,
     _ body: (UnsafeMutableRawPointer, UnsafeMutablePointer<CInt>) -> srtp_err_status_t
   ) -> ByteBuffer? {
-    guard let source, sources.contains(source) || sources.count < WebRTCLimits.securedSources,
+    guard let source else { return nil }
+    let isKnown = sources.contains(source)
+    guard isKnown || sources.count < WebRTCLimits.securedSources,
       let clear = change(datagram, room: 0, body)
     else { return nil }
-    sources.insert(source)
+    if !isKnown { sources.insert(source) }
     return clear
   }
 
