@@ -155,8 +155,25 @@ final class JSONWebKeys: Sendable {
       let wakes = waker.count
       if isRefreshDue { await refresh() }
       withdrawIfStale()
-      let hasSet = state.withLock { $0.fetch != nil || !$0.remote.isEmpty }
-      await waker.sleep(for: hasSet ? .seconds(1) : .seconds(3600), since: wakes)
+      await waker.sleep(for: max(.seconds(1), timeToWork), since: wakes)
+    }
+  }
+
+  /// How long `run` has nothing to do, as far as is known: until the set is fetched again, or holds no longer.
+  var timeToWork: Duration {
+    let now = now()
+    return state.withLock { state in
+      func left(of time: Duration, since last: MonotonicTime?) -> Duration {
+        last.map { max(.zero, time - .nanoseconds(now &- $0)) } ?? .zero
+      }
+      var times = [Duration.seconds(3600)]
+      if state.fetch != nil {
+        times.append(
+          max(
+            left(of: state.times.refresh, since: state.fetchedAt), left(of: state.times.pause, since: state.triedAt)))
+      }
+      if !state.remote.isEmpty { times.append(left(of: state.times.staleness, since: state.fetchedAt)) }
+      return times.min() ?? .zero
     }
   }
 

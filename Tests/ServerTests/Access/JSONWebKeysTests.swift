@@ -56,6 +56,24 @@ import Testing
     #expect(address.requests.withLock { $0 } == 3)
   }
 
+  /// An idle server sleeps until then.
+  @Test func aSetIsLookedAtWhenThatIsDue() async throws {
+    #expect(JSONWebKeys([]).timeToWork == .seconds(3600))
+    let address = Address()
+    address.set.withLock { $0 = TokenIssuer.set(issuer.entries()) }
+    let keys = tokens(address).keys
+    #expect(keys.timeToWork == .zero)
+    await keys.refresh()
+    #expect(keys.timeToWork == .seconds(300))
+    clock.pass(290)
+    #expect(keys.timeToWork == .seconds(10))
+    address.set.withLock { $0 = nil }
+    clock.pass(10)
+    #expect(keys.timeToWork == .zero)
+    await keys.refresh()
+    #expect(keys.timeToWork == .seconds(10), "what failed is tried again")
+  }
+
   @Test func aKeyThatLeavesTheSetEndsItsTokensAndNoOthers() async throws {
     let address = Address()
     address.set.withLock { $0 = TokenIssuer.set(issuer.entries()) }
