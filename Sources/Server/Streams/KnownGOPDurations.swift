@@ -12,6 +12,11 @@ struct KnownGOPDurations: Sendable {
 
   subscript(name: StreamName) -> MediaTime? { lengths[name] }
 
+  /// The names in the order in which they came, each with its newest length.
+  var inOrder: [(name: StreamName, length: MediaTime)] {
+    names.compactMap { name in lengths[name].map { (name, $0) } }
+  }
+
   /// - Parameter length: nil if the stream ended before it was known; then what was known before holds.
   mutating func remember(_ length: MediaTime?, of name: StreamName) {
     guard let length else { return }

@@ -66,7 +66,7 @@ struct StreamStateDatabase: Sendable {
 
   /// Replaces the entries of these names; nil deletes one. `groups` are distances of key frames; of the oldest names they are
   /// deleted.
-  func write(_ changes: [StreamName: StreamStateEntry?], groups: [StreamName: MediaTime] = [:]) throws {
+  func write(_ changes: [StreamName: StreamStateEntry?], groups: [(name: StreamName, length: MediaTime)] = []) throws {
     try queue.write { database in
       for (name, length) in groups {
         try database.execute(
@@ -75,7 +75,10 @@ struct StreamStateDatabase: Sendable {
       }
       if !groups.isEmpty {
         try database.execute(
-          sql: "DELETE FROM distance WHERE rowid <= (SELECT MAX(rowid) FROM distance) - ?",
+          sql: """
+            DELETE FROM distance WHERE rowid < \
+            (SELECT MIN(rowid) FROM (SELECT rowid FROM distance ORDER BY rowid DESC LIMIT ?))
+            """,
           arguments: [KnownGOPDurations.limit])
       }
       for (name, entry) in changes {

@@ -22,7 +22,7 @@ final class StreamStateStore: Sendable {
     var changes: [StreamName: @Sendable () -> StreamStateEntry?] = [:]
     /// The distances of key frames, also of streams that are over, and those of them that are not written yet.
     var groups = KnownGOPDurations()
-    var newGroups: [StreamName: MediaTime] = [:]
+    var newGroups = KnownGOPDurations()
     /// The last write failed. Logged once.
     var hasFailed = false
   }
@@ -65,7 +65,7 @@ final class StreamStateStore: Sendable {
       state.withLock { state in
         guard state.database != nil, state.groups[name] != group else { return }
         state.groups.remember(group, of: name)
-        state.newGroups[name] = group
+        state.newGroups.remember(group, of: name)
       }
     }
     change(name) {
@@ -94,18 +94,20 @@ final class StreamStateStore: Sendable {
 
   private func write() {
     let (database, changes, groups) = state.withLock { state in
-      defer { (state.changes, state.newGroups) = ([:], [:]) }
+      defer { (state.changes, state.newGroups) = ([:], KnownGOPDurations()) }
       return (state.database, state.changes, state.newGroups)
     }
     guard let database, !changes.isEmpty else { return }
     do {
-      try database.write(changes.mapValues { $0() }, groups: groups)
+      try database.write(changes.mapValues { $0() }, groups: groups.inOrder)
       state.withLock { $0.hasFailed = false }
     } catch {
       let isNew = state.withLock { state in
         defer { state.hasFailed = true }
         // Records come again with the next segment; these do not.
-        state.newGroups.merge(groups) { newer, _ in newer }
+        var kept = groups
+        for (name, group) in state.newGroups.inOrder { kept.remember(group, of: name) }
+        state.newGroups = kept
         return !state.hasFailed
       }
       if isNew { logger.warning("cannot write the state of streams, so a restart would not resume them: \(error)") }

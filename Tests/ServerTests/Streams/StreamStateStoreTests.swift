@@ -104,12 +104,16 @@ import Testing
       known.longestGroup = MediaTime(milliseconds: Int64(1000 + number))
       first.note(known, contract: "p", of: try name("cam\(number)"))
     }
-    known.longestGroup = MediaTime(milliseconds: 7)
-    first.note(known, contract: "p", of: try name("cam500"))
+    // One that changes often costs no other name its place.
+    for length in 7...60 {
+      known.longestGroup = MediaTime(milliseconds: Int64(length % 2 == 0 ? 7 : length))
+      first.note(known, contract: "p", of: try name("cam500"))
+    }
     await first.close()
     let second = stateStore()
     _ = try second.begin(patience: patience)
     #expect(second.groups[try name("cam0")] == nil)
+    #expect(second.groups[try name("cam1")] == MediaTime(milliseconds: 1001))
     #expect(second.groups[try name("cam1000")] == MediaTime(milliseconds: 2000))
     #expect(second.groups[try name("cam500")] == MediaTime(milliseconds: 7))
     await second.close()
