@@ -37,6 +37,9 @@ enum SRTLimits {
   static let shortestPause: Int64 = 100_000_000
   static let longestPause: Int64 = 10_000_000_000
   static let healthyLife: Int64 = 10_000_000_000
+  /// Time without a caller, after which the worker ends, in nanoseconds. A caller that shakes hands in that very moment has to call
+  /// again, so it is long.
+  static let rest: Int64 = 600_000_000_000
   /// Time for a worker to tell its callers that it ends, in nanoseconds.
   static let farewell: Int64 = 500_000_000
   /// The worker's address space in bytes, most of it never used: the heap and the stacks of threads.

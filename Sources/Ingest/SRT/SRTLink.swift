@@ -9,9 +9,22 @@ final class SRTLink: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
+  /// What the worker has to do, for the thread that watches it.
+  final class Activity: Sendable {
+    let connections = Atomic(0)
+    /// Callers that came so far, let in or rejected.
+    let callers = Atomic(0)
+  }
+
   /// Sends requests from any thread.
   struct Handle: Sendable {
     let channel: any Channel
+    fileprivate let activity: Activity
+
+    /// Connections at present.
+    var connections: Int { activity.connections.load(ordering: .relaxed) }
+    /// Callers that came so far, let in or rejected.
+    var callers: Int { activity.callers.load(ordering: .relaxed) }
 
     var isActive: Bool { channel.isActive }
 
@@ -29,15 +42,19 @@ final class SRTLink: ChannelInboundHandler {
   /// The programme that such a call takes; nil for the first one with a track.
   private let program: UInt16?
   private var reader = SRTMessageReader(limit: SRTLimits.messageBytes)
-  private var connections: [Int32: SRTConnection] = [:]
+  private let activity: Activity
+  private var connections: [Int32: SRTConnection] = [:] {
+    didSet { activity.connections.store(connections.count, ordering: .relaxed) }
+  }
   private var context: ChannelHandlerContext?
 
   /// `fail` takes the reason if the worker cannot work or broke the protocol.
   private init(
-    _ shared: SRTShared, stream: StreamName?, program: UInt16?, loop: any EventLoop,
+    _ shared: SRTShared, stream: StreamName?, program: UInt16?, activity: Activity, loop: any EventLoop,
     fail: @escaping @Sendable (String) -> Void
   ) {
     (self.shared, self.stream, self.program, self.loop, self.fail) = (shared, stream, program, loop, fail)
+    self.activity = activity
   }
 
   /// Serves a worker until it ends, or until `tend` returns and the worker has told its callers. Then ends it. Called on
@@ -52,20 +69,21 @@ final class SRTLink: ChannelInboundHandler {
   ) -> String {
     let isOver = Semaphore()
     let failure = Mutex<String?>(nil)
+    let activity = Activity()
     do {
       // The worker's end closes the other descriptor.
       let channel = try ClientBootstrap(group: loop)
         .channelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(
-              SRTLink(shared, stream: stream, program: program, loop: channel.eventLoop) { reason in
+              SRTLink(shared, stream: stream, program: program, activity: activity, loop: channel.eventLoop) { reason in
                 failure.withLock { $0 = $0 ?? reason }
               })
           }
         }
         .withConnectedSocket(dup(worker.socket)).wait()
       channel.closeFuture.whenComplete { _ in isOver.post() }
-      let link = Handle(channel: channel)
+      let link = Handle(channel: channel, activity: activity)
       tend(link, isOver)
       link.close()
       let end = MonotonicTime.now() &+ SRTLimits.farewell
@@ -107,8 +125,12 @@ final class SRTLink: ChannelInboundHandler {
     switch reply {
     case .listening: shared.logger.debug("SRT: the worker takes callers")
     case .failed(let reason): fail(PeerText.printable(reason, limit: SRTLimits.textBytes))
-    case .arrived(let caller): begin(caller)
-    case .rejected(let refusal): note(refusal)
+    case .arrived(let caller):
+      activity.callers.add(1, ordering: .relaxed)
+      begin(caller)
+    case .rejected(let refusal):
+      activity.callers.add(1, ordering: .relaxed)
+      note(refusal)
     case .media(let id, let lost, let bytes): connections[id]?.receive(bytes, after: lost)
     case .figures(let id, let figures): connections[id]?.measured(figures)
     case .closed(let id, let reason):

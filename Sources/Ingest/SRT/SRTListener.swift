@@ -12,17 +12,20 @@ package final class SRTListener: IngestListener {
   private let launch: @Sendable (_ udp: Int32) -> WorkerLauncher
   private let table: @Sendable () -> SRTTable
   private let connectionsPerAddress: Mutex<Int?>
+  private let rest: Int64
   private let supervisors = Mutex<[SRTSupervisor]>([])
 
   /// - Parameters:
   ///   - group: runs the connections, all on one of its loops.
+  ///   - rest: nanoseconds without a caller, after which a worker ends until the next one comes; nil for ten minutes.
   ///   - launch: makes the launcher of workers that have the UDP socket.
   ///   - table: what the worker is to know, now, but for the limit of connections.
   package init(
     gate: any PublishGate, clock: SteadyClock, logger: Logger, group: any EventLoopGroup,
-    limits: PeerLimits = PeerLimits(), launch: @escaping @Sendable (_ udp: Int32) -> WorkerLauncher,
-    table: @escaping @Sendable () -> SRTTable
+    limits: PeerLimits = PeerLimits(), rest: Int64? = nil,
+    launch: @escaping @Sendable (_ udp: Int32) -> WorkerLauncher, table: @escaping @Sendable () -> SRTTable
   ) {
+    self.rest = rest ?? SRTLimits.rest
     shared = SRTShared(
       gate: gate, clock: clock, logger: logger, connections: ConnectionRegistry(limits: limits))
     loop = group.next()
@@ -41,7 +44,7 @@ package final class SRTListener: IngestListener {
     let address = try UDPSocket.address(of: udp)
     var shared = shared
     shared.localAddress = address
-    let supervisor = SRTSupervisor(udp, at: address, shared, loop: loop, launch: launch) { [weak self] in
+    let supervisor = SRTSupervisor(udp, at: address, shared, loop: loop, rest: rest, launch: launch) { [weak self] in
       guard let self else { return SRTTable() }
       var table = table()
       table.connectionsPerAddress = UInt32(clamping: connectionsPerAddress.withLock { $0 } ?? 0)

@@ -4,15 +4,16 @@ internal import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// An address that takes SRT callers. libsrt runs in a worker process; here is the worker's supervision. It is started when the
-/// first datagram has come: an idle libsrt looks a hundred times a second for work, 0.6 % of a core. When the worker ends, its
-/// publications count as lost connections, and the next worker takes callers at the same UDP socket.
+/// An address that takes SRT callers. libsrt runs in a worker process; here is the worker's supervision. It is started when a
+/// datagram has come, and ended when nobody has called for a while: an idle libsrt looks a hundred times a second for work, 0.6 %
+/// of a core. When the worker ends, its publications count as lost connections, and the next worker takes callers at the same UDP
+/// socket.
 final class SRTSupervisor: Sendable {
   private struct State {
     var isStopped = false
     var isClosed = false
     var link: SRTLink.Handle?
-    /// The end of a pipe whose closing ends the wait for the first caller; nil before and afterwards.
+    /// The end of a pipe whose closing ends the wait for a caller; nil before and afterwards.
     var alarm: Int32?
   }
 
@@ -23,17 +24,19 @@ final class SRTSupervisor: Sendable {
   private let loop: any EventLoop
   private let launch: @Sendable (_ udp: Int32) -> WorkerLauncher
   private let table: @Sendable () -> SRTTable
+  /// Nanoseconds without a caller, after which the worker ends.
+  private let rest: Int64
   private let state = Mutex(State())
   private let wake = Semaphore()
   private let hasEnded = Semaphore()
 
   /// Takes over the socket.
   init(
-    _ udp: Int32, at address: SocketAddress, _ shared: SRTShared, loop: any EventLoop,
+    _ udp: Int32, at address: SocketAddress, _ shared: SRTShared, loop: any EventLoop, rest: Int64,
     launch: @escaping @Sendable (_ udp: Int32) -> WorkerLauncher, table: @escaping @Sendable () -> SRTTable
   ) {
     (self.udp, self.address, self.shared, self.loop) = (udp, address, shared, loop)
-    (self.launch, self.table) = (launch, table)
+    (self.launch, self.table, self.rest) = (launch, table, rest)
   }
 
   /// Takes callers from now on.
@@ -45,9 +48,8 @@ final class SRTSupervisor: Sendable {
     // The worker dies with the thread that starts it.
     do {
       try DedicatedThread.start(named: "weir-srt") { [self] in
-        waitForCaller(or: hearing)
+        supervise(until: hearing)
         Glibc.close(hearing)
-        supervise()
         hasEnded.post()
       }
     } catch {
@@ -57,7 +59,7 @@ final class SRTSupervisor: Sendable {
     }
   }
 
-  /// Ends the wait for the first caller.
+  /// Ends the wait for a caller.
   private func silence() {
     if let alarm = state.withLock({ $0.alarm.take() }) { Glibc.close(alarm) }
   }
@@ -92,9 +94,10 @@ final class SRTSupervisor: Sendable {
     while poll(&waiting, nfds_t(waiting.count), -1) < 0, errno == EINTR {}
   }
 
-  private func supervise() {
+  private func supervise(until alarm: Int32) {
     let launcher = launch(udp)
     var pause: Int64 = 0
+    waitForCaller(or: alarm)
     while !isStopped {
       if pause > 0 { wait(pause) }
       if isStopped { return }
@@ -103,6 +106,12 @@ final class SRTSupervisor: Sendable {
         let worker = try launcher.start()
         let how = serve(worker)
         if isStopped { return }
+        guard let how else {
+          shared.logger.debug("SRT: nobody has called for a while, so the worker has ended")
+          pause = 0
+          waitForCaller(or: alarm)
+          continue
+        }
         shared.logger.error("the SRT worker is lost, with its publications (\(how)); another one is started")
       } catch {
         shared.logger.error("SRT takes no callers: \(error)")
@@ -117,25 +126,33 @@ final class SRTSupervisor: Sendable {
     while !isStopped, MonotonicTime.now() < end { wake.wait(nanoseconds: end &- MonotonicTime.now()) }
   }
 
-  /// Serves a worker until it or the supervisor ends. Returns how it ended.
-  private func serve(_ worker: RunningWorker) -> String {
+  /// Serves a worker until it or the supervisor ends, or until it has had nothing to do for a while. Returns how it ended; nil if
+  /// it had nothing to do.
+  private func serve(_ worker: RunningWorker) -> String? {
     defer { state.withLock { $0.link = nil } }
-    return SRTLink.serve(worker, shared, loop: loop) { link, isOver in
+    var isResting = false
+    let how = SRTLink.serve(worker, shared, loop: loop) { link, isOver in
       state.withLock { $0.link = link }
-      tend(link, until: isOver)
+      isResting = tend(link, until: isOver)
     }
+    return isResting ? nil : how
   }
 
-  /// Keeps the worker's table current.
-  private func tend(_ link: SRTLink.Handle, until isOver: Semaphore) {
+  /// Keeps the worker's table current. True if it returns because nobody has called for a while.
+  private func tend(_ link: SRTLink.Handle, until isOver: Semaphore) -> Bool {
     var told: SRTTable?
+    var last = (callers: link.callers, at: MonotonicTime.now())
     while link.isActive, !isStopped {
+      let (callers, now) = (link.callers, MonotonicTime.now())
+      if callers != last.callers || link.connections > 0 { last = (callers, now) }
+      if now &- last.at >= rest { return true }
       let table = table()
       if table != told {
         told = table
         link.send(.table(table))
       }
-      isOver.wait(nanoseconds: SRTLimits.tableInterval)
+      isOver.wait(nanoseconds: min(rest, SRTLimits.tableInterval))
     }
+    return false
   }
 }

@@ -14,7 +14,17 @@ struct SettingName: Sendable, Hashable, ExpressibleByStringLiteral {
   var flag: String { "--" + text }
 
   /// The environment variable of the setting: `WEIR_PART_DURATION`.
-  var variable: String { Self.variablePrefix + String(text.map { $0 == "-" ? "_" : $0 }).uppercased() }
+  var variable: String {
+    // Byte by byte: a start asks for hundreds of them, and names are ASCII.
+    let bytes = text.utf8.map { byte in
+      switch byte {
+      case UInt8(ascii: "-"): UInt8(ascii: "_")
+      case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - 0x20
+      default: byte
+      }
+    }
+    return Self.variablePrefix + String(decoding: bytes, as: UTF8.self)
+  }
 
   /// Both names, for errors.
   var origin: String { "\(flag) or \(variable)" }

@@ -51,10 +51,10 @@ extension SettingSources {
 
   /// Throws if a variable looks like a setting but is none: a misspelt variable could open a server to every client.
   func checkVariables() throws(ConfigurationError) {
+    let given = environment.keys.filter { $0.hasPrefix(SettingName.variablePrefix) }
+    guard !given.isEmpty else { return }
     let known = ServerOptions.all.map(\.name.variable)
-    let unknown = environment.keys.filter { name in
-      name.hasPrefix(SettingName.variablePrefix) && !known.contains(name) && !isOfService(name)
-    }
+    let unknown = given.filter { name in !known.contains(name) && !isOfService(name) }
     guard let unknown = unknown.min() else { return }
     let advice =
       Suggestion.nearest(to: unknown, among: known).map { "write \($0), or unset it" }

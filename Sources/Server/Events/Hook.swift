@@ -1,3 +1,4 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
@@ -105,10 +106,11 @@ final class Hook: Sendable {
       var noted = queue.withLock { $0.place }
       var notedAt = second
       group.addTask {
-        // Repeated attempts are due at some second.
+        // Repeated attempts are due at some second. Without any it is not woken.
         while !Task.isCancelled {
-          try? await Task.sleep(for: .seconds(1))
-          if self.queue.withLock({ $0.nextTime != nil }) { self.call.yield() }
+          let wakes = self.repeats.count
+          await self.repeats.sleep(for: self.hasRepeats ? .seconds(1) : .seconds(3600), since: wakes)
+          if self.repeats.count == wakes, self.hasRepeats { self.call.yield() }
         }
         self.call.finish()
       }
@@ -120,6 +122,7 @@ final class Hook: Sendable {
         }
         read()
         start(&group)
+        if hasRepeats { repeats.wake() }
         // Before the place is read: what is delivered between the two is told again.
         let wasDelivered = delivered.exchange(false, ordering: .relaxed)
         let place = queue.withLock { $0.place }
@@ -141,6 +144,10 @@ final class Hook: Sendable {
     let isRemoved = isRemoved
     return queue.withLock { isRemoved ? !$0.isRunning : $0.readThrough >= log.newestID && !$0.isBusy }
   }
+
+  /// Woken when an attempt is to be repeated.
+  private let repeats = Waker()
+  private var hasRepeats: Bool { queue.withLock { $0.nextTime != nil } }
 
   /// Something was delivered since the place was written.
   private let delivered = Atomic(false)

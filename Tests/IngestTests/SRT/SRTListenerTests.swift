@@ -94,11 +94,11 @@ import Testing
 
   private func listening(
     _ gate: RecordingGate = RecordingGate(), log: LogCollector = LogCollector(), isCalled: Bool = true,
-    _ body: (SRTListener, Workers) async throws -> Void
+    rest: Int64 = SRTLimits.rest, _ body: (SRTListener, Workers) async throws -> Void
   ) async throws {
     let workers = Workers()
     let listener = SRTListener(
-      gate: gate, clock: .system(), logger: log.logger, group: MultiThreadedEventLoopGroup.singleton,
+      gate: gate, clock: .system(), logger: log.logger, group: MultiThreadedEventLoopGroup.singleton, rest: rest,
       launch: { _ in workers.launcher }
     ) {
       var table = SRTTable()
@@ -130,6 +130,22 @@ import Testing
       #expect(workers.count == 0)
     }
     try await listening { _, workers in _ = try await workers.worker(0) }
+  }
+
+  /// The datagram of the call stays in the socket here, so that the next worker is started at once.
+  @Test func `A worker that nobody calls ends, and one with a connection does not`() async throws {
+    let log = LogCollector()
+    try await listening(log: log, rest: 300_000_000) { _, workers in
+      let busy = try await workers.worker(0)
+      busy.say(caller(7))
+      #expect(try await busy.hears(isCredit))
+      try await Task.sleep(for: .milliseconds(700))
+      #expect(workers.count == 1)
+      busy.say(.closed(7, "it left"))
+      #expect(try await busy.isLeft())
+      _ = try await workers.worker(1)
+    }
+    #expect(!log.lines.contains { $0.contains("is lost") }, "\(log.lines)")
   }
 
   private func caller(_ connection: Int32, _ stream: String = "cam", key: String = "") -> SRTReply {
