@@ -73,6 +73,51 @@ import Testing
     #expect(row.take() == [])
   }
 
+  private static func time(_ milliseconds: Int64) -> MonotonicTime {
+    MonotonicTime(nanoseconds: milliseconds * 1_000_000)
+  }
+
+  @Test func `A sender that answers slowly is asked less often, and waited for longer`() throws {
+    var row = Row(window: ReorderWindow(patience: 250_000_000))
+    for number: UInt16 in [0, 2] { try row.receive(number) }
+    #expect(row.window.missing(now: .zero) == [1])
+    try row.receive(1, now: 160_000_000)
+    #expect(row.take() == [0, 1, 2])
+    try row.receive(4, now: 200_000_000)
+    #expect(row.window.missing(now: Self.time(200)) == [3])
+    #expect(row.window.missing(now: Self.time(350)) == [])
+    #expect(row.window.missing(now: Self.time(360)) == [3])
+    // Three answers of 160 ms, and 60 ms.
+    row.window.expire(now: Self.time(739), to: &row.steps)
+    #expect(row.take() == [])
+    row.window.expire(now: Self.time(740), to: &row.steps)
+    #expect(row.take() == [-1, 4])
+  }
+
+  @Test func `An answer that comes too late is learnt from, within a bound`() throws {
+    var row = Row(window: ReorderWindow(patience: 250_000_000))
+    for number: UInt16 in [0, 2] { try row.receive(number) }
+    #expect(row.window.missing(now: .zero) == [1])
+    row.window.expire(now: Self.time(250), to: &row.steps)
+    try row.receive(1, now: 900_000_000)
+    #expect(row.take() == [0, -1, 2])
+    try row.receive(4, now: 1_000_000_000)
+    row.window.expire(now: Self.time(1599), to: &row.steps)
+    #expect(row.take() == [])
+    row.window.expire(now: Self.time(1600), to: &row.steps)
+    #expect(row.take() == [-1, 4])
+  }
+
+  @Test func `While nothing was read nothing was late`() throws {
+    var row = Row()
+    for number: UInt16 in [0, 2] { try row.receive(number) }
+    row.window.pardon(1000)
+    row.window.expire(now: MonotonicTime(nanoseconds: 1099), to: &row.steps)
+    #expect(row.take() == [0])
+    row.window.expire(now: MonotonicTime(nanoseconds: 1100), to: &row.steps)
+    #expect(row.take() == [-1, 2])
+  }
+
   @Test func `What waits is bounded`() throws {
     var row = Row()
     try row.receive(0)
