@@ -52,7 +52,8 @@ extension FuzzTarget {
 
   static func rtcp(_ bytes: [UInt8]) { _ = RTCPReader.read(ByteBuffer(bytes: bytes)) }
 
-  /// Packets of video and audio of one sender, each behind its length.
+  /// Packets of video and audio, each behind its length. Its highest bit says that it is of reports, the next one that nothing
+  /// was read for a while.
   static func rtp(_ bytes: [UInt8]) { publish(bytes, codec: "H264") }
   static func av1rtp(_ bytes: [UInt8]) { publish(bytes, codec: "AV1") }
   static func vp9rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP9") }
@@ -90,9 +91,10 @@ extension FuzzTarget {
     var (buffer, out) = (ByteBuffer(bytes: bytes), [PublicationAction]())
     var now = MonotonicTime.zero
     while let size: UInt16 = buffer.readInteger(),
-      let packet = buffer.readSlice(length: min(Int(size & 0x7FFF), buffer.readableBytes))
+      let packet = buffer.readSlice(length: min(Int(size & 0x3FFF), buffer.readableBytes))
     {
       now = now &+ 10_000_000
+      if size & 0x4000 != 0 { publication.pardon(100_000_000) }
       if size & 0x8000 != 0 { publication.receive(rtcp: packet, now: now, to: &out) }
       do {
         try publication.receive(rtp: packet, now: now, to: &out)
@@ -125,12 +127,13 @@ enum WebRTCSeeds {
   /// types are those of its offer.
   static func sessions(_ codec: String) -> [[UInt8]] {
     captures(codec).map { capture in
-      let video = videoType(capture)
+      let video = videoTypes(capture)
       return capture.records.reduce(into: []) { out, record in
         var bytes = record.bytes
         switch record.kind {
         case .rtp where bytes.count > 1:
-          bytes[1] = bytes[1] & 0x80 | (bytes[1] & 0x7F == video ? 96 : 111)
+          let type = bytes[1] & 0x7F
+          bytes[1] = bytes[1] & 0x80 | (type == video.media ? 96 : type == video.repair ? 97 : 111)
           out += [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
         case .rtcp: out += [UInt8(bytes.count >> 8) | 0x80, UInt8(bytes.count & 255)] + bytes
         case .rtp, .stun, .offer: break
@@ -142,7 +145,7 @@ enum WebRTCSeeds {
   /// Payloads of H.264 as `FuzzTarget.h264rtp` reads them. Their lengths are rounded down to multiples of four.
   static var payloads: [[UInt8]] {
     captures("H264").map { capture in
-      let video = videoType(capture)
+      let video = videoTypes(capture).media
       var last: UInt32?
       return capture.all(.rtp).reduce(into: []) { out, bytes in
         guard let packet = RTPPacket(ByteBuffer(bytes: bytes)), packet.payloadType == video else { return }
@@ -154,9 +157,10 @@ enum WebRTCSeeds {
     }
   }
 
-  /// The payload type of its video.
-  private static func videoType(_ capture: SenderCapture) -> UInt8? {
-    (try? SessionOffer(capture.offer))?.sections.first { $0.kind == "video" }?.formats.first?.payloadType
+  /// The payload types of its video, and of packets of it that come again.
+  private static func videoTypes(_ capture: SenderCapture) -> (media: UInt8?, repair: UInt8?) {
+    let formats = (try? SessionOffer(capture.offer))?.sections.first { $0.kind == "video" }?.formats ?? []
+    return (formats.first?.payloadType, formats.first.flatMap { RTPCodec.repair(of: $0, formats) })
   }
 
   static func offer(_ codec: String) -> String {
@@ -166,7 +170,8 @@ enum WebRTCSeeds {
       + "\r\na=setup:actpass\r\na=sendonly\r\na=rtcp-mux\r\n"
     return "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\n"
       + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n\(common)a=mid:0\r\na=rtpmap:111 opus/48000/2\r\n"
-      + "a=rtcp-fb:111 transport-cc\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\n\(common)a=mid:1\r\n"
+      + "a=rtcp-fb:111 transport-cc\r\nm=video 9 UDP/TLS/RTP/SAVPF 96 97\r\n\(common)a=mid:1\r\n"
+      + "a=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n"
       + "a=rtpmap:96 \(codec)/90000\r\na=fmtp:96 packetization-mode=1\r\na=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\n"
       + "a=extmap:3 \(Negotiation.transportFeedback)\r\na=extmap:4 \(Negotiation.midExtension)\r\n"
   }
