@@ -108,6 +108,25 @@ import Testing
     #expect(row.take() == [-1, 4])
   }
 
+  @Test func `One request is followed at a time, and their mean counts`() {
+    var answers = AnswerTime()
+    answers.asked(for: 1, .zero)
+    answers.asked(for: 2, Self.time(10))
+    answers.came(2, Self.time(20))
+    #expect(answers.usual == nil)
+    answers.came(1, Self.time(100))
+    #expect(answers.usual == 100_000_000)
+    answers.asked(for: 3, Self.time(200))
+    answers.came(3, Self.time(220))
+    #expect(answers.usual == 80_000_000)
+    // One that has no answer is given up after two seconds.
+    answers.asked(for: 4, Self.time(300))
+    answers.asked(for: 5, Self.time(2400))
+    answers.came(4, Self.time(2410))
+    answers.came(5, Self.time(2480))
+    #expect(answers.usual == 80_000_000)
+  }
+
   @Test func `While nothing was read nothing was late`() throws {
     var row = Row()
     for number: UInt16 in [0, 2] { try row.receive(number) }
