@@ -56,15 +56,20 @@ extension FuzzTarget {
       ])
     case .ts: Self.transportStreams + Self.capturedStreams
     case .srt: Self.srtMessages
-    case .stun: Self.webRTCDatagrams + WebRTCSeeds.all(.stun)
-    case .rtcp: Self.webRTCDatagrams + WebRTCSeeds.all(.rtcp)
-    case .rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("H264") + WebRTCSeeds.lossySessions("H264")
-    case .av1rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("AV1") + WebRTCSeeds.lossySessions("AV1")
-    case .vp9rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("VP9") + WebRTCSeeds.lossySessions("VP9")
-    case .vp8rtp: Self.webRTCDatagrams + WebRTCSeeds.sessions("VP8") + WebRTCSeeds.lossySessions("VP8")
-    case .h264rtp: Self.webRTCDatagrams + WebRTCSeeds.payloads
+    case .stun: Self.webRTCDatagrams + WebRTCSeeds.all(.stun) + RTPSeeds.of(self)
+    case .rtcp: Self.webRTCDatagrams + WebRTCSeeds.all(.rtcp) + RTPSeeds.of(self)
+    case .rtp:
+      Self.webRTCDatagrams + WebRTCSeeds.sessions("H264") + WebRTCSeeds.lossySessions("H264") + RTPSeeds.of(self)
+    case .av1rtp:
+      Self.webRTCDatagrams + WebRTCSeeds.sessions("AV1") + WebRTCSeeds.lossySessions("AV1") + RTPSeeds.of(self)
+    case .vp9rtp:
+      Self.webRTCDatagrams + WebRTCSeeds.sessions("VP9") + WebRTCSeeds.lossySessions("VP9") + RTPSeeds.of(self)
+    case .vp8rtp:
+      Self.webRTCDatagrams + WebRTCSeeds.sessions("VP8") + WebRTCSeeds.lossySessions("VP8") + RTPSeeds.of(self)
+    case .h264rtp: Self.webRTCDatagrams + WebRTCSeeds.payloads + RTPSeeds.of(self)
     case .sdp:
       Self.words(["H264", "AV1", "VP9"].map { WebRTCSeeds.offer($0) }) + WebRTCSeeds.offers + WebRTCSeeds.peculiarOffers
+        + RTPSeeds.of(self)
     case .captions: Self.captionMessages + Self.capturedCaptions
     case .pes: Self.packetizedStreams + Self.capturedPackets
     case .psi: Self.tables + Self.capturedTables

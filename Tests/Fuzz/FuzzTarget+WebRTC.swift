@@ -73,7 +73,8 @@ extension FuzzTarget {
 
   static func rtcp(_ bytes: [UInt8]) { _ = RTCPReader.read(ByteBuffer(bytes: bytes)) }
 
-  /// Packets of video and audio of one sender, each behind its length.
+  /// Packets of video and audio, each behind its length. Its highest bit says that it is of reports, the next one that nothing
+  /// was read for a while.
   static func rtp(_ bytes: [UInt8]) { publish(bytes, codec: "H264") }
   static func av1rtp(_ bytes: [UInt8]) { publish(bytes, codec: "AV1") }
   static func vp9rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP9") }
@@ -104,8 +105,8 @@ extension FuzzTarget {
     }
   }
 
-  /// Packets behind their lengths, each 10 ms after the one before. The highest bit of a length says that it is RTCP, the next one
-  /// that 300 ms have passed.
+  /// Packets behind their lengths, each 10 ms after the one before. The highest bit of a length says that it is RTCP, the next
+  /// one that it comes 300 ms later, of which the process was held up for 100.
   private static func publish(_ bytes: [UInt8], codec: String) {
     guard let negotiation = try? Negotiation(try SessionOffer(WebRTCSeeds.offer(codec))) else { return }
     let clock = ClockReading(wall: WallTime(nanoseconds: 0), monotonic: .zero)
@@ -116,7 +117,8 @@ extension FuzzTarget {
       let packet = buffer.readSlice(length: min(Int(size & 0x3FFF), buffer.readableBytes))
     {
       now = now &+ (size & 0x4000 == 0 ? 10_000_000 : 300_000_000)
-      guard RTPPacket.source(of: packet).map(publication.takes) != false else { continue }
+      if size & 0x4000 != 0 { publication.pardon(100_000_000) }
+      if size & 0x8000 == 0, RTPPacket.source(of: packet).map(publication.takes) == false { continue }
       if size & 0x8000 != 0 { publication.receive(rtcp: packet, now: now, to: &out) }
       do {
         try publication.receive(rtp: packet, now: now, to: &out)
@@ -171,12 +173,13 @@ enum WebRTCSeeds {
   /// types are those of its offer.
   static func sessions(_ codec: String) -> [[UInt8]] {
     captures(codec).map { capture in
-      let video = videoType(capture)
+      let video = videoTypes(capture)
       return capture.records.reduce(into: []) { out, record in
         var bytes = record.bytes
         switch record.kind {
         case .rtp where bytes.count > 1:
-          bytes[1] = bytes[1] & 0x80 | (bytes[1] & 0x7F == video ? 96 : 111)
+          let type = bytes[1] & 0x7F
+          bytes[1] = bytes[1] & 0x80 | (type == video.media ? 96 : type == video.repair ? 97 : 111)
           out += [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
         case .rtcp: out += [UInt8(bytes.count >> 8) | 0x80, UInt8(bytes.count & 255)] + bytes
         case .rtp, .stun, .offer: break
@@ -227,7 +230,7 @@ enum WebRTCSeeds {
   /// Payloads of H.264 as `FuzzTarget.h264rtp` reads them. Their lengths are rounded down to multiples of four.
   static var payloads: [[UInt8]] {
     captures("H264").map { capture in
-      let video = videoType(capture)
+      let video = videoTypes(capture).media
       var last: UInt32?
       return capture.all(.rtp).reduce(into: []) { out, bytes in
         guard let packet = RTPPacket(ByteBuffer(bytes: bytes)), packet.payloadType == video else { return }
@@ -239,9 +242,10 @@ enum WebRTCSeeds {
     }
   }
 
-  /// The payload type of its video.
-  private static func videoType(_ capture: SenderCapture) -> UInt8? {
-    (try? SessionOffer(capture.offer))?.sections.first { $0.kind == "video" }?.formats.first?.payloadType
+  /// The payload types of its video, and of packets of it that come again.
+  private static func videoTypes(_ capture: SenderCapture) -> (media: UInt8?, repair: UInt8?) {
+    let formats = (try? SessionOffer(capture.offer))?.sections.first { $0.kind == "video" }?.formats ?? []
+    return (formats.first?.payloadType, formats.first.flatMap { RTPCodec.repair(of: $0, formats) })
   }
 
   static func offer(_ codec: String) -> String {

@@ -28,8 +28,9 @@ enum WebRTCLimits {
   /// Packets of a sender that wait for an earlier one, and their bytes.
   static let heldPackets = 1024
   static let heldBytes = 2 << 20
-  /// How long a missing packet is waited for, in nanoseconds.
+  /// How long a missing packet is waited for, in nanoseconds, and where packets come again slowly.
   static let reorderWait: Int64 = 250_000_000
+  static let longestReorderWait: Int64 = 600_000_000
   /// Bytes of one video frame.
   static let frameBytes = 8 << 20
   /// Silence that is made up beyond the time that passed, in nanoseconds.

@@ -7,6 +7,7 @@ import select
 import socket
 import threading
 import time
+from collections.abc import Callable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +28,13 @@ class Path:
 class Relay:
     """Takes datagrams at `port` for a server's port. Each client has a socket of its own towards the server. `forth` is the
     direction to the server. `hole` cuts both directions for a while. Each direction draws its own numbers: relays of one seed
-    do the same to the n-th datagram of a direction, however many the other one has."""
+    do the same to the n-th datagram of a direction, however many the other one has. `swallows` names the datagrams to the server
+    that are lost in any case."""
 
-    def __init__(self, target: int, *, forth: Path = Path(), back: Path = Path(), seed: int = 1):
+    def __init__(self, target: int, *, forth: Path = Path(), back: Path = Path(), seed: int = 1,
+                 swallows: Callable[[bytes], bool] = lambda datagram: False):
         self.target = ("127.0.0.1", target)
-        self.forth, self.back = forth, back
+        self.forth, self.back, self._swallows = forth, back, swallows
         self._random = {True: random.Random(f"forth {seed}"), False: random.Random(f"back {seed}")}
         self.front = self._socket()
         self.front.bind(("127.0.0.1", 0))
@@ -86,6 +89,9 @@ class Relay:
                             clients[client].bind(("127.0.0.1", 0))
                             behind[clients[client]] = client
                         out, to = clients[client], self.target
+                        if self._swallows(data):
+                            self.lost += 1
+                            continue
                     else:
                         out, to = self.front, behind[ready]
                     for moment in self._plan(ready is self.front, now, len(data)):

@@ -73,6 +73,70 @@ import Testing
     #expect(row.take() == [])
   }
 
+  private static func time(_ milliseconds: Int64) -> MonotonicTime {
+    MonotonicTime(nanoseconds: milliseconds * 1_000_000)
+  }
+
+  @Test func `A sender that answers slowly is asked less often, and waited for longer`() throws {
+    var row = Row(window: ReorderWindow(patience: 250_000_000))
+    for number: UInt16 in [0, 2] { try row.receive(number) }
+    #expect(row.window.missing(now: .zero) == [1])
+    try row.receive(1, now: 160_000_000)
+    #expect(row.take() == [0, 1, 2])
+    try row.receive(4, now: 200_000_000)
+    #expect(row.window.missing(now: Self.time(200)) == [3])
+    #expect(row.window.missing(now: Self.time(350)) == [])
+    #expect(row.window.missing(now: Self.time(360)) == [3])
+    // Three answers of 160 ms, and 60 ms.
+    row.window.expire(now: Self.time(739), to: &row.steps)
+    #expect(row.take() == [])
+    row.window.expire(now: Self.time(740), to: &row.steps)
+    #expect(row.take() == [-1, 4])
+  }
+
+  @Test func `An answer that comes too late is learnt from, within a bound`() throws {
+    var row = Row(window: ReorderWindow(patience: 250_000_000))
+    for number: UInt16 in [0, 2] { try row.receive(number) }
+    #expect(row.window.missing(now: .zero) == [1])
+    row.window.expire(now: Self.time(250), to: &row.steps)
+    try row.receive(1, now: 900_000_000)
+    #expect(row.take() == [0, -1, 2])
+    try row.receive(4, now: 1_000_000_000)
+    row.window.expire(now: Self.time(1599), to: &row.steps)
+    #expect(row.take() == [])
+    row.window.expire(now: Self.time(1600), to: &row.steps)
+    #expect(row.take() == [-1, 4])
+  }
+
+  @Test func `One request is followed at a time, and their mean counts`() {
+    var answers = AnswerTime()
+    answers.asked(for: 1, .zero)
+    answers.asked(for: 2, Self.time(10))
+    answers.came(2, Self.time(20))
+    #expect(answers.usual == nil)
+    answers.came(1, Self.time(100))
+    #expect(answers.usual == 100_000_000)
+    answers.asked(for: 3, Self.time(200))
+    answers.came(3, Self.time(220))
+    #expect(answers.usual == 80_000_000)
+    // One that has no answer is given up after two seconds.
+    answers.asked(for: 4, Self.time(300))
+    answers.asked(for: 5, Self.time(2400))
+    answers.came(4, Self.time(2410))
+    answers.came(5, Self.time(2480))
+    #expect(answers.usual == 80_000_000)
+  }
+
+  @Test func `While nothing was read nothing was late`() throws {
+    var row = Row()
+    for number: UInt16 in [0, 2] { try row.receive(number) }
+    row.window.pardon(1000)
+    row.window.expire(now: MonotonicTime(nanoseconds: 1099), to: &row.steps)
+    #expect(row.take() == [0])
+    row.window.expire(now: MonotonicTime(nanoseconds: 1100), to: &row.steps)
+    #expect(row.take() == [-1, 2])
+  }
+
   @Test func `What waits is bounded`() throws {
     var row = Row()
     try row.receive(0)

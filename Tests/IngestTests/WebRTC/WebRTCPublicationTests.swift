@@ -162,7 +162,8 @@ import Testing
     }
     try driver.wait()
     #expect(driver.told(Self.unreadable) == ["log", "warn", "withdraw"])
-    #expect(driver.out.count { if case .lost(.video) = $0 { true } else { false } } == 3)
+    // Also those between them: none can be shown before the first key frame that can be read.
+    #expect(driver.out.count { if case .lost(.video) = $0 { true } else { false } } == 30)
     #expect((2...3).contains(asked), "\(asked)")
     #expect(driver.samples.count == 10)
   }
@@ -278,6 +279,51 @@ import Testing
     #expect(driver.clocks.count == before.count + 1)
     // In tenths of a millisecond: the first packet came at once, 20 ms before its end.
     #expect(before.last == -200 && ((driver.clocks.last ?? 0) + 800).magnitude <= 1)
+  }
+
+  /// The packet with the parameter sets is the first one: no number shows that it is missing.
+  @Test func `Frames without their parameter sets are told as lost, and a key frame is asked for at once`() throws {
+    var driver = try Driver()
+    for number in UInt16(1)..<4 {
+      let payload: [UInt8] = number == 1 ? [0x65, 0x88, 0x84, 1] : [0x41, 0x9A, 3]
+      let packet = RTPPackets.bytes(number, at: UInt32(number) * 3000, source: 77, marker: true, payload)
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    let bytes = try driver.tick().flatMap { Array($0.readableBytesView) }
+    let request: [UInt8] = [0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 77]
+    #expect(bytes.indices.contains { bytes[$0...].starts(with: request) })
+    #expect(driver.out.count { if case .lost(.video) = $0 { true } else { false } } == 3)
+  }
+
+  @Test func `Where packets are lost a key frame is asked for four times a second`() throws {
+    var driver = try Driver()
+    var asked: [Int64] = []
+    for number in UInt16(0)..<60 {
+      driver.now = MonotonicTime(nanoseconds: Int64(number) * 20_000_000)
+      // One never comes.
+      if number != 10 {
+        let payload: [UInt8] = number == 0 ? Self.keyFrame : [0x41, 0x9A, 3]
+        let packet = RTPPackets.bytes(number, at: UInt32(number) * 1800, source: 77, marker: true, payload)
+        try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+      }
+      let bytes = try driver.tick().flatMap { Array($0.readableBytesView) }
+      if bytes.indices.contains(where: { bytes[$0...].starts(with: [0x81, 206, 0, 2]) }) {
+        asked.append(driver.now.nanoseconds / 1_000_000)
+      }
+    }
+    // It is given up after 250 ms: asked for at once, and again each 260 ms of the driver.
+    #expect((460...500).contains(asked.first ?? 0) && asked.count == 3, "\(asked)")
+    #expect(zip(asked, asked.dropFirst()).allSatisfy { (250...280).contains($1 - $0) }, "\(asked)")
+  }
+
+  @Test func `Where a request may be lost there is time for two`() {
+    var video = WebRTCPublication.Video()
+    video.noteKeyFrame(.zero)
+    let now = MonotonicTime(nanoseconds: 1_700_000_000)
+    let (usual, early) = (
+      video.isDue(2_000_000_000, reserve: 0, now), video.isDue(2_000_000_000, reserve: 250_000_000, now)
+    )
+    #expect(!usual && early)
   }
 
   @Test func `Missing packets of video are asked for by their numbers`() throws {

@@ -21,7 +21,7 @@ struct H264Assembler: RTPFrameAssembler {
 
   mutating func receive(_ packet: RTPPacket, afterGap: Bool, to out: inout [RTPFrameEvent]) {
     let wasOpen = frame != nil
-    if let open = frame, open.timestamp != packet.timestamp {
+    if let timestamp = frame?.timestamp, timestamp != packet.timestamp {
       // Some senders do not mark the last packet of a frame. Behind a gap it may be what is missing.
       if afterGap { frame?.isDamaged = true }
       finish(to: &out)

@@ -11,7 +11,8 @@ struct RTPPacket {
   private(set) var source: UInt32
   /// Without padding. Empty for packets that only pad.
   private(set) var payload: ByteBuffer
-  private let elements: [(number: UInt8, value: ByteBuffer)]
+  /// Header extensions, and of which kind they are. They are read when they are asked for: most never are.
+  private var extensions: (profile: UInt16, bytes: ByteBuffer)?
 
   /// Most header extensions that are read of a packet.
   private static let mostElements = 16
@@ -32,9 +33,7 @@ struct RTPPacket {
       guard let profile: UInt16 = bytes.readInteger(), let words: UInt16 = bytes.readInteger(),
         let extensions = bytes.readSlice(length: Int(words) * 4)
       else { return nil }
-      elements = Self.read(extensions, profile)
-    } else {
-      elements = []
+      self.extensions = (profile, extensions)
     }
     if first & 0x20 != 0 {
       guard bytes.readableBytes > 0, let padding: UInt8 = bytes.getInteger(at: bytes.writerIndex - 1),
@@ -55,23 +54,22 @@ struct RTPPacket {
     return packet
   }
 
-  /// The value of a header extension (RFC 8285 §4).
-  func value(of number: UInt8?) -> ByteBuffer? { elements.first { $0.number == number }?.value }
-
-  /// Reads one-byte or two-byte elements. What is malformed ends them.
-  private static func read(_ bytes: ByteBuffer, _ profile: UInt16) -> [(number: UInt8, value: ByteBuffer)] {
-    let isShort = profile == 0xBEDE
-    guard isShort || profile & 0xFFF0 == 0x1000 else { return [] }
-    var (bytes, elements) = (bytes, [(number: UInt8, value: ByteBuffer)]())
-    while elements.count < mostElements, let head: UInt8 = bytes.readInteger() {
+  /// The value of a header extension (RFC 8285 §4), of one-byte or two-byte elements. What is malformed ends them.
+  func value(of number: UInt8?) -> ByteBuffer? {
+    guard let number, let extensions else { return nil }
+    let isShort = extensions.profile == 0xBEDE
+    guard isShort || extensions.profile & 0xFFF0 == 0x1000 else { return nil }
+    var (bytes, count) = (extensions.bytes, 0)
+    while count < Self.mostElements, let head: UInt8 = bytes.readInteger() {
       if head == 0 { continue }
-      let number = isShort ? head >> 4 : head
-      if isShort, number == 15 { break }
+      let its = isShort ? head >> 4 : head
+      if isShort, its == 15 { return nil }
       guard let length = isShort ? head & 15 : bytes.readInteger(as: UInt8.self),
         let value = bytes.readSlice(length: Int(length) + (isShort ? 1 : 0))
-      else { break }
-      elements.append((number, value))
+      else { return nil }
+      if its == number { return value }
+      count += 1
     }
-    return elements
+    return nil
   }
 }

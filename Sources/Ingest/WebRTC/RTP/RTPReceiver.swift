@@ -15,6 +15,8 @@ struct RTPReceiver {
   private var window: ReorderWindow
   private var meter: ReceptionMeter
   private var assembler: (any RTPFrameAssembler)?
+  /// Another sender has taken the track over.
+  private(set) var isOver = false
   private var gap = 0
   private var steps: [ReorderWindow.Step] = []
   private var frames: [RTPFrameEvent] = []
@@ -35,8 +37,9 @@ struct RTPReceiver {
     }
   }
 
-  /// Another sender has taken the track over: nothing more of this one goes on.
+  /// Nothing more of this sender goes on.
   mutating func end() {
+    isOver = true
     window.forget()
     assembler = nil
   }
@@ -71,7 +74,8 @@ struct RTPReceiver {
     return track.asksAgain ? window.missing(now: now) : []
   }
 
-  var deadline: MonotonicTime? { window.deadline(asks: track.asksAgain) }
+  /// Nothing was read for so long, in nanoseconds.
+  mutating func pardon(_ time: Int64) { window.pardon(time) }
 
   mutating func receive(_ report: SenderReport, now: MonotonicTime) { meter.saw(report, now: now) }
 

@@ -14,14 +14,16 @@ struct ReorderWindow {
     var next: MonotonicTime
   }
 
-  /// Nanoseconds between two requests for a packet, and most requests.
+  /// Nanoseconds between two requests for a packet, at least, and most requests.
   private static let pause: Int64 = 60_000_000
   private static let mostRequests = 6
   /// A step by more than this begins a new row of numbers (RFC 3550 A.1).
   private static let longestStep: Int64 = 3000
 
-  /// Nanoseconds.
-  private let patience: Int64
+  /// Nanoseconds, at least.
+  private let leastPatience: Int64
+  /// How soon packets come again.
+  private var answers = AnswerTime()
   private var counter = SequenceCounter()
   /// The number that goes on next.
   private var next: Int64?
@@ -34,7 +36,13 @@ struct ReorderWindow {
   private(set) var repaired: UInt64 = 0
   private(set) var dropped: UInt64 = 0
 
-  init(patience: Int64) { self.patience = patience }
+  init(patience: Int64) { leastPatience = patience }
+
+  /// How long a missing packet is waited for, in nanoseconds: three answers, as two may be lost.
+  private var patience: Int64 {
+    guard let usual = answers.usual else { return leastPatience }
+    return max(leastPatience, min(3 &* usual &+ Self.pause, WebRTCLimits.longestReorderWait))
+  }
 
   /// The highest number so far, with its wraps (RFC 3550 §6.4.1).
   var highest: Int64? { counter.highest }
@@ -53,13 +61,15 @@ struct ReorderWindow {
         > UInt64(Self.longestStep)
     {
       flush(to: &out)
+      answers.forget()
       counter = SequenceCounter()
       next = nil
     }
     let number = counter.extend(packet.sequence)
+    answers.came(number, now)
     let expected = next ?? number
-    guard number >= expected, held[number] == nil else { return }
-    if requests.removeValue(forKey: number) != nil { repaired &+= 1 }
+    guard number >= expected, held.isEmpty || held[number] == nil else { return }
+    if !requests.isEmpty, requests.removeValue(forKey: number) != nil { repaired &+= 1 }
     if number == expected {
       out.append(.packet(packet))
       next = expected &+ 1
@@ -90,20 +100,23 @@ struct ReorderWindow {
     while let oldest = held.values.map(\.at).min(), now &- oldest >= patience { skip(to: &out) }
   }
 
-  /// Time of the next call of `expire` or `missing`.
-  func deadline(asks: Bool) -> MonotonicTime? {
-    guard let oldest = held.values.map(\.at).min() else { return nil }
-    let end = oldest &+ patience
-    guard asks else { return end }
-    return requests.values.filter { $0.asked < Self.mostRequests }.map(\.next).min().map { min($0, end) } ?? end
+  /// Nothing was read for so long, in nanoseconds. What is missing may have come meanwhile.
+  mutating func pardon(_ time: Int64) {
+    for number in held.keys {
+      if let at = held[number]?.at { held[number]?.at = at &+ time }
+    }
   }
 
   /// Numbers to ask for now.
   mutating func missing(now: MonotonicTime) -> [UInt16] {
+    guard !requests.isEmpty else { return [] }
+    // Senders pass over a request while the answer to the one before is on its way.
+    let pause = max(Self.pause, min(answers.usual ?? 0, leastPatience))
     var numbers: [UInt16] = []
     for (number, request) in requests.sorted(by: { $0.key < $1.key })
     where request.next <= now && request.asked < Self.mostRequests {
-      requests[number] = Request(asked: request.asked + 1, next: now &+ Self.pause)
+      if request.asked == 0 { answers.asked(for: number, now) }
+      requests[number] = Request(asked: request.asked + 1, next: now &+ pause)
       numbers.append(UInt16(truncatingIfNeeded: number))
     }
     return numbers
@@ -123,7 +136,7 @@ struct ReorderWindow {
   }
 
   private mutating func release(to out: inout [Step]) {
-    while let number = next, let one = held.removeValue(forKey: number) {
+    while !held.isEmpty, let number = next, let one = held.removeValue(forKey: number) {
       heldBytes &-= one.packet.payload.readableBytes
       out.append(.packet(one.packet))
       next = number &+ 1

@@ -2,8 +2,8 @@ internal import FMP4
 
 /// What weir takes of an offer: one codec of each media section, and one transport for all.
 struct Negotiation {
-  /// A media section that is taken.
-  struct Track {
+  /// A media section that is taken. A class: each packet asks for its track, and many fields would be copied.
+  final class Track: Sendable {
     let id: TrackID
     /// Its place among the sections of the offer.
     let section: Int
@@ -13,15 +13,27 @@ struct Negotiation {
     /// Senders that the offer names for it.
     let sources: [UInt32]
     /// The name of its encoding, where the section has several (RFC 8852).
-    var rid: String?
+    let rid: String?
     /// The payload type of packets that come again (RFC 4588); nil where they come as they were.
-    var repair: UInt8?
+    let repair: UInt8?
+
+    init(
+      id: TrackID, section: Int, mid: String?, coding: CodecID, format: PayloadFormat, sources: [UInt32],
+      rid: String? = nil, repair: UInt8? = nil
+    ) {
+      (self.id, self.section, self.mid, self.coding) = (id, section, mid, coding)
+      (self.format, self.sources, self.rid, self.repair) = (format, sources, rid, repair)
+      let feedback = format.feedback
+      asksAgain = feedback.contains("nack")
+      asksForKeyFrames = feedback.contains("nack pli")
+      takesEstimates = feedback.contains("goog-remb")
+    }
 
     var kind: MediaKind { coding.kind }
     /// Whether both sides speak of lost packets, and of key frames.
-    var asksAgain: Bool { format.feedback.contains("nack") }
-    var asksForKeyFrames: Bool { format.feedback.contains("nack pli") }
-    var takesEstimates: Bool { format.feedback.contains("goog-remb") }
+    let asksAgain: Bool
+    let asksForKeyFrames: Bool
+    let takesEstimates: Bool
   }
 
   /// Who sends the first message of DTLS.

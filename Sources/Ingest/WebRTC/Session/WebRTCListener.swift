@@ -84,6 +84,8 @@ package final class WebRTCListener: IngestListener {
     let hub = hub
     let bootstrap = DatagramBootstrap(group: loop)
       .channelOption(.datagramVectorReadMessageCount, value: 16)
+      // What is left is told again by the next look at the socket: a second read would mostly find nothing.
+      .channelOption(.maxMessagesPerRead, value: 1)
       .channelOption(
         .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16 * WebRTCLimits.datagramBytes)
       )

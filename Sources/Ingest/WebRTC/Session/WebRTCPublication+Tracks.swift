@@ -50,13 +50,15 @@ extension WebRTCPublication {
     }
 
     /// Whether the next key frame would come too late if it were asked for later. The first one comes by itself, maybe slowly.
-    mutating func isDue(_ distance: Int64?, _ now: MonotonicTime) -> Bool {
+    /// `reserve`: time for another request, in nanoseconds, where one may be lost.
+    mutating func isDue(_ distance: Int64?, reserve: Int64, _ now: MonotonicTime) -> Bool {
       guard let keyFrame else {
         awaitedSince = awaitedSince ?? now
         return awaitedSince.map { now &- $0 >= WebRTCPublication.pause } ?? false
       }
       guard let distance else { return false }
-      let lead = min(max(response &+ WebRTCPublication.leastLead / 2, WebRTCPublication.leastLead), distance / 4)
+      let usual = max(response &+ WebRTCPublication.leastLead / 2, WebRTCPublication.leastLead)
+      let lead = min(usual &+ reserve, distance / 4)
       return now &- keyFrame >= distance &- lead
     }
   }

@@ -28,7 +28,13 @@ extension WebRTCPublication {
       let record = ByteBuffer(bytes: codec.record())
       video.isConfigured = try publication.configure(place.track, track.coding, record: record, now: now, to: &out)
     }
-    guard frame.payload.readableBytes > 0, video.isConfigured else { return }
+    guard frame.payload.readableBytes > 0 else { return }
+    guard video.isConfigured else {
+      // What begins it did not come. One whose codec is known is left out for another reason, which was told.
+      guard video.codec == nil, video.refusal == nil else { return }
+      video.isBroken = true
+      return out.append(.lost(.video))
+    }
     if let last = video.lastTimestamp, Int32(bitPattern: frame.timestamp &- last) <= 0 {
       // Reordered frames have no decode times in RTP.
       return out.append(.lost(.video))

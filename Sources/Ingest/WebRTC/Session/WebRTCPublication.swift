@@ -13,6 +13,9 @@ struct WebRTCPublication {
   /// How long before a key frame is due it is asked for, at least, in nanoseconds.
   static let leastLead: Int64 = 100_000_000
   private static let (feedbackPause, reportPause): (Int64, Int64) = (40_000_000, 1_000_000_000)
+  /// Nanoseconds between two requests where packets are lost, as a request may be, and for how long that counts.
+  static let lossyPause: Int64 = 250_000_000
+  private static let lossTime: Int64 = 10_000_000_000
   /// Longest silence that is filled, in ticks of Opus: a second.
   private static let longestSilence: UInt32 = 48_000
 
@@ -21,7 +24,10 @@ struct WebRTCPublication {
   let negotiation: Negotiation
   var publication: Publication
   var clocks = SenderClocks()
-  private var receivers: [UInt32: RTPReceiver] = [:]
+  /// Senders (SSRC) of media, and the receiver of each at the same place. They are few, and a packet changes one in place: a
+  /// dictionary would hand out copies.
+  private var sources: [UInt32] = []
+  private var receivers: [RTPReceiver] = []
   /// The tracks of senders that send packets again (RFC 4588).
   private var repairs: [UInt32: TrackID] = [:]
   /// The newest sender of each track. Earlier ones are over: a sender may take another number (RFC 3550 §8.2).
@@ -36,6 +42,9 @@ struct WebRTCPublication {
   private var estimate: BitRateEstimate
   private var events: [RTPReceiver.Event] = []
   private var (fedBack, reported): (MonotonicTime, MonotonicTime)
+  /// How many packets of video were missing, and when that last grew.
+  private var missed: UInt64 = 0
+  private var missedAt: MonotonicTime?
   /// The sender said that it ends.
   private(set) var hasEnded = false
 
@@ -55,7 +64,7 @@ struct WebRTCPublication {
 
   var encoder: String { publication.encoder }
   private var figures: LinkFigures {
-    receivers.values.reduce(into: LinkFigures()) { sum, one in
+    receivers.reduce(into: LinkFigures()) { sum, one in
       sum.received &+= one.received
       sum.lost &+= one.missed
       sum.retransmitted &+= one.repaired
@@ -65,9 +74,11 @@ struct WebRTCPublication {
 
   /// Whether a packet of this sender is looked at: senders are counted before anything is kept of them.
   func takes(source: UInt32) -> Bool {
-    // Keys: to read a receiver copies it.
-    receivers.keys.contains(source) || repairs[source] != nil || receivers.count + repairs.count < WebRTCLimits.sources
+    sources.contains(source) || repairs[source] != nil || sources.count + repairs.count < WebRTCLimits.sources
   }
+
+  /// The receivers, by rising numbers of their senders.
+  private var places: [Int] { sources.indices.sorted { sources[$0] < sources[$1] } }
 
   // MARK: packets
 
@@ -81,24 +92,36 @@ struct WebRTCPublication {
       arrivals.saw(number, now: now)
     }
     estimate.saw(datagram.readableBytes)
-    if let isMedia = try receive(repeated: packet, now, to: &out) { return isMedia }
-    if !receivers.keys.contains(packet.source) {
-      // A new sender begins with media: one that only pads is none of a track.
-      guard packet.payload.readableBytes > 0, takes(source: packet.source), let track = negotiation.track(of: packet)
-      else { return false }
-      receivers[packet.source] = RTPReceiver(track, source: packet.source)
-      if let former = current.updateValue(packet.source, forKey: track.id) {
-        receivers[former]?.end()
-        repairs = repairs.filter { $0.value != track.id }
-        beginAgain(track.id)
-      }
+    guard let place = sources.firstIndex(of: packet.source) else {
+      if let isMedia = try receive(repeated: packet, now, to: &out) { return isMedia }
+      guard let new = begin(packet) else { return false }
+      return try receive(packet, at: new, now, to: &out)
     }
-    guard let track = receivers[packet.source]?.track, track.format.payloadType == packet.payloadType,
-      current[track.id] == packet.source
-    else { return false }
-    receivers[packet.source]?.receive(packet, now: now, to: &events)
+    return try receive(packet, at: place, now, to: &out)
+  }
+
+  private mutating func receive(
+    _ packet: RTPPacket, at place: Int, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) -> Bool {
+    let track = receivers[place].track
+    guard track.format.payloadType == packet.payloadType, !receivers[place].isOver else { return false }
+    receivers[place].receive(packet, now: now, to: &events)
     try passOn(track, now, to: &out)
     return packet.payload.readableBytes > 0
+  }
+
+  /// A new sender begins with media: one that only pads is none of a track. Returns its place.
+  private mutating func begin(_ packet: RTPPacket) -> Int? {
+    guard packet.payload.readableBytes > 0, takes(source: packet.source), let track = negotiation.track(of: packet)
+    else { return nil }
+    sources.append(packet.source)
+    receivers.append(RTPReceiver(track, source: packet.source))
+    if let former = current.updateValue(packet.source, forKey: track.id) {
+      if let place = sources.firstIndex(of: former) { receivers[place].end() }
+      repairs = repairs.filter { $0.value != track.id }
+      beginAgain(track.id)
+    }
+    return receivers.count - 1
   }
 
   /// Takes a packet that repeats another one. Nil if it is of another kind; false if it has nothing that was missing.
@@ -106,15 +129,15 @@ struct WebRTCPublication {
     repeated packet: RTPPacket, _ now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool? {
     if repairs[packet.source] == nil {
-      guard !receivers.keys.contains(packet.source), takes(source: packet.source),
-        let track = negotiation.track(repairedBy: packet)
-      else { return nil }
+      guard takes(source: packet.source), let track = negotiation.track(repairedBy: packet) else { return nil }
       repairs[packet.source] = track.id
     }
-    guard let id = repairs[packet.source], let source = current[id], let track = receivers[source]?.track,
-      track.repair == packet.payloadType,
+    guard let id = repairs[packet.source], let source = current[id], let place = sources.firstIndex(of: source)
+    else { return false }
+    let track = receivers[place].track
+    guard track.repair == packet.payloadType,
       let original = packet.repeated(of: source, type: track.format.payloadType),
-      receivers[source]?.receive(repeated: original, now: now, to: &events) == true
+      receivers[place].receive(repeated: original, now: now, to: &events)
     else { return false }
     try passOn(track, now, to: &out)
     return true
@@ -134,12 +157,13 @@ struct WebRTCPublication {
     for event in RTCPReader.read(datagram) {
       switch event {
       case .report(let report):
-        guard let track = receivers[report.source]?.track, current[track.id] == report.source else { continue }
-        receivers[report.source]?.receive(report, now: now)
-        receive(report, of: track, now)
+        guard let place = sources.firstIndex(of: report.source), !receivers[place].isOver else { continue }
+        receivers[place].receive(report, now: now)
+        receive(report, of: receivers[place].track, now)
         if let time = clocks.timeOfDay { publication.receive(timeOfDay: time, to: &out) }
       case .bye(let source):
-        guard let track = receivers[source]?.track, current[track.id] == source else { continue }
+        guard let place = sources.firstIndex(of: source), !receivers[place].isOver else { continue }
+        let track = receivers[place].track
         hasEnded = hasEnded || track.kind == .video && endsPicture(track.id)
       // weir sends nothing to a publisher.
       case .again, .keyFrame, .estimate: break
@@ -150,8 +174,9 @@ struct WebRTCPublication {
   private mutating func passOn(
     _ track: Negotiation.Track, _ now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) {
-    let batch = events
-    events.removeAll(keepingCapacity: true)
+    // Most packets end no frame.
+    var batch: [RTPReceiver.Event] = []
+    if !events.isEmpty { swap(&batch, &events) }
     for event in batch {
       switch event {
       case .frame(let frame): try receive(frame, track, now, to: &out)
@@ -232,10 +257,11 @@ struct WebRTCPublication {
     var feedback = RTCPWriter(now &- reported >= Self.reportPause ? reports(now) : [])
     let isEmpty = feedback.bytes.readableBytes
     tendSimulcasts(now, to: &out)
+    noteLosses(now)
     let asked = tracksToAsk(now)
-    for source in receivers.keys.sorted() {
-      guard let track = receivers[source]?.track, current[track.id] == source else { continue }
-      let missing = receivers[source]?.tick(now: now, to: &events) ?? []
+    for place in places where !receivers[place].isOver {
+      let (track, source) = (receivers[place].track, sources[place])
+      let missing = receivers[place].tick(now: now, to: &events)
       try passOn(track, now, to: &out)
       feedback.again(missing, of: source)
       if asked.contains(track.id) {
@@ -246,12 +272,12 @@ struct WebRTCPublication {
     if now &- reported >= Self.reportPause {
       reported = now
       if negotiation.feedbackNumber == nil {
-        let sources = receivers.filter { $0.value.track.takesEstimates }.map(\.key)
-        if !sources.isEmpty { feedback.estimate(estimate.next(figures, now: now), of: sources.sorted()) }
+        let those = places.filter { receivers[$0].track.takesEstimates }.map { sources[$0] }
+        if !those.isEmpty { feedback.estimate(estimate.next(figures, now: now), of: those) }
       }
     }
     var datagrams = feedback.bytes.readableBytes > isEmpty || reported == now ? [feedback.bytes] : []
-    if now &- fedBack >= Self.feedbackPause, let source = receivers.keys.min(), let body = arrivals.feedback() {
+    if now &- fedBack >= Self.feedbackPause, let source = sources.min(), let body = arrivals.feedback() {
       fedBack = now
       var transport = RTCPWriter()
       transport.arrivals(body, of: source)
@@ -261,8 +287,21 @@ struct WebRTCPublication {
     return datagrams
   }
 
+  private mutating func noteLosses(_ now: MonotonicTime) {
+    var count: UInt64 = 0
+    for receiver in receivers where receiver.track.kind == .video { count &+= receiver.missed }
+    if count > missed { missedAt = now }
+    missed = count
+  }
+
+  /// The network has lost packets of late.
+  private func isLossy(_ now: MonotonicTime) -> Bool { missedAt.map { now &- $0 < Self.lossTime } ?? false }
+
+  /// This process did not run for so long, in nanoseconds. Packets waited in the socket meanwhile: none is late for that.
+  mutating func pardon(_ time: Int64) { for place in receivers.indices { receivers[place].pardon(time) } }
+
   private mutating func reports(_ now: MonotonicTime) -> [RTCPWriter.Reception] {
-    receivers.keys.sorted().compactMap { receivers[$0]?.reception(now: now) }
+    places.compactMap { receivers[$0].reception(now: now) }
   }
 
   /// The stream wants a key frame soon. It is asked for within `pause`.
@@ -304,8 +343,10 @@ struct WebRTCPublication {
   /// Whether to ask for a key frame now: there is none, frames were lost, the stream wants one, or a segment would become too
   /// long.
   private mutating func wantsKeyFrame(_ id: TrackID, _ now: MonotonicTime) -> Bool {
-    let isDue = videos[id, default: Video()].isDue(keyFrameDistance, now)
+    let isLossy = isLossy(now)
+    let isDue = videos[id, default: Video()].isDue(keyFrameDistance, reserve: isLossy ? Self.lossyPause : 0, now)
     guard let video = videos[id] else { return false }
-    return (video.isBroken || video.isWanted || isDue) && (video.asked.map { now &- $0 >= Self.pause } ?? true)
+    let pause = isLossy ? Self.lossyPause : Self.pause
+    return (video.isBroken || video.isWanted || isDue) && (video.asked.map { now &- $0 >= pause } ?? true)
   }
 }

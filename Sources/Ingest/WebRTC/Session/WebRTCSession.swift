@@ -4,8 +4,10 @@ internal import NIOCore
 
 /// A publisher by WebRTC: the answer to its offer, the connection, and its publication. Used on the listener's event loop.
 final class WebRTCSession {
-  /// Nanoseconds between two looks at what is due.
+  /// Between two looks at what is due.
   private static let pulse = TimeAmount.milliseconds(20)
+  /// Nanoseconds between two looks by which it shows that this process did not run.
+  private static let stall: Int64 = 100_000_000
 
   let transport: WebRTCTransport
   private let life: PublisherConnection
@@ -14,6 +16,7 @@ final class WebRTCSession {
   private var publication: WebRTCPublication
   private var actions: [PublicationAction] = []
   private var timer: RepeatedTask?
+  private var lookedAt: MonotonicTime?
   private let begunAt: MonotonicTime
   private var isOver = false
   private var reply: EventLoopPromise<WebRTCReply>?
@@ -62,6 +65,10 @@ final class WebRTCSession {
       }
       return transport.tick()
     }
+    if let before = lookedAt, now &- before >= Self.stall {
+      publication.pardon(now &- before &- Self.pulse.nanoseconds)
+    }
+    lookedAt = now
     var datagrams: [ByteBuffer] = []
     step { publication, out throws(WireError) in datagrams = try publication.tick(now: now, to: &out) }
     guard !isOver else { return }

@@ -222,18 +222,18 @@ final class WebRTCTransport {
   }
 
   private func receive(media datagram: ByteBuffer, isControl: Bool, from place: STUNResponse.Place) {
-    guard let srtp else { return }
+    guard let srtp, let owner else { return }
     let now = now
     if isControl {
       guard let clear = srtp.open(rtcp: datagram) else { return }
       heard = (place, now)
-      owner?.receive(rtcp: clear, now: now)
+      owner.receive(rtcp: clear, now: now)
     } else {
-      guard let source = RTPPacket.source(of: datagram), owner?.takes(source: source) == true,
+      guard let source = RTPPacket.source(of: datagram), owner.takes(source: source),
         let clear = srtp.open(rtp: datagram)
       else { return }
       heard = (place, now)
-      owner?.receive(rtp: clear, now: now)
+      owner.receive(rtp: clear, now: now)
     }
   }
 

@@ -1,0 +1,28 @@
+internal import FMP4
+
+/// How long a sender takes to send a missing packet again. One request at a time is followed.
+struct AnswerTime {
+  private var pending: (number: Int64, at: MonotonicTime)?
+  /// Nanoseconds, smoothed. Nil before the first answer.
+  private(set) var usual: Int64?
+
+  /// Nanoseconds after which a request has no answer.
+  private static let longest: Int64 = 2_000_000_000
+
+  /// A packet is asked for, for the first time.
+  mutating func asked(for number: Int64, _ now: MonotonicTime) {
+    if let pending, now &- pending.at < Self.longest { return }
+    pending = (number, now)
+  }
+
+  /// A packet came, also one that is waited for no longer.
+  mutating func came(_ number: Int64, _ now: MonotonicTime) {
+    guard let asked = pending, asked.number == number else { return }
+    pending = nil
+    let time = min(now &- asked.at, Self.longest)
+    usual = usual.map { $0 &+ (time &- $0) / 4 } ?? time
+  }
+
+  /// Numbers begin anew.
+  mutating func forget() { pending = nil }
+}
