@@ -192,7 +192,7 @@ enum WebRTCSeeds {
   /// late. Then the numbers jump.
   static func lossySessions(_ codec: String) -> [[UInt8]] {
     captures(codec).map { capture in
-      let video = videoType(capture)
+      let video = videoTypes(capture).media
       var (out, late, count, repeats): ([UInt8], [[UInt8]], Int, UInt8) = ([], [], 0, 0)
       func send(_ bytes: [UInt8]) { out += [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes }
       for var bytes in capture.all(.rtp) where bytes.count > 12 {
