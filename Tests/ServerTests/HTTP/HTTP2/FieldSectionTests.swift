@@ -58,15 +58,15 @@ import Testing
     var maker = Maker(generator: .init(state: seed))
     var encoder = HPACKEncoder(allocator: ByteBufferAllocator(), useHuffmanEncoding: seed % 2 == 0)
     var reader = FieldSectionReader(largest: 1 << 20)
-    for round in 0..<300 {
+    for round in 0..<120 {
       let fields = maker.fields()
       if round % 40 == 39 { try encoder.setDynamicTableSize([0, 100, 4096, 1000][maker.pick(4)]) }
       var buffer = ByteBuffer(bytes: [1, 2, 3])
       buffer.moveReaderIndex(forwardBy: 3)
       try encoder.encode(headers: fields, to: &buffer)
       try #require(Self.read(buffer, &reader) == Self.lines(fields), "section \(round)")
-      #expect(reader.table.bytes.count <= 3 * FieldTable.largest)
     }
+    #expect(reader.table.bytes.count <= 3 * FieldTable.largest)
   }
 
   /// Bytes that are wrong somewhere: nothing is read that NIO's decoder refuses. It refuses nothing that NIO's reads but numbers
@@ -74,7 +74,7 @@ import Testing
   @Test(arguments: 0..<8) func `damaged sections are read as NIO's decoder reads them`(seed: UInt64) throws {
     var maker = Maker(generator: .init(state: seed &+ 100))
     var refused = 0
-    for _ in 0..<400 {
+    for _ in 0..<100 {
       var encoder = HPACKEncoder(allocator: ByteBufferAllocator())
       var reader = FieldSectionReader(largest: 16_384)
       var decoder = HPACKDecoder(allocator: ByteBufferAllocator(), maxDynamicTableSize: 4096, maxHeaderListSize: 16_384)
@@ -101,7 +101,7 @@ import Testing
         }
       }
     }
-    #expect((20..<390).contains(refused), "some are good, some are not: \(refused)")
+    #expect((10..<90).contains(refused), "some are good, some are not: \(refused)")
   }
 
   @Test func `each byte has its code, and no other end is taken`() throws {
