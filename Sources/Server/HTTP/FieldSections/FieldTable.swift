@@ -2,6 +2,8 @@
 struct FieldTable {
   /// The most that it may count, by `FieldPlace.size`: the initial value of SETTINGS_HEADER_TABLE_SIZE.
   static let largest = 4096
+  /// No more fields than these can count no more: each counts 32 beside its text.
+  static let mostFields = largest / 32
 
   private(set) var bytes: [UInt8] = []
   /// Oldest first.
@@ -14,6 +16,8 @@ struct FieldTable {
   private(set) var generation = 0
 
   var count: Int { places.count &- oldest }
+  /// Places that are held, also of fields that are no longer in the table.
+  var heldPlaces: Int { places.count }
 
   /// The field of an index; 0 is the newest.
   func place(_ index: Int) -> FieldPlace? {
@@ -29,7 +33,6 @@ struct FieldTable {
     reclaim()
     var added = place
     added.start = bytes.count
-    bytes.reserveCapacity(bytes.count &+ place.name &+ place.value)
     for index in name.indices { bytes.append(name[index]) }
     for index in value.indices { bytes.append(value[index]) }
     places.append(added)
@@ -57,9 +60,9 @@ struct FieldTable {
     }
   }
 
-  /// Gives back the bytes of old fields when they are more than a table can have.
+  /// Gives back the places and the bytes of old fields when either are more than a table can have.
   private mutating func reclaim() {
-    guard oldest < places.count, places[oldest].start > Self.largest else { return }
+    guard oldest < places.count, oldest >= Self.mostFields || places[oldest].start > Self.largest else { return }
     let start = places[oldest].start
     places.removeFirst(oldest)
     bytes.removeFirst(start)

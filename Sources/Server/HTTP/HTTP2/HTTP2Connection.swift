@@ -26,7 +26,11 @@ final class HTTP2Connection: HTTPConnection {
   private var streamWindow = HTTP2Receiver.window
   /// The tick in which the connection began or its last stream ended.
   private var idleSince: Int
+  /// The tick in which a field section began whose end has not come.
+  private var sectionSince: Int?
   private var isStopping = false
+  /// The last stream that the second GOAWAY still allowed.
+  private var finalStream: UInt32?
   private var isClosed = false
 
   init(services: HTTPServices, loop: LoopContext, context: ChannelHandlerContext, peer: HTTPPeer) {
@@ -70,6 +74,9 @@ final class HTTP2Connection: HTTPConnection {
 
   private func take(_ event: HTTP2Receiver.Event) throws(HTTP2FrameReader.Fault) {
     switch event {
+    case .request(let id, _, _) where finalStream.map { id > $0 } == true:
+      receiver.resetLocally(id)
+      refuse(id)
     case .request(let id, let head, let isEnd): open(id, head, isEnd: isEnd)
     case .data(let id, let bytes, let isEnd):
       guard let stream = stream(id) else { return }
@@ -91,7 +98,10 @@ final class HTTP2Connection: HTTPConnection {
     case .settings(let settings): try take(settings)
     case .ping(let data): sender.frames.ping(data, acknowledges: true)
     case .pong(let data):
-      if data == Self.goAwayPing, isStopping { goAway(receiver.lastStream) }
+      if data == Self.goAwayPing, isStopping, finalStream == nil {
+        finalStream = receiver.lastStream
+        goAway(receiver.lastStream)
+      }
     case .surplus(let id): refuse(id)
     case .streamFault(let id, let code):
       services.logger.debug("stream failed", metadata: ["peer": "\(peer.address)", "code": "\(code)"])
@@ -157,6 +167,7 @@ final class HTTP2Connection: HTTPConnection {
   func readDidComplete() {
     guard !isClosed else { return }
     receiver.settle()
+    sectionSince = receiver.isWithinSection ? sectionSince ?? loop.now : nil
     sender.isHeld = false
     sender.pump()
     guard !sender.isOverfull else {
@@ -215,6 +226,7 @@ final class HTTP2Connection: HTTPConnection {
   private func remove(_ stream: HTTP2Stream) {
     guard let index = streams.lastIndex(where: { $0 === stream }) else { return }
     streams.remove(at: index)
+    sender.drop(stream.outbox)
     stream.close()
     if streams.isEmpty { idleSince = loop.now }
     endIfDone()
@@ -278,6 +290,8 @@ final class HTTP2Connection: HTTPConnection {
       services.logger.debug(
         "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "it read nothing for too long"])
       close()
+    } else if let sectionSince, loop.now &- sectionSince >= loop.ticks(limits.headerTime) {
+      fail(.enhanceYourCalm, "the fields of a request took too long to arrive")
     } else if streams.isEmpty {
       if loop.now &- idleSince >= loop.ticks(peer.hasSentRequest ? limits.idleTime : limits.headerTime) { stop() }
     } else {

@@ -72,13 +72,28 @@ struct HTTP2FrameReader {
   /// Bytes that wait for the rest of their frame.
   var heldBytes: Int { bytes.readableBytes &+ (section?.bytes.readableBytes ?? 0) }
 
+  /// A field section has begun whose end has not come.
+  var isWithinSection: Bool {
+    if case .payload(let head) = state, head.type == HTTP2FrameType.headers { return true }
+    return section != nil
+  }
+
   mutating func receive(_ input: ByteBuffer) {
     if bytes.readableBytes == 0 { bytes = input } else { bytes.writeImmutableBuffer(input) }
   }
 
   /// Keeps no more memory than the beginning of the next frame needs. Called when all frames were taken.
   mutating func settle() {
-    bytes = bytes.readableBytes == 0 ? ByteBuffer() : ByteBuffer(bytes: bytes.readableBytesView)
+    if bytes.readableBytes == 0 {
+      bytes = ByteBuffer()
+    } else if bytes.capacity > 2 * bytes.readableBytes {
+      bytes = ByteBuffer(bytes: bytes.readableBytesView)
+    }
+    // A slice would keep the buffer that it was read into.
+    if var open = section, open.bytes.capacity > 2 * open.bytes.readableBytes {
+      open.bytes = ByteBuffer(bytes: open.bytes.readableBytesView)
+      section = open
+    }
   }
 
   /// Takes the next frame; nil when more bytes are needed. After a fault, each call throws.

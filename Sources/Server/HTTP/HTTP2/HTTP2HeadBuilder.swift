@@ -65,12 +65,14 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
       takePseudo(name, value)
     } else {
       hasFields = true
-      guard Self.isName(name), Self.isValue(value), learn(name, value) else { return isMalformed = true }
       count &+= 1
       if size > limits.headerFieldBytes || bytes > limits.headerBytes || count > limits.headerCount {
         isTooLarge = true
       }
-      guard !isTooLarge, !areTrailers else { return }
+      // What is refused need not be looked at: a byte of a section may name 4 KiB of the table.
+      guard !isTooLarge else { return }
+      guard Self.isName(name), Self.isValue(value), learn(name, value) else { return isMalformed = true }
+      guard !areTrailers else { return }
       // :authority replaces it (RFC 9113 §8.3.1).
       if name.count == 4, name.isField("host") {
         guard !pseudo.contains(.authority) else { return }
@@ -97,7 +99,7 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
     if bytes > limits.headerBytes || (field != .path && value.count > limits.headerFieldBytes) { isTooLarge = true }
     switch field {
     case .path:
-      if value.isEmpty { isMalformed = true }
+      if !Self.isTarget(value) { isMalformed = true }
       if !isTooLarge { target.write(value) }
     case .method:
       isConnect = value.isEqual(to: "CONNECT".utf8Span.span)
@@ -173,9 +175,15 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
     return true
   }
 
-  /// Whether it may be the value of a path.
-  static func isTarget(_ target: ByteBuffer) -> Bool {
-    target.readableBytes > 0 && isPseudoValue(target.readableBytesUInt8Span)
+  /// Whether it may be the value of a path: one that begins with a slash, or the asterisk of OPTIONS (RFC 9113 §8.3.1), of the
+  /// bytes that a request line may have.
+  static func isTarget(_ target: Span<UInt8>) -> Bool {
+    guard !target.isEmpty, target[0] == UInt8(ascii: "/") || (target.count == 1 && target[0] == UInt8(ascii: "*"))
+    else {
+      return false
+    }
+    for index in target.indices where !(0x21...0x7E ~= target[index]) { return false }
+    return true
   }
 
   private static func number(_ digits: Span<UInt8>) -> Int? {

@@ -43,6 +43,7 @@ struct HTTP2LastSection {
     }
     let target: ByteBuffer
     if text.isCoded {
+      guard text.range.count <= Self.longest else { return nil }
       // A new buffer only where the last one is still in use.
       if path.capacity > Self.longest { path = ByteBuffer() } else { path.clear() }
       guard HuffmanCode.standard.decode(bytes.extracting(text.range), into: &path) else { return nil }
@@ -53,7 +54,7 @@ struct HTTP2LastSection {
       else { return nil }
       target = slice
     }
-    guard HTTP2HeadBuilder.isTarget(target) else { return .malformed }
+    guard HTTP2HeadBuilder.isTarget(target.readableBytesUInt8Span) else { return .malformed }
     guard known.bytes &+ target.readableBytes <= limit else { return .tooLarge }
     return .head(known.head.asking(for: target))
   }

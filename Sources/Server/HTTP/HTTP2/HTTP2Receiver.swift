@@ -89,6 +89,9 @@ struct HTTP2Receiver {
   /// Bytes that wait for the rest of their frame.
   var heldBytes: Int { frames.heldBytes }
 
+  /// A field section has begun whose end has not come.
+  var isWithinSection: Bool { frames.isWithinSection }
+
   /// All events were taken.
   mutating func settle() { frames.settle() }
 
@@ -227,6 +230,8 @@ struct HTTP2Receiver {
     } else if data.length == 0 {
       emptyData += 1
       guard emptyData <= Self.emptyData else { throw .init(.enhanceYourCalm) }
+    } else {
+      emptyData = 0
     }
     guard data.counted <= window else { throw .init(.flowControlError) }
     window &-= data.counted
@@ -253,7 +258,7 @@ struct HTTP2Receiver {
     if stream > lastStream, stream & 1 == 1, isEnd {
       switch last.find(section, generation: fields.table.generation, limit: limits.headerBytes) {
       case .head(let head): return open(stream, head, missing: nil, isEnd: true)
-      case .tooLarge: return open(stream, nil, missing: nil, isEnd: true)
+      case .tooLarge: return try openTooLarge(stream, missing: nil, isEnd: true)
       case .malformed:
         lastStream = stream
         return try fault(stream, .protocolError)
@@ -272,20 +277,30 @@ struct HTTP2Receiver {
     if let index { return try trailers(index, builder, isEnd: isEnd) }
     guard stream & 1 == 1 else { throw .init(.protocolError) }
     guard stream > lastStream else {
-      if resetHere.contains(stream) { return nil }
-      throw .init(.protocolError)
+      guard resetHere.contains(stream) else { throw .init(.protocolError) }
+      // Nothing answers it, but it was decoded.
+      try countControl()
+      return nil
     }
     let missing = builder.contentLength
     guard builder.isValid, !isEnd || missing ?? 0 == 0 else {
       lastStream = stream
       return try fault(stream, .protocolError)
     }
-    guard !builder.isTooLarge else { return open(stream, nil, missing: missing, isEnd: isEnd) }
+    guard !builder.isTooLarge else { return try openTooLarge(stream, missing: missing, isEnd: isEnd) }
     let head = builder.head(isComplete: isEnd)
     if isEnd, generation == fields.table.generation {
       last.keep(section, head, builder, generation: generation)
     }
     return open(stream, head, missing: missing, isEnd: isEnd)
+  }
+
+  /// Fields that are too large cost more to read than to send: so many requests with them end the connection.
+  private mutating func openTooLarge(
+    _ stream: UInt32, missing: Int?, isEnd: Bool
+  ) throws(HTTP2FrameReader.Fault) -> Event {
+    guard faults.allows(at: now) else { throw .init(.enhanceYourCalm) }
+    return open(stream, nil, missing: missing, isEnd: isEnd)
   }
 
   private mutating func open(_ stream: UInt32, _ head: RequestHead?, missing: Int?, isEnd: Bool) -> Event {

@@ -112,10 +112,16 @@ final class HTTP2Sender {
       try frames.data(response.whole, length: length, stream: stream)
     } catch {
       frames.reset(stream, .internalError)
+      return true
     }
     window &-= length
     bodyBytes &+= length
     return true
+  }
+
+  /// A stream is over that may have bytes to send.
+  func drop(_ outbox: HTTP2Outbox) {
+    if outbox.turn == .starved { starved.removeAll { $0 === outbox } }
   }
 
   /// Sends what the windows allow, and flushes.

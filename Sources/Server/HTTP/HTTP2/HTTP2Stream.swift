@@ -29,6 +29,8 @@ final class HTTP2Stream {
   private var isLiveBehind = false
   /// Whether the client has sent its last frame on this stream.
   private var remoteHasEnded = false
+  /// A response to HEAD has no body.
+  private var isHead = false
   /// The tick in which the stream began.
   private let since: Int
   /// Received bytes of an incomplete request body.
@@ -57,6 +59,7 @@ final class HTTP2Stream {
 
   func begin(_ head: RequestHead, isEnd: Bool) {
     remoteHasEnded = isEnd
+    isHead = head.method == .head
     take(.head(head), sharing: head)
   }
 
@@ -139,7 +142,8 @@ final class HTTP2Stream {
     bodyBytes = 0
     send(
       problem.response,
-      to: HTTPRequest(method: .get, target: RequestTarget(segments: []), version: HTTP2HeadBuilder.version))
+      to: HTTPRequest(
+        method: isHead ? .head : .get, target: RequestTarget(segments: []), version: HTTP2HeadBuilder.version))
   }
 
   // MARK: The response
