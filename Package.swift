@@ -116,8 +116,6 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
-        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-        .product(name: "NIOHPACK", package: "swift-nio-http2"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
       path: "Sources/Server/HTTP", exclude: ["CZlib"], cSettings: gnuSource, swiftSettings: house),
@@ -217,6 +215,7 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
         sources: [
           "Fuzz", "IngestTests/RTMP/RTMPScript.swift", "IngestTests/MPEGTS/TransportScript.swift",
           "FMP4Tests/Codecs/RecordFixture.swift", "ServerTests/HTTP/HTTP1/HTTP1Reading.swift",
+          "ServerTests/HTTP/HTTP2/HTTP2Reading.swift",
         ],
         cSettings: gnuSource, swiftSettings: instrumented,
         linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"] + counting.prefix(1))]),

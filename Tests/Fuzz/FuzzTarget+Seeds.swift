@@ -14,7 +14,8 @@ extension FuzzTarget {
     case .codecs: Self.records
     case .http: Self.requests.map { Array($0.utf8) }
     case .scanner: Self.connections.map { [7] + Array($0.utf8) }
-    case .settings: [Self.firstFrames(piece: 0), Self.firstFrames(piece: 255)]
+    case .http2: [Self.frames(piece: 0), Self.frames(piece: 255)]
+    case .fields: [[UInt8(Self.section.count)] + Self.section + [2, 0x82, 0xBE]]
     case .recording, .demux: [Self.recordingFile].compactMap { $0 }
     case .names:
       Self.words(["cam", "12.m4s", "12.0-2.m4s", "t1-720000.m4s", "init-1.mp4", "20261121T072410Z.mp4", "720p"])
@@ -87,11 +88,18 @@ extension FuzzTarget {
   }
 
   /// A client's preface, its SETTINGS, a WINDOW_UPDATE, its acknowledgement and a PING (RFC 9113 §3.4, §6).
-  private static func firstFrames(piece: UInt8) -> [UInt8] {
-    [piece] + Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100]
-      + [0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 1, 0, 0] + [0, 0, 0, 4, 1, 0, 0, 0, 0] + [0, 0, 8, 6, 0, 0, 0, 0, 0]
-      + Array(repeating: 7, count: 8)
+  /// A request without a body, one with a body, and the frames that have no stream.
+  private static func frames(piece: UInt8) -> [UInt8] {
+    [piece] + [0, 0, 0, 4, 1, 0, 0, 0, 0] + [0, 0, UInt8(section.count), 1, 5, 0, 0, 0, 1] + section
+      + [0, 0, UInt8(section.count), 1, 0, 0, 0, 0, 3] + section + [0, 0, 0, 9, 4, 0, 0, 0, 3]
+      + [0, 0, 4, 0, 9, 0, 0, 0, 3, 1, 1, 2, 0] + [0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 1, 0, 0]
+      + [0, 0, 4, 3, 0, 0, 0, 0, 3, 0, 0, 0, 8] + [0, 0, 8, 6, 0, 0, 0, 0, 0] + Array(repeating: 7, count: 8)
+      + [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0]
   }
+
+  /// A POST of a path; the first field is kept in the table, and one is in the code of Huffman.
+  private static let section: [UInt8] =
+    [0x41, 1, 0x68, 0x83, 0x87, 0x04, 2, 0x2F, 0x78, 0x00, 1, 0x78, 0x83, 0x1C, 0x64, 0x5F]
 
   private static func words(_ texts: [String]) -> [[UInt8]] { texts.map { Array($0.utf8) } }
 

@@ -35,25 +35,6 @@ extension FuzzTarget {
     _ = try? ByteSizeText.parse(text)
   }
 
-  /// The first byte says into which pieces the rest falls: nothing depends on them, and at most an acknowledgement is put in
-  /// and one taken out.
-  static func firstFrames(_ bytes: [UInt8]) {
-    guard let size = bytes.first.map({ 1 + Int($0) }) else { return }
-    let whole = Array(bytes.dropFirst())
-    var (uncut, cut) = (HTTP2FirstSettings(), HTTP2FirstSettings())
-    let atOnce = uncut.receive(ByteBuffer(bytes: whole)).flatMap { Array(buffer: $0) }
-    var inPieces: [UInt8] = []
-    for start in stride(from: 0, to: whole.count, by: size) {
-      let piece = ByteBuffer(bytes: whole[start..<min(start + size, whole.count)])
-      inPieces += cut.receive(piece).flatMap { Array(buffer: $0) }
-    }
-    precondition(atOnce == inPieces && uncut.isOver == cut.isOver)
-    precondition(abs(atOnce.count - whole.count) <= 9)
-    var frame = ByteBuffer(bytes: whole)
-    HTTP2FirstSettings.announce(size, in: &frame)
-    precondition(frame.readableBytes == whole.count)
-  }
-
   /// As a PROXY header, and as a list of addresses.
   static func proxies(_ bytes: [UInt8]) {
     var buffer = ByteBuffer(bytes: bytes)

@@ -19,8 +19,10 @@ enum FuzzTarget: String, CaseIterable {
   case http
   /// An HTTP/1.1 connection, read by weir's scanner and by NIO's decoder.
   case scanner
-  /// The first frames of an HTTP/2 connection, cut anywhere.
-  case settings
+  /// An HTTP/2 connection, cut anywhere.
+  case http2
+  /// Field sections of HTTP/2.
+  case fields
   case recording
   /// Fragmented MP4 that is pushed, cut anywhere.
   case demux
@@ -96,7 +98,8 @@ enum FuzzTarget: String, CaseIterable {
     case .codecs: Self.codecs(bytes)
     case .http: Self.request(bytes)
     case .scanner: Self.connection(bytes)
-    case .settings: Self.firstFrames(bytes)
+    case .http2: Self.http2(bytes)
+    case .fields: Self.fieldSections(bytes)
     case .recording: Self.scan(bytes)
     case .demux: Self.demux(bytes)
     case .file: Self.open(bytes)

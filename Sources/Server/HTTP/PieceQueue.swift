@@ -75,14 +75,32 @@ struct PieceQueue {
       return bytes.getSlice(at: bytes.readerIndex, length: wanted) ?? bytes
     }
     var buffer = allocator.buffer(capacity: wanted)
-    while buffer.readableBytes < wanted, let piece = pieces.first {
-      let part = piece.prefix(min(piece.length, wanted &- buffer.readableBytes))
+    try moveBytes(wanted, into: &buffer)
+    return buffer
+  }
+
+  /// The bytes at the front, up to the first range on disk and at most `limit`, and whether nothing is behind them.
+  func bytesInMemory(upTo limit: Int) -> (count: Int, isAll: Bool) {
+    var count = 0
+    for piece in pieces {
+      if case .file(let range) = piece, range.file.kind == .disk { return (count, false) }
+      count &+= piece.length
+      if count > limit { return (limit, false) }
+    }
+    return (count, true)
+  }
+
+  /// Moves `count` bytes from the front to the end of `buffer`. They are there, and not on a disk.
+  mutating func moveBytes(_ count: Int, into buffer: inout ByteBuffer) throws(BrokenFile) {
+    var left = count
+    while left > 0, let piece = pieces.first {
+      let part = piece.length <= left ? piece : piece.prefix(left)
       switch part {
       case .bytes(let bytes): buffer.writeImmutableBuffer(bytes)
       case .file(let range): guard range.copy(into: &buffer) else { throw BrokenFile(range: range) }
       }
+      left &-= part.length
       drop(part.length)
     }
-    return buffer
   }
 }

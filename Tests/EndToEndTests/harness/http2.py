@@ -1,5 +1,6 @@
 """An HTTP/2 client over TLS with explicit flow-control windows: python's h2 for the frames, and a reading thread."""
 
+import contextlib
 import dataclasses
 import select
 import socket
@@ -117,7 +118,9 @@ class Connection:
         elif isinstance(event, h2.events.DataReceived):
             stream.body += event.data
             if stream.reads and event.flow_controlled_length and not event.stream_ended:
-                self.state.increment_flow_control_window(event.flow_controlled_length, event.stream_id)
+                # A later frame of the same read may have ended the stream.
+                with contextlib.suppress(h2.exceptions.StreamClosedError):
+                    self.state.increment_flow_control_window(event.flow_controlled_length, event.stream_id)
         elif isinstance(event, h2.events.StreamEnded):
             stream.ended = True
         elif isinstance(event, h2.events.StreamReset):

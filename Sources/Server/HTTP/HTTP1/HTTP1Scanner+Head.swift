@@ -93,7 +93,7 @@ extension HTTP1Scanner {
     return true
   }
 
-  private static func method(_ name: Span<UInt8>) -> HTTPRequest.Method? {
+  static func method(_ name: Span<UInt8>) -> HTTPRequest.Method? {
     switch name.count {
     case 3 where name.isEqual(to: "GET".utf8Span.span): .get
     case 3 where name.isEqual(to: "PUT".utf8Span.span): .put

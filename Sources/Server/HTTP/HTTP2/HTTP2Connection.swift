@@ -1,16 +1,15 @@
 internal import Ingest
 internal import Logging
 internal import NIOCore
-internal import NIOHTTP2
 
-/// An HTTP/2 connection (RFC 9113). NIO parses, checks and limits the client's frames. This class opens streams, each with one
-/// request and its response, and ends the connection when it is idle, stalled, faulty or being stopped. `HTTP2Sender` decides
-/// what is sent when. Confined to the channel's event loop.
+/// An HTTP/2 connection (RFC 9113). `HTTP2Receiver` reads, checks and limits what the client sends. This class opens streams,
+/// each with one request and its response, and ends the connection when it is idle, stalled, faulty or being stopped.
+/// `HTTP2Sender` decides what is sent when. Confined to the channel's event loop.
 final class HTTP2Connection: HTTPConnection {
-  /// Bytes that the client may send before the next WINDOW_UPDATE (RFC 9113 §6.9.2).
-  static let inboundWindow = 65_535
   /// A ping that shows whether the client has received a GOAWAY.
-  private static let goAwayPing = HTTP2PingData(withInteger: 0x7765_6972)
+  private static let goAwayPing: UInt64 = 0x7765_6972
+  /// The number in a GOAWAY that still allows all streams (RFC 9113 §6.8).
+  private static let allStreams = UInt32(Int32.max)
 
   let services: HTTPServices
   let loop: LoopContext
@@ -18,20 +17,21 @@ final class HTTP2Connection: HTTPConnection {
   let sender: HTTP2Sender
   let logsRequests: Bool
   var table = TableReader()
-  var lastHead = HTTP2LastHead()
   private let context: ChannelHandlerContext
-  private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
-  /// The last stream that the client opened, including refused ones.
-  private var lastStream: HTTP2StreamID = .rootStream
+  private var receiver: HTTP2Receiver
+  /// Those whose request is not answered yet, or whose response is not sent yet.
+  private var streams: [HTTP2Stream] = []
   private var refusals: TokenBucket
   /// The initial window of a new stream.
-  private var streamWindow = 65_535
+  private var streamWindow = HTTP2Receiver.window
   /// The tick in which the connection began or its last stream ended.
   private var idleSince: Int
+  /// The tick in which a field section began whose end has not come.
+  private var sectionSince: Int?
   private var isStopping = false
+  /// The last stream that the second GOAWAY still allowed.
+  private var finalStream: UInt32?
   private var isClosed = false
-  /// NIO has sent an error that ends the connection.
-  private var hasFailed = false
 
   init(services: HTTPServices, loop: LoopContext, context: ChannelHandlerContext, peer: HTTPPeer) {
     self.services = services
@@ -39,6 +39,8 @@ final class HTTP2Connection: HTTPConnection {
     self.context = context
     self.peer = peer
     idleSince = loop.now
+    receiver = HTTP2Receiver(
+      limits: services.limits, ticks: loop.ticks(.seconds(Int64(HTTP2Receiver.rateSeconds))))
     let refusedStreams = Double(services.limits.refusedStreams)
     refusals = TokenBucket(burst: refusedStreams, perSecond: refusedStreams / 60)
     logsRequests = services.logger.logLevel <= .debug
@@ -46,114 +48,191 @@ final class HTTP2Connection: HTTPConnection {
     sender.didDrain = { [weak self] in self?.endIfDone() }
   }
 
+  /// Sends the first frame.
+  func begin() {
+    sender.frames.settings(streams: services.limits.streams, sectionBytes: 2 &* services.limits.headerBytes)
+    sender.pump()
+  }
+
   // MARK: Input
 
-  func receive(_ frame: HTTP2Frame) {
+  func receive(_ bytes: ByteBuffer) {
     guard !isClosed else { return }
     sender.isHeld = true
-    switch frame.payload {
-    case .headers(let headers):
-      if let stream = streams[frame.streamID] {
-        if headers.endStream { stream.end() }
-      } else if frame.streamID > lastStream {
-        lastStream = frame.streamID
-        guard streams.count < services.limits.streams else { return refuse(frame.streamID) }
-        let stream = HTTP2Stream(id: frame.streamID, window: streamWindow, connection: self)
-        streams[frame.streamID] = stream
-        stream.begin(headers.headers, isEnd: headers.endStream)
-      }
-    case .data(let data):
-      guard case .byteBuffer(let bytes) = data.data, let stream = streams[frame.streamID] else { return }
-      let bodies = streams.values.reduce(0) { $0 &+ $1.bodyBytes }
-      stream.receive(bytes, isEnd: data.endStream, room: services.limits.requestBodyBytes &- bodies)
-    case .windowUpdate(let increment):
-      if frame.streamID == .rootStream {
-        sender.widen(by: increment)
-      } else if let stream = streams[frame.streamID] {
-        sender.widen(stream.outbox, by: increment)
-      }
-    case .settings(.settings(let settings)):
-      // The last value counts (RFC 9113 §6.5.3).
-      guard let window = settings.last(where: { $0.parameter == .initialWindowSize })?.value else { return }
-      for stream in streams.values { sender.widen(stream.outbox, by: window &- streamWindow) }
-      streamWindow = window
-    case .ping(Self.goAwayPing, ack: true):
-      if isStopping { goAway(lastStream) }
-    default: break
+    receiver.now = loop.now
+    receiver.receive(bytes)
+    do throws(HTTP2FrameReader.Fault) {
+      while !isClosed, let event = try receiver.next() { try take(event) }
+      // Also for what came on streams that are closed.
+      guard !isClosed, receiver.window < HTTP2Receiver.window / 2 else { return }
+      sender.frames.windowUpdate(0, HTTP2Receiver.window &- receiver.window)
+      receiver.window = HTTP2Receiver.window
+    } catch {
+      fail(error.code, "it broke the rules of HTTP/2, or sent too much of what costs more to receive")
     }
   }
 
-  /// Refuses a stream beyond the limit. It was not processed and may be retried (RFC 9113 §5.1.2, §8.7).
-  private func refuse(_ id: HTTP2StreamID) {
-    guard !refusals.take(now: .now()) else {
-      return sender.write(.rstStream(.refusedStream), on: id)
+  private func take(_ event: HTTP2Receiver.Event) throws(HTTP2FrameReader.Fault) {
+    switch event {
+    case .request(let id, _, _) where finalStream.map { id > $0 } == true:
+      receiver.resetLocally(id)
+      refuse(id)
+    case .request(let id, let head, let isEnd): open(id, head, isEnd: isEnd)
+    case .data(let id, let bytes, let isEnd):
+      guard let stream = stream(id) else { return }
+      let bodies = streams.reduce(0) { $0 &+ $1.bodyBytes }
+      stream.receive(bytes, isEnd: isEnd, room: services.limits.requestBodyBytes &- bodies)
+      reopenWindow(of: stream)
+      if isEnd { closeIfOver(stream) }
+    case .trailers(let id):
+      guard let stream = stream(id) else { return }
+      stream.end()
+      closeIfOver(stream)
+    case .reset(let id):
+      if let stream = stream(id) { remove(stream) }
+    case .windowUpdate(0, let increment):
+      guard sender.widen(by: increment) else { throw .init(.flowControlError) }
+    case .windowUpdate(let id, let increment):
+      guard let stream = stream(id) else { return }
+      if !sender.widen(stream.outbox, by: increment) { try take(try receiver.fault(id, .flowControlError)) }
+    case .settings(let settings): try take(settings)
+    case .ping(let data): sender.frames.ping(data, acknowledges: true)
+    case .pong(let data):
+      if data == Self.goAwayPing, isStopping, finalStream == nil {
+        finalStream = receiver.lastStream
+        goAway(receiver.lastStream)
+      }
+    case .surplus(let id): refuse(id)
+    case .streamFault(let id, let code):
+      services.logger.debug("stream failed", metadata: ["peer": "\(peer.address)", "code": "\(code)"])
+      sender.frames.reset(id, code)
+      if let stream = stream(id) { remove(stream) }
     }
-    services.logger.debug(
-      "connection ended", metadata: ["peer": "\(peer.address)", "reason": "too many streams were refused"])
-    sender.write(.goAway(lastStreamID: id, errorCode: .enhanceYourCalm, opaqueData: nil), on: .rootStream)
-    sender.isHeld = false
-    sender.pump()
-    close()
+  }
+
+  private func take(_ settings: HTTP2PeerSettings) throws(HTTP2FrameReader.Fault) {
+    sender.frames.acknowledgeSettings()
+    if settings.namesTable { sender.frames.owesTableSize = true }
+    guard let window = settings.window else { return }
+    let change = window &- streamWindow
+    streamWindow = window
+    for stream in streams where !sender.widen(stream.outbox, by: change) { throw .init(.flowControlError) }
+  }
+
+  private func open(_ id: UInt32, _ head: RequestHead?, isEnd: Bool) {
+    guard let head else {
+      let stream = add(id)
+      return stream.refuse(StandardResponse.fieldsTooLarge, isEnd: isEnd)
+    }
+    guard isEnd, mayShare(head) else { return add(id).begin(head, isEnd: isEnd) }
+    var pass: (any ViewerPass)?
+    guard let found = table.find(head, of: peer, services, loop, pass: &pass) else {
+      return add(id).begin(head, isEnd: isEnd)
+    }
+    if case .ready(let answer) = found {
+      if let follow = answer.follow, let peer = peer.source.peer { follow(peer) }
+      let response = answer.http2(acceptsGzip: head.fields.acceptsGzip, date: loop.date)
+      // Most requests end here: no object is made for them.
+      if sender.sendWhole(response, on: id, window: streamWindow) {
+        _ = receiver.endLocally(id)
+        if streams.isEmpty { idleSince = loop.now }
+        return
+      }
+      add(id).give(response, pass)
+    } else {
+      add(id).take(found, pass, head)
+    }
+  }
+
+  /// Whether the response depends only on the target, and on gzip.
+  func mayShare(_ head: RequestHead) -> Bool {
+    head.method == .get && head.body == .none && head.hosts == 1 && head.expectation == .nothing
+      && !head.fields.areConditional && !logsRequests && peer.isServed
+  }
+
+  private func add(_ id: UInt32) -> HTTP2Stream {
+    let stream = HTTP2Stream(id: id, window: streamWindow, connection: self)
+    streams.append(stream)
+    return stream
+  }
+
+  private func stream(_ id: UInt32) -> HTTP2Stream? { streams.last { $0.outbox.id == id } }
+
+  /// Refuses a stream beyond the limit. It was not processed and may be retried (RFC 9113 §5.1.2, §8.7).
+  private func refuse(_ id: UInt32) {
+    guard !refusals.take(now: .now()) else { return sender.frames.reset(id, .refusedStream) }
+    fail(.enhanceYourCalm, "too many streams were refused")
   }
 
   func readDidComplete() {
+    guard !isClosed else { return }
+    receiver.settle()
+    sectionSince = receiver.isWithinSection ? sectionSince ?? loop.now : nil
     sender.isHeld = false
     sender.pump()
-    endIfDone()
-  }
-
-  /// Reopens the client's window when half of it is used.
-  func inboundWindowDidChange(of id: HTTP2StreamID, to size: Int) {
-    streams[id]?.inboundWindow = size
-    guard !isClosed, size < Self.inboundWindow / 2, id == .rootStream || streams[id]?.isReceiving == true else {
-      return
+    guard !sender.isOverfull else {
+      services.logger.debug(
+        "connection ended", metadata: ["peer": "\(peer.address)", "reason": "it sends and reads nothing"])
+      return close()
     }
-    sender.write(.windowUpdate(windowSizeIncrement: Self.inboundWindow &- size), on: id)
-  }
-
-  /// Does so for a stream that takes its body again.
-  func reopenWindow(of stream: HTTP2Stream) {
-    guard streams[stream.outbox.id] === stream else { return }
-    inboundWindowDidChange(of: stream.outbox.id, to: stream.inboundWindow)
-  }
-
-  func streamDidClose(_ id: HTTP2StreamID) {
-    guard let stream = streams.removeValue(forKey: id) else { return }
-    stream.close()
-    if streams.isEmpty { idleSince = loop.now }
     endIfDone()
   }
 
-  /// NIO responds to errors of single streams with a reset.
+  /// Reopens the client's window for a stream that takes its body, when half of it is used.
+  func reopenWindow(of stream: HTTP2Stream) {
+    guard !isClosed, stream.isReceiving, let index = receiver.index(of: stream.outbox.id),
+      receiver.streams[index].window < HTTP2Receiver.window / 2
+    else { return }
+    sender.frames.windowUpdate(stream.outbox.id, HTTP2Receiver.window &- receiver.streams[index].window)
+    receiver.reopen(index)
+  }
+
   func receive(_ error: any Error) {
     guard !isClosed else { return }
-    let isFatal = hasFailed || !(error is any NIOHTTP2Error)
-    services.logger.debug(
-      isFatal ? "connection failed" : "stream failed", metadata: ["peer": "\(peer.address)", "error": "\(error)"])
-    if isFatal { close() }
+    services.logger.debug("connection failed", metadata: ["peer": "\(peer.address)", "error": "\(error)"])
+    close()
   }
 
   /// The client has closed its sending side; it needs no more responses.
   func inputDidClose() { close() }
 
-  // MARK: What NIO wrote
+  // MARK: The end of a stream
 
-  func didWrite(_ count: Int, on id: HTTP2StreamID) {
-    streams[id]?.outbox.handedOver &-= count
+  /// Writes the head of a response.
+  func send(_ head: ByteBuffer, isEnd: Bool, of stream: HTTP2Stream) {
+    sender.frames.headers(head, stream: stream.outbox.id, isEnd: isEnd)
+    if isEnd { didEnd(stream) }
   }
 
-  func didWriteGoAway(_ code: HTTP2ErrorCode) {
-    if code != .noError { hasFailed = true }
+  /// The end of the response is in a frame.
+  func didEnd(_ stream: HTTP2Stream) {
+    if receiver.endLocally(stream.outbox.id) { remove(stream) }
+  }
+
+  /// The client's last frame of the stream has come.
+  private func closeIfOver(_ stream: HTTP2Stream) {
+    if receiver.index(of: stream.outbox.id) == nil { remove(stream) }
+  }
+
+  /// Resets one stream.
+  func reset(_ stream: HTTP2Stream, _ code: HTTP2Code) {
+    guard !isClosed, streams.contains(where: { $0 === stream }) else { return }
+    receiver.resetLocally(stream.outbox.id)
+    sender.frames.reset(stream.outbox.id, code)
+    remove(stream)
+    sender.pump()
+  }
+
+  private func remove(_ stream: HTTP2Stream) {
+    guard let index = streams.lastIndex(where: { $0 === stream }) else { return }
+    streams.remove(at: index)
+    sender.drop(stream.outbox)
+    stream.close()
+    if streams.isEmpty { idleSince = loop.now }
+    endIfDone()
   }
 
   // MARK: The end
-
-  /// Resets one stream. It is closed when NIO reports that.
-  func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
-    guard !isClosed, streams[stream.outbox.id] === stream else { return }
-    sender.write(.rstStream(code), on: stream.outbox.id)
-    sender.pump()
-  }
 
   /// Sends a GOAWAY. Streams that the client opens before it receives that are still served (RFC 9113 §6.8). The connection ends
   /// with the last stream.
@@ -161,20 +240,29 @@ final class HTTP2Connection: HTTPConnection {
     guard !isStopping, !isClosed else { return }
     isStopping = true
     if !streams.isEmpty {
-      goAway(.maxID)
-      sender.write(.ping(Self.goAwayPing, ack: false), on: .rootStream)
+      goAway(Self.allStreams)
+      sender.frames.ping(Self.goAwayPing, acknowledges: false)
       sender.pump()
     }
     endIfDone()
   }
 
-  private func goAway(_ last: HTTP2StreamID) {
-    sender.write(.goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil), on: .rootStream)
-  }
+  private func goAway(_ last: UInt32) { sender.frames.goAway(last: last, .noError) }
 
   private func endIfDone() {
-    guard isStopping, !isClosed, !sender.isHeld, streams.isEmpty, sender.inFlight == 0 else { return }
-    goAway(lastStream)
+    guard isStopping, !isClosed, !sender.isHeld, streams.isEmpty, sender.isIdle else { return }
+    goAway(receiver.lastStream)
+    sender.pump()
+    close()
+  }
+
+  /// Ends the connection because of what the client did.
+  private func fail(_ code: HTTP2Code, _ reason: String) {
+    guard !isClosed else { return }
+    services.logger.debug(
+      "connection ended", metadata: ["peer": "\(peer.address)", "code": "\(code)", "reason": "\(reason)"])
+    sender.frames.goAway(last: receiver.lastStream, code)
+    sender.isHeld = false
     sender.pump()
     close()
   }
@@ -190,7 +278,7 @@ final class HTTP2Connection: HTTPConnection {
     isClosed = true
     let open = streams
     streams.removeAll()
-    for stream in open.values { stream.close() }
+    for stream in open { stream.close() }
   }
 
   // MARK: Deadlines
@@ -202,10 +290,12 @@ final class HTTP2Connection: HTTPConnection {
       services.logger.debug(
         "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "it read nothing for too long"])
       close()
+    } else if let sectionSince, loop.now &- sectionSince >= loop.ticks(limits.headerTime) {
+      fail(.enhanceYourCalm, "the fields of a request took too long to arrive")
     } else if streams.isEmpty {
       if loop.now &- idleSince >= loop.ticks(peer.hasSentRequest ? limits.idleTime : limits.headerTime) { stop() }
     } else {
-      for stream in streams.values { stream.tick() }
+      for stream in streams { stream.tick() }
     }
   }
 }

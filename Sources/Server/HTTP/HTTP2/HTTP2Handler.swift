@@ -1,22 +1,19 @@
 internal import NIOCore
-internal import NIOHTTP2
 
-/// The last handler in NIO's pipeline. Passes frames, events and errors to `HTTP2Connection`. NIO's HTTP/2 handler before it is
-/// used without stream channels: a waiting request for a playlist costs only a table entry here.
+/// The last handler of a connection that speaks HTTP/2, behind TLS. Passes bytes and events to `HTTP2Connection`. There are no
+/// channels for streams: a waiting request for a playlist costs only a table entry.
 final class HTTP2Handler: ChannelInboundHandler {
-  typealias InboundIn = HTTP2Frame
+  typealias InboundIn = ByteBuffer
 
   private let services: HTTPServices
   private let loop: LoopContext
   private let peer: HTTPPeer
-  private let frames: HTTP2FrameObserver
   private var connection: HTTP2Connection?
 
-  init(services: HTTPServices, loop: LoopContext, peer: HTTPPeer, frames: HTTP2FrameObserver) {
+  init(services: HTTPServices, loop: LoopContext, peer: HTTPPeer) {
     self.services = services
     self.loop = loop
     self.peer = peer
-    self.frames = frames
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
@@ -25,9 +22,9 @@ final class HTTP2Handler: ChannelInboundHandler {
       PlainSocket(descriptor: $0).limitUnsent(HTTP2Sender.unsentBytes)
     }
     let connection = HTTP2Connection(services: services, loop: loop, context: context, peer: peer)
-    frames.connection = connection
     self.connection = connection
     loop.add(connection)
+    connection.begin()
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -55,12 +52,10 @@ final class HTTP2Handler: ChannelInboundHandler {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    switch event {
-    case let event as StreamClosedEvent: connection?.streamDidClose(event.streamID)
-    case let event as NIOHTTP2WindowUpdatedEvent:
-      if let size = event.inboundWindowSize { connection?.inboundWindowDidChange(of: event.streamID, to: size) }
-    case let event as ChannelEvent where event == .inputClosed: connection?.inputDidClose()
-    default: context.fireUserInboundEventTriggered(event)
+    if case ChannelEvent.inputClosed? = event as? ChannelEvent {
+      connection?.inputDidClose()
+    } else {
+      context.fireUserInboundEventTriggered(event)
     }
   }
 }

@@ -1,11 +1,12 @@
 internal import NIOCore
-internal import NIOHTTP2
 internal import Storage
 
 /// The unsent bytes of one stream, and the client's window for it. `HTTP2Sender` takes from it.
 final class HTTP2Outbox {
   /// Called by the sender.
   protocol Owner: AnyObject {
+    /// The end of the stream was put into a frame.
+    func outboxDidEnd()
     /// The end of the stream is on the socket.
     func outboxDidDrain()
     func outboxDidFail(_ reason: String)
@@ -20,15 +21,13 @@ final class HTTP2Outbox {
     case starved
   }
 
-  let id: HTTP2StreamID
+  let id: UInt32
   weak var owner: (any Owner)?
   var queue = PieceQueue()
   /// Bytes accepted and not yet on the socket.
   var backlog = 0
-  /// Bytes that the client allows beyond those that NIO holds; can be negative.
+  /// Bytes that the client allows; can be negative.
   var window: Int
-  /// Bytes that NIO holds and has not put into a frame yet.
-  var handedOver = 0
   var turn = Turn.none
   var isReading = false
   /// Nothing more is added.
@@ -38,7 +37,7 @@ final class HTTP2Outbox {
   private var progressTick = 0
   private var taken = 0
 
-  init(id: HTTP2StreamID, window: Int) {
+  init(id: UInt32, window: Int) {
     self.id = id
     self.window = window
   }
@@ -57,7 +56,6 @@ final class HTTP2Outbox {
     isClosed = true
     owner = nil
     queue.removeAll()
-    handedOver = 0
   }
 
   /// `count` bytes are on the socket. As in HTTP/1.1, a few bytes are no progress.

@@ -1,14 +1,15 @@
 internal import NIOCore
-internal import NIOHTTP2
 internal import NIOPosix
 internal import Storage
 
 /// Decides which stream of a connection sends next and how much. Streams take turns of `turnBytes`, within the windows of
-/// stream and connection and within `socketBytes`. NIO thus never has to keep bytes for a client. A stream whose window stays
-/// closed holds no memory and does not block other streams. Confined to the channel's event loop.
+/// stream and connection and within `socketBytes`. A stream whose window stays closed holds no memory and does not block other
+/// streams. All frames of a turn of the event loop go to the socket in one write. Confined to the channel's event loop.
 final class HTTP2Sender {
-  /// The most bytes passed to NIO and not yet on the socket.
+  /// The most bytes of bodies passed to the channel and not yet on the socket.
   static let socketBytes = 256 * 1024
+  /// The most bytes of all frames that wait for the socket. A client that goes on sending without reading is disconnected there.
+  static let waitingBytes = 1 << 20
   /// Bytes of one stream before the other streams get their turn.
   static let turnBytes = 64 * 1024
   /// The most unsent bytes in the kernel.
@@ -16,20 +17,32 @@ final class HTTP2Sender {
   /// Bytes of one read from disk.
   static let diskBytes = 128 * 1024
 
+  /// What one write has of the bodies.
+  private struct Share {
+    let outbox: HTTP2Outbox
+    let count: Int
+    let isLast: Bool
+  }
+
   /// Called when no more bytes are on their way to the socket.
   var didDrain: (() -> Void)?
-  /// Bytes passed to NIO and not yet on the socket.
+  /// Bytes of frames that are not yet on the socket.
   private(set) var inFlight = 0
   /// True while frames are received, so that all responses to them are sent in one write.
   var isHeld = false
+  /// Frames that are not subject to flow control are written here.
+  var frames = HTTP2FrameWriter()
 
   private let context: ChannelHandlerContext
   private let loop: LoopContext
   private let pool: NIOThreadPool
-  /// Bytes that the client allows on the connection beyond those that NIO holds (RFC 9113 §6.9.2: initially 65,535).
-  private var window = 65_535
-  private var round = CircularBuffer<HTTP2Outbox>()
+  /// Bytes that the client allows on the connection (RFC 9113 §6.9.2: initially 65,535).
+  private var window = HTTP2Receiver.window
+  private var round = CircularBuffer<HTTP2Outbox>(initialCapacity: 1)
   private var starved: [HTTP2Outbox] = []
+  /// Of the frames that are not with the channel yet.
+  private var shares: [Share] = []
+  private var bodyBytes = 0
   private var progressTick = 0
   private var isPumping = false
   private var needsFlush = false
@@ -43,11 +56,8 @@ final class HTTP2Sender {
   /// Whether the socket has taken nothing for `ticks`.
   func isStalled(for ticks: Int) -> Bool { inFlight > 0 && loop.now &- progressTick >= ticks }
 
-  /// Writes a frame that is not subject to flow control.
-  func write(_ payload: HTTP2Frame.FramePayload, on id: HTTP2StreamID) {
-    needsFlush = true
-    context.write(NIOAny(HTTP2Frame(streamID: id, payload: payload)), promise: nil)
-  }
+  /// Whether more waits than a client may leave unread.
+  var isOverfull: Bool { inFlight &+ frames.count > Self.waitingBytes }
 
   /// `outbox` has bytes to send.
   func schedule(_ outbox: HTTP2Outbox) {
@@ -60,32 +70,59 @@ final class HTTP2Sender {
 
   // MARK: Windows
 
-  /// The client extends the window of the connection by `count` bytes.
-  func widen(by count: Int) {
+  /// The client extends the window of the connection by `count` bytes. False when it is then too large (RFC 9113 §6.9.1).
+  func widen(by count: Int) -> Bool {
+    guard window &+ count <= Int(Int32.max) else { return false }
     window &+= count
-    guard window > 0 else { return }
+    guard window > 0, !starved.isEmpty else { return true }
     for outbox in starved {
       outbox.turn = .waiting
       round.append(outbox)
     }
     starved.removeAll()
     pump()
+    return true
   }
 
-  /// The client changes the window of a stream by `count` bytes.
-  func widen(_ outbox: HTTP2Outbox, by count: Int) {
+  /// The client changes the window of a stream by `count` bytes. False when it is then too large.
+  func widen(_ outbox: HTTP2Outbox, by count: Int) -> Bool {
+    guard outbox.window &+ count <= Int(Int32.max) else { return false }
     outbox.window &+= count
     if outbox.window > 0, !outbox.queue.isEmpty, !outbox.isReading { schedule(outbox) }
-  }
-
-  /// The stream has ended: bytes that NIO holds and has not put into frames do not count for the connection.
-  func close(_ outbox: HTTP2Outbox) {
-    let unsent = outbox.handedOver
-    outbox.close()
-    if unsent > 0 { widen(by: unsent) }
+    return true
   }
 
   // MARK: Sending
+
+  /// Writes a whole response at once, and ends the stream with it, if that delays no other stream and fits into all windows.
+  /// `window` is the client's for the stream.
+  func sendWhole(_ response: HTTP2Response, on stream: UInt32, window streamWindow: Int) -> Bool {
+    let length = response.length
+    guard round.isEmpty, starved.isEmpty, length <= min(window, streamWindow, Self.turnBytes),
+      inFlight &+ frames.count &+ length < Self.socketBytes, response.isInMemory
+    else { return false }
+    frames.reserve(
+      response.head.readableBytes &+ length &+ (2 &+ length / HTTP2FrameHead.longestPayload) &* HTTP2FrameHead.size)
+    guard length > 0 else {
+      frames.headers(response.head, stream: stream, isEnd: true)
+      return true
+    }
+    frames.headers(response.head, stream: stream, isEnd: false)
+    do throws(PieceQueue.BrokenFile) {
+      try frames.data(response.whole, length: length, stream: stream)
+    } catch {
+      frames.reset(stream, .internalError)
+      return true
+    }
+    window &-= length
+    bodyBytes &+= length
+    return true
+  }
+
+  /// A stream is over that may have bytes to send.
+  func drop(_ outbox: HTTP2Outbox) {
+    if outbox.turn == .starved { starved.removeAll { $0 === outbox } }
+  }
 
   /// Sends what the windows allow, and flushes.
   func pump() {
@@ -93,10 +130,12 @@ final class HTTP2Sender {
     isPumping = true
     defer { isPumping = false }
     repeat {
-      while inFlight < Self.socketBytes, let outbox = round.popFirst() {
+      while inFlight &+ frames.count < Self.socketBytes, let outbox = round.popFirst() {
         outbox.turn = .none
         if !outbox.isClosed { send(from: outbox) }
+        if frames.count >= Self.turnBytes { passOn() }
       }
+      passOn()
       guard needsFlush else { return }
       needsFlush = false
       // Flushing may complete writes at once, which makes room for more.
@@ -106,7 +145,7 @@ final class HTTP2Sender {
 
   private func send(from outbox: HTTP2Outbox) {
     guard !outbox.queue.isEmpty else {
-      if outbox.ends { write(ByteBuffer(), of: outbox) }
+      if outbox.ends { write(0, of: outbox, isLast: true) }
       return
     }
     guard outbox.window > 0 else { return }
@@ -119,44 +158,63 @@ final class HTTP2Sender {
       read(range, for: outbox)
       return
     }
-    do {
-      write(
-        try outbox.queue.takeBytes(
-          upTo: min(Self.turnBytes, window, outbox.window), allocator: context.channel.allocator), of: outbox)
-    } catch {
-      outbox.owner?.outboxDidFail("\(error)")
-      return
-    }
-    if !outbox.queue.isEmpty {
-      outbox.turn = .waiting
-      round.append(outbox)
-    }
+    let (count, isAll) = outbox.queue.bytesInMemory(upTo: min(Self.turnBytes, window, outbox.window))
+    guard write(count, of: outbox, isLast: isAll && outbox.ends), !outbox.queue.isEmpty else { return }
+    outbox.turn = .waiting
+    round.append(outbox)
   }
 
-  private func write(_ bytes: ByteBuffer, of outbox: HTTP2Outbox) {
-    let count = bytes.readableBytes
-    let isLast = outbox.ends && outbox.queue.isEmpty
+  /// Puts bytes of a stream into frames. False when they cannot be read.
+  @discardableResult
+  private func write(_ count: Int, of outbox: HTTP2Outbox, isLast: Bool) -> Bool {
+    var left = count
+    frames.reserve(count &+ (1 &+ count / HTTP2FrameHead.longestPayload) &* HTTP2FrameHead.size)
+    repeat {
+      let length = min(left, HTTP2FrameHead.longestPayload)
+      left &-= length
+      do throws(PieceQueue.BrokenFile) {
+        try frames.data(from: &outbox.queue, length, stream: outbox.id, isEnd: isLast && left == 0)
+      } catch {
+        outbox.owner?.outboxDidFail("\(error)")
+        return false
+      }
+      window &-= length
+      outbox.window &-= length
+      bodyBytes &+= length
+    } while left > 0
+    shares.append(Share(outbox: outbox, count: count, isLast: isLast))
+    if isLast { outbox.owner?.outboxDidEnd() }
+    return true
+  }
+
+  /// Passes the frames to the channel.
+  private func passOn() {
+    let count = frames.count
+    guard count > 0 else { return }
     if inFlight == 0 { progressTick = loop.now }
-    window &-= count
     inFlight &+= count
-    outbox.window &-= count
-    outbox.handedOver &+= count
     needsFlush = true
+    let (shares, bodyBytes) = (self.shares, self.bodyBytes)
+    (self.shares, self.bodyBytes) = ([], 0)
     let promise = loop.eventLoop.makePromise(of: Void.self)
     promise.futureResult.assumeIsolated().whenComplete { result in
       self.inFlight &-= count
       self.progressTick = self.loop.now
       if case .success = result {
-        outbox.didSend(count, at: self.loop.now)
-        self.loop.traffic.add(.http2Bytes, count)
-        if isLast { outbox.owner?.outboxDidDrain() }
+        if bodyBytes > 0 { self.loop.traffic.add(.http2Bytes, bodyBytes) }
+        for share in shares {
+          share.outbox.didSend(share.count, at: self.loop.now)
+          if share.isLast { share.outbox.owner?.outboxDidDrain() }
+        }
       }
       self.pump()
-      if self.inFlight == 0 { self.didDrain?() }
+      if self.isIdle { self.didDrain?() }
     }
-    let data = HTTP2Frame.FramePayload.Data(data: .byteBuffer(bytes), endStream: isLast)
-    context.write(NIOAny(HTTP2Frame(streamID: outbox.id, payload: .data(data))), promise: promise)
+    context.write(NIOAny(frames.takeBytes()), promise: promise)
   }
+
+  /// All frames are on the socket.
+  var isIdle: Bool { inFlight == 0 && frames.count == 0 }
 
   private func read(_ range: FileRange, for outbox: HTTP2Outbox) {
     outbox.isReading = true

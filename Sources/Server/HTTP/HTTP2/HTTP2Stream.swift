@@ -1,9 +1,7 @@
 internal import Ingest
 internal import Logging
 internal import NIOCore
-internal import NIOHPACK
 internal import NIOHTTP1
-internal import NIOHTTP2
 internal import Storage
 
 /// One request of an HTTP/2 connection and its response (RFC 9113 §8.1). Confined to the connection's event loop.
@@ -31,16 +29,16 @@ final class HTTP2Stream {
   private var isLiveBehind = false
   /// Whether the client has sent its last frame on this stream.
   private var remoteHasEnded = false
+  /// A response to HEAD has no body.
+  private var isHead = false
   /// The tick in which the stream began.
   private let since: Int
   /// Received bytes of an incomplete request body.
   private(set) var bodyBytes = 0
   /// Parts of an arriving body before it is taken; the client's window bounds them.
   private var held: [ByteBuffer] = []
-  /// What the client may still send on this stream before its window is reopened.
-  var inboundWindow = HTTP2Connection.inboundWindow
 
-  init(id: HTTP2StreamID, window: Int, connection: HTTP2Connection) {
+  init(id: UInt32, window: Int, connection: HTTP2Connection) {
     self.connection = connection
     services = connection.services
     outbox = HTTP2Outbox(id: id, window: window)
@@ -59,13 +57,16 @@ final class HTTP2Stream {
 
   // MARK: The request
 
-  func begin(_ headers: HPACKHeaders, isEnd: Bool) {
+  func begin(_ head: RequestHead, isEnd: Bool) {
     remoteHasEnded = isEnd
-    if let head = connection.lastHead.make(headers, isComplete: isEnd, limits: services.limits) {
-      if !answerAtOnce(head) { take(.head(head), sharing: head) }
-    } else {
-      refuse(StandardResponse.fieldsTooLarge)
-    }
+    isHead = head.method == .head
+    take(.head(head), sharing: head)
+  }
+
+  /// Refuses a request whose fields are too large to be read.
+  func refuse(_ problem: Problem, isEnd: Bool) {
+    remoteHasEnded = isEnd
+    refuse(problem)
   }
 
   /// A part of the body. `room` is the number of body bytes that the connection may still receive.
@@ -101,7 +102,7 @@ final class HTTP2Stream {
     switch assembler.receive(part) {
     case .nothing: break
     case .sendContinue:
-      if !remoteHasEnded { connection.sender.write(.headers(.init(headers: HTTP2Response.goOn)), on: outbox.id) }
+      if !remoteHasEnded { connection.send(HTTP2Response.goOn, isEnd: false, of: self) }
     case .arriving(let arriving): begin(arriving)
     case .request(let request, _): answer(request, head: head)
     case .refuse(let problem): refuse(problem)
@@ -115,11 +116,11 @@ final class HTTP2Stream {
     pass = answer.pass
     switch answer.kind {
     case .now(let response):
-      if let head, mayShare(head) { loop.answers.keep(response, of: answer, for: head.target) }
+      if let head, connection.mayShare(head) { loop.answers.keep(response, of: answer, for: head.target) }
       send(response, to: request)
     // A stream that is reset meanwhile does not stay in memory until the response comes.
     case .later(let future):
-      if let head, mayShare(head), let awaited = loop.answers.await(answer, for: head.target) {
+      if let head, connection.mayShare(head), let awaited = loop.answers.await(answer, for: head.target) {
         wait(for: awaited, connection.table.client(head.fields, of: connection.peer), head)
         future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { [services] result in
           awaited.resolve(services.response(of: result, to: request, countedBy: nil))
@@ -141,7 +142,8 @@ final class HTTP2Stream {
     bodyBytes = 0
     send(
       problem.response,
-      to: HTTPRequest(method: .get, target: RequestTarget(segments: []), version: HTTP2RequestHead.version))
+      to: HTTPRequest(
+        method: isHead ? .head : .get, target: RequestTarget(segments: []), version: HTTP2HeadBuilder.version))
   }
 
   // MARK: The response
@@ -156,7 +158,11 @@ final class HTTP2Stream {
     let sender = connection.sender
     switch response.body {
     case .pieces(let pieces):
-      sender.write(.headers(.init(headers: response.headers, endStream: pieces.isEmpty)), on: outbox.id)
+      if remoteHasEnded, sender.sendWhole(response, on: outbox.id, window: outbox.window) {
+        connection.didEnd(self)
+        break
+      }
+      connection.send(response.head, isEnd: pieces.isEmpty, of: self)
       if pieces.isEmpty {
         leaveRequest()
       } else {
@@ -165,7 +171,7 @@ final class HTTP2Stream {
         sender.schedule(outbox)
       }
     case .live(let body):
-      sender.write(.headers(.init(headers: response.headers)), on: outbox.id)
+      connection.send(response.head, isEnd: false, of: self)
       let live = LiveResponse(body)
       phase = .live(live)
       live.start(on: connection.loop.eventLoop, sink: self)
@@ -183,7 +189,7 @@ final class HTTP2Stream {
     let last = phase
     phase = .closed
     bodyBytes = 0
-    connection.sender.close(outbox)
+    outbox.close()
     switch last {
     case .waiting(let place): place?.leave()
     case .live(let response): response.stop()
@@ -247,6 +253,8 @@ extension HTTP2Stream {
 }
 
 extension HTTP2Stream: HTTP2Outbox.Owner {
+  func outboxDidEnd() { connection.didEnd(self) }
+
   func outboxDidDrain() {
     if case .sending = phase { leaveRequest() }
   }
@@ -261,32 +269,25 @@ extension HTTP2Stream: HTTP2Outbox.Owner {
 // MARK: Shared responses
 
 extension HTTP2Stream: ResponseWaiter {
-  /// Whether the response depends only on the target, and on gzip.
-  private func mayShare(_ head: RequestHead) -> Bool {
-    head.method == .get && head.body == .none && head.hosts == 1 && head.expectation == .nothing
-      && !head.fields.areConditional && !connection.logsRequests && connection.peer.isServed
-  }
-
-  /// Responds from the loop's table, or joins the streams that wait for the same response. False when the table has neither.
-  private func answerAtOnce(_ head: RequestHead) -> Bool {
-    guard mayShare(head),
-      let found = connection.table.find(head, of: connection.peer, services, connection.loop, pass: &pass)
-    else { return false }
+  /// Goes on with what the loop's table has for the request: a response that is awaited, or a refusal.
+  func take(_ found: TableReader.Found, _ pass: (any ViewerPass)?, _ head: RequestHead) {
+    remoteHasEnded = true
+    self.pass = pass
     switch found {
     case .awaited(let answer, let client):
-      tell(answer)
+      if let follow = answer.follow, let peer = connection.peer.source.peer { follow(peer) }
       wait(for: answer, client, head)
-    case .ready(let answer):
-      tell(answer)
-      give(answer, acceptsGzip: head.fields.acceptsGzip)
+    case .ready(let answer): give(answer, acceptsGzip: head.fields.acceptsGzip)
     case .refused(let response):
       send(response, to: SharedResponse.request(acceptsGzip: head.fields.acceptsGzip))
     }
-    return true
   }
 
-  private func tell(_ answer: SharedResponse) {
-    if let follow = answer.follow, let peer = connection.peer.source.peer { follow(peer) }
+  /// Sends a response that others get, too.
+  func give(_ response: HTTP2Response, _ pass: (any ViewerPass)?) {
+    remoteHasEnded = true
+    self.pass = pass
+    transmit(response)
   }
 
   private func wait(for answer: SharedResponse, _ client: ClientID, _ head: RequestHead) {
@@ -332,7 +333,7 @@ extension HTTP2Stream: ArrivingBodySource {
     arriving.accept()
     if arriving.body.isMedia { connection.peer.keep() }
     if arriving.awaitsContinue, held.isEmpty, !remoteHasEnded {
-      connection.sender.write(.headers(.init(headers: HTTP2Response.goOn)), on: outbox.id)
+      connection.send(HTTP2Response.goOn, isEnd: false, of: self)
     }
     goOn(arriving)
   }

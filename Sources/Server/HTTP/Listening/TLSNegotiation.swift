@@ -32,11 +32,7 @@ final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTP
       let pipeline = context.pipeline.syncOperations
       do {
         // At once, so that the rest of the same read finds the handlers in place.
-        if negotiated == "h2" {
-          try pipelines.addHTTP2(to: pipeline, after: self)
-        } else {
-          try pipeline.addHandlers(pipelines.http1, position: .after(self))
-        }
+        try pipeline.addHandlers(negotiated == "h2" ? pipelines.http2 : pipelines.http1, position: .after(self))
         context.fireUserInboundEventTriggered(event)
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
       } catch {

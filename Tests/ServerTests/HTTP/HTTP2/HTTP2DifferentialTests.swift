@@ -1,0 +1,331 @@
+import NIOCore
+import NIOEmbedded
+import NIOHPACK
+import NIOHTTP2
+import Testing
+
+@testable import HTTP
+@testable import Server
+
+/// weir's receiver held against NIO's HTTP/2: for the same frames, both go on, end the same stream, or end the connection.
+/// `HTTP2WireTests` has the windows of the client, which the sender keeps.
+///
+/// | where they differ | NIO | here | why |
+/// |---|---|---|---|
+/// | fields on a stream that the server has reset | ends the connection | ignored | RFC 9113 §5.1: they may have crossed |
+/// | frames of a fixed length that are longer | read as far as known | end the connection | RFC 9113 §6.3, §6.4, §6.9 |
+/// | control characters in values, other than CR, LF and NUL | pass | end the stream | as in HTTP/1.1 |
+/// | Content-Length that is empty, has a sign, or is a list | passes | ends the stream | as in HTTP/1.1 |
+/// | ALTSVC and ORIGIN | are read | ignored | they mean nothing from a client |
+@Suite struct HTTP2DifferentialTests {
+  private static let rounds = Arguments.environment()["WEIR_DIFFERENTIAL"].flatMap(Int.init) ?? 400
+
+  /// NIO's server, of which only the resets and the end of the connection are looked at.
+  private final class Judge {
+    private let channel = EmbeddedChannel()
+    private var written: [UInt8] = []
+    private(set) var resets: [UInt32] = []
+    private(set) var code: UInt8?
+
+    init() throws {
+      var configuration = NIOHTTP2Handler.ConnectionConfiguration()
+      configuration.initialSettings = [
+        HTTP2Setting(parameter: .maxConcurrentStreams, value: 100),
+        HTTP2Setting(parameter: .maxHeaderListSize, value: 65_536),
+      ]
+      configuration.maximumRecentlyResetStreams = HTTP2Receiver.resetStreams
+      try channel.pipeline.syncOperations.addHandler(
+        NIOHTTP2Handler(mode: .server, connectionConfiguration: configuration))
+      try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    }
+
+    func receive(_ bytes: [UInt8]) throws {
+      // It throws what it has answered.
+      _ = try? channel.writeInbound(ByteBuffer(bytes: bytes))
+      while let part = try channel.readOutbound(as: ByteBuffer.self) { written += part.readableBytesView }
+      let frames = HTTP2Bytes.frames(written)
+      resets = frames.filter { $0.type == 3 }.map(\.stream)
+      code = frames.first { $0.type == 7 }?.payload[7]
+    }
+
+    deinit { _ = try? channel.finish(acceptAlreadyClosed: true) }
+  }
+
+  @Test(arguments: 0..<8) func `the same frames have the same end`(seed: UInt64) throws {
+    var ends: [String: Int] = [:]
+    var maker = HTTP2FrameMaker(seed: seed)
+    for round in 0..<Self.rounds {
+      maker.begin()
+      let judge = try Judge()
+      var reading = HTTP2Reading()
+      for bytes in [HTTP2Bytes.preface + HTTP2Bytes.acknowledgement] + (0...maker.pick(12)).map({ _ in maker.frame() })
+      {
+        // NIO ends the connection here, and need not.
+        if bytes[3] == 1, reading.faultyStreams.contains(UInt32(bytes[8])) { break }
+        try judge.receive(bytes)
+        reading.receive(bytes)
+        let code = judge.code.map { "\($0)" } ?? "nothing"
+        let history = "round \(round), frame \(bytes), events \(reading.events); NIO says \(code)"
+        try #require((reading.fault == nil) == (judge.code == nil), "\(history)")
+        if let fault = reading.fault {
+          // Which of two codes fits is not always said.
+          ends["\(fault)", default: 0] += 1
+          break
+        }
+        try #require(reading.faultyStreams == judge.resets, "\(history)")
+      }
+      if reading.fault == nil { ends[reading.faultyStreams.isEmpty ? "good" : "faulty streams", default: 0] += 1 }
+    }
+    for end in ["good", "faulty streams", "protocolError", "frameSizeError", "compressionError", "streamClosed"] {
+      #expect(ends[end, default: 0] > 0, "\(end) is among \(ends)")
+    }
+  }
+
+  /// However they are cut.
+  @Test(arguments: 0..<4) func `pieces of any size mean the same as the whole`(seed: UInt64) {
+    var maker = HTTP2FrameMaker(seed: seed &+ 1000)
+    for _ in 0..<Self.rounds / 4 {
+      maker.begin()
+      let frames = (0..<12).map { _ in maker.frame() }
+      let bytes = Array((HTTP2Bytes.preface + frames.joined()))
+      let whole = HTTP2Reading([bytes])
+      #expect(HTTP2Reading(bytes.map { [$0] }) == whole)
+      let step = 1 + maker.pick(60)
+      let cut = HTTP2Reading(
+        stride(from: 0, to: bytes.count, by: step).map { Array(bytes[$0..<min($0 + step, bytes.count)]) })
+      #expect(cut == whole)
+    }
+  }
+
+  // MARK: Floods
+
+  /// How many of the frames both take before they end the connection, and the code.
+  private func expectFlood(
+    _ name: String, _ code: HTTP2Code, before: [UInt8] = [], _ frame: (Int) -> [UInt8]
+  ) throws {
+    let judge = try Judge()
+    var reading = HTTP2Reading()
+    let begun = HTTP2Bytes.preface + HTTP2Bytes.acknowledgement + before
+    try judge.receive(begun)
+    reading.receive(begun)
+    try #require(reading.fault == nil && judge.code == nil, "\(name)")
+    for number in 0..<1000 {
+      try judge.receive(frame(number))
+      reading.receive(frame(number))
+      try #require((reading.fault == nil) == (judge.code == nil), "\(name), frame \(number)")
+      if let fault = reading.fault {
+        #expect(fault == code && UInt32(judge.code ?? 0) == code.rawValue, "\(name)")
+        #expect(number <= 200, "\(name)")
+        return
+      }
+    }
+    Issue.record("\(name) has no end")
+  }
+
+  @Test func `floods end where NIO ends them`() throws {
+    try expectFlood("pings", .enhanceYourCalm) { _ in http2Frame(6, [UInt8](0..<8)) }
+    try expectFlood("answers to no ping", .enhanceYourCalm) { _ in http2Frame(6, flags: 1, [UInt8](0..<8)) }
+    try expectFlood("settings", .enhanceYourCalm) { _ in http2Frame(4, [0, 4, 0, 0, 0, 1]) }
+    try expectFlood("priorities", .enhanceYourCalm) { _ in http2Frame(2, stream: 1, [0, 0, 0, 0, 5]) }
+    try expectFlood("rapid resets", .enhanceYourCalm) {
+      HTTP2Bytes.request("/", stream: UInt32(2 * $0 + 1)) + http2Frame(3, stream: UInt32(2 * $0 + 1), [0, 0, 0, 8])
+    }
+    try expectFlood("resets that the server is made to send", .enhanceYourCalm) {
+      HTTP2Bytes.request("/", stream: UInt32(2 * $0 + 1)) + http2Frame(8, stream: UInt32(2 * $0 + 1), [0, 0, 0, 0])
+    }
+    let open = HTTP2Bytes.request("/", stream: 1, isEnd: false)
+    try expectFlood("empty data", .enhanceYourCalm, before: open) { _ in http2Frame(0, stream: 1) }
+    try expectFlood("padding alone", .enhanceYourCalm, before: open) { _ in http2Frame(0, flags: 8, stream: 1, [1, 0]) }
+    try expectFlood("more than the window", .flowControlError, before: open) { _ in
+      http2Frame(0, stream: 1, [UInt8](repeating: 0, count: 10_000))
+    }
+    let begun = http2Frame(1, flags: 1, stream: 1, [0x82])
+    try expectFlood("continuations", .enhanceYourCalm, before: begun) { _ in http2Frame(9, stream: 1, [0x84]) }
+    try expectFlood("a section without end", .protocolError, before: begun) { _ in
+      http2Frame(9, stream: 1, [UInt8](repeating: 0x84, count: 16_384))
+    }
+  }
+
+  /// Of a rate, old events are forgotten.
+  @Test func `a client that pings slowly may do so for ever`() {
+    var reading = HTTP2Reading(ticks: 10)
+    reading.receive(HTTP2Bytes.preface)
+    for tick in 0..<100 {
+      for _ in 0..<17 { reading.receive(http2Frame(6, [UInt8](0..<8)), at: tick) }
+    }
+    #expect(reading.fault == nil)
+    for _ in 0..<60 { reading.receive(http2Frame(6, [UInt8](0..<8)), at: 100) }
+    #expect(reading.fault == .enhanceYourCalm)
+  }
+
+  @Test func `what a connection holds is bounded`() {
+    var reading = HTTP2Reading()
+    reading.receive(HTTP2Bytes.preface)
+    // Of a frame that means nothing.
+    reading.receive(http2Frame(77, stream: 1, [UInt8](repeating: 1, count: 16_384)).dropLast())
+    #expect(reading.heldBytes == 0)
+    reading.receive([1])
+    reading.receive(http2Frame(1, stream: 1, [UInt8](repeating: 0x84, count: 16_384)))
+    for _ in 0..<2 { reading.receive(http2Frame(9, stream: 1, [UInt8](repeating: 0x84, count: 16_384))) }
+    reading.receive(http2Frame(9, stream: 1, [UInt8](repeating: 0x84, count: 16_383)).dropLast())
+    #expect(reading.fault == nil && (64_000...66_000).contains(reading.heldBytes))
+  }
+
+  @Test func `frames that are late for a stream that was reset are ignored, and count for the window`() {
+    var reading = HTTP2Reading()
+    reading.receive(HTTP2Bytes.preface + HTTP2Bytes.request("/", stream: 1, isEnd: false))
+    reading.receive(http2Frame(8, stream: 1, [0, 0, 0, 0]))
+    #expect(reading.faultyStreams == [1])
+    reading.receive(http2Frame(0, stream: 1, [UInt8](repeating: 0, count: 16_000)))
+    reading.receive(http2Frame(1, flags: 5, stream: 1, [0x00, 1, 0x78, 1, 0x79]))
+    reading.receive(http2Frame(3, stream: 1, [0, 0, 0, 8]) + http2Frame(8, stream: 1, [0, 0, 0, 1]))
+    #expect(reading.fault == nil && reading.faultyStreams == [1])
+    for _ in 0..<4 { reading.receive(http2Frame(0, stream: 1, [UInt8](repeating: 0, count: 16_000))) }
+    #expect(reading.fault == .flowControlError)
+  }
+}
+
+/// Makes up frames of a client, most of them in order. The same for the same seed.
+struct HTTP2FrameMaker {
+  private var generator: RequestMaker.Generator
+  private var encoder = HPACKEncoder(allocator: ByteBufferAllocator())
+  private var next: UInt32 = 1
+
+  init(seed: UInt64) { generator = .init(state: seed &* 0x1234_5678_9ABC_DEF1 &+ 1) }
+
+  /// Begins a connection.
+  mutating func begin() {
+    encoder = HPACKEncoder(allocator: ByteBufferAllocator())
+    next = 1
+  }
+
+  mutating func pick(_ count: Int) -> Int { Int(generator.next() % UInt64(count)) }
+
+  private mutating func bytes(_ count: Int) -> [UInt8] {
+    (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+  }
+
+  /// One that was opened, mostly.
+  private mutating func stream() -> UInt32 {
+    switch pick(40) {
+    case 0: 0
+    case 1: next
+    case 2: 2
+    default: next > 1 ? UInt32(1 + 2 * pick(Int(next / 2))) : 1
+    }
+  }
+
+  mutating func frame() -> [UInt8] {
+    switch pick(26) {
+    case 0..<9: return request()
+    case 9..<13: return data()
+    case 13: return http2Frame(2, stream: stream(), bytes(5))
+    case 14: return http2Frame(3, stream: stream(), bytes(4))
+    case 15: return settings()
+    case 16: return http2Frame(6, flags: UInt8(pick(2)), bytes(8))
+    case 17, 18:
+      let increment: [UInt8] = [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 255, 255], [0, 1, 0, 0]][pick(4)]
+      return http2Frame(8, stream: pick(3) == 0 ? 0 : stream(), increment)
+    case 19: return http2Frame(20 + UInt8(pick(200)), flags: 0xFF, stream: stream(), bytes(pick(20)))
+    case 20: return pick(4) == 0 ? http2Frame(4, flags: 1) : data()
+    case 21: return odd()
+    default: return trailers()
+    }
+  }
+
+  /// Something that no client may send.
+  private mutating func odd() -> [UInt8] {
+    switch pick(9) {
+    case 0: http2Frame(9, flags: 4, stream: stream(), [0x84])
+    case 1: http2Frame(5, flags: 4, stream: stream(), [0, 0, 0, 2, 0x84])
+    case 2: http2Frame(0, stream: stream(), bytes(16_385))
+    case 3: http2Frame(6, bytes(7))
+    case 4: http2Frame(4, bytes(7))
+    case 5: http2Frame(1, flags: 5, stream: stream(), bytes(30))
+    case 6: http2Frame(7, bytes(7))
+    case 7: http2Frame(8, bytes(3))
+    default: http2Frame(3, stream: stream(), bytes(3))
+    }
+  }
+
+  private mutating func settings() -> [UInt8] {
+    let values: [[UInt8]] = [
+      [0, 4, 0, 0, 16, 0], [0, 4, 0x80, 0, 0, 0], [0, 2, 0, 0, 0, 1], [0, 2, 0, 0, 0, 2], [0, 5, 0, 0, 0x40, 0],
+      [0, 5, 0, 0, 0x3F, 255], [0, 1, 0, 0, 0, 0], [0, 99, 1, 2, 3, 4],
+    ]
+    return http2Frame(4, (0..<pick(3)).flatMap { _ in values[pick(pick(3) == 0 ? values.count : 1)] })
+  }
+
+  private mutating func data() -> [UInt8] {
+    let flags: UInt8 = [0, 1, 8, 9][pick(4)]
+    var payload = bytes(pick(3) == 0 ? pick(16_000) : pick(30))
+    if flags & 8 != 0 { payload = [UInt8(pick(pick(8) == 0 ? 256 : min(payload.count + 1, 200)))] + payload }
+    return http2Frame(0, flags: flags, stream: stream(), payload)
+  }
+
+  private mutating func section(_ fields: [(String, String)]) -> [UInt8] {
+    var buffer = ByteBuffer()
+    do {
+      try encoder.encode(headers: HPACKHeaders(fields), to: &buffer)
+    } catch {
+      return []
+    }
+    return Array(buffer.readableBytesView)
+  }
+
+  private mutating func trailers() -> [UInt8] {
+    let fields = [("x-sum", "1"), ("x-sum", "2"), (":path", "/"), ("connection", "close")][pick(pick(3) == 0 ? 4 : 2)]
+    return http2Frame(1, flags: pick(4) == 0 ? 4 : 5, stream: stream(), section([fields]))
+  }
+
+  private mutating func request() -> [UInt8] {
+    var fields = [
+      (":method", ["GET", "POST", "HEAD", "BREW"][pick(4)]), (":scheme", "https"),
+      (":path", "/live/cam/\(pick(20)).m4s"), (":authority", "localhost"),
+    ]
+    if pick(2) == 0 { fields.append(("user-agent", "player \(pick(3))")) }
+    if pick(6) == 0 { fields.append(("content-length", "\([0, 5, 20][pick(3)])")) }
+    if pick(6) == 0 { spoil(&fields) }
+    if pick(10) > 0 || next == 1 { next += 2 }
+    var flags: UInt8 = pick(3) == 0 ? 0 : 1
+    var payload = section(fields)
+    if pick(5) == 0 {
+      flags |= 0x20
+      payload = [0, 0, 0, UInt8(pick(8)), 1] + payload
+    }
+    if pick(5) == 0 {
+      flags |= 8
+      let padding = pick(20)
+      payload = [UInt8(padding)] + payload + [UInt8](repeating: 0, count: padding)
+    } else if pick(5) == 0, payload.count > 6 {
+      // In two frames.
+      let cut = 5 + pick(payload.count - 5)
+      let last = pick(20) == 0 ? next : next - 2
+      return http2Frame(1, flags: flags, stream: next - 2, Array(payload[..<cut]))
+        + http2Frame(9, flags: 4, stream: last, Array(payload[cut...]))
+    }
+    return http2Frame(1, flags: flags | 4, stream: next - 2, payload)
+  }
+
+  /// Fields that no request has.
+  private mutating func spoil(_ fields: inout [(String, String)]) {
+    switch pick(16) {
+    case 0: fields.remove(at: pick(3))
+    case 1: fields.append(("X-Upper", "1"))
+    case 2: fields.append(("connection", "close"))
+    case 3: fields.append(("te", ["trailers", "gzip"][pick(2)]))
+    case 4: fields.append((":path", "/"))
+    case 5: fields.insert((":path", "/other"), at: 0)
+    case 6: fields.append((":status", "200"))
+    case 7: fields.insert((":unknown", "x"), at: pick(3))
+    case 8: fields[2].1 = ""
+    case 9: fields[2].1 = "/a b"
+    case 10: fields.append(("content-length", ["x", "5", "7"][pick(3)]))
+    case 11: fields[0].1 = "CONNECT"
+    case 12: fields.append(("x", ["a\r\nb", "a\nb", "a\rb", " a ", "\u{e9}"][pick(5)]))
+    case 13: fields.append(("x y", "1"))
+    case 14: fields = [(":method", "CONNECT"), (":authority", "localhost")]
+    default: fields.append(("transfer-encoding", "chunked"))
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import Ingest
+import Logging
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import NIOPosix
+import Testing
+
+@testable import Basics
+@testable import HTTP
+@testable import Server
+
+/// The frames of a connection, without sockets and TLS.
+@Suite struct HTTP2WireTests {
+  /// A connection whose other end is the test.
+  private final class Wire {
+    /// Holds back what the server writes, as a socket whose client does not read.
+    private final class Valve: ChannelOutboundHandler {
+      typealias OutboundIn = ByteBuffer
+      var isShut = false
+      private var held: [EventLoopPromise<Void>?] = []
+      func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if isShut { held.append(promise) } else { context.write(data, promise: promise) }
+      }
+      deinit { for promise in held { promise?.fail(ChannelError.ioOnClosedChannel) } }
+    }
+
+    let channel = EmbeddedChannel()
+    private let valve = Valve()
+    private(set) var received: [UInt8] = []
+
+    init(route: @escaping HTTPTestServer.Route) throws {
+      let limits = HTTPLimits()
+      let policy = Reloadable(HTTPPolicy(limits, origins: .playersOnly))
+      let traffic = HTTPTraffic()
+      let services = HTTPServices(
+        responder: HTTPTestServer(route: route), passes: nil, limits: limits, proxies: .none, policy: policy,
+        limiter: ConnectionLimiter(
+          policy, limits: limits, memory: .unlimited, descriptors: .unlimited, traffic: traffic),
+        traffic: traffic, pool: NIOSingletons.posixBlockingThreadPool,
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      let loop = LoopContext(eventLoop: channel.eventLoop, interval: .milliseconds(250), traffic: traffic) { 5 }
+      let peer = try #require(HTTPPeer(of: channel, kind: .plain, services: services, loop: loop))
+      try channel.pipeline.syncOperations.addHandlers(
+        [valve, HTTP2Handler(services: services, loop: loop, peer: peer)])
+      try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+      try send(HTTP2Bytes.preface + HTTP2Bytes.acknowledgement)
+    }
+
+    func send(_ bytes: [UInt8]) throws {
+      try channel.writeInbound(ByteBuffer(bytes: bytes))
+      try take()
+    }
+
+    private func take() throws {
+      while let part = try channel.readOutbound(as: ByteBuffer.self) { received += part.readableBytesView }
+    }
+
+    func stopReading() { valve.isShut = true }
+
+    var frames: [HTTP2Bytes.Frame] { HTTP2Bytes.frames(received) }
+
+    deinit { _ = try? channel.finish(acceptAlreadyClosed: true) }
+  }
+
+  private static let text: HTTPTestServer.Route = { _, _ in .now(.text("x", cache: .never)) }
+  /// Responds too late.
+  private static let later: HTTPTestServer.Route = { _, loop in
+    .later(loop.scheduleTask(in: .hours(1)) { HTTPResponse(status: .noContent) }.futureResult)
+  }
+
+  @Test func `settings come first, then the acknowledgement of the client's`() throws {
+    let wire = try Wire(route: Self.text)
+    #expect(wire.frames.map(\.type) == [4, 4])
+    #expect(wire.frames.first?.payload == [0, 3, 0, 0, 0, 100, 0, 6, 0, 1, 0, 0])
+    #expect(wire.frames.last?.payload == [])
+  }
+
+  @Test func `a response is a head and its body, and ends its stream`() throws {
+    let wire = try Wire(route: Self.text)
+    try wire.send(HTTP2Bytes.request("/", stream: 1) + HTTP2Bytes.request("/", stream: 3))
+    #expect(wire.frames.dropFirst(2).map(\.type) == [1, 0, 1, 0])
+    #expect(wire.frames.dropFirst(2).map(\.stream) == [1, 1, 3, 3])
+    #expect(wire.frames.last?.payload == Array("x".utf8))
+  }
+
+  /// RFC 7541 §4.2: a client that has named a size must be told one with the next fields.
+  @Test func `a client that names the size of its table is told that nothing is in it, once`() throws {
+    let wire = try Wire(route: Self.text)
+    try wire.send(http2Frame(4, [0, 1, 0, 0, 0, 0]) + HTTP2Bytes.request("/", stream: 1))
+    try wire.send(HTTP2Bytes.request("/", stream: 3))
+    let heads = wire.frames.filter { $0.type == 1 }.map { Array($0.payload.prefix(2)) }
+    #expect(heads.map(\.first) == [0x20, 0x88] && heads.first?.last == 0x88)
+  }
+
+  @Test func `a window that becomes too wide ends its stream, or the connection`() throws {
+    let wire = try Wire(route: Self.later)
+    let most: [UInt8] = [0x7F, 0xFF, 0xFF, 0xFF]
+    try wire.send(HTTP2Bytes.request("/", stream: 1) + http2Frame(8, stream: 1, most))
+    #expect(HTTP2Bytes.resets(wire.received) == [1: 3])
+    #expect(HTTP2Bytes.goAways(wire.received).isEmpty)
+    try wire.send(http2Frame(8, most))
+    #expect(HTTP2Bytes.goAways(wire.received) == [3])
+    let other = try Wire(route: Self.later)
+    try other.send(HTTP2Bytes.request("/", stream: 1) + http2Frame(8, stream: 1, [0, 0, 0, 1]))
+    try other.send(http2Frame(4, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF]))
+    #expect(HTTP2Bytes.goAways(other.received) == [3], "all windows grow with the initial one")
+  }
+
+  /// Otherwise a client frees its places by faults of its own, and the server goes on with what it asked for.
+  @Test func `windows that are opened too wide over and over end the connection`() throws {
+    let wire = try Wire(route: Self.later)
+    for number in 0..<250 where HTTP2Bytes.goAways(wire.received).isEmpty {
+      let stream = UInt32(2 * number + 1)
+      try wire.send(HTTP2Bytes.request("/", stream: stream) + http2Frame(8, stream: stream, [0x7F, 0xFF, 0xFF, 0xFF]))
+    }
+    #expect(HTTP2Bytes.goAways(wire.received) == [11])
+    #expect(HTTP2Bytes.resets(wire.received).count == HTTP2Receiver.glitches)
+  }
+
+  @Test func `the window is opened again for what came on streams that are reset`() throws {
+    let wire = try Wire(route: Self.later)
+    try wire.send(HTTP2Bytes.request("/", stream: 1, isEnd: false) + http2Frame(8, stream: 1, [0, 0, 0, 0]))
+    for _ in 0..<20 { try wire.send(http2Frame(0, stream: 1, [UInt8](repeating: 0, count: 16_000))) }
+    #expect(HTTP2Bytes.goAways(wire.received).isEmpty)
+    let opened = wire.frames.filter { $0.type == 8 && $0.stream == 0 }
+    #expect(opened.reduce(0) { $0 + Int($1.payload[2]) << 8 + Int($1.payload[3]) } > 250_000)
+  }
+
+  /// Requests without bodies are subject to no window, and their responses neither.
+  @Test func `a client that asks and reads nothing is disconnected`() throws {
+    let wire = try Wire(route: { _, _ in .now(HTTPResponse(status: .noContent)) })
+    wire.stopReading()
+    var count = 0
+    while wire.channel.isActive, count < 100_000 {
+      // Some at once, as in a read.
+      let streams = (0..<100).map { UInt32(2 * (count + $0) + 1) }
+      count += 100
+      try? wire.send(streams.flatMap { HTTP2Bytes.request("/", stream: $0) })
+    }
+    #expect(!wire.channel.isActive)
+    #expect(count < HTTP2Sender.waitingBytes / 50, "\(count) responses wait")
+  }
+
+  @Test func `a ping is answered with what it says`() throws {
+    let wire = try Wire(route: Self.text)
+    try wire.send(http2Frame(6, [UInt8](1...8)))
+    #expect(wire.frames.last?.type == 6)
+    #expect(wire.frames.last?.payload == [UInt8](1...8))
+  }
+}
