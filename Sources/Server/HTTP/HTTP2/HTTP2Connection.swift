@@ -178,6 +178,9 @@ final class HTTP2Connection: HTTPConnection {
     endIfDone()
   }
 
+  /// A stream carries a publisher's media. Other requests of such a connection are few, so it stays so.
+  func readBursts() { context.channel.readBursts() }
+
   /// Reopens the client's window for a stream that takes its body, when half of it is used.
   func reopenWindow(of stream: HTTP2Stream) {
     guard !isClosed, stream.isReceiving, let index = receiver.index(of: stream.outbox.id),

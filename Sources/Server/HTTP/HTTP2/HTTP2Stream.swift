@@ -331,7 +331,10 @@ extension HTTP2Stream: ArrivingBodySource {
   func accept() {
     guard case .arriving(let arriving) = phase else { return }
     arriving.accept()
-    if arriving.body.isMedia { connection.peer.keep() }
+    if arriving.body.isMedia {
+      connection.peer.keep()
+      connection.readBursts()
+    }
     if arriving.awaitsContinue, held.isEmpty, !remoteHasEnded {
       connection.send(HTTP2Response.goOn, isEnd: false, of: self)
     }

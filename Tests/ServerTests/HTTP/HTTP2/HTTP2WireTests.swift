@@ -36,7 +36,7 @@ import Testing
       let services = HTTPServices(
         responder: HTTPTestServer(route: route), passes: nil, limits: limits, proxies: .none, policy: policy,
         limiter: ConnectionLimiter(
-          policy, limits: limits, memory: .unlimited, descriptors: .unlimited, traffic: traffic),
+          policy, limits: limits, memory: .unlimited, descriptors: .unlimited, traffic: traffic, waker: Waker()),
         traffic: traffic, pool: NIOSingletons.posixBlockingThreadPool,
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
       let loop = LoopContext(eventLoop: channel.eventLoop, interval: .milliseconds(250), traffic: traffic) { 5 }
