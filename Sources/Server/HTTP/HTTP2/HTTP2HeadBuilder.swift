@@ -186,6 +186,8 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
     return true
   }
 
+  static func isTarget(_ target: ByteBuffer) -> Bool { isTarget(target.readableBytesUInt8Span) }
+
   private static func number(_ digits: Span<UInt8>) -> Int? {
     guard 1...18 ~= digits.count else { return nil }
     var number = 0

@@ -54,7 +54,7 @@ struct HTTP2LastSection {
       else { return nil }
       target = slice
     }
-    guard HTTP2HeadBuilder.isTarget(target.readableBytesUInt8Span) else { return .malformed }
+    guard HTTP2HeadBuilder.isTarget(target) else { return .malformed }
     guard known.bytes &+ target.readableBytes <= limit else { return .tooLarge }
     return .head(known.head.asking(for: target))
   }
