@@ -117,7 +117,7 @@ extension FuzzTarget {
       let packet = buffer.readSlice(length: min(Int(size & 0x3FFF), buffer.readableBytes))
     {
       now = now &+ (size & 0x4000 == 0 ? 10_000_000 : 300_000_000)
-      if size & 0x4000 != 0 { publication.pardon(100_000_000) }
+      if size & 0x4000 != 0 { publication.pardon(100_000_000, now: now) }
       if size & 0x8000 == 0, RTPPacket.source(of: packet).map(publication.takes) == false { continue }
       if size & 0x8000 != 0 { publication.receive(rtcp: packet, now: now, to: &out) }
       do {

@@ -32,7 +32,7 @@ extension Channel {
   }
 
   /// Reads as a connection does that carries a publisher's media. They come in bursts of a frame each: a buffer that grows from
-  /// a small one takes three wake-ups for such a burst, and 64 KiB at a time take one.
+  /// a small one takes three wake-ups for such a burst, and four reads of 16 KiB take one.
   func readBursts() {
     try? syncOptions?.setOption(
       .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: BriefReadAllocator.largest))

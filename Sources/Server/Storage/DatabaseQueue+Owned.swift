@@ -4,7 +4,7 @@ extension DatabaseQueue {
   /// What a write survives when it returns.
   package enum Durability: String {
     /// The end of the process. What waits in the page cache is lost with the power.
-    case processEnd = "OFF"
+    case processEnd = "NORMAL"
     /// A power failure, too.
     case powerFailure = "FULL"
   }

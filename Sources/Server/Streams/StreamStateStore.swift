@@ -41,7 +41,8 @@ final class StreamStateStore: Sendable {
   /// deletes the others. Before this call, nothing is written. Blocks on the disk; throws its errors.
   func begin(patience: MediaTime) throws -> [StreamName: StreamStateEntry] {
     let database = try StreamStateDatabase.open(folder: folder)
-    let groups = try database.groups()
+    // Without them streams begin as unknown ones do; that is no reason to keep no state.
+    let groups = (try? database.groups()) ?? KnownGOPDurations()
     state.withLock { ($0.database, $0.groups) = (database, groups) }
     let now = clock.wallTime
     let all = try database.entries()

@@ -132,6 +132,7 @@ struct ReceptionTests {
     var receiver = RTPReceiver(track(.opus, asksAgain: true), source: 1)
     var events: [RTPReceiver.Event] = []
     for number in [65_534, 65_535, 1] { receiver.receive(try packet(number, number * 960), now: .zero, to: &events) }
+    #expect(receiver.tick(now: .zero, to: &events) == [0])
     func again(_ number: Int) throws -> Bool {
       receiver.receive(repeated: try packet(number, number * 960), now: Self.time(10), to: &events)
     }
@@ -143,6 +144,22 @@ struct ReceptionTests {
     #expect((receiver.received, receiver.missed, receiver.repaired) == (4, 1, 1))
     let next = try again(2)
     #expect(next, "the newest may have been lost")
+  }
+
+  @Test func `An answer by RTX that comes too late makes the next ones be waited for longer`() throws {
+    var receiver = RTPReceiver(track(.opus, asksAgain: true), source: 1)
+    var events: [RTPReceiver.Event] = []
+    for number in [1, 3] { receiver.receive(try packet(number, number * 960), now: .zero, to: &events) }
+    #expect(receiver.tick(now: .zero, to: &events) == [2])
+    _ = receiver.tick(now: Self.time(399), to: &events)
+    #expect(text(events) == ["1 after 0", "3 after 1"])
+    let isTaken = receiver.receive(repeated: try packet(2, 1920), now: Self.time(400), to: &events)
+    receiver.receive(try packet(5, 4800), now: Self.time(1000), to: &events)
+    #expect(!isTaken && receiver.tick(now: Self.time(1000), to: &events) == [4])
+    _ = receiver.tick(now: Self.time(1399), to: &events)
+    #expect(text(events).count == 2, "it is still waited for")
+    #expect(receiver.receive(repeated: try packet(4, 3840), now: Self.time(1400), to: &events))
+    #expect(text(events).suffix(2) == ["4 after 0", "5 after 0"] && receiver.repaired == 1)
   }
 
   @Test func `Packets that only pad hold no number back, and have no media`() throws {

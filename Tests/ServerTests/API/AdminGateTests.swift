@@ -119,7 +119,7 @@ import Testing
     var text = ""
     dump(refusal, to: &text)
     dump(gate, to: &text)
-    #expect(!text.contains("4711") && !text.contains("4712"))
+    #expect(!text.contains("sesame-4711") && !text.contains("sesame-4712"))
   }
 
   @Test func otherMethodsAreNotAllowed() {

@@ -20,9 +20,10 @@ struct AnswerTime {
     guard let asked = pending, asked.number == number else { return }
     pending = nil
     let time = min(now &- asked.at, Self.longest)
-    usual = usual.map { $0 &+ (time &- $0) / 4 } ?? time
+    // An answer to a repeated request counts from the first one, so times rise slowly and fall fast.
+    usual = usual.map { $0 &+ (time &- $0) / (time < $0 ? 2 : 16) } ?? time
   }
 
-  /// Numbers begin anew.
+  /// Numbers begin anew, or time has passed in which nothing was read.
   mutating func forget() { pending = nil }
 }

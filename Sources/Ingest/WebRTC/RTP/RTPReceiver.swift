@@ -59,6 +59,7 @@ struct RTPReceiver {
   /// Takes a packet that came again in another form (RFC 4588). False if it is not missing: senders repeat packets as padding,
   /// too.
   mutating func receive(repeated packet: RTPPacket, now: MonotonicTime, to out: inout [Event]) -> Bool {
+    window.answered(packet.sequence, now: now)
     guard window.misses(packet.sequence) else { return false }
     steps.removeAll(keepingCapacity: true)
     window.receive(packet, now: now, to: &steps)
@@ -74,8 +75,8 @@ struct RTPReceiver {
     return track.asksAgain ? window.missing(now: now) : []
   }
 
-  /// Nothing was read for so long, in nanoseconds.
-  mutating func pardon(_ time: Int64) { window.pardon(time) }
+  /// Nothing was read for so long before `now`, in nanoseconds.
+  mutating func pardon(_ time: Int64, now: MonotonicTime) { window.pardon(time, now: now) }
 
   mutating func receive(_ report: SenderReport, now: MonotonicTime) { meter.saw(report, now: now) }
 

@@ -30,7 +30,7 @@ struct ReorderWindow {
   private var held: [Int64: (packet: RTPPacket, at: MonotonicTime)] = [:]
   private var heldBytes = 0
   private var requests: [Int64: Request] = [:]
-  /// Packets that came, that were missing at first, and that came in time after all.
+  /// Packets that came, that were missing at first, and that came in time when they were asked for.
   private(set) var received: UInt64 = 0
   private(set) var late: UInt64 = 0
   private(set) var repaired: UInt64 = 0
@@ -69,7 +69,7 @@ struct ReorderWindow {
     answers.came(number, now)
     let expected = next ?? number
     guard number >= expected, held.isEmpty || held[number] == nil else { return }
-    if !requests.isEmpty, requests.removeValue(forKey: number) != nil { repaired &+= 1 }
+    if !requests.isEmpty, let request = requests.removeValue(forKey: number), request.asked > 0 { repaired &+= 1 }
     if number == expected {
       out.append(.packet(packet))
       next = expected &+ 1
@@ -83,7 +83,8 @@ struct ReorderWindow {
   private mutating func hold(_ packet: RTPPacket, _ number: Int64, from expected: Int64, _ now: MonotonicTime) {
     let first = max(expected, (held.keys.max() ?? expected &- 1) &+ 1)
     if first < number {
-      for missing in first..<number where requests.count < WebRTCLimits.missingPackets {
+      for missing in first..<number {
+        guard requests.count < WebRTCLimits.missingPackets else { break }
         requests[missing] = Request(asked: 0, next: now)
         late &+= 1
       }
@@ -100,11 +101,19 @@ struct ReorderWindow {
     while let oldest = held.values.map(\.at).min(), now &- oldest >= patience { skip(to: &out) }
   }
 
-  /// Nothing was read for so long, in nanoseconds. What is missing may have come meanwhile.
-  mutating func pardon(_ time: Int64) {
+  /// Nothing was read for so long before `now`, in nanoseconds. What is missing may have come meanwhile. What was read since then has
+  /// waited for nothing.
+  mutating func pardon(_ time: Int64, now: MonotonicTime) {
     for number in held.keys {
-      if let at = held[number]?.at { held[number]?.at = at &+ time }
+      if let at = held[number]?.at { held[number]?.at = min(at &+ time, now) }
     }
+    answers.forget()
+  }
+
+  /// A packet has come again in another form, perhaps too late to be of use.
+  mutating func answered(_ sequence: UInt16, now: MonotonicTime) {
+    guard let highest = counter.highest else { return }
+    answers.came(highest &+ Int64(Int16(bitPattern: sequence &- UInt16(truncatingIfNeeded: highest))), now)
   }
 
   /// Numbers to ask for now.

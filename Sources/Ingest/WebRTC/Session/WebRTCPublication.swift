@@ -289,7 +289,7 @@ struct WebRTCPublication {
 
   private mutating func noteLosses(_ now: MonotonicTime) {
     var count: UInt64 = 0
-    for receiver in receivers where receiver.track.kind == .video { count &+= receiver.missed }
+    for receiver in receivers where receiver.track.kind == .video { count &+= receiver.dropped &+ receiver.repaired }
     if count > missed { missedAt = now }
     missed = count
   }
@@ -298,7 +298,9 @@ struct WebRTCPublication {
   private func isLossy(_ now: MonotonicTime) -> Bool { missedAt.map { now &- $0 < Self.lossTime } ?? false }
 
   /// This process did not run for so long, in nanoseconds. Packets waited in the socket meanwhile: none is late for that.
-  mutating func pardon(_ time: Int64) { for place in receivers.indices { receivers[place].pardon(time) } }
+  mutating func pardon(_ time: Int64, now: MonotonicTime) {
+    for place in receivers.indices { receivers[place].pardon(time, now: now) }
+  }
 
   private mutating func reports(_ now: MonotonicTime) -> [RTCPWriter.Reception] {
     places.compactMap { receivers[$0].reception(now: now) }
@@ -346,7 +348,9 @@ struct WebRTCPublication {
     let isLossy = isLossy(now)
     let isDue = videos[id, default: Video()].isDue(keyFrameDistance, reserve: isLossy ? Self.lossyPause : 0, now)
     guard let video = videos[id] else { return false }
-    let pause = isLossy ? Self.lossyPause : Self.pause
+    // One that is on its way is waited for. Viewers' wishes are passed on twice a second, whatever the network does.
+    let isUrgent = isLossy && (video.isBroken || isDue)
+    let pause = isUrgent ? min(max(video.response &+ 50_000_000, Self.lossyPause), Self.pause) : Self.pause
     return (video.isBroken || video.isWanted || isDue) && (video.asked.map { now &- $0 >= pause } ?? true)
   }
 }

@@ -66,7 +66,7 @@ final class WebRTCSession {
       return transport.tick()
     }
     if let before = lookedAt, now &- before >= Self.stall {
-      publication.pardon(now &- before &- Self.pulse.nanoseconds)
+      publication.pardon(now &- before &- Self.pulse.nanoseconds, now: now)
     }
     lookedAt = now
     var datagrams: [ByteBuffer] = []

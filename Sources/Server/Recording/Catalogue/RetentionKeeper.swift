@@ -14,6 +14,8 @@ struct RetentionKeeper {
   private let freeBytes: @Sendable () -> Int64?
 
   private var lastFree: Int64?
+  /// When that was read.
+  private var lastFreeAt = WallTime.zero
   /// Bytes of removed files that have not become free yet, and the time until which they are expected.
   private var owed: (bytes: Int64, until: WallTime)?
   private var nextLook = WallTime.zero
@@ -74,8 +76,8 @@ struct RetentionKeeper {
     let free = freeBytes()
     noteReturned(free, now)
     var usage = Retention.Usage(free: free)
-    usage.headroom = headroom(free)
-    lastFree = free
+    usage.headroom = headroom(free, now)
+    (lastFree, lastFreeAt) = (free, now)
     // Space that will become free without further action counts as free.
     if let owed { usage.free = free.map { $0 &+ owed.bytes } }
     let isShort = rules.shortage(usage) > 0
@@ -113,8 +115,10 @@ struct RetentionKeeper {
     }
   }
 
-  private func headroom(_ free: Int64?) -> Int64 {
-    let rate = free.flatMap { free in lastFree.map { max(0, $0 &- free) } } ?? 0
+  /// Looks come a second apart while anything is live, and rarely otherwise.
+  private func headroom(_ free: Int64?, _ now: WallTime) -> Int64 {
+    let written = free.flatMap { free in lastFree.map { max(0, $0 &- free) } } ?? 0
+    let rate = written / max(1, (now &- lastFreeAt) / 1_000_000_000)
     return max(Self.leastHeadroom, Self.secondsOfHeadroom &* rate)
   }
 

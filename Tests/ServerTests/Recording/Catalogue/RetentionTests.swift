@@ -133,6 +133,23 @@ import Testing
     #expect(harness.folder.files == [])
   }
 
+  /// The rate at which a disk fills is that of a second, however long ago the last look was.
+  @Test func whatOthersWroteWithinTenSecondsIsNoRushOfOne() async throws {
+    let free = Shared<Int64>(1_500_000_000)
+    let harness = try await recorded(RetentionSettings(whenFull: .evict, freeBytes: { free.value }))
+    let files = harness.folder.files
+    try await harness.library.retain(now: RecordingHarness.start)
+    free.value = 500_000_000
+    try await harness.library.retain(now: RecordingHarness.start + 10_000_000_000)
+    #expect(harness.folder.files == files)
+    free.value = 400_000_000
+    try await harness.library.retain(now: RecordingHarness.start + 10_500_000_000)
+    #expect(harness.folder.files == files, "300 MB are wanted")
+    free.value = 200_000_000
+    try await harness.library.retain(now: RecordingHarness.start + 11_500_000_000)
+    #expect(harness.folder.files != files)
+  }
+
   /// While removed files give nothing back, the others stay: it would go on until none is left.
   @Test func whatGivesNoRoomBackIsNotFollowedByTheRest() async throws {
     let free = Shared(.max / 2)
