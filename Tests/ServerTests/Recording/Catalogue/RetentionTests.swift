@@ -135,7 +135,7 @@ import Testing
 
   /// The rate at which a disk fills is that of a second, however long ago the last look was.
   @Test func whatOthersWroteWithinTenSecondsIsNoRushOfOne() async throws {
-    let free = Shared<Int64>(1_500_000_000)
+    let free = Shared(1_500_000_000)
     let harness = try await recorded(RetentionSettings(whenFull: .evict, freeBytes: { free.value }))
     let files = harness.folder.files
     try await harness.library.retain(now: RecordingHarness.start)
