@@ -81,8 +81,8 @@ def floor(folder):
 
 
 def processor_seconds(pid: int) -> float:
-    """Of the tree, to the nanosecond: a tick of /proc/PID/stat is as much as a single stream takes in a second."""
-    return sum(start.thread_seconds(one) for one in meter.tree(pid))
+    """Of the tree: a tick of /proc/PID/stat is as much as a single stream takes in a second."""
+    return sum(start.processor_seconds(one) for one in meter.tree(pid))
 
 
 def measure(load: Load, rtmp: str, pid: int, count: int, settle: float, seconds: float) -> dict:

@@ -190,24 +190,31 @@ def test_av1_of_chromium_is_served(weir, chromium):
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
-def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chromium):
-    """5 % of the packets in either direction, with a round trip of 50 ms: what is lost is asked for again, in time."""
+def publish_through(start_shared, canary, chromium, name: str, seconds: float, **network):
+    """Chromium's camera through a relay to a server of its own, for so long: the server, the relay, its answer, what Chromium sent,
+    and the frames that the server told as lost."""
     port = free_port()
-    path = relay.Path(delay=0.025, loss=0.05)
-    network = relay.Relay(port, forth=path, back=path)
+    between = relay.Relay(port, **network)
     weir = start_shared(
-        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--publish-key", f"{canary}-all",
+        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{between.port}", "--publish-key", f"{canary}-all",
         listeners=("http", "rtmp", "webrtc"))
     weir.secrets += [canary]
     weir.key = f"{canary}-all"
     try:
-        answer = publish(chromium, weir, "lossy")
-        time.sleep(10)
+        answer = publish(chromium, weir, name)
+        time.sleep(seconds)
         end_camera(chromium)
-        lost = weir.stream("lossy")["received"]["lostVideoFrames"]
+        lost = weir.stream(name)["received"]["lostVideoFrames"]
         sent = finish(chromium)
     finally:
-        network.stop()
+        between.stop()
+    return weir, between, answer, sent, lost
+
+
+def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chromium):
+    """5 % of the packets in either direction, with a round trip of 50 ms: what is lost is asked for again, in time."""
+    path = relay.Path(delay=0.025, loss=0.05)
+    weir, network, answer, sent, lost = publish_through(start_shared, canary, chromium, "lossy", 10, forth=path, back=path)
     assert network.lost >= 50, network.lost
     found = judge(weir.only_recording("lossy"), 9)
     # What browsers send to probe the network is none of the video: lost, it is no lost frame.
@@ -237,21 +244,9 @@ def test_a_beginning_that_is_lost_is_told_and_comes_again_at_once(start_shared, 
             swallowed.append(datagram)
         return found
 
-    port = free_port()
-    network = relay.Relay(port, forth=relay.Path(delay=0.025), back=relay.Path(delay=0.025), swallows=is_first_of_video)
-    weir = start_shared(
-        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--publish-key", f"{canary}-all",
-        listeners=("http", "rtmp", "webrtc"))
-    weir.secrets += [canary]
-    weir.key = f"{canary}-all"
-    try:
-        publish(chromium, weir, "beheaded")
-        time.sleep(4)
-        end_camera(chromium)
-        lost = weir.stream("beheaded")["received"]["lostVideoFrames"]
-        sent = finish(chromium)
-    finally:
-        network.stop()
+    path = relay.Path(delay=0.025)
+    weir, network, _, sent, lost = publish_through(
+        start_shared, canary, chromium, "beheaded", 4, forth=path, back=path, swallows=is_first_of_video)
     assert swallowed and network.lost == 1, network.lost
     found = judge(weir.only_recording("beheaded"), 3)
     # The rest of the frame, two ways of 25 ms, a look of the server each 20 ms, and the encoder. Half a second would be 15 frames.

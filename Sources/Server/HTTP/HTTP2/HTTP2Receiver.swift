@@ -69,9 +69,9 @@ struct HTTP2Receiver {
   private var awaitsAcknowledgement = true
   private var emptyData = 0
   private var glitches = 0
-  private var resets: EventRate
-  private var controls: EventRate
-  private var faults: EventRate
+  private var resets: SlidingWindowLimit
+  private var controls: SlidingWindowLimit
+  private var faults: SlidingWindowLimit
 
   /// `ticks` is the number of ticks in `rateSeconds`.
   init(limits: HTTPLimits, ticks: Int) {
@@ -80,7 +80,7 @@ struct HTTP2Receiver {
     // Up to twice the limit is read, so that the client gets a 431 instead of a closed connection.
     frames = HTTP2FrameReader(sectionBytes: 2 &* limits.headerBytes)
     fields = FieldSectionReader(largest: 2 &* limits.headerBytes)
-    let rate = EventRate(limit: Self.rate, ticks: ticks)
+    let rate = SlidingWindowLimit(limit: Self.rate, ticks: ticks)
     (resets, controls, faults) = (rate, rate, rate)
   }
 

@@ -17,6 +17,8 @@ import Testing
 /// | control characters in values, other than CR, LF and NUL | pass | end the stream | as in HTTP/1.1 |
 /// | Content-Length that is empty, has a sign, or is a list | passes | ends the stream | as in HTTP/1.1 |
 /// | ALTSVC and ORIGIN | are read | ignored | they mean nothing from a client |
+/// | a path without a slash, except for "*" | passes | ends the stream | RFC 9113 §8.3.1 |
+/// | many requests whose fields are too large | pass | end the connection | they cost more to read than to send |
 @Suite struct HTTP2DifferentialTests {
   private static let rounds = Arguments.environment()["WEIR_DIFFERENTIAL"].flatMap(Int.init) ?? 400
 

@@ -1,6 +1,6 @@
 /// Counts events, and tells when there were more than `limit` within a time. It holds no memory before the first. A value; the
 /// caller gives it the time, in ticks.
-struct EventRate {
+struct SlidingWindowLimit {
   let limit: Int
   let ticks: Int
   /// The ticks of the latest events, in order.
