@@ -5,7 +5,7 @@ internal import NIOCore
 internal import Synchronization
 
 /// An address that takes SRT callers. libsrt runs in a worker process; here is the worker's supervision. It is started when a
-/// datagram has come, and ended when nobody has called for a while: an idle libsrt looks a hundred times a second for work, 0.6 %
+/// caller's datagram has come, and ended when nobody has called for a while: an idle libsrt looks a hundred times a second for work, 0.6 %
 /// of a core. When the worker ends, its publications count as lost connections, and the next worker takes callers at the same UDP
 /// socket.
 final class SRTSupervisor: Sendable {
@@ -88,10 +88,23 @@ final class SRTSupervisor: Sendable {
 
   private var isStopped: Bool { state.withLock { $0.isStopped } }
 
-  /// Returns when a datagram waits in the socket, where the worker finds it, or when the other end of `alarm` was closed.
+  /// Returns when a caller's first datagram waits in the socket, where the worker finds it, or when the other end of `alarm` was
+  /// closed. Other datagrams are dropped: libsrt would ignore them.
   private func waitForCaller(or alarm: Int32) {
     var waiting = [pollfd(fd: udp, events: Int16(POLLIN), revents: 0), pollfd(fd: alarm, events: 0, revents: 0)]
-    while poll(&waiting, nfds_t(waiting.count), -1) < 0, errno == EINTR {}
+    while true {
+      guard poll(&waiting, nfds_t(waiting.count), -1) >= 0 else {
+        if errno == EINTR { continue }
+        return
+      }
+      guard waiting[1].revents == 0, UDPSocket.dropsNext(udp, unless: Self.begins) else { return }
+    }
+  }
+
+  /// Whether a datagram can be the first one of a caller: a handshake, a control packet of type 0 with 48 bytes behind its header
+  /// (SRT's internet draft §3.2.1).
+  private static func begins(_ first: Span<UInt8>, _ length: Int) -> Bool {
+    length >= 64 && first[0] == 0x80 && first[1] == 0
   }
 
   private func supervise(until alarm: Int32) {

@@ -31,4 +31,19 @@ enum UDPSocket {
     guard let peer = bytes.withUnsafeBytes({ SRTPeer($0) }) else { throw ChannelError.unknownLocalAddress }
     return try SocketAddress(ipAddress: peer.address, port: Int(peer.port))
   }
+
+  /// Takes the next datagram out of the socket unless it is wanted by its first bytes, at most 64, and its length. Returns whether it
+  /// did, or there was none.
+  static func dropsNext(_ udp: Int32, unless isWanted: (_ first: Span<UInt8>, _ length: Int) -> Bool) -> Bool {
+    var first = [UInt8](repeating: 0, count: 64)
+    let peek = Int32(MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT)
+    let length = recv(udp, &first, first.count, peek)
+    if length >= 0 {
+      if isWanted(first.span.extracting(first: min(length, first.count)), length) { return false }
+      recv(udp, &first, first.count, Int32(MSG_DONTWAIT))
+    } else if errno != EAGAIN, errno != EINTR, errno != ECONNREFUSED {
+      return false
+    }
+    return true
+  }
 }

@@ -120,6 +120,7 @@ struct RunningServer {
     var freed = FreedMemory()
     var rhythm = TendingRhythm()
     var turn = 0
+    var retained: MonotonicTime?
     while !Task.isCancelled {
       let wakes = waker.count
       events.tend()
@@ -139,18 +140,30 @@ struct RunningServer {
       }
       if freed.isDue(connections: connections) { FreedMemory.giveBack() }
       // The rules of retention, once a second.
-      if turn % 2 == 0 { recordings?.retainSoon(now: clock.wallTime) }
+      if turn % 2 == 0, retained.map({ clock.monotonic() &- $0 >= Self.retentionPause }) != false {
+        retained = clock.monotonic()
+        retain()
+      }
       turn &+= 1
-      let finding: TendingRhythm.Finding =
-        connections > 0 || freed.isAwaited || isLive
-        ? .live : recordings?.isRetaining.load(ordering: .acquiring) == true ? .settling : .quiet
-      switch rhythm.pause(after: finding, due: recordings?.timeToRetention(from: clock.wallTime)) {
+      // While the rules are applied, when they are due is not known.
+      let due = recordings.flatMap { $0.isRetaining ? nil : $0.timeToRetention(from: clock.wallTime) }
+      switch rhythm.pause(isLive: connections > 0 || freed.isAwaited || isLive, due: due) {
       case .short: try? await Task.sleep(for: TendingRhythm.short)
       case .long(let time):
         await waker.sleep(for: time, since: wakes)
         // A look at everything.
         turn = 0
       }
+    }
+  }
+
+  private static let retentionPause: Int64 = 900_000_000
+
+  /// Applies the rules of retention. The next look comes sooner if they are due sooner.
+  private func retain() {
+    recordings?.retainSoon(now: clock.wallTime) { [recordings, clock, waker] in
+      let due = recordings?.timeToRetention(from: clock.wallTime)
+      if let due, due < TendingRhythm.longest { waker.wake() }
     }
   }
 

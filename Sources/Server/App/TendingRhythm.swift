@@ -1,15 +1,6 @@
 /// How soon the server looks again at what goes on in it: twice a second while anything is live, rarely otherwise. An idle
 /// server's processor time is that of its wake-ups.
 struct TendingRhythm {
-  /// What the last look has found.
-  enum Finding {
-    /// Something goes on that needs the next look soon.
-    case live
-    /// Nothing goes on, but what the look has set off is not over.
-    case settling
-    case quiet
-  }
-
   enum Pause: Equatable {
     case short
     /// Whatever begins must end it.
@@ -24,14 +15,12 @@ struct TendingRhythm {
 
   private var quietLooks = 0
 
-  /// - Parameter due: how long nothing needs a look, as far as is known; nil if nothing ever will.
-  mutating func pause(after finding: Finding, due: Duration?) -> Pause {
-    switch finding {
-    case .live: quietLooks = 0
-    case .settling: break
-    case .quiet: quietLooks += 1
-    }
-    guard finding == .quiet, quietLooks >= Self.looks else { return .short }
+  /// - Parameters:
+  ///   - isLive: the last look has found something that needs the next one soon.
+  ///   - due: how long nothing needs a look, as far as is known; nil if nothing ever will.
+  mutating func pause(isLive: Bool, due: Duration?) -> Pause {
+    quietLooks = isLive ? 0 : quietLooks + 1
+    guard quietLooks >= Self.looks else { return .short }
     let time = min(due ?? Self.longest, Self.longest)
     return time > Self.short ? .long(time) : .short
   }

@@ -93,7 +93,7 @@ import Testing
   }
 
   private func listening(
-    _ gate: RecordingGate = RecordingGate(), log: LogCollector = LogCollector(), isCalled: Bool = true,
+    _ gate: RecordingGate = RecordingGate(), log: LogCollector = LogCollector(), calls: [[UInt8]] = [Self.handshake],
     rest: Int64 = SRTLimits.rest, _ body: (SRTListener, Workers) async throws -> Void
   ) async throws {
     let workers = Workers()
@@ -106,7 +106,7 @@ import Testing
       return table
     }
     let address = try await listener.start(.address(try SocketAddress(ipAddress: "127.0.0.1", port: 0)), tls: nil)
-    if isCalled { try call(address) }
+    for datagram in calls { try call(address, datagram) }
     do { try await body(listener, workers) } catch {
       workers.closeAll()
       await listener.stop()
@@ -116,20 +116,24 @@ import Testing
     await listener.stop()
   }
 
-  /// Sends a datagram there, as the first caller does.
-  private func call(_ address: SocketAddress) throws {
+  /// What a caller begins with.
+  private static let handshake: [UInt8] = [0x80] + [UInt8](repeating: 0, count: 63)
+
+  private func call(_ address: SocketAddress, _ datagram: [UInt8]) throws {
     let udp = try UDPSocket.bind(try SocketAddress(ipAddress: "127.0.0.1", port: 0))
     defer { close(udp) }
-    let sent = address.withSockAddr { sendto(udp, [0], 1, 0, $0, socklen_t($1)) }
-    #expect(sent == 1)
+    let sent = address.withSockAddr { sendto(udp, datagram, datagram.count, 0, $0, socklen_t($1)) }
+    #expect(sent == datagram.count)
   }
 
   @Test func `There is no worker before the first caller, nor is one needed to stop`() async throws {
-    try await listening(isCalled: false) { _, workers in
+    // Nothing, data, a handshake that is cut short, and a control packet of another type.
+    let others: [[UInt8]] = [[], [0] + Self.handshake, Array(Self.handshake.dropLast()), [0x80, 1] + Self.handshake]
+    try await listening(calls: others) { _, workers in
       try await Task.sleep(for: .milliseconds(100))
       #expect(workers.count == 0)
     }
-    try await listening { _, workers in _ = try await workers.worker(0) }
+    try await listening(calls: others + [Self.handshake]) { _, workers in _ = try await workers.worker(0) }
   }
 
   /// The datagram of the call stays in the socket here, so that the next worker is started at once.

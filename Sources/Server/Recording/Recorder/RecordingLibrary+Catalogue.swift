@@ -46,14 +46,18 @@ extension RecordingLibrary {
   }
 
   /// Applies the retention rules and purges what was deleted long ago. To be called about
-  /// once a second. Returns at once. While a slow disk delays the work, further calls do nothing.
-  func retainSoon(now: WallTime) {
-    guard !isRetaining.exchange(true, ordering: .relaxed) else { return }
+  /// once a second. Returns at once, and calls `done` afterwards. While a slow disk delays the work, further calls do nothing.
+  func retainSoon(now: WallTime, done: @escaping @Sendable () -> Void = {}) {
+    guard !retaining.exchange(true, ordering: .relaxed) else { return }
     catalogue.thread.submit { pool in
       if case .active = pool { self.retain(now: now) }
-      self.isRetaining.store(false, ordering: .releasing)
+      self.retaining.store(false, ordering: .releasing)
+      done()
     }
   }
+
+  /// Whether the rules are being applied.
+  var isRetaining: Bool { retaining.load(ordering: .acquiring) }
 
   /// How long the rules of retention need not be applied, as far as recordings themselves make it due; nil if none does.
   func timeToRetention(from now: WallTime) -> Duration? {

@@ -29,7 +29,7 @@ final class RecordingLibrary: Sendable {
   private let undo: Atomic<Int64>
   let keeper: RankedMutex<RetentionKeeper>
   /// A retention run is queued for the catalogue's thread or in progress.
-  let isRetaining = Atomic(false)
+  let retaining = Atomic(false)
   /// What the last one said of the next one.
   let retentionDue = Mutex<WallTime?>(nil)
   private let registers = Registers()
