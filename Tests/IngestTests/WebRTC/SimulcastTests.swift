@@ -30,6 +30,8 @@ import Testing
     var now = MonotonicTime.zero
     /// Which of its encodings come.
     var sends = [true, true, true]
+    /// The encoding whose next key frame comes without its first packet, which has the parameter sets.
+    var beheads: Int?
     var sequences: [UInt16] = [7, 65_530, 9]
     var frame: UInt32 = 0
     var wantsKey = true
@@ -59,7 +61,7 @@ import Testing
         let arrival = now &+ Int64(layer) * 3_000_000
         let packet = RTPPackets.bytes(
           sequences[layer], at: Self.bases[layer] &+ frame * 3000, source: 30 + UInt32(layer), marker: true,
-          extensions: Self.name(layer), Self.payload(layer, isKey: isKey))
+          extensions: Self.name(layer), Self.payload(layer, isKey: isKey && layer != beheads))
         sequences[layer] &+= 1
         try publication.receive(rtp: packet, now: arrival, to: &out)
         // Each report is a millisecond off, to either side.
@@ -69,6 +71,7 @@ import Testing
           publication.receive(rtcp: report, now: now, to: &out)
         }
       }
+      if isKey { beheads = nil }
       let audio = RTPPackets.bytes(UInt16(frame), at: frame * 1600, source: 5, type: 111, [0xFC, 1, 2])
       try publication.receive(rtp: audio, now: now, to: &out)
       frame += 1
@@ -133,6 +136,17 @@ import Testing
     #expect(keys.count >= 2 && zip(keys, keys.dropFirst()).allSatisfy { $1 - $0 <= 180_000 }, "\(keys)")
     let audio = sender.samples(.audio)
     #expect(audio.count > 80, "\(audio.count)")
+  }
+
+  @Test(arguments: 0..<3) func `The beginning of an encoding that is lost is asked for at once`(_ layer: Int) throws {
+    var sender = try Sender()
+    sender.beheads = layer
+    try sender.run(2)
+    #expect(
+      sender.requests.first?.at ?? .max <= 34 && sender.requests.first?.sources == [30, 31, 32], "\(sender.requests)")
+    try sender.run(148)
+    #expect(sender.announced.first?.count == 3 && sender.lost == 0)
+    #expect(sender.samples(Self.first).count >= 88)
   }
 
   @Test func `An encoding that stops leaves, and joins again when it flows; the others go on`() throws {

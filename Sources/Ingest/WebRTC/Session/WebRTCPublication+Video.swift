@@ -21,6 +21,8 @@ extension WebRTCPublication {
     guard let place = place(of: frame, track, video.codec, now, to: &out) else {
       // Requests for key frames go by those that come, of an encoding that the stream has by those that it gets.
       if frame.isKey, !isIn(track) { video.noteKeyFrame(now) }
+      // What begins an encoding did not come, so its size is not known.
+      if frame.payload.readableBytes > 0, video.codec == nil, video.refusal == nil { video.isBroken = true }
       return
     }
     if video.isNew, let codec = video.codec, track.rid == nil || frame.isKey {
