@@ -5,6 +5,7 @@ import array
 import json
 import os
 import re
+import signal
 import socket
 import struct
 import time
@@ -252,6 +253,25 @@ def test_a_beginning_that_is_lost_is_told_and_comes_again_at_once(start_shared, 
     # The rest of the frame, two ways of 25 ms, a look of the server each 20 ms, and the encoder. Half a second would be 15 frames.
     assert 1 <= lost <= 12, (lost, sent["video"]["framesSent"])
     assert 0 <= sent["video"]["framesSent"] - len(found["video"]) - lost <= 1, (len(found["video"]), lost, sent["video"]["framesSent"])
+
+
+def test_a_server_that_stands_still_for_a_second_loses_no_frame(start_shared, canary, chromium):
+    """As on a machine that is overloaded: what has waited in the socket is not late, and what found no room there is asked for again."""
+    weir = start_shared("--webrtc", ":0", "--publish-key", f"{canary}-all", listeners=("http", "rtmp", "webrtc"))
+    weir.secrets += [canary]
+    weir.key = f"{canary}-all"
+    publish(chromium, weir, "stalled")
+    time.sleep(4)
+    weir.process.send_signal(signal.SIGSTOP)
+    time.sleep(1)
+    weir.process.send_signal(signal.SIGCONT)
+    time.sleep(4)
+    end_camera(chromium)
+    stream = weir.stream("stalled")
+    sent = finish(chromium)
+    assert stream["received"]["lostVideoFrames"] == 0 and not stream["warnings"], stream
+    found = judge(weir.only_recording("stalled"), 8)
+    assert 0 <= sent["video"]["framesSent"] - len(found["video"]) <= 1, (len(found["video"]), sent["video"]["framesSent"])
 
 
 def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, chromium):
