@@ -90,6 +90,28 @@ import Testing
     for size in 0..<12 { #expect(other.open(rtp: ByteBuffer(repeating: 0x80, count: size)) == nil) }
   }
 
+  @Test(arguments: [(SRTPSession.sha1, 30), (SRTPSession.gcm, 28)])
+  func `Empty and late packets around a wrap of the numbers are opened, each once`(profile: UInt, count: Int) throws {
+    try #require(SRTPSession.isAvailable)
+    let (a, b) = ([UInt8](repeating: 1, count: count), [UInt8](repeating: 2, count: count))
+    let one = try #require(SRTPSession(profile: profile, inbound: a, outbound: b))
+    let other = try #require(SRTPSession(profile: profile, inbound: b, outbound: a))
+    var packets: [(clear: ByteBuffer, closed: ByteBuffer)] = []
+    for number in 65_533...65_539 {
+      let (high, low) = (UInt8(number >> 8 & 255), UInt8(number & 255))
+      let clear = [0x80, 0x60, high, low, 0, 0, 0, 1, 0, 0, 0, 2] + [UInt8](repeating: 7, count: 33 * (number % 3))
+      let closed = try #require(one.close(rtp: clear.count) { $0.copyBytes(from: clear) })
+      packets.append((ByteBuffer(bytes: clear), closed))
+    }
+    #expect(packets.contains { $0.clear.readableBytes == 12 }, "one is empty")
+    for index in [0, 3, 2, 1, 6, 4, 5] { #expect(other.open(rtp: packets[index].closed) == packets[index].clear) }
+    for (_, closed) in packets { #expect(other.open(rtp: closed) == nil) }
+    let report = RTCPWriter().bytes
+    let reports = try (0..<3).map { _ in try #require(one.close(rtcp: report)) }
+    #expect(Set(reports).count == 3)
+    for index in [1, 0, 2] { #expect(other.open(rtcp: reports[index]) == report) }
+  }
+
   /// A profile, the size of its key with the salt, and what libsrtp's own ciphers (NSS) made of the packets below.
   struct Known: Sendable {
     let profile: UInt
@@ -120,7 +142,7 @@ import Testing
     let empty: [UInt8] = [0x80, 0xC9, 0, 1, 0, 0, 0, 2]
     let closedReport = try #require(session.close(rtcp: ByteBuffer(bytes: empty)))
     #expect(Self.hex(Array(closedReport.readableBytesView)) == Self.hex(empty) + known.report)
-    for place in 12..<closed.readableBytes {
+    for place in 0..<closed.readableBytes {
       var forged = closed
       forged.setInteger((closed.getInteger(at: place, as: UInt8.self) ?? 0) ^ 1, at: place)
       #expect(session.open(rtp: forged) == nil, "\(place)")
