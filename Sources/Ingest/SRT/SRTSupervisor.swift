@@ -89,7 +89,7 @@ final class SRTSupervisor: Sendable {
   private var isStopped: Bool { state.withLock { $0.isStopped } }
 
   /// Returns when a caller's first datagram waits in the socket, where the worker finds it, or when the other end of `alarm` was
-  /// closed. Other datagrams are dropped: libsrt would ignore them.
+  /// closed. Other datagrams are dropped: libsrt would ignore them. With a socket in any other state a worker may try.
   private func waitForCaller(or alarm: Int32) {
     var waiting = [pollfd(fd: udp, events: Int16(POLLIN), revents: 0), pollfd(fd: alarm, events: 0, revents: 0)]
     while true {
@@ -97,7 +97,9 @@ final class SRTSupervisor: Sendable {
         if errno == EINTR { continue }
         return
       }
-      guard waiting[1].revents == 0, UDPSocket.dropsNext(udp, unless: Self.begins) else { return }
+      guard waiting[1].revents == 0, waiting[0].revents == Int16(POLLIN),
+        UDPSocket.dropsNext(udp, unless: Self.begins)
+      else { return }
     }
   }
 

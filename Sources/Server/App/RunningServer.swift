@@ -120,7 +120,6 @@ struct RunningServer {
     var freed = FreedMemory()
     var rhythm = TendingRhythm()
     var turn = 0
-    var retained: MonotonicTime?
     while !Task.isCancelled {
       let wakes = waker.count
       events.tend()
@@ -140,10 +139,7 @@ struct RunningServer {
       }
       if freed.isDue(connections: connections) { FreedMemory.giveBack() }
       // The rules of retention, once a second.
-      if turn % 2 == 0, retained.map({ clock.monotonic() &- $0 >= Self.retentionPause }) != false {
-        retained = clock.monotonic()
-        retain()
-      }
+      if turn % 2 == 0, recordings?.timeSinceRetention ?? 0 >= Self.retentionPause { retain() }
       turn &+= 1
       // While the rules are applied, when they are due is not known.
       let due = recordings.flatMap { $0.isRetaining ? nil : $0.timeToRetention(from: clock.wallTime) }
@@ -157,7 +153,8 @@ struct RunningServer {
     }
   }
 
-  private static let retentionPause: Int64 = 900_000_000
+  /// Nanoseconds from the end of one run to the next: the catalogue's thread has other work.
+  private static let retentionPause: Int64 = 400_000_000
 
   /// Applies the rules of retention. The next look comes sooner if they are due sooner.
   private func retain() {

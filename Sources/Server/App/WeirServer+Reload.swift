@@ -160,7 +160,10 @@ extension WeirServer {
     }
     setLogLevel(configuration.logLevel)
     if let recordings {
-      NIOSingletons.posixBlockingThreadPool.submit { _ in recordings.follow(configuration.retention) }
+      NIOSingletons.posixBlockingThreadPool.submit { [waker] _ in
+        recordings.follow(configuration.retention)
+        waker.wake()
+      }
     }
     hooks.follow(configuration.hooks)
     capacity.now = makeCapacity(of: configuration)

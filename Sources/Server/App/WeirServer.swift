@@ -26,7 +26,7 @@ struct WeirServer {
   private let stateStore: StreamStateStore?
   let events: EventLog
   /// Woken by what begins, so that an idle server may sleep.
-  private let waker = Waker()
+  let waker = Waker()
   let hooks: Hooks
   let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]

@@ -51,9 +51,15 @@ extension RecordingLibrary {
     guard !retaining.exchange(true, ordering: .relaxed) else { return }
     catalogue.thread.submit { pool in
       if case .active = pool { self.retain(now: now) }
+      self.retained.store(MonotonicTime.now().nanoseconds, ordering: .relaxed)
       self.retaining.store(false, ordering: .releasing)
       done()
     }
+  }
+
+  /// Nanoseconds since the rules were applied last; nil while they are.
+  var timeSinceRetention: Int64? {
+    isRetaining ? nil : MonotonicTime.now().nanoseconds &- retained.load(ordering: .relaxed)
   }
 
   /// Whether the rules are being applied.

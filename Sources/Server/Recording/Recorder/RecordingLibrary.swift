@@ -30,6 +30,8 @@ final class RecordingLibrary: Sendable {
   let keeper: RankedMutex<RetentionKeeper>
   /// A retention run is queued for the catalogue's thread or in progress.
   let retaining = Atomic(false)
+  /// When the last one ended, in nanoseconds of monotonic time.
+  let retained = Atomic<Int64>(0)
   /// What the last one said of the next one.
   let retentionDue = Mutex<WallTime?>(nil)
   private let registers = Registers()
@@ -145,6 +147,7 @@ final class RecordingLibrary: Sendable {
   func follow(_ retention: RetentionSettings) {
     undo.store(retention.undoTime / 1_000_000_000, ordering: .relaxed)
     keeper.withLock { $0.follow(retention) }
+    retentionDue.withLock { $0 = WallTime(nanoseconds: 0) }
   }
 
   /// Finishes the fragmented files of an earlier run, in the background. Returns when everything that needs no copy is done, or
