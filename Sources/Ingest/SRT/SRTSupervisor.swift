@@ -5,8 +5,8 @@ internal import NIOCore
 internal import Synchronization
 
 /// An address that takes SRT callers. libsrt runs in a worker process; here is the worker's supervision. It is started when a
-/// caller's datagram has come, and ended when nobody has called for a while: an idle libsrt looks a hundred times a second for work, 0.6 %
-/// of a core. When the worker ends, its publications count as lost connections, and the next worker takes callers at the same UDP
+/// caller's handshake has come, and ended when nobody has called for a while: an idle libsrt looks a hundred times a second for
+/// work, 0.6 % of a core. When the worker ends, its publications count as lost connections, and the next worker takes callers at the same UDP
 /// socket.
 final class SRTSupervisor: Sendable {
   private struct State {
