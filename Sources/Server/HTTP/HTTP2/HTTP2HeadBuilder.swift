@@ -166,8 +166,14 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
     return true
   }
 
-  /// As in HTTP/1.1: no control characters (RFC 9113 §8.2.1 forbids three of them; RFC 9110 §5.5 lets all be refused).
-  private static func isValue(_ value: Span<UInt8>) -> Bool { value.endOfText(from: 0) == value.count }
+  /// As in HTTP/1.1: no control characters (RFC 9113 §8.2.1 forbids three of them; RFC 9110 §5.5 lets all be refused). No
+  /// blanks at its ends either.
+  private static func isValue(_ value: Span<UInt8>) -> Bool {
+    value.isEmpty
+      || !isBlank(value[0]) && !isBlank(value[value.count &- 1]) && value.endOfText(from: 0) == value.count
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 
   /// No pseudo-field's grammar has blanks or control characters; the target would end there in a request line.
   private static func isPseudoValue(_ value: Span<UInt8>) -> Bool {

@@ -15,6 +15,7 @@ import Testing
 /// | fields on a stream that the server has reset | ends the connection | ignored | RFC 9113 §5.1: they may have crossed |
 /// | frames of a fixed length that are longer | read as far as known | end the connection | RFC 9113 §6.3, §6.4, §6.9 |
 /// | control characters in values, other than CR, LF and NUL | pass | end the stream | as in HTTP/1.1 |
+/// | blanks at the ends of values | pass | end the stream | RFC 9113 §8.2.1 |
 /// | Content-Length that is empty, has a sign, or is a list | passes | ends the stream | as in HTTP/1.1 |
 /// | ALTSVC and ORIGIN | are read | ignored | they mean nothing from a client |
 /// | a path without a slash, except for "*" | passes | ends the stream | RFC 9113 §8.3.1 |
@@ -173,6 +174,14 @@ import Testing
     #expect(reading.fault == nil && (64_000...66_000).contains(reading.heldBytes))
   }
 
+  @Test(arguments: [("a b", false), ("", false), (" a", true), ("a\t", true), (" ", true)])
+  func `a value has no blanks at its ends`(value: String, isFault: Bool) {
+    var reading = HTTP2Reading()
+    let fields: [UInt8] = [0x82, 0x87, 0x84, 0x01, 1, 0x68, 0x00, 1, 0x78, UInt8(value.utf8.count)] + Array(value.utf8)
+    reading.receive(HTTP2Bytes.preface + http2Frame(1, flags: 5, stream: 1, fields))
+    #expect(reading.fault == nil && reading.faultyStreams == (isFault ? [1] : []))
+  }
+
   @Test func `frames that are late for a stream that was reset are ignored, and count for the window`() {
     var reading = HTTP2Reading()
     reading.receive(HTTP2Bytes.preface + HTTP2Bytes.request("/", stream: 1, isEnd: false))
@@ -324,7 +333,7 @@ struct HTTP2FrameMaker {
     case 9: fields[2].1 = "/a b"
     case 10: fields.append(("content-length", ["x", "5", "7"][pick(3)]))
     case 11: fields[0].1 = "CONNECT"
-    case 12: fields.append(("x", ["a\r\nb", "a\nb", "a\rb", " a ", "\u{e9}"][pick(5)]))
+    case 12: fields.append(("x", ["a\r\nb", "a\nb", "a\rb", "a b", "\u{e9}"][pick(5)]))
     case 13: fields.append(("x y", "1"))
     case 14: fields = [(":method", "CONNECT"), (":authority", "localhost")]
     default: fields.append(("transfer-encoding", "chunked"))
