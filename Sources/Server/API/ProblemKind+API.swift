@@ -82,6 +82,7 @@ extension ProblemKind {
     "condition-missing", .preconditionRequired, "Condition missing", "The change needs If-Match.")
   static let conditionFailed = ProblemKind(
     "condition-failed", .preconditionFailed, "Condition failed", "If-Match names another state.")
+  static let sessionEnded = ProblemKind("session-ended", .gone, "Ended", "The server ended the session of WebRTC.")
   static let publicationEnded = ProblemKind(
     "publication-ended", .conflict, "Ended", "The server ended the publication.")
 
@@ -176,8 +177,8 @@ extension ProblemKind {
       unusableValue, scopeTooSmall, keyExists, noSuchKey, keyIsConfigured, needsState, settingsFixed, settingsRefused,
       tooManyEventStreams, listsBusy, viewerNotAllowed, publishKeyWrong, accessUnanswered, addressNotAllowed,
       streamBusy, tooManyPublications,
-      tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, webRTCOff, notAnOffer, offerNotTaken,
-      nothingFits,
+      tooManyUploads, noRoom, notMPEGTS, unusableMedia, publicationEnded, sessionEnded, webRTCOff, notAnOffer,
+      offerNotTaken, nothingFits,
       conditionMissing, conditionFailed, noSuchAddress, readOnly, otherOrigin,
       tokenMissing, tokenWrong, tooManyWrongTokens, malformedQuery, malformedBody, notOurs,
       oEmbedFormat,

@@ -89,9 +89,20 @@ struct WebRTCSessions: Sendable {
     case (.session(let stream, let session), .delete):
       return .later(
         listener.end(session, of: stream, side).hop(to: eventLoop).map {
-          $0 ? HTTPResponse(headers: [Self.never]) : Self.noSession.response
+          if case .taken = $0 { HTTPResponse(headers: [Self.never]) } else { Self.refusal($0).response }
         })
     default: return .now(Problem.methodNotAllowed(allow: place.allowed).response)
+    }
+  }
+
+  /// Why a session is not changed.
+  private static func refusal(_ change: WebRTCChange) -> Problem {
+    switch change {
+    case .over(let reason):
+      Problem(.sessionEnded, "The server has ended the session: \(reason).", headers: [never])
+    case .outdated: Problem(.conditionFailed, "The tag in If-Match is not that of the session.")
+    case .malformed(let error): Problem.badRequest("The fragment cannot be read: \(error).")
+    case .noSuchSession, .taken, .restarted: noSession
     }
   }
 
@@ -109,15 +120,12 @@ struct WebRTCSessions: Sendable {
     return .later(
       listener.change(session, of: stream, side, text, ifMatch: tag).hop(to: eventLoop).map { change in
         switch change {
-        case .noSuchSession: Self.noSession.response
-        case .outdated:
-          Problem(.conditionFailed, "The tag in If-Match is not that of the session.").response
-        case .malformed(let error): Problem.badRequest("The fragment cannot be read: \(error).").response
         case .taken: HTTPResponse(status: .noContent, headers: [Self.never])
         case .restarted(let fragment, let tag):
           HTTPResponse(
             headers: [HeaderField("Content-Type", Self.fragmentType), HeaderField("ETag", tag), Self.never],
             body: .pieces([.bytes(ByteBuffer(string: fragment))]))
+        default: Self.refusal(change).response
         }
       })
   }

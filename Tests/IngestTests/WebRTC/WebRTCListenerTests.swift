@@ -119,6 +119,7 @@ import Testing
   ) async throws -> String {
     switch try await running.listener.change(session, of: name ?? stream, side, text, ifMatch: tag).get() {
     case .noSuchSession: "none"
+    case .over(let reason): "over: \(reason)"
     case .outdated: "outdated"
     case .malformed: "malformed"
     case .taken: "taken"
@@ -163,11 +164,36 @@ import Testing
     let gate = RecordingGate()
     try await listening(gate) { running in
       let session = try await answer(running).session
-      #expect(try await !running.listener.end(session, of: stream, .viewer).get())
-      #expect(try await !running.listener.end("0000", of: stream, .publisher).get())
-      #expect(try await running.listener.end(session, of: stream, .publisher).get())
-      #expect(try await !running.listener.end(session, of: stream, .publisher).get())
+      #expect(try await end(running, session, .viewer) == "none")
+      #expect(try await end(running, "0000") == "none")
+      #expect(try await end(running, session) == "taken")
+      #expect(try await end(running, session) == "none")
       #expect(gate.sinks.first?.ending == .finished)
+    }
+  }
+
+  @Test func `Why the server ended a session can be asked for`() async throws {
+    let gate = RecordingGate()
+    try await listening(gate) { running in
+      let session = try await answer(running)
+      try #require(gate.sinks.first).request.onEviction(.replaced)
+      var said = "taken"
+      for _ in 0..<200 where !said.hasPrefix("over") {
+        try await Task.sleep(for: .milliseconds(10))
+        said = try await change(running, session.session, "", ifMatch: session.entityTag)
+      }
+      #expect(said.hasPrefix("over: ") && said.count > 10, "\(said)")
+      #expect(try await end(running, session.session) == said)
+    }
+  }
+
+  private func end(
+    _ running: Running, _ session: String, _ side: WebRTCListener.Side = .publisher
+  ) async throws -> String {
+    switch try await running.listener.end(session, of: stream, side).get() {
+    case .over(let reason): "over: \(reason)"
+    case .taken: "taken"
+    default: "none"
     }
   }
 
@@ -215,6 +241,84 @@ import Testing
       #expect(response.kind == .bindingSuccess && response.transaction == Array(1...12))
       #expect(response.isIntact(password: password))
       #expect(try await socket.receive(milliseconds: 100) == nil, "one answer to five datagrams")
+    }
+  }
+
+  // MARK: addresses that have not proved themselves
+
+  private func publish(_ running: Running, _ offer: String) async throws -> (name: String, password: String) {
+    let reply = try await running.listener.offer(offer, for: stream, key: nil, of: client).get()
+    guard case .answered(let answer) = reply else { throw Unexpected(what: "\(reply)") }
+    return (try value("ice-ufrag", answer.description), try value("ice-pwd", answer.description))
+  }
+
+  @Test func `A handshake that the server begins sends no more than came for its session`() async throws {
+    try await listening { running in
+      let offer = OfferTests.offer(OfferTests.section("audio", "0", "a=mid:0"), bundle: "0")
+        .replacing("actpass", with: "passive")
+      let (name, password) = try await publish(running, offer)
+      let socket = try UDPClient(to: running.address)
+      defer { socket.close() }
+      let request = STUNTests.request(user: "\(name):abcd", password: password)
+      socket.send(request)
+      var (hellos, bytes) = (0, 0)
+      let end = ContinuousClock.now + .seconds(9)
+      while ContinuousClock.now < end {
+        guard let datagram = try await socket.receive(milliseconds: 200) else { continue }
+        if datagram.getInteger(at: 0, as: UInt8.self) == 22 { hellos += 1 }
+        bytes += datagram.readableBytes
+      }
+      #expect(hellos >= 2, "one that is lost comes again")
+      #expect(bytes <= offer.utf8.count + request.count, "\(hellos) beginnings, \(bytes) bytes for \(offer.utf8.count)")
+    }
+  }
+
+  /// One that knows the password can name somebody else's address.
+  @Test func `Reports go where a publisher's media come from, whatever its requests name`() async throws {
+    try await listening { running in
+      let identity = try #require(DTLSIdentity())
+      let old = "sha-256 " + [String](repeating: "AB", count: 32).joined(separator: ":")
+      let (name, password) = try await publish(
+        running,
+        Self.offer.replacing(old, with: identity.fingerprint.text).replacing("actpass", with: "active"))
+      let (own, other) = (try UDPClient(to: running.address), try UDPClient(to: running.address))
+      defer {
+        own.close()
+        other.close()
+      }
+      let nominating = STUNTests.request(user: "\(name):abcd", password: password, more: [0, 0x25, 0, 0])
+      own.send(nominating)
+      _ = try #require(try await own.receive())
+      let dtls = try #require(DTLSConnection(identity, .client))
+      let place = STUNResponse.Place(address: NetworkAddress(v4: [127, 0, 0, 1]), port: 1)
+      dtls.start()
+      for _ in 0..<40 where dtls.state == .connecting {
+        for datagram in dtls.takeOutgoing() { own.send(Array(datagram.readableBytesView)) }
+        if let datagram = try await own.receive(milliseconds: 500) { dtls.receive(datagram, from: place) }
+      }
+      for datagram in dtls.takeOutgoing() { own.send(Array(datagram.readableBytesView)) }
+      let keys = try #require(dtls.keys)
+      let srtp = try #require(SRTPSession(profile: keys.profile, inbound: keys.server, outbound: keys.client))
+      func send(_ sequence: UInt16, from socket: UDPClient) throws {
+        let packet = RTPPackets.bytes(sequence, source: 77, extensions: [0x31, 0, UInt8(truncatingIfNeeded: sequence)])
+        let closed = srtp.close(rtp: packet.readableBytes) { $0.copyBytes(from: packet.readableBytesView) }
+        socket.send(Array(try #require(closed).readableBytesView))
+      }
+      func reports(to socket: UDPClient) async throws -> Int {
+        var count = 0
+        while let datagram = try await socket.receive(milliseconds: 200), count < 5 {
+          if datagram.getInteger(at: 1, as: UInt8.self).map(RTCPReader.isPossible) == true { count += 1 }
+        }
+        return count
+      }
+      try send(1, from: own)
+      #expect(try await reports(to: own) > 0)
+      other.send(nominating)
+      try send(2, from: own)
+      #expect(try await reports(to: own) > 0)
+      #expect(try await reports(to: other) == 0)
+      try send(3, from: other)
+      #expect(try await reports(to: other) > 0)
     }
   }
 

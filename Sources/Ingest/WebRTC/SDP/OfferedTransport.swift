@@ -5,6 +5,8 @@ struct OfferedTransport {
   /// The name of the peer's agent, and its password.
   var fragment: String
   var password: String
+  /// Bytes of the offer.
+  let offerBytes: Int
 
   /// Of the media sections that are taken, by their places in the offer.
   init(_ offer: SessionOffer, of places: [Int]) throws(OfferError) {
@@ -32,6 +34,7 @@ struct OfferedTransport {
     case .holdconn, nil: throw OfferError(.unacceptable, "the offer has no a=setup with actpass, active or passive")
     }
     (self.fingerprint, self.fragment, self.password) = (fingerprint, fragment, password)
+    offerBytes = offer.byteCount
   }
 }
 

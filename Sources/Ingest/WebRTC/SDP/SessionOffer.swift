@@ -2,6 +2,8 @@
 /// no `v=`.
 struct SessionOffer {
   private(set) var sections: [MediaSection] = []
+  /// As it came.
+  let byteCount: Int
   /// The sections that share one transport (RFC 9143).
   private(set) var bundle: [String] = []
 
@@ -14,6 +16,7 @@ struct SessionOffer {
     guard text.utf8.count <= WebRTCLimits.offerBytes else {
       throw OfferError(.malformed, "an offer of \(text.utf8.count) bytes; \(WebRTCLimits.offerBytes) are read")
     }
+    byteCount = text.utf8.count
     // "\r\n" is one character of Swift.
     let lines = text.split(maxSplits: WebRTCLimits.offerLines) { $0 == "\n" || $0 == "\r\n" || $0 == "\r" }
     guard lines.count <= WebRTCLimits.offerLines else {

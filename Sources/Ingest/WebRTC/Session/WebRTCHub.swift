@@ -36,6 +36,7 @@ final class WebRTCHub: WebRTCDirectory {
   /// Connections by TCP beyond one of each session.
   private var connections: AddressCount
   private var isClosing = false
+  private var ended = EndedSessions()
 
   var identity: DTLSIdentity { shared.identity }
   var clock: SteadyClock { shared.clock }
@@ -132,7 +133,7 @@ final class WebRTCHub: WebRTCDirectory {
   func change(
     _ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose, _ text: String, ifMatch tag: String
   ) -> WebRTCChange {
-    guard let transport = session(id, of: stream, purpose)?.transport else { return .noSuchSession }
+    guard let transport = session(id, of: stream, purpose)?.transport else { return over(id) }
     let fragment: SessionOffer
     do throws(OfferError) { fragment = try SessionOffer(text, .fragment) } catch { return .malformed(error) }
     // A restart is asked for with `*` (RFC 9725 §4.3.3), candidates with the tag.
@@ -141,11 +142,15 @@ final class WebRTCHub: WebRTCDirectory {
     return .restarted(answer, entityTag: transport.entityTag)
   }
 
-  /// The peer ends a session. False if there is none.
-  func end(_ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> Bool {
-    guard let session = session(id, of: stream, purpose) else { return false }
+  /// The peer ends a session.
+  func end(_ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> WebRTCChange {
+    guard let session = session(id, of: stream, purpose) else { return over(id) }
     session.owner.finish()
-    return true
+    return .taken
+  }
+
+  private func over(_ id: String) -> WebRTCChange {
+    ended.reason(of: id, now: clock.monotonic()).map { .over($0) } ?? .noSuchSession
   }
 
   private func session(_ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> Entry? {
@@ -174,7 +179,8 @@ final class WebRTCHub: WebRTCDirectory {
     if byPlace[place] === session { byPlace[place] = nil }
   }
 
-  func remove(_ session: WebRTCTransport) {
+  func remove(_ session: WebRTCTransport, because reason: String?) {
+    if let reason { ended.add(session.id, because: reason, now: clock.monotonic()) }
     connected(session)
     sessions[session.id] = nil
     byFragment[session.agent.fragment] = nil

@@ -206,9 +206,9 @@ package final class WebRTCListener: IngestListener {
     }
   }
 
-  /// Ends a session. False if there is none.
-  package func end(_ session: String, of stream: StreamName, _ side: Side) -> EventLoopFuture<Bool> {
+  /// Ends a session: `taken`, `noSuchSession` or `over`.
+  package func end(_ session: String, of stream: StreamName, _ side: Side) -> EventLoopFuture<WebRTCChange> {
     let hub = hub
-    return loop.submit { hub.value?.end(session, of: stream, side.purpose) ?? false }
+    return loop.submit { hub.value?.end(session, of: stream, side.purpose) ?? .noSuchSession }
   }
 }

@@ -31,13 +31,15 @@ package enum WebRTCReply: Sendable {
   case ended(String)
 }
 
-/// What becomes of a change to a session (RFC 9725 §4.3).
+/// What becomes of a change to a session (RFC 9725 §4.3), or of its end (§4.2).
 package enum WebRTCChange: Sendable {
   case noSuchSession
+  /// The server has ended the session, and why.
+  case over(String)
   /// The condition names another state of the session.
   case outdated
   case malformed(OfferError)
-  /// Candidates were taken, and passed over.
+  /// Candidates were taken, and passed over; or the session has ended.
   case taken
   /// ICE begins again: the fragment of an answer, and the new tag.
   case restarted(String, entityTag: String)

@@ -109,7 +109,6 @@ final class WebRTCSession {
     guard !isOver else { return }
     isOver = true
     timer?.cancel()
-    transport.close()
     let (reason, hasFailed): (String, Bool) =
       switch cause {
       case .lost(let reason): (reason, false)
@@ -117,6 +116,7 @@ final class WebRTCSession {
       case .ended(let reason): (reason, false)
       case .refused(let refusal, let isFailure): (refusal.publicDescription, isFailure)
       }
+    if case .lost = cause { transport.close() } else { transport.close(because: reason) }
     if case .broken = cause, life.publication != nil { life.log(.warning, "closed: \(reason)") }
     if let reply = reply.take() {
       if case .refused(let refusal, _) = cause {

@@ -29,8 +29,8 @@ protocol WebRTCDirectory: AnyObject {
   func remove(_ transport: WebRTCTransport, at place: STUNResponse.Place)
   /// The keys are there.
   func connected(_ transport: WebRTCTransport)
-  /// It is over.
-  func remove(_ transport: WebRTCTransport)
+  /// It is over. `reason`: why this side ended it.
+  func remove(_ transport: WebRTCTransport, because reason: String?)
 }
 
 /// The connection to one peer: ICE, DTLS and SRTP, over the paths by which it reaches this listener. Used on the listener's
@@ -72,6 +72,9 @@ final class WebRTCTransport {
   var connections: Int { paths.count { $0.address == nil } }
   /// The path of the handshake.
   private var handshakePath: WebRTCPath?
+  /// Bytes that a handshake which this side begins may send by UDP: as many as came for the session, the offer among them. A
+  /// request with the password can carry somebody else's address, and no cookie comes back from there.
+  private var handshakeCredit: Int
   /// Where the newest packet came from that was made with the keys.
   private var heard: (place: STUNResponse.Place, at: MonotonicTime)?
   /// When the peer last showed that it still wants what is sent there (RFC 7675).
@@ -90,6 +93,7 @@ final class WebRTCTransport {
     guard let dtls = DTLSConnection(directory.identity, offered.role) else { return nil }
     (self.stream, self.purpose, self.offered, self.peer, self.directory, self.dtls) =
       (stream, purpose, offered, peer, directory, dtls)
+    handshakeCredit = offered.offerBytes
     consentedAt = directory.clock.monotonic()
   }
 
@@ -140,9 +144,10 @@ final class WebRTCTransport {
     case .refused(let response): send(response, on: path)
     case .authenticated(let response, let nominates):
       send(response, on: path)
+      handshakeCredit += size - response.readableBytes
       add(path)
       let isWanted = nominates || !isNominated
-      if !mayCarry(path) { check(path, isWanted, credit: size - response.readableBytes) }
+      if !mayCarry(path), purpose == .watching { check(path, isWanted, credit: size - response.readableBytes) }
       let isChosen = isWanted && mayCarry(path)
       if mayCarry(path) { consentedAt = now }
       if isChosen { (chosen, isNominated) = (path, isNominated || nominates) }
@@ -154,11 +159,13 @@ final class WebRTCTransport {
 
   // MARK: where media may go
 
-  /// Whether media may be sent there. A request with the password can carry somebody else's address, and a stream that goes there
-  /// is an attack. So by UDP a viewer gets media only at the address that returned the cookie or answered a check.
+  /// Whether a request may lead media there. A request with the password can carry somebody else's address, and a stream that goes
+  /// there is an attack. So by UDP a viewer gets media only at the address that returned the cookie or answered a check, and a
+  /// publisher gets reports only where its media come from.
   private func mayCarry(_ path: WebRTCPath) -> Bool {
-    purpose == .publishing || srtp == nil || path.address == nil
-      || path.place.address == dtls.validatedPlace?.address || checks[path.place]?.isAnswered == true
+    guard srtp != nil, path.address != nil else { return true }
+    return purpose == .watching
+      && (path.place.address == dtls.validatedPlace?.address || checks[path.place]?.isAnswered == true)
   }
 
   /// Sends a check once enough bytes came from there.
@@ -215,30 +222,38 @@ final class WebRTCTransport {
       let second: UInt8 = datagram.getInteger(at: datagram.readerIndex + 1)
     else { return }
     switch first {
-    case 20...63: advance(answering: path) { dtls.receive(datagram, from: path.place) }
-    case 128...191: receive(media: datagram, isControl: RTCPReader.isPossible(second), from: path.place)
+    case 20...63:
+      handshakeCredit += datagram.readableBytes
+      advance(answering: path) { dtls.receive(datagram, from: path.place) }
+    case 128...191: receive(media: datagram, isControl: RTCPReader.isPossible(second), on: path)
     default: break
     }
   }
 
-  private func receive(media datagram: ByteBuffer, isControl: Bool, from place: STUNResponse.Place) {
+  private func receive(media datagram: ByteBuffer, isControl: Bool, on path: WebRTCPath) {
     guard let srtp, let owner else { return }
     let now = now
     if isControl {
       guard let clear = srtp.open(rtcp: datagram) else { return }
-      heard = (place, now)
+      hear(path, now)
       owner.receive(rtcp: clear, now: now)
     } else {
       guard let source = RTPPacket.source(of: datagram), owner.takes(source: source),
         let clear = srtp.open(rtp: datagram)
       else { return }
-      heard = (place, now)
+      hear(path, now)
       owner.receive(rtp: clear, now: now)
     }
   }
 
-  /// Encrypts a packet of reports and sends it.
+  private func hear(_ path: WebRTCPath, _ now: MonotonicTime) {
+    heard = (path.place, now)
+    if purpose == .publishing, !path.isSame(as: chosen) { chosen = path }
+  }
+
+  /// Encrypts a packet of reports and sends it. A publisher gets none before its first packet.
   func send(rtcp clear: ByteBuffer) {
+    guard purpose == .watching || heard != nil else { return }
     if let chosen, let closed = srtp?.close(rtcp: clear) { send(closed, on: chosen) }
   }
 
@@ -258,7 +273,9 @@ final class WebRTCTransport {
     body()
     let datagrams = dtls.takeOutgoing()
     if let path, !datagrams.isEmpty { handshakePath = path }
-    for datagram in datagrams { (handshakePath ?? chosen)?.send(datagram) }
+    if let path = handshakePath ?? chosen {
+      for datagram in datagrams where takesHandshake(datagram, path) { path.send(datagram) }
+    }
     guard dtls.state != before, !isOver else { return }
     switch dtls.state {
     case .connecting: break
@@ -267,6 +284,14 @@ final class WebRTCTransport {
     case .failed:
       owner?.failed(isConnected ? .lost("its DTLS connection failed") : .broken("its DTLS handshake failed"))
     }
+  }
+
+  /// Whether a datagram of the handshake may go there.
+  private func takesHandshake(_ datagram: ByteBuffer, _ path: WebRTCPath) -> Bool {
+    guard offered.role == .client, path.address != nil, srtp == nil else { return true }
+    guard handshakeCredit >= datagram.readableBytes else { return false }
+    handshakeCredit -= datagram.readableBytes
+    return true
   }
 
   private func secure() {
@@ -286,20 +311,20 @@ final class WebRTCTransport {
       owner?.failed(.broken("the keys of SRTP cannot be used"))
       return
     }
-    if chosen.map({ !mayCarry($0) }) == true {
+    if purpose == .watching, chosen.map({ !mayCarry($0) }) == true {
       (chosen, isNominated) = (paths.last(where: mayCarry), false)
     }
     directory.connected(self)
     owner?.secured()
   }
 
-  /// Ends the connection and tells the peer.
-  func close() {
+  /// Ends the connection and tells the peer. `reason`: why this side does.
+  func close(because reason: String? = nil) {
     guard !isOver else { return }
     isOver = true
     dtls.close()
     for datagram in dtls.takeOutgoing() { chosen?.send(datagram) }
-    directory.remove(self)
+    directory.remove(self, because: reason)
     for path in paths where path.address == nil { path.channel.close(promise: nil) }
     paths = []
     (chosen, handshakePath) = (nil, nil)

@@ -315,7 +315,9 @@ final class WebRTCViewer: RelayViewer {
   private func end(_ cause: End) {
     guard !isOver else { return }
     isOver = true
+    var told: String?
     if case .ended(let reason) = cause {
+      told = reason
       let sendings = sendings(now)
       if transport.isConnected, !sendings.isEmpty {
         var goodbye = RTCPWriter(sendings, name: ViewerAnswer.name)
@@ -324,7 +326,7 @@ final class WebRTCViewer: RelayViewer {
       }
       hub.shared.logger.debug("WebRTC: a viewer of \(transport.stream) at \(transport.peer) is ended: \(reason)")
     }
-    transport.close()
+    transport.close(because: told)
     relay.remove(self)
   }
 }
