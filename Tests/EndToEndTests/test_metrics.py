@@ -104,6 +104,7 @@ def test_what_comes_and_goes_is_counted(watched):
     parts = more("weir_part_delay_seconds_count", stream="cam")
     assert parts == pytest.approx(5 * seconds, rel=0.4), "parts of 200 ms"
     assert more("weir_part_delay_seconds_sum", stream="cam") / parts < 0.5
+    assert more("weir_parts_short_total", stream="cam") == 0, "of a constant rate"
     assert abs(after("weir_av_skew_seconds", stream="cam")) < 0.5
     assert after.total("weir_ingest_frames_lost_total") == 0
     assert after("weir_recordings_total", event="started") == 1

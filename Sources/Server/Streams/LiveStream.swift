@@ -330,6 +330,11 @@ final class LiveStream: Sendable {
       state.subscribers.deliver(event)
       switch event {
       case .fragment(let fragment):
+        if !fragment.fragment.isAside {
+          state.publisher.counters.shortParts.take(
+            fragment.fragment.end - fragment.fragment.start, segment: fragment.sequenceNumberOfSegment,
+            target: state.life.epoch.window.partTarget)
+        }
         guard let due = state.life.epoch.anchor?.wallTime(at: fragment.fragment.end) else { continue }
         state.publisher.counters.partDelay.add(nanoseconds: clock.wallTime &- due)
       case .segmentEnd:

@@ -63,6 +63,7 @@ struct StreamCounters: Sendable {
   private var others: [String: Intake] = [:]
   /// The delay from the end of a part's media to its availability.
   var partDelay = Durations()
+  var shortParts = ShortParts()
   /// Waits for something that was not available yet.
   var waits = Durations()
   var playlistRenders = 0
@@ -92,6 +93,7 @@ struct StreamCounters: Sendable {
     for (name, intake) in more.intakes { total.others[name, default: Intake()] += intake }
     total.link += more.link
     total.partDelay += more.partDelay
+    total.shortParts += more.shortParts
     total.waits += more.waits
     total.playlistRenders &+= more.playlistRenders
     total.droppedFrames &+= more.droppedFrames

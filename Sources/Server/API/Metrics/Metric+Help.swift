@@ -42,6 +42,7 @@ extension Metric {
     case .linkDropped: "Packets that came too late and are missing in the media."
     case .partDelay:
       "How late parts could be had after the end of their media, by the publication's most direct sample."
+    case .shortParts: "Parts below 85 % of PART-TARGET within segments: frames came slower than usual."
     case .blockedReload:
       "Waits of requests for what was not there yet; those of one event loop for one thing count once."
     case .renders: "HLS playlists that were rendered."

@@ -38,6 +38,7 @@ enum Metric: String, CaseIterable, Sendable {
   case linkRetransmitted = "weir_srt_packets_retransmitted_total"
   case linkDropped = "weir_srt_packets_dropped_total"
   case partDelay = "weir_part_delay_seconds"
+  case shortParts = "weir_parts_short_total"
   case blockedReload = "weir_blocked_reload_seconds"
   case renders = "weir_playlist_renders_total"
   case viewers = "weir_viewers"

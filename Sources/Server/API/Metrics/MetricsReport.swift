@@ -156,6 +156,7 @@ struct MetricsReport: Sendable {
       sheet.add(.linkDropped, counters.link.dropped, of: subject)
     }
     sheet.add(.partDelay, counters.partDelay, of: subject)
+    sheet.add(.shortParts, counters.shortParts.count, of: subject)
     sheet.add(.blockedReload, counters.waits, of: subject)
     sheet.add(.renders, counters.playlistRenders, of: subject)
   }

@@ -1,0 +1,18 @@
+internal import FMP4
+
+/// Counts parts below 85 % of PART-TARGET which another one of their segment follows (RFC 8216bis §4.4.4.9). A rate that
+/// varies has them where frames come slower than usual: such a part is short, never long.
+struct ShortParts: Sendable {
+  private(set) var count = 0
+  /// The newest part.
+  private var segment = 0
+  private var isShort = false
+
+  mutating func take(_ length: MediaTime, segment: Int, target: MediaTime?) {
+    if isShort, segment == self.segment { count &+= 1 }
+    self.segment = segment
+    isShort = target.map { length.rescaled(to: 1_000_000) &* 100 < $0.rescaled(to: 1_000_000) &* 85 } ?? false
+  }
+
+  static func += (total: inout ShortParts, more: ShortParts) { total.count &+= more.count }
+}
