@@ -188,7 +188,7 @@ contract: check test-deps ## the API under 20,000 calls made up from its own des
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30
-FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner http2 fields recording demux file names directives times query proxies catalogue ts pes psi captions adts latm mpegaudio token prefix configuration srt stun sdp rtp rtcp h264rtp av1rtp vp9rtp vp8rtp
+FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner http2 fields recording demux file names directives times query proxies catalogue ts pes psi captions adts latm mpegaudio token prefix configuration srt stun sdp rtp rtcp h264rtp h265rtp av1rtp vp9rtp vp8rtp
 # The backtracer would hang on the pipe. Swift's runtime keeps what it allocates, which is no leak.
 FUZZ_ENVIRONMENT = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0
 
