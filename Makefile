@@ -38,7 +38,8 @@ PACK_PACKAGES := dpkg-dev python3 xz-utils
 PACKAGE_TEST_PACKAGES := $(PACK_PACKAGES) buildah curl debootstrap ffmpeg fish lintian mandoc systemd-container zsh
 CHECK_PACKAGES := python3
 WEB_PACKAGES := node-typescript nodejs zbar-tools
-TEST_PACKAGES := caddy certbot chromium chromium-driver curl ffmpeg firefox-esr fish gcc gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav gstreamer1.0-plugins-bad \
+TEST_PACKAGES := caddy certbot chromium chromium-driver curl ffmpeg firefox-esr fish gcc gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav \
+  gstreamer1.0-nice gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy iproute2 nghttp2-client \
   mandoc nginx-light openssl pebble python3 python3-dbusmock python3-gi python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime zsh \
   dbus-bin dbus-daemon nftables sqlite3 zbar-tools
