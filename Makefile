@@ -38,7 +38,8 @@ PACK_PACKAGES := dpkg-dev python3 xz-utils
 PACKAGE_TEST_PACKAGES := $(PACK_PACKAGES) buildah curl debootstrap ffmpeg fish lintian mandoc systemd-container zsh
 CHECK_PACKAGES := python3
 WEB_PACKAGES := node-typescript nodejs zbar-tools
-TEST_PACKAGES := caddy certbot chromium chromium-driver curl ffmpeg firefox-esr fish gcc gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav gstreamer1.0-plugins-bad \
+TEST_PACKAGES := caddy certbot chromium chromium-driver curl ffmpeg firefox-esr fish gcc gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 gstreamer1.0-libav \
+  gstreamer1.0-nice gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy iproute2 nghttp2-client \
   mandoc nginx-light openssl pebble python3 python3-dbusmock python3-gi python3-pip python3-venv varnish srt-tools xfsprogs btrfs-progs strace faketime zsh \
   dbus-bin dbus-daemon nftables sqlite3 zbar-tools
@@ -188,7 +189,7 @@ contract: check test-deps ## the API under 20,000 calls made up from its own des
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30
-FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner http2 fields recording demux file names directives times query proxies catalogue ts pes psi captions adts latm mpegaudio token prefix configuration srt stun sdp rtp rtcp h264rtp av1rtp vp9rtp vp8rtp
+FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner http2 fields recording demux file names directives times query proxies catalogue ts pes psi captions adts latm mpegaudio token prefix configuration srt stun sdp rtp rtcp h264rtp h265rtp av1rtp vp9rtp vp8rtp
 # The backtracer would hang on the pipe. Swift's runtime keeps what it allocates, which is no leak.
 FUZZ_ENVIRONMENT = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0
 

@@ -193,9 +193,9 @@ def test_firefox_plays_vp9(weir):
         assert leave(firefox) == 200
 
 
-@pytest.mark.parametrize(("name", "code"), [("reordered", "b-frames"), ("hevc", "codec")])
+@pytest.mark.parametrize(("name", "code"), [("reordered", "b-frames"), ("hevc", "not-offered")])
 def test_video_that_does_not_fit_is_encoded_anew_while_somebody_watches(weir, chromium, name, code):
-    """B-frames, and a codec that is not sent by WebRTC. The answer tells of it; nothing is made once nobody watches."""
+    """B-frames, and a codec that the viewer does not offer. The answer tells of it; nothing is made once nobody watches."""
     with published(weir, name):
         if code == "b-frames":
             weir.wait(lambda: code in replaced(weir, name), 10, "B-frames that are noticed")

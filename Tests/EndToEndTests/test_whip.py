@@ -527,13 +527,13 @@ def test_where_nothing_may_be_encoded_an_offer_of_vp8_alone_names_what_is_taken(
         "--webrtc", ":0", "--no-record", "--webrtc-encoding", "off", "--publish-key", "a-key-of-vp8", listeners=("http", "rtmp", "webrtc"))
     status, _, text = offer(weir, "vp8", offers.offer("sendonly", "VP8"), key="a-key-of-vp8")
     assert (status, json.loads(text)["code"]) == (422, "offer-not-taken"), text
-    assert "vp8 offered, H.264 (packetization-mode 0 or 1), VP9 and AV1 taken" in text, text
+    assert "vp8 offered, H.264 (packetization-mode 0 or 1), VP9, AV1 and HEVC (Main or Main 10, one stream in decoding order) taken" in text, text
     status, fields, _ = offer(weir, "vp8", key="a-key-of-vp8")
     assert status == 201 and ask(weir, "DELETE", fields["location"])[0] == 200
 
 
 @pytest.mark.parametrize(("change", "status", "code"), [
-    (lambda sdp: sdp.replace("H264", "H265"), 422, "offer-not-taken"),
+    (lambda sdp: sdp.replace("H264", "H266"), 422, "offer-not-taken"),
     (lambda sdp: sdp.replace("a=sendonly", "a=recvonly"), 422, "offer-not-taken"),
     (lambda sdp: sdp.replace("a=fingerprint:", "a=x:"), 422, "offer-not-taken"),
     (lambda sdp: sdp.replace("BUNDLE 0 1", "BUNDLE 0"), 422, "offer-not-taken"),

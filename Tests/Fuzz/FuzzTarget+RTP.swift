@@ -116,7 +116,7 @@ enum RTPSeeds {
     packet(1, at: 1, slice) + packet(3, at: 3, slice) + [0x40, 0],
   ]
 
-  // MARK: H.264, as `FuzzTarget.h264rtp` reads it
+  // MARK: H.264 and HEVC, as `FuzzTarget.payloads` reads them
 
   /// A payload of whole words. 1: the last of its frame, 2: of another frame than the one before, 4: behind a gap.
   private static func unit(_ flags: UInt8, _ payload: [UInt8]) -> [UInt8] {
@@ -142,6 +142,30 @@ enum RTPSeeds {
     // Units that exceed their packet, that are empty, and too many sets.
     unit(3, [0x78, 0, 9, 1]) + unit(3, [0x78, 0, 0, 0]) + unit(3, [])
       + unit(3, [0x78] + [[UInt8]](repeating: [0, 1, 0x67], count: 85).flatMap { $0 }),
+  ]
+
+  private static let together: [UInt8] =
+    [0x60, 1, 0, 4, 0x40, 1, 0x0C, 1, 0, 4, 0x42, 1, 1, 1, 0, 4, 0x44, 1, 0xC1, 1] + [0, 6, 0x26, 1, 0xAF, 1, 1, 1]
+  private static let h265: [[UInt8]] = [
+    unit(3, together) + unit(2, [0x62, 1, 0x93, 0xAF]) + unit(0, [0x62, 1, 0x13, 1]) + unit(1, [0x62, 1, 0x53, 1]),
+    // Parameter sets in fragments and by themselves, delimiters, filler, the end of a sequence.
+    unit(2, [0x62, 1, 0xA1, 1]) + unit(0, [0x62, 1, 0x61, 1]) + unit(0, [0x46, 1, 0x50, 0])
+      + unit(1, [0x26, 1, 0xAF, 1]) + unit(3, [0x42, 1, 1, 1]) + unit(3, [0x4C, 1, 0xFF, 0x80])
+      + unit(2, [0x02, 1, 0xD0, 1]) + unit(1, [0x48, 1, 0, 0]),
+    // A beginning within a unit, another unit within it, a middle without a beginning, an end that does not come.
+    unit(2, [0x62, 1, 0x93, 0xAF]) + unit(0, [0x62, 1, 0x93, 0xAF]) + unit(1, [0x02, 1, 0xD0, 1])
+      + unit(3, [0x62, 1, 0x13, 1]) + unit(2, [0x62, 1, 0x81, 0xD0]) + unit(3, [0x02, 1, 0xD0, 1]),
+    // Behind gaps: each kind of beginning, and what is none.
+    [
+      [0x02, 1, 0xD0, 1], [0x02, 1, 0x50, 1], [0x40, 1, 1, 1], [0x48, 1, 0, 0], together,
+      [0x60, 1, 0, 4, 0x02, 1, 0xD0, 1], [0x60, 1, 0, 4, 0x02, 1, 0x50, 1], [0x62, 1, 0x81, 0xD0], [0x62, 1, 0xA2, 1],
+      [0x62, 1, 0x81, 0x50], [0x62, 1, 1, 1], [0x64, 1, 1, 1],
+    ].flatMap { unit(7, $0) } + unit(2, [0x02, 1, 0xD0, 1]) + unit(4, [0x02, 1, 0x50, 1])
+      + unit(7, [0x02, 1, 0xD0, 1]),
+    // Units that exceed their packet, that are empty or less than a header, of types that no frame has, and too many sets.
+    unit(3, [0x60, 1, 0, 9]) + unit(3, [0x60, 1, 0, 0]) + unit(3, [0x60, 1, 0, 1, 0x02, 0, 0, 0]) + unit(3, [])
+      + unit(3, [0x62, 1, 0xF0, 1]) + unit(3, [0x60, 1, 0, 4, 0x60, 1, 0, 0])
+      + unit(3, [0x60, 1, 0, 4, 0x44, 1, 1, 1] + [[UInt8]](repeating: [0, 2, 0x44, 1], count: 64).flatMap { $0 }),
   ]
 
   // MARK: reports, requests of ICE
@@ -199,6 +223,9 @@ enum RTPSeeds {
     return changes.map { whole.replacing($0.0, with: $0.1) } + [
       whole + encodings, WebRTCSeeds.offer("VP8"),
       WebRTCSeeds.offer("VP9").replacing("packetization-mode=1", with: "profile-id=2"),
+      WebRTCSeeds.offer("H265").replacing(
+        "packetization-mode=1", with: "profile-id=2;tier-flag=1;level-id=120;interop-constraints=B00000000000"),
+      WebRTCSeeds.offer("H265").replacing("packetization-mode=1", with: "tx-mode=MRST"),
       WebRTCSeeds.offer("AV1").replacing("packetization-mode=1", with: "profile=1"), "v=0\r\nm=audio\r\n",
       "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789abcdefghijklmn\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:0\r\n",
       "v=0\r\na=ice-ufrag:abcd\r\na=ice-pwd:0123456789abcdefghijklmn\r\na=sendonly\r\na=rtcp-mux\r\n"
@@ -214,6 +241,7 @@ enum RTPSeeds {
     case .vp8rtp: vp8
     case .rtp: rtp
     case .h264rtp: h264
+    case .h265rtp: h265
     case .rtcp: rtcp
     case .stun: stun
     case .sdp: offers.map { Array($0.utf8) }

@@ -68,9 +68,10 @@ extension FuzzTarget {
     case .vp8rtp:
       Self.webRTCDatagrams + WebRTCSeeds.sessions("VP8") + WebRTCSeeds.lossySessions("VP8") + RTPSeeds.of(self)
     case .h264rtp: Self.webRTCDatagrams + WebRTCSeeds.payloads + RTPSeeds.of(self)
+    case .h265rtp: RTPSeeds.of(self)
     case .sdp:
-      Self.words(["H264", "AV1", "VP9"].map { WebRTCSeeds.offer($0) }) + WebRTCSeeds.offers + WebRTCSeeds.peculiarOffers
-        + RTPSeeds.of(self)
+      Self.words(["H264", "AV1", "VP9", "H265"].map { WebRTCSeeds.offer($0) }) + WebRTCSeeds.offers
+        + WebRTCSeeds.peculiarOffers + RTPSeeds.of(self)
     case .captions: Self.captionMessages + Self.capturedCaptions
     case .pes: Self.packetizedStreams + Self.capturedPackets
     case .psi: Self.tables + Self.capturedTables

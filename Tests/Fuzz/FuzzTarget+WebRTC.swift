@@ -57,7 +57,7 @@ extension FuzzTarget {
   }
 
   private static let watched: [Codec] = [
-    (.h264, RTMPScript.avc25), (.av1, RTMPScript.av1),
+    (.h264, RTMPScript.avc25), (.hevc, RecordFixture.hevcMain10), (.av1, RTMPScript.av1),
     (.vp9, [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 10, 0x82, 2, 2, 2, 0, 0]), (.opus, RTMPScript.opusHead),
   ].compactMap { try? Codec($0, record: ByteBuffer(bytes: $1)) }
 
@@ -81,9 +81,9 @@ extension FuzzTarget {
   static func vp8rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP8") }
 
   /// Payloads of one sender, each behind its length, a flag for the marker and a step of the timestamp: no header to guess.
-  static func h264rtp(_ bytes: [UInt8]) {
+  static func payloads<Payload: NALUnitPayload>(_ bytes: [UInt8], of: Payload.Type) {
     var (buffer, events) = (ByteBuffer(bytes: bytes), [RTPFrameEvent]())
-    var assembler = H264Assembler()
+    var assembler = NALUnitAssembler<Payload>()
     var (sequence, timestamp): (UInt16, UInt32) = (0, 0)
     while let flags: UInt8 = buffer.readInteger(), let size: UInt8 = buffer.readInteger(),
       let payload = buffer.readSlice(length: min(Int(size) * 4, buffer.readableBytes))
@@ -102,6 +102,9 @@ extension FuzzTarget {
       // A frame is as its lengths say.
       var units = LengthPrefixedNALUnits(frame.payload, lengthSize: 4)
       while (try? units.next()) ?? nil != nil {}
+      var pieces: [RTPPiece] = []
+      NALUnitPacketizer<Payload>(sets: frame.parameterSets).pieces(of: frame.payload, isSync: true, to: &pieces)
+      precondition(pieces.allSatisfy { $0.byteCount <= WebRTCLimits.payloadBytes })
     }
   }
 
@@ -139,6 +142,7 @@ enum WebRTCSeeds {
       + "a=extmap:5 \(Negotiation.ridExtension)\r\na=extmap:6 \(Negotiation.repairedExtension)\r\na=rtcp-fb:96 goog-remb\r\n"
     let viewer = [
       ("H264", "packetization-mode=1;profile-level-id=64001e"), ("VP9", "profile-id=0"), ("AV1", "profile=0"),
+      ("H265", "profile-id=2;level-id=120"),
     ]
     .map { name, parameters in
       plain.replacing("a=sendonly", with: "a=recvonly").replacing("H264/", with: "\(name)/")
@@ -227,7 +231,7 @@ enum WebRTCSeeds {
     }
   }
 
-  /// Payloads of H.264 as `FuzzTarget.h264rtp` reads them. Their lengths are rounded down to multiples of four.
+  /// Payloads of H.264 as `FuzzTarget.payloads` reads them. Their lengths are rounded down to multiples of four.
   static var payloads: [[UInt8]] {
     captures("H264").map { capture in
       let video = videoTypes(capture).media

@@ -53,8 +53,9 @@ enum FuzzTarget: String, CaseIterable {
   /// Packets of RTP with VP9, and with VP8.
   case vp9rtp
   case vp8rtp
-  /// Payloads of H.264 by RTP.
+  /// Payloads of H.264 by RTP, and of HEVC.
   case h264rtp
+  case h265rtp
   case rtcp
   /// Closed captions in the messages of an access unit.
   case captions
@@ -119,7 +120,8 @@ enum FuzzTarget: String, CaseIterable {
     case .av1rtp: Self.av1rtp(bytes)
     case .vp9rtp: Self.vp9rtp(bytes)
     case .vp8rtp: Self.vp8rtp(bytes)
-    case .h264rtp: Self.h264rtp(bytes)
+    case .h264rtp: Self.payloads(bytes, of: H264Payload.self)
+    case .h265rtp: Self.payloads(bytes, of: H265Payload.self)
     case .rtcp: Self.rtcp(bytes)
     case .captions: Self.closedCaptions(bytes)
     case .pes: Self.packetized(bytes)

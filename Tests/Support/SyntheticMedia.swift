@@ -10,6 +10,23 @@ package enum SyntheticMedia {
   /// What `ffmpeg -f lavfi -i testsrc2 -c:v libsvtav1` wrote as av1C.
   package static let av1Record: [UInt8] = hex("81010c000a0e0000000cc4ff6736be4404040410")
 
+  /// What `ffmpeg -f lavfi -i testsrc2=s=1920x1080:r=30 -c:v libx265 -preset ultrafast` wrote as hvcC: Main.
+  package static let hevcRecord: [UInt8] = hex(
+    "01016000000090000000000078f000fcfdf8f800000f03a00001001840010c01ffff016000000300900000030000030078959409"
+      + "a10001002b420101016000000300900000030000030078a003c0801107cb965654a4c2f0168080000003008000000f04"
+      + "a2000100064401c073c189")
+  /// The same in 640x360 and 10 bits: Main 10.
+  package static let hevcMain10Record: [UInt8] = hex(
+    "0102200000009000000000005af000fcfdfafa00000f03a00001001840010c01ffff02200000030090000003000003005a959809"
+      + "a10001002e42010102200000030090000003000003005aa005020169365959a4932bc05a848804820000030002000003006410"
+      + "a2000100074401c172b46240")
+
+  /// HEVC in place of the video.
+  package static func hevc(_ record: [UInt8] = hevcRecord) throws -> TrackDescription {
+    TrackDescription(
+      id: .video, codec: Codec(try HEVC.Configuration(record: ByteBuffer(bytes: record))), timescale: 90_000)
+  }
+
   /// AV1 in place of the video.
   package static func av1() throws -> TrackDescription {
     TrackDescription(

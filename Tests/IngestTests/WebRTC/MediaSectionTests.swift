@@ -177,8 +177,9 @@ struct MediaSectionTests {
     #expect(chosen(.video, av1, vp9, avc) == 3 && chosen(.video, av1, vp9) == 2 && chosen(.video, av1) == 1)
     #expect(chosen(.audio, format(0, "PCMU/8000"), format(8, "PCMA/8000"), format(111, "opus/48000/2")) == 111)
     #expect(chosen(.audio, format(0, "PCMU/8000"), format(8, "PCMA/8000")) == 8)
-    let vp8 = format(4, "VP8/90000")
+    let (vp8, hevc) = (format(4, "VP8/90000"), format(5, "H265/90000"))
     #expect(chosen(.audio, avc) == nil && chosen(.video, vp8, av1) == 1 && chosen(.video, vp8) == 4)
+    #expect(chosen(.video, vp8, hevc, av1) == 1 && chosen(.video, vp8, hevc) == 5)
     #expect(RTPCodec.choose([vp8], .video, .refused) == nil, "it would have to be encoded anew")
   }
 
@@ -191,6 +192,48 @@ struct MediaSectionTests {
     #expect(isTaken(.video, "AV1/90000", "profile=0") && !isTaken(.video, "AV1/90000", "profile=1"))
     #expect(isTaken(.video, "VP9/90000", "profile-id=2") && !isTaken(.video, "VP9/90000", "profile-id=1"))
     #expect(isTaken(.audio, "PCMA/8000") && !isTaken(.audio, "PCMA/8000/2") && !isTaken(.audio, "PCMA/16000"))
+  }
+
+  /// RFC 7798 §7.1: Main is meant where no profile is named.
+  @Test func `Of HEVC Main and Main 10 are taken, in one stream and in decoding order`() {
+    func isTaken(_ parameters: String) -> Bool { chosen(.video, format(96, "H265/90000", parameters)) != nil }
+    for good in [
+      "", "profile-id=1", "profile-id=2; tier-flag=1; level-id=186", "profile-space=0;tx-mode=SRST",
+      "sprop-max-don-diff=0;sprop-depack-buf-nalus=0",
+    ] { #expect(isTaken(good), "\(good)") }
+    for bad in [
+      "profile-id=0", "profile-id=3", "profile-id=4", "profile-id=x", "profile-space=1", "tx-mode=MRST", "tx-mode=MRMT",
+      "sprop-max-don-diff=1", "sprop-max-don-diff=x",
+    ] { #expect(!isTaken(bad), "\(bad)") }
+    #expect(chosen(.video, format(96, "H265/48000")) == nil)
+  }
+
+  @Test func `Profile, tier and level of HEVC are said again as they were offered`() {
+    let text = "level-id=186;profile-id=2;tier-flag=1;tx-mode=SRST;interop-constraints=B00000000000;max-lps=9"
+    let answer = "profile-id=2;tier-flag=1;level-id=186;tx-mode=SRST;interop-constraints=b00000000000"
+    #expect(RTPCodec.parameters(.hevc, format(96, "H265/90000", text))?.hasPrefix(answer + ";x-google") == true)
+    #expect(RTPCodec.sentParameters(.hevc, format(96, "H265/90000", text)) == answer)
+  }
+
+  @Test(arguments: [
+    "", "level-id=256", "level-id=-1;tier-flag=2", "interop-constraints=B0", "profile-compatibility-indicator=6000000g",
+    "tier-flag=１;level-id=9３",
+  ])
+  func `Parameters of HEVC that are none are not said again`(text: String) {
+    let answer = RTPCodec.sentParameters(.hevc, format(96, "H265/90000", text))
+    #expect(answer == "profile-id=1;tier-flag=0;level-id=93;tx-mode=SRST")
+  }
+
+  @Test func `A viewer gets HEVC by its own profile, and Main also by Main 10`() throws {
+    let (main, ten) = (
+      try SyntheticMedia.hevc().codec, try SyntheticMedia.hevc(SyntheticMedia.hevcMain10Record).codec
+    )
+    let (plain, second) = (format(97, "H265/90000", "level-id=93"), format(98, "H265/90000", "profile-id=2"))
+    #expect(RTPCodec.choose([second, plain], for: main)?.payloadType == 97)
+    #expect(RTPCodec.choose([plain, second], for: ten)?.payloadType == 98)
+    #expect(RTPCodec.choose([second], for: main)?.payloadType == 98 && RTPCodec.choose([plain], for: ten) == nil)
+    #expect(RTPCodec.choose([format(99, "H264/90000", "packetization-mode=1")], for: main) == nil)
+    #expect(RTPCodec.packetizer(main) != nil)
   }
 
   @Test func `H·264 with fragments comes before one without`() {
@@ -226,7 +269,8 @@ struct MediaSectionTests {
     #expect(RTPCodec.choose([single, base, high], for: codec)?.payloadType == 99)
     #expect(RTPCodec.choose([single, base], for: codec)?.payloadType == 98)
     #expect(RTPCodec.choose([single], for: codec) == nil && RTPCodec.choose([], for: codec) == nil)
-    #expect(RTPCodec.isSent(.h264) && !RTPCodec.isSent(.hevc) && RTPCodec.packetizer(codec) != nil)
+    #expect(RTPCodec.isSent(.h264) && RTPCodec.isSent(.hevc) && !RTPCodec.isSent(.vp8))
+    #expect(RTPCodec.packetizer(codec) != nil)
     #expect(RTPCodec.packetizer(try SyntheticMedia.audio().codec) == nil, "AAC becomes Opus first")
   }
 }

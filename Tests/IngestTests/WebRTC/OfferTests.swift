@@ -115,7 +115,10 @@ import Testing
     (offer(audio.replacing("UDP/TLS/RTP/SAVPF", with: "RTP/AVP"), bundle: "0"), .unacceptable),
     (offer(audio.replacing("a=ice-pwd:0123456789abcdefghijklmn", with: "a=ice-pwd:short"), bundle: "0"), .unacceptable),
     (offer(audio, video, bundle: "0"), .unacceptable),
-    (offer(section("video", "96", "a=rtpmap:96 H265/90000"), bundle: "0"), .unacceptable),
+    (
+      offer(section("video", "96", "a=rtpmap:96 H265/90000", "a=fmtp:96 sprop-max-don-diff=1"), bundle: "0"),
+      .unacceptable
+    ),
     ("v=0\r\n" + String(repeating: "a=x\r\n", count: WebRTCLimits.offerLines), .malformed),
     ("v=0\r\na=" + String(repeating: "x", count: WebRTCLimits.lineBytes), .malformed),
     ("v=0\r\n" + String(repeating: "m=video 0 RTP 9\r\n", count: WebRTCLimits.mediaSections + 1), .malformed),
@@ -129,11 +132,20 @@ import Testing
       _ = try Negotiation(alone, .refused)
     } throws: {
       let reason = ($0 as? OfferError)?.reason ?? ""
-      return reason.contains("VP9 and AV1 taken") && reason.contains("VP8 would have to be encoded anew")
+      return reason.contains("in decoding order) taken") && reason.contains("VP8 would have to be encoded anew")
     }
     let both = try SessionOffer(Self.offer(Self.audio, Self.video))
     #expect(try Negotiation(both).tracks.map(\.coding) == [.opus, .h264])
     #expect(try Negotiation(both, .refused).tracks.map(\.coding) == [.opus, .h264])
+  }
+
+  @Test func `HEVC is taken where it is offered alone, and answered by its parameters`() throws {
+    let lines = ["a=rtpmap:98 H265/90000", "a=fmtp:98 profile-id=1;tier-flag=0;level-id=120;tx-mode=SRST"]
+    let offer = Self.offer(Self.section("video", "98", lines[0], lines[1], "a=rtcp-fb:98 nack pli"), bundle: "0")
+    let negotiation = try Negotiation(try SessionOffer(offer))
+    #expect(negotiation.tracks.map(\.coding) == [.hevc] && negotiation.asksForKeyFrames)
+    let answer = try Self.answer(offer)
+    #expect(answer.contains("a=rtpmap:98 H265/90000") && answer.contains { $0.hasPrefix(lines[1] + ";") })
   }
 
   @Test func `Of VP9 the profiles of 4:2:0 are taken, and said again`() throws {

@@ -93,6 +93,69 @@ import Testing
     }
   }
 
+  // MARK: HEVC
+
+  private static let (hevcVPS, hevcSPS, hevcPPS): ([UInt8], [UInt8], [UInt8]) = (
+    [0x40, 1, 0x0C], [0x42, 1, 1, 1], [0x44, 1, 0xC1]
+  )
+  private static var hevc: H265Packetizer { H265Packetizer(vps: [hevcVPS], sps: [hevcSPS], pps: [hevcPPS]) }
+
+  /// RFC 7798 §4.4.2: the payload header, and each unit behind its length.
+  @Test func `A key frame of HEVC begins with its parameter sets in one packet`() {
+    let pieces = Self.pieces(Self.hevc, Self.sample([0x4E, 1, 5], [0x26, 1, 0xAF]), isSync: true)
+    #expect(
+      pieces.map(Self.bytes) == [
+        [0x60, 1, 0, 3] + Self.hevcVPS + [0, 4] + Self.hevcSPS + [0, 3] + Self.hevcPPS, [0x4E, 1, 5], [0x26, 1, 0xAF],
+      ])
+    #expect(pieces.map(\.isLast) == [false, false, true])
+    #expect(Self.pieces(Self.hevc, Self.sample([0x02, 1, 0xD0])).map(Self.bytes) == [[0x02, 1, 0xD0]])
+  }
+
+  @Test func `A packet of several units is of their lowest layers`() {
+    #expect(H265Payload.aggregationHeader([[0x02, 0x1B], [0x02, 0x12]]) == [0x60, 0x12])
+    #expect(H265Payload.aggregationHeader([[0x03, 0x01], [0x02, 0xF9, 9]]) == [0x60, 0xF9])
+    #expect(H264Payload.aggregationHeader([[0x27], [0x68, 1], []]) == [0x78])
+  }
+
+  /// RFC 7798 §4.4.3: the layers of the unit stay in the payload header, its type is in that of the fragment.
+  @Test func `A unit of HEVC that fits a packet is whole, and a longer one in fragments of equal length`() {
+    let most = WebRTCLimits.payloadBytes
+    #expect(Self.pieces(Self.hevc, Self.sample([0x02] + Self.unit(0x0A, most - 2))).count == 1)
+    let split = Self.pieces(Self.hevc, Self.sample([0x02] + Self.unit(0x0A, most - 1)))
+    #expect(split.map { Array(Self.bytes($0).prefix(3)) } == [[0x62, 0x0A, 0x81], [0x62, 0x0A, 0x41]])
+    #expect(split.map(\.byteCount) == [593, 592])
+    let long = Self.pieces(Self.hevc, Self.sample([0x26] + Self.unit(1, 3 * most)), isSync: true).dropFirst()
+    #expect(long.map { Self.bytes($0)[2] } == [0x93, 0x13, 0x13, 0x53])
+  }
+
+  @Test(arguments: [1, 2, 1177, 1178, 1179, 1180, 2354, 2355, 60_000])
+  func `HEVC comes back as it was`(count: Int) throws {
+    let sample = Self.sample([0x4E, 1, 2], [0x26] + Self.unit(1, count), [0x26] + Self.unit(1, 3))
+    let pieces = Self.pieces(Self.hevc, sample, isSync: true)
+    #expect(pieces.allSatisfy { $0.byteCount <= WebRTCLimits.payloadBytes })
+    let frames = try Self.assembled(pieces, H265Assembler())
+    #expect(frames.map { Array($0.payload.readableBytesView) } == [sample])
+    #expect(frames.first?.parameterSets == [Self.hevcVPS, Self.hevcSPS, Self.hevcPPS] && frames.first?.isKey == true)
+  }
+
+  @Test func `Parameter sets of HEVC that fit no packet together come one by one`() throws {
+    let long = Self.hevcPPS + [UInt8](repeating: 1, count: 2000)
+    let packetizer = NALUnitPacketizer<H265Payload>(sets: [Self.hevcVPS, Self.hevcSPS, long])
+    let pieces = Self.pieces(packetizer, Self.sample([0x26, 1, 0xAF]), isSync: true)
+    #expect(pieces.map(\.byteCount) == [3, 4, 1004, 1003, 3])
+    let frames = try Self.assembled(pieces, H265Assembler())
+    #expect(frames.first?.parameterSets == [Self.hevcVPS, Self.hevcSPS, long])
+  }
+
+  @Test func `HEVC that cannot be read has no packets`() {
+    let samples: [[UInt8]] = [
+      [], [0, 0], [0, 0, 0, 0], [0, 0, 0, 1, 0x26], [0, 0, 0, 9, 0x26, 1], [0xFF, 0xFF, 0xFF, 0xFF],
+    ]
+    for sample in samples {
+      #expect(Self.pieces(Self.hevc, sample, isSync: true).isEmpty, "\(sample)")
+    }
+  }
+
   // MARK: AV1, VP9, Opus
 
   @Test(arguments: [1, 126, 127, 1150, 1165, 1166, 1167, 1168, 1169, 1170, 1171, 1172, 1173, 1174, 1175, 2342, 5000])

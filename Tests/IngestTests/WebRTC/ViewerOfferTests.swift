@@ -127,6 +127,30 @@ import Testing
     }
   }
 
+  @Test func `HEVC is sent to viewers that offer it; others get what is made of it`() throws {
+    let hevc = Self.video.replacing("SAVPF 96 97 98", with: "SAVPF 96 97 98 49")
+      .replacing("a=rtpmap:98", with: "a=rtpmap:49 H265/90000\r\na=rtcp-fb:49 nack pli\r\na=rtpmap:98")
+    try #require(hevc.contains("H265"))
+    let rung = try Self.rung()
+    let watched = try Self.watched([SyntheticMedia.hevc(), rung])
+    let own = try ViewerNegotiation(try SessionOffer(OfferTests.offer(Self.audio, hevc)), of: watched)
+    #expect(own.lines.first?.track == .video && own.replacements.isEmpty)
+    let answer = Self.answer(own)
+    for line in ["a=rtpmap:49 H265/90000", "a=fmtp:49 profile-id=1;tier-flag=0;level-id=93;tx-mode=SRST"] {
+      #expect(answer.contains(Substring(line)), "\(line)")
+    }
+    let offer = try SessionOffer(OfferTests.offer(Self.audio, Self.video))
+    // Without B-frames it would not fit either.
+    for isReordered in [false, true] {
+      let other = try ViewerNegotiation(
+        offer, of: try Self.watched([SyntheticMedia.hevc(), rung], isReordered: isReordered))
+      #expect(other.lines.first?.track == rung.id)
+      #expect(other.replacements.first?.hasPrefix("video;rung=180p;code=not-offered;") == true)
+    }
+    let makable = try Self.watched([SyntheticMedia.hevc(), Self.opus()], makable: [.video])
+    #expect(try ViewerNegotiation(offer, of: makable).needs == [.video])
+  }
+
   @Test func `What can be made is asked for, of an offer that is good and takes it`() throws {
     let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio()]
     func needs(_ text: String, _ makable: Set<MediaKind>) throws -> Set<MediaKind> {

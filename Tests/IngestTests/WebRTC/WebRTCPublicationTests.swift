@@ -1,6 +1,7 @@
 import FMP4
 import Logging
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest
@@ -137,6 +138,35 @@ import Testing
     // The first frames may lie on the grid that is stated.
     let apart = zip(times, wire).dropFirst(20).map { $0 - Int64($1) }
     #expect(Set(apart).count == 1, "\(Set(apart))")
+  }
+
+  @Test func `HEVC goes on as it is: sets that come again change nothing, and a frame that goes back is lost`() throws {
+    let section = OfferTests.section("video", "98", "a=mid:1", "a=rtpmap:98 H265/90000", "a=rtcp-fb:98 nack pli")
+    let configuration = try HEVC.Configuration(record: ByteBuffer(bytes: SyntheticMedia.hevcRecord))
+    let units = configuration.vps + configuration.sps + configuration.pps + [[0x26, 1, 0xAF, 1]]
+    let keyFrame: [UInt8] = [0x60, 1] + units.flatMap { [0, UInt8($0.count)] + $0 }
+    var driver = try Driver(video: section)
+    for number: UInt16 in 0..<20 { try driver.audio(number, at: UInt32(number) * 960) }
+    for number in UInt16(0)..<60 {
+      let payload: [UInt8] = number % 30 == 0 ? keyFrame : [0x02, 1, 0xD0, 3]
+      // RTP has no decode times: of two frames in another order the later one is left out.
+      let time = UInt32(number) * 3000 - (number == 40 ? 4500 : 0)
+      let packet = RTPPackets.bytes(number, at: time, source: 77, marker: true, payload)
+      driver.now = driver.now &+ 30_000_000
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    let samples = driver.out.compactMap { action -> Sample? in
+      if case .event(.sample(let sample)) = action, sample.track == .video { sample } else { nil }
+    }
+    #expect(samples.count == 59 && samples.count(where: \.isSync) == 2)
+    #expect(samples.allSatisfy { $0.payload.readableBytes == 8 }, "parameter sets are in the sample entry alone")
+    #expect(driver.out.count { if case .lost(.video) = $0 { true } else { false } } == 1)
+    var codecs: Set<String> = []
+    for action in driver.out {
+      guard case .event(.tracks(let tracks)) = action else { continue }
+      codecs.formUnion(tracks.filter { $0.kind == .video }.map(\.codec.codecString))
+    }
+    #expect(codecs == ["hvc1.1.6.L120.90"])
   }
 
   private static let vp9 = OfferTests.section(

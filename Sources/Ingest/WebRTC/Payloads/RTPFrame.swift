@@ -6,7 +6,7 @@ struct RTPFrame {
   /// NAL units with their lengths in four bytes, without parameter sets; or open bitstream units with their sizes;
   /// or a frame of VP9.
   var payload: ByteBuffer
-  /// Of H.264.
+  /// Of H.264 and HEVC.
   var parameterSets: [[UInt8]] = []
   /// Decoding can begin here.
   var isKey: Bool

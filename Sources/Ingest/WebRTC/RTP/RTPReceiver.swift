@@ -30,6 +30,7 @@ struct RTPReceiver {
     meter = ReceptionMeter(hertz: track.format.clock)
     switch track.coding {
     case .h264: assembler = H264Assembler()
+    case .hevc: assembler = H265Assembler()
     case .av1: assembler = AV1Assembler()
     case .vp9: assembler = VP9Assembler()
     case .vp8: assembler = VP8Assembler()

@@ -135,14 +135,15 @@ struct ViewerNegotiation {
     guard RTPCodec.isSent(coding) else {
       throw Omission(code: .codec, detail: "the \(kind.rawValue) is \(coding.name), which is not sent by WebRTC")
     }
+    // Without B-frames it would not fit either.
+    guard let format = RTPCodec.choose(section.formats, for: track.codec) else {
+      throw Omission(
+        code: .notOffered, detail: "the \(kind.rawValue) is \(coding.name), which the viewer does not offer")
+    }
     guard !isReordered else {
       throw Omission(
         code: .reordered,
         detail: "the video has B-frames, which browsers show in the wrong order; publish without them")
-    }
-    guard let format = RTPCodec.choose(section.formats, for: track.codec) else {
-      throw Omission(
-        code: .notOffered, detail: "the \(kind.rawValue) is \(coding.name), which the viewer does not offer")
     }
     return format
   }

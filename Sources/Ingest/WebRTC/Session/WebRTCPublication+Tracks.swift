@@ -4,7 +4,8 @@ internal import FMP4
 extension WebRTCPublication {
   /// A track of video, and when key frames of it came and were asked for.
   struct Video {
-    var parameters = VideoParameterSets(.h264)
+    /// Of codecs with parameter sets, since the first frame.
+    var parameters: VideoParameterSets?
     var isConfigured = false
     var lastTimestamp: UInt32?
     var keyFrame: MonotonicTime?

@@ -66,8 +66,10 @@ extension WebRTCPublication {
     to out: inout [PublicationAction]
   ) {
     do {
-      if track.coding == .h264 {
-        guard try video.parameters.receive(frame.parameterSets), let codec = video.parameters.codec else { return }
+      if track.coding.type.hasNALUnits {
+        var parameters = video.parameters.take() ?? VideoParameterSets(track.coding)
+        defer { video.parameters = parameters }
+        guard try parameters.receive(frame.parameterSets), let codec = parameters.codec else { return }
         (video.codec, video.isNew) = (codec, true)
       } else if frame.isKey, !video.isConfigured {
         (video.codec, video.isNew) = (try Codec(track.coding, stream: frame.payload), true)

@@ -1,9 +1,7 @@
-internal import FMP4
 internal import NIOCore
 
-/// H.264 by RTP (RFC 6184), packetization modes 0 and 1: NAL units one by one, several in a packet (STAP-A), and in
-/// fragments (FU-A).
-struct H264Assembler: RTPFrameAssembler {
+/// Puts frames of NAL units together, which come one by one, several in a packet, and in fragments.
+struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {
   private struct Frame {
     let timestamp: UInt32
     var payload = ByteBuffer()
@@ -33,7 +31,7 @@ struct H264Assembler: RTPFrameAssembler {
       frame = Frame(timestamp: packet.timestamp)
       if afterGap {
         // Whole frames are missing if neither this one nor one before has a hole.
-        if !begins(packet.payload) { frame?.isDamaged = true } else if !wasOpen { out.append(.lost) }
+        if !Payload.begins(packet.payload) { frame?.isDamaged = true } else if !wasOpen { out.append(.lost) }
       }
     }
     read(packet.payload)
@@ -43,40 +41,22 @@ struct H264Assembler: RTPFrameAssembler {
     if packet.hasMarker { finish(to: &out) }
   }
 
-  /// Whether a packet can be the first one of a frame: `first_mb_in_slice` is 0, or no slice comes first.
-  private func begins(_ payload: ByteBuffer) -> Bool {
-    guard let first: UInt8 = payload.getInteger(at: payload.readerIndex) else { return false }
-    func second(_ offset: Int) -> UInt8 { payload.getInteger(at: payload.readerIndex + offset) ?? 0 }
-    switch first & 31 {
-    case 1, 5: return second(1) & 0x80 != 0
-    case 6...9: return true
-    case 24:
-      return switch second(3) & 31 {
-      case 1, 5: second(4) & 0x80 != 0
-      case 6...9: true
-      default: false
-      }
-    case 28:
-      let isStart = second(1) & 0x80 != 0
-      let isSlice = [1, 5].contains(second(1) & 31)
-      return isStart && (!isSlice || second(2) & 0x80 != 0)
-    default: return false
-    }
-  }
-
   private mutating func read(_ payload: ByteBuffer) {
     var payload = payload
     guard let first: UInt8 = payload.getInteger(at: payload.readerIndex) else { return }
-    let type = first & 31
-    if type != 28, frame?.open != nil {
+    let form = Payload.form(first)
+    if form != .fragment, frame?.open != nil {
       // A unit in fragments did not end.
       frame?.isDamaged = true
       frame?.open = nil
     }
-    switch type {
-    case 1...23: add(payload)
-    case 24:
-      payload.moveReaderIndex(forwardBy: 1)
+    switch form {
+    case .unit: add(payload)
+    case .aggregation:
+      guard payload.readSlice(length: Payload.headerBytes) != nil else {
+        frame?.isDamaged = true
+        return
+      }
       while let size: UInt16 = payload.readInteger() {
         guard size > 0, let unit = payload.readSlice(length: Int(size)) else {
           frame?.isDamaged = true
@@ -84,46 +64,53 @@ struct H264Assembler: RTPFrameAssembler {
         }
         add(unit)
       }
-    case 28: addFragment(payload, first)
-    default: frame?.isDamaged = true
+    case .fragment: addFragment(payload, first)
+    case .unknown: frame?.isDamaged = true
     }
   }
 
   private mutating func add(_ unit: ByteBuffer) {
     guard let header: UInt8 = unit.getInteger(at: unit.readerIndex) else { return }
-    switch header & 31 {
-    case 7, 8:
+    guard unit.readableBytes >= Payload.headerBytes else {
+      frame?.isDamaged = true
+      return
+    }
+    switch Payload.use(header) {
+    case .parameterSet:
       guard unit.readableBytes <= 65_535, (frame?.parameterSets.count ?? 0) < MPEGTSLimits.parameterSets else {
         frame?.isDamaged = true
         return
       }
       frame?.parameterSets.append(Array(unit.readableBytesView))
-    // Delimiters, ends, filler: a sample has none.
-    case 9...12: break
-    default:
+    case .leftOut: break
+    case .key, .slice, .other, .unknown:
       note(header)
       frame?.payload.writeInteger(UInt32(clamping: unit.readableBytes))
       frame?.payload.writeImmutableBuffer(unit)
     }
   }
 
-  private mutating func addFragment(_ payload: ByteBuffer, _ indicator: UInt8) {
+  private mutating func addFragment(_ payload: ByteBuffer, _ first: UInt8) {
     var payload = payload
-    guard payload.readableBytes > 2, let header: UInt8 = payload.getInteger(at: payload.readerIndex + 1) else {
+    guard payload.readableBytes > Payload.headerBytes + 1, var rest = payload.readSlice(length: Payload.headerBytes),
+      let header: UInt8 = payload.readInteger()
+    else {
       frame?.isDamaged = true
       return
     }
-    payload.moveReaderIndex(forwardBy: 2)
     let (isStart, isEnd) = (header & 0x80 != 0, header & 0x40 != 0)
     if isStart {
       // A start within a unit: the unit before has no end.
       if frame?.open != nil { frame?.isDamaged = true }
-      let unit = indicator & 0xE0 | header & 31
+      let unit = Payload.unitHeader(first, fragment: header)
       note(unit)
       let start = frame?.payload.writerIndex
       frame?.open = start
       frame?.payload.writeInteger(UInt32(0))
       frame?.payload.writeInteger(unit)
+      // What its header has beside the type is in that of the payload.
+      rest.moveReaderIndex(forwardBy: 1)
+      frame?.payload.writeImmutableBuffer(rest)
     }
     guard let start = frame?.open else {
       frame?.isDamaged = true
@@ -138,19 +125,22 @@ struct H264Assembler: RTPFrameAssembler {
 
   /// A parameter set that came in fragments.
   private mutating func takeOutParameterSet(at start: Int, to end: Int) {
-    guard let header: UInt8 = frame?.payload.getInteger(at: start + 4), [7, 8].contains(header & 31) else { return }
+    guard let header: UInt8 = frame?.payload.getInteger(at: start + 4), Payload.use(header) == .parameterSet else {
+      return
+    }
     let unit = frame?.payload.getSlice(at: start + 4, length: end - start - 4)
     frame?.payload.moveWriterIndex(to: start)
     if let unit { add(unit) }
   }
 
   private mutating func note(_ header: UInt8) {
-    switch header & 31 {
-    case 5:
+    switch Payload.use(header) {
+    case .key:
       frame?.isKey = true
       frame?.hasSlice = true
-    case 1...4: frame?.hasSlice = true
-    default: break
+    case .slice: frame?.hasSlice = true
+    case .unknown: frame?.isDamaged = true
+    case .parameterSet, .leftOut, .other: break
     }
   }
 
