@@ -153,7 +153,7 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
   func head(isComplete: Bool) -> RequestHead {
     let length = contentLength.flatMap { $0 > 0 ? RequestHead.Body.length($0) : nil }
     return RequestHead(
-      method: method, version: Self.version, target: target, fields: .lines(lines, known), hosts: hosts,
+      method: method, version: Self.version, target: target, fields: RequestFields(lines, known), hosts: hosts,
       body: isComplete ? .none : length ?? .open, expectation: expectation)
   }
 
