@@ -4,7 +4,7 @@ package import NIOHTTP1
 /// The header fields of a request: of HTTP/1.1 as they were received, of HTTP/2 in the same form. A value becomes a string only
 /// when it is read, and most never are.
 package struct RequestFields: Sendable {
-  static let empty = RequestFields(ByteBuffer(), [])
+  package static let empty = RequestFields(ByteBuffer(), [])
 
   /// Checked lines of `name: value` with line ends.
   let lines: ByteBuffer
