@@ -17,6 +17,8 @@ from harness.rawrtmp import RawRTMP
 from . import delivery, film, meter, peers
 
 SECONDS = 10
+#: Viewers that send one request and keep their connection.
+IDLE = 10_000
 
 
 #: What they are called, how many, and what they ask for.
@@ -181,23 +183,27 @@ def beginnings(server, count: int) -> list[tuple[float, float]]:
     return found
 
 
-def idle_viewer(crowd: Crowd) -> tuple[float, float]:
-    """Bytes of memory for each of 10,000 viewers that have sent one request and keep their connection, and bytes that the server
+def idle_viewer(crowd: Crowd, certificate: list[str], resets: int | None = None) -> tuple[float, float]:
+    """Bytes of memory for each of `IDLE` viewers that have sent one request and keep their connection, and bytes that the server
     keeps of all when they have been gone for a minute. The server has had no viewers before, because memory left by earlier ones
-    would be reused."""
-    with peers.weir("--max-viewers", "100000", "--window", "20s") as server:
-        publisher = Publisher(server.rtmp, "bench", 140)
+    would be reused. With `resets` (0) over HTTP/2 with TLS."""
+    with peers.weir("--max-viewers", "100000", "--window", "20s", *certificate, listeners=("http", "https", "rtmp")) as server:
+        publisher = Publisher(server.rtmp, "bench", 200)
         url = playlist(server, "bench")
         time.sleep(26)  # the window is full
         before = meter.memory_bytes(server.process.pid)["total"]
-        process = crowd.start(url, 10_000, "idle", 14)
-        time.sleep(9)
+        process = crowd.start(url if resets is None else url.replace(server.web, server.addresses["https"]), IDLE, "idle", 14, resets)
+        if resets is not None:
+            process.stdout.readline()  # all have shaken hands, which takes most of the minute after which the server ends idle ones
+        time.sleep(9 if resets is None else 3)
         during = meter.memory_bytes(server.process.pid)["total"]
-        process.communicate(timeout=60)
+        report = json.loads(process.communicate(timeout=60)[0])
+        if report["failures"]:
+            raise RuntimeError(f"{IDLE} idle viewers: {report}")
         time.sleep(60)
         after = meter.memory_bytes(server.process.pid)["total"]
         publisher.stop()
-        return (during - before) / 10_000, after - before
+        return (during - before) / IDLE, after - before
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -217,8 +223,9 @@ def run(rounds: int) -> str:
     delays: list[float] = []
     with peers.folder() as folder:
         crowd = Crowd(folder)
-        idle, kept = idle_viewer(crowd)
-        flags = ["--max-viewers", "100000", "--window", "20s", *delivery.certificate(folder)]
+        certificate = delivery.certificate(folder)
+        idle = [idle_viewer(crowd, certificate), idle_viewer(crowd, certificate, 0)]
+        flags = ["--max-viewers", "100000", "--window", "20s", *certificate]
         with peers.weir(*flags, listeners=("http", "https", "rtmp")) as server:
             pid = server.process.pid
             publisher = Publisher(server.rtmp, "bench", int(70 + rounds * (len(WAYS) * len(CROWDS) * 16 + 40)))
@@ -253,6 +260,7 @@ def run(rounds: int) -> str:
                        "99 %, ms", "requests/s"], body)
         + f"\nFrom the last byte of a part's newest frame over RTMP to the whole part at a waiting client: median "
           f"{meter.median(delays):.2f} ms, 99 % {percentile(delays, 0.99):.2f} ms ({len(delays)} parts). An idle viewer "
-          f"(10,000 of them, the first of this server) costs {idle / 1024:.1f} KiB of its memory; a minute after they have left, {kept / 2**20:.1f} MiB of all stay. `stream.mp4` begins "
+          f"({IDLE:,} of them, the first of this server) costs {idle[0][0] / 1024:.1f} KiB of its memory; a minute after they have left, "
+          f"{idle[0][1] / 2**20:.1f} MiB of all stay. Over HTTP/2 with TLS it is {idle[1][0] / 1024:.1f} KiB and {idle[1][1] / 2**20:.1f} MiB. `stream.mp4` begins "
           f"{meter.spread([first for first, _ in starts])} ms after the first key frame, its first fragment comes "
           f"{meter.spread([media for _, media in starts])} ms after it ({len(starts)} streams).\n")

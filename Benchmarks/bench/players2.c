@@ -1,8 +1,9 @@
 /* The crowd of players.c over HTTP/2 with TLS (RFC 9113), one connection each, on one thread: each waits for the next part of the
  * playlist, fetches that part if told to, and waits again.
  *
- *   players2 HOST PORT PLAYLIST-PATH COUNT SECONDS parts|waits RESET-PERCENT
+ *   players2 HOST PORT PLAYLIST-PATH COUNT SECONDS parts|waits|idle RESET-PERCENT
  *
+ * `waits` leaves the parts out; `idle` asks once and keeps the connection.
  * RESET-PERCENT of the players reset each request for a playlist that has to wait, as players do that seek, and ask again. Prints
  * a line when all have shaken hands, then what players.c prints but for the kernel's times. Headers are encoded as common clients do (the authority in the table), and not decoded but for the
  * status. Windows are large enough for a part. */
@@ -48,7 +49,7 @@ struct position {
 static struct position *positions;
 static const char *path, *host;
 static char folder[512], authority[64];
-static int fetches_parts;
+static int fetches_parts, is_idle;
 static uint64_t requests, bytes, failures;
 static long origin_segment = -1;
 
@@ -137,6 +138,7 @@ static void next_position(struct player *p) {
 
 /* A playlist is complete: record its time, and continue with the awaited part or with the hinted one. */
 static void take_playlist(struct player *p) {
+  if (is_idle) return;
   p->list[p->have] = 0;
   struct position *at = p->segment >= 0 ? place(p->segment, p->part) : 0;
   if (at) {
@@ -262,6 +264,7 @@ int main(int argc, char **argv) {
   int count = atoi(argv[4]), percent = atoi(argv[7]);
   double seconds = atof(argv[5]);
   fetches_parts = !strcmp(argv[6], "parts");
+  is_idle = !strcmp(argv[6], "idle");
   snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
   snprintf(authority, sizeof authority, "%s:%s", host, argv[2]);
   signal(SIGPIPE, SIG_IGN);

@@ -41,6 +41,8 @@ final class ArrivingRequest {
   private var isPaused = false
   /// The whole body has arrived.
   private(set) var isComplete = false
+  /// Bytes that the body did not take yet. In one buffer of their own: they may come one by one, each in a slice of a whole read.
+  private var held = ByteBuffer()
 
   init(_ request: HTTPRequest, _ body: any ArrivingBody, keepsAlive: Bool, awaitsContinue: Bool) {
     self.request = request
@@ -55,6 +57,22 @@ final class ArrivingRequest {
   func accept() { isAccepted = true }
   func pause() { isPaused = true }
   func resume() { isPaused = false }
+
+  var heldBytes: Int { held.readableBytes }
+
+  /// Keeps bytes for `takeHeld`.
+  func hold(_ bytes: ByteBuffer) {
+    // What is taken at once need not be copied.
+    if isOpen, held.readableBytes == 0 { held = bytes } else { held.writeImmutableBuffer(bytes) }
+  }
+
+  /// The next bytes that are held, no more than HTTP/1.1 reads at once; nil when there are none.
+  func takeHeld() -> ByteBuffer? {
+    guard held.readableBytes > 0 else { return nil }
+    let part = held.readSlice(length: min(held.readableBytes, BriefReadAllocator.largest))
+    if held.readableBytes == 0 { held = ByteBuffer() }
+    return part
+  }
 
   func finish() {
     isComplete = true

@@ -1,6 +1,5 @@
 internal import CZlib
 internal import NIOCore
-internal import NIOHTTP1
 
 /// Compression of text for clients that accept it. Media is never compressed.
 enum Gzip {
@@ -52,20 +51,14 @@ enum Gzip {
 extension RequestFields {
   /// Whether the client accepts gzip.
   var acceptsGzip: Bool {
-    switch self {
-    case .lines(let lines, let known):
-      guard known.contains(.acceptEncoding) else { return false }
-      var answer = false
-      Self.forEach(in: lines) { key, value in
-        guard key.count == 15, key.isField("accept-encoding") else { return true }
-        answer = Self.startsWithGzip(value) || Gzip.isAccepted(String(copying: value))
-        return false
-      }
-      return answer
-    case .list(let list, let known):
-      guard known.contains(.acceptEncoding), let value = list.first(name: "accept-encoding") else { return false }
-      return Self.startsWithGzip(value.utf8Span.span) || Gzip.isAccepted(value)
+    guard known.contains(.acceptEncoding) else { return false }
+    var answer = false
+    forEach { key, value in
+      guard key.count == 15, key.isField("accept-encoding") else { return true }
+      answer = Self.startsWithGzip(value) || Gzip.isAccepted(String(copying: value))
+      return false
     }
+    return answer
   }
 
   /// Nearly all clients list it first and without a weight.

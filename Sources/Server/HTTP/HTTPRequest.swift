@@ -21,7 +21,7 @@ package final class HTTPRequest: Sendable {
   package let token: ByteBuffer?
 
   package init(
-    method: Method, target: RequestTarget, version: HTTPVersion = .http1_1, fields: RequestFields = .list([:]),
+    method: Method, target: RequestTarget, version: HTTPVersion = .http1_1, fields: RequestFields = .empty,
     body: ByteBuffer = ByteBuffer(), source: RequestSource = RequestSource(), token: ByteBuffer? = nil
   ) {
     self.method = method

@@ -4,7 +4,7 @@ internal import NIOPosix
 internal import Synchronization
 
 /// A whole HTTP/1.1 response in one buffer, made once and sent to all clients: a rendered playlist, a page. A request then
-/// costs one write. HTTP/2 encodes each head for its connection and uses `fields` and `body`.
+/// costs one write. HTTP/2 has a form of its own (`HTTP2Response`), made of `fields` and `body`.
 ///
 /// The first response in a new second updates the date. The compressed form is made when a client first accepts it. Bodies
 /// above `Gzip.largestInline` are compressed on a thread pool; requests before the end get the plain form.

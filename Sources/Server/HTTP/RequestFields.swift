@@ -1,16 +1,23 @@
 package import NIOCore
 package import NIOHTTP1
 
-/// The header fields of a request. Those of HTTP/1.1 stay in the received bytes. A value becomes a string only when it is
-/// read, and most never are.
-package enum RequestFields: Sendable {
-  /// Checked lines of `name: value` with line ends, and the set of frequently read names among them.
-  case lines(ByteBuffer, Known)
-  /// The fields of HTTP/2, and the same set.
-  case list(HTTPHeaders, Known)
+/// The header fields of a request: of HTTP/1.1 as they were received, of HTTP/2 in the same form. A value becomes a string only
+/// when it is read, and most never are.
+package struct RequestFields: Sendable {
+  package static let empty = RequestFields(ByteBuffer(), [])
 
+  /// Checked lines of `name: value` with line ends.
+  let lines: ByteBuffer
+  /// The frequently read names among them.
+  let known: Known
+
+  init(_ lines: ByteBuffer, _ known: Known) { (self.lines, self.known) = (lines, known) }
+
+  /// Fields whose names and values hold no line ends.
   package static func list(_ fields: HTTPHeaders) -> RequestFields {
-    .list(fields, fields.reduce(into: []) { $0.insert(Known($1.name.utf8Span.span)) })
+    RequestFields(
+      ByteBuffer(string: fields.map { "\($0.name): \($0.value)\r\n" }.joined()),
+      fields.reduce(into: []) { $0.insert(Known($1.name.utf8Span.span)) })
   }
 
   /// Names that are read for each request; a bit tells whether a search can succeed.
@@ -41,86 +48,58 @@ package enum RequestFields: Sendable {
   }
 
   /// Whether the response can depend on fields: conditions and ranges.
-  var areConditional: Bool {
-    switch self {
-    case .lines(_, let known), .list(_, let known): !known.isDisjoint(with: [.range, .ifRange, .ifNoneMatch])
-    }
-  }
+  var areConditional: Bool { !known.isDisjoint(with: [.range, .ifRange, .ifNoneMatch]) }
 
   /// Whether the client sends a key or token of its own.
-  var haveAuthorization: Bool {
-    switch self {
-    case .lines(_, let known), .list(_, let known): known.contains(.authorization)
-    }
-  }
+  var haveAuthorization: Bool { known.contains(.authorization) }
 
   /// The value of the first field of that name, without regard to case.
   package func first(_ name: String) -> String? {
-    switch self {
-    case .lines(let lines, let known):
-      let wanted = Known(name.utf8Span.span)
-      guard wanted.isEmpty || known.contains(wanted) else { return nil }
-      var found: String?
-      Self.forEach(in: lines) { key, value in
-        guard Self.areEqual(key, name) else { return true }
-        found = String(copying: value)
-        return false
-      }
-      return found
-    case .list(let list, _): return list.first(name: name)
+    let wanted = Known(name.utf8Span.span)
+    guard wanted.isEmpty || known.contains(wanted) else { return nil }
+    var found: String?
+    forEach { key, value in
+      guard Self.areEqual(key, name) else { return true }
+      found = String(copying: value)
+      return false
     }
+    return found
   }
 
   /// The values of all fields of that name, without regard to case, in order.
   package func all(_ name: String) -> [String] {
-    switch self {
-    case .lines(let lines, _):
-      var found: [String] = []
-      Self.forEach(in: lines) { key, value in
-        if Self.areEqual(key, name) { found.append(String(copying: value)) }
-        return true
-      }
-      return found
-    case .list(let list, _): return list[name]
+    var found: [String] = []
+    forEach { key, value in
+      if Self.areEqual(key, name) { found.append(String(copying: value)) }
+      return true
     }
+    return found
   }
 
   /// All fields, in order.
   package var all: [(name: String, value: String)] {
-    switch self {
-    case .lines(let lines, _):
-      var found: [(name: String, value: String)] = []
-      Self.forEach(in: lines) { key, value in
-        found.append((String(copying: key), String(copying: value)))
-        return true
-      }
-      return found
-    case .list(let list, _): return list.map { ($0.name, $0.value) }
+    var found: [(name: String, value: String)] = []
+    forEach { key, value in
+      found.append((String(copying: key), String(copying: value)))
+      return true
     }
+    return found
   }
 
   /// A hash of the client's User-Agent.
   var clientHash: Int {
+    guard known.contains(.userAgent) else { return 0 }
     var hash = 0
-    switch self {
-    case .lines(let lines, let known):
-      guard known.contains(.userAgent) else { return 0 }
-      Self.forEach(in: lines) { key, value in
-        guard key.count == 10, key.isField("user-agent") else { return true }
-        hash = Int(truncatingIfNeeded: value.mixed())
-        return false
-      }
-    case .list(let list, let known):
-      guard known.contains(.userAgent) else { return 0 }
-      if let name = list.first(name: "user-agent") { hash = Int(truncatingIfNeeded: name.utf8Span.span.mixed()) }
+    forEach { key, value in
+      guard key.count == 10, key.isField("user-agent") else { return true }
+      hash = Int(truncatingIfNeeded: value.mixed())
+      return false
     }
     return hash
   }
 
   /// `body` returns whether to continue.
-  static func forEach(
-    in lines: ByteBuffer, _ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool
-  ) {
+  func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool) {
     let bytes = lines.readableBytesUInt8Span
     var start = 0
     while start < bytes.count {

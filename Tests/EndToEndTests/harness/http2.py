@@ -141,21 +141,6 @@ class Connection:
             self.state.reset_stream(number, h2.errors.ErrorCodes.CANCEL)
             self._flush()
 
-    def request_and_reset(self, path: str) -> None:
-        """Sends both in one packet, as a rapid-reset flood does."""
-        with self.lock:
-            number = self.state.get_next_available_stream_id()
-            self.state.send_headers(number, [
-                (":method", "GET"), (":scheme", "https"), (":authority", self.authority), (":path", path)],
-                end_stream=True)
-            self.state.reset_stream(number, h2.errors.ErrorCodes.CANCEL)
-            self._flush()
-
-    def ping(self) -> None:
-        with self.lock:
-            self.state.ping(b"weirweir")
-            self._flush()
-
     def wait(self, condition, seconds: float, what: str) -> None:
         """Waits until `condition` of this connection is true."""
         end = time.monotonic() + seconds

@@ -7,7 +7,7 @@ import Testing
 @Suite("Bodies that are taken while they arrive", .timeLimit(.minutes(3)))
 struct HTTPArrivingBodyTests {
   /// What came of the body of one request, and the means to steer its connection.
-  private final class Intake: Sendable {
+  final class Intake: Sendable {
     struct State {
       var bytes: [UInt8] = []
       /// How often bytes were handed in.
@@ -36,7 +36,7 @@ struct HTTPArrivingBodyTests {
     }
   }
 
-  private final class Body: ArrivingBody {
+  final class Body: ArrivingBody {
     private let intake: Intake
     var isMedia: Bool { intake.isMedia }
     init(_ intake: Intake) { self.intake = intake }
@@ -60,6 +60,26 @@ struct HTTPArrivingBodyTests {
       source?.value.respond(.text("taken", cache: .never))
     }
     func abandon(_ reason: String) { intake.state.withLock { $0.abandonments.append(reason) } }
+  }
+
+  /// A frame of HTTP/2 may have a single byte, in a slice of a whole read.
+  @Test func `What is held of a body is in one buffer of its own, whatever it came in`() {
+    let arriving = ArrivingRequest(
+      HTTPRequest(method: .post, target: RequestTarget(segments: [])), Body(Intake()), keepsAlive: true,
+      awaitsContinue: false)
+    for byte in 0..<65_535 {
+      var read = ByteBuffer()
+      read.reserveCapacity(BriefReadAllocator.largest)
+      read.writeInteger(UInt8(truncatingIfNeeded: byte))
+      arriving.hold(read)
+    }
+    #expect(arriving.heldBytes == 65_535)
+    var parts: [ByteBuffer] = []
+    while let part = arriving.takeHeld() { parts.append(part) }
+    #expect(parts.map(\.readableBytes) == [16_384, 16_384, 16_384, 16_383])
+    #expect(parts.allSatisfy { $0.storageCapacity <= 65_536 })
+    #expect(parts.flatMap { Array($0.readableBytesView) } == (0..<65_535).map { UInt8(truncatingIfNeeded: $0) })
+    #expect(arriving.heldBytes == 0)
   }
 
   private func serve(

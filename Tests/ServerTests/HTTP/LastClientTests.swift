@@ -1,12 +1,11 @@
 import NIOCore
-import NIOHTTP1
 import Testing
 
 @testable import Ingest
 @testable import HTTP
 
 @Suite struct LastClientTests {
-  private func fields(_ text: String) -> RequestFields { .lines(ByteBuffer(string: text), .userAgent) }
+  private func fields(_ text: String) -> RequestFields { RequestFields(ByteBuffer(string: text), .userAgent) }
 
   private func client(_ fields: RequestFields) -> ClientID { ClientID(nil, fields) }
 
@@ -40,39 +39,6 @@ import Testing
       }
     }
     #expect(reads == 3)
-  }
-
-  private func reads(_ requests: [RequestFields]) -> Int {
-    var last = LastClient()
-    var reads = 0
-    for request in requests {
-      let found = last.client(with: request) {
-        reads += 1
-        return client(request)
-      }
-      #expect(found == client(request))
-    }
-    return reads
-  }
-
-  @Test func fieldsOfHTTP2AreReadOnceToo() {
-    func list(_ fields: HTTPHeaders) -> RequestFields { .list(fields) }
-    let phone = list(["user-agent": "phone", "accept": "*/*"])
-    #expect(reads([phone, phone, list(["user-agent": "phone", "accept": "*/*"])]) == 1)
-    #expect(reads([phone, list(["user-agent": "radio", "accept": "*/*"]), phone]) == 3)
-    #expect(reads([phone, list(["user-agent": "phone"]), list(["accept": "phone"])]) == 3)
-    // A proxy's connection carries requests of several clients.
-    let proxied = ["192.0.2.1", "192.0.2.2"].map { list(["user-agent": "phone", "x-forwarded-for": $0]) }
-    #expect(reads([proxied[0], proxied[1], proxied[1]]) == 2)
-    // The same text, once in lines.
-    #expect(reads([phone, fields("user-agent: phone\r\naccept: */*\r\n"), phone]) == 3)
-  }
-
-  @Test func longFieldsOfHTTP2AreNotKept() {
-    for (length, expected) in [(LastClient.longestFields, 1), (LastClient.longestFields + 1, 2)] {
-      let long = RequestFields.list(["user-agent": String(repeating: "x", count: length - 10)])
-      #expect(reads([long, long]) == expected)
-    }
   }
 
   @Test func longFieldsAreNotKept() {

@@ -29,7 +29,7 @@ import Testing
 
   private func head(_ target: String) -> RequestHead {
     RequestHead(
-      method: .get, version: .http1_1, target: ByteBuffer(string: target), fields: .list([:]), hosts: 1)
+      method: .get, version: .http1_1, target: ByteBuffer(string: target), fields: .empty, hosts: 1)
   }
 
   private func response(_ openness: Open) -> SharedResponse {

@@ -46,8 +46,8 @@ import Testing
   }
 
   /// Knows the tokens good, good2 and other. Answers those that begin with good.
-  private final class Gate: ViewerPasses {
-    let passes = Dictionary(uniqueKeysWithValues: ["good", "good2", "other"].map { ($0, Pass($0)) })
+  final class Gate: ViewerPasses {
+    private let passes = Dictionary(uniqueKeysWithValues: ["good", "good2", "other"].map { ($0, Pass($0)) })
     let calls = Mutex(0)
     let stamp = Generation()
     var count: Int { calls.withLock { $0 } }

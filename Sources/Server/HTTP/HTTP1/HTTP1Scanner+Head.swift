@@ -44,7 +44,7 @@ extension HTTP1Scanner {
     else { throw .malformed("the head is not there") }
     bytes.moveReaderIndex(forwardBy: scanned)
     let head = RequestHead(
-      method: line.method, version: line.version, target: target, fields: .lines(lines, facts.known),
+      method: line.method, version: line.version, target: target, fields: RequestFields(lines, facts.known),
       hosts: facts.hosts, body: body, expectation: facts.expectation,
       keepsAlive: !facts.closes && (line.version == .http1_1 || facts.keepsAlive))
     reset()

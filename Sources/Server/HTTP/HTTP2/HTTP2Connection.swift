@@ -10,6 +10,8 @@ final class HTTP2Connection: HTTPConnection {
   private static let goAwayPing: UInt64 = 0x7765_6972
   /// The number in a GOAWAY that still allows all streams (RFC 9113 §6.8).
   private static let allStreams = UInt32(Int32.max)
+  /// Bytes of bodies that wait to be taken, of all streams, beyond which the client's window is not opened again.
+  static let heldBytes = 256 * 1024
 
   let services: HTTPServices
   let loop: LoopContext
@@ -63,10 +65,7 @@ final class HTTP2Connection: HTTPConnection {
     receiver.receive(bytes)
     do throws(HTTP2FrameReader.Fault) {
       while !isClosed, let event = try receiver.next() { try take(event) }
-      // Also for what came on streams that are closed.
-      guard !isClosed, receiver.window < HTTP2Receiver.window / 2 else { return }
-      sender.frames.windowUpdate(0, HTTP2Receiver.window &- receiver.window)
-      receiver.window = HTTP2Receiver.window
+      reopenWindow()
     } catch {
       fail(error.code, "it broke the rules of HTTP/2, or sent too much of what costs more to receive")
     }
@@ -181,6 +180,16 @@ final class HTTP2Connection: HTTPConnection {
   /// A stream carries a publisher's media. Other requests of such a connection are few, so it stays so.
   func readBursts() { context.channel.readBursts() }
 
+  /// Reopens the client's window for all streams, when half of it is used, and not too much waits to be taken. Also for what came
+  /// on streams that are closed.
+  func reopenWindow() {
+    guard !isClosed, receiver.window < HTTP2Receiver.window / 2,
+      streams.reduce(0, { $0 &+ $1.heldBytes }) <= Self.heldBytes
+    else { return }
+    sender.frames.windowUpdate(0, HTTP2Receiver.window &- receiver.window)
+    receiver.window = HTTP2Receiver.window
+  }
+
   /// Reopens the client's window for a stream that takes its body, when half of it is used.
   func reopenWindow(of stream: HTTP2Stream) {
     guard !isClosed, stream.isReceiving, let index = receiver.index(of: stream.outbox.id),
@@ -231,6 +240,7 @@ final class HTTP2Connection: HTTPConnection {
     streams.remove(at: index)
     sender.drop(stream.outbox)
     stream.close()
+    reopenWindow()
     if streams.isEmpty { idleSince = loop.now }
     endIfDone()
   }

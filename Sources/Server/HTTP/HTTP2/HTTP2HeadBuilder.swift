@@ -29,6 +29,9 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
     }
   }
 
+  /// The length of `host: `.
+  private static let hostStart = 6
+
   private let limits: Limits
   /// Fields behind a body have no pseudo-fields (RFC 9113 §8.1).
   private let areTrailers: Bool
@@ -73,9 +76,9 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
       guard !isTooLarge else { return }
       guard Self.isName(name), Self.isValue(value), learn(name, value) else { return isMalformed = true }
       guard !areTrailers else { return }
-      // :authority replaces it (RFC 9113 §8.3.1).
       if name.count == 4, name.isField("host") {
-        guard !pseudo.contains(.authority) else { return }
+        // Beside :authority it says nothing new, or it is a second one (RFC 9113 §8.3.1).
+        guard !isAuthority(value) else { return }
         hosts &+= 1
       }
       write(name, value)
@@ -129,6 +132,22 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
     return true
   }
 
+  /// Whether :authority came and names the same host, without regard to case and to the port of https (RFC 3986 §6.2).
+  private func isAuthority(_ host: Span<UInt8>) -> Bool {
+    let lines = lines.readableBytesUInt8Span
+    // It is the first line.
+    guard pseudo.contains(.authority), lines.count >= Self.hostStart else { return false }
+    let own = lines.extracting(Self.hostStart..<lines.endOfText(from: Self.hostStart))
+    let count = Self.lengthWithoutPort(own)
+    guard Self.lengthWithoutPort(host) == count else { return false }
+    for index in 0..<count where own[index].lowercased != host[index].lowercased { return false }
+    return true
+  }
+
+  private static func lengthWithoutPort(_ host: Span<UInt8>) -> Int {
+    host.count >= 4 && host.extracting(last: 4).isField(":443") ? host.count &- 4 : host.count
+  }
+
   private mutating func write(_ name: Span<UInt8>, _ value: Span<UInt8>) {
     lines.write(name)
     lines.writeStaticString(": ")
@@ -153,7 +172,7 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
   func head(isComplete: Bool) -> RequestHead {
     let length = contentLength.flatMap { $0 > 0 ? RequestHead.Body.length($0) : nil }
     return RequestHead(
-      method: method, version: Self.version, target: target, fields: .lines(lines, known), hosts: hosts,
+      method: method, version: Self.version, target: target, fields: RequestFields(lines, known), hosts: hosts,
       body: isComplete ? .none : length ?? .open, expectation: expectation)
   }
 

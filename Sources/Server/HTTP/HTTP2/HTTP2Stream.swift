@@ -35,8 +35,6 @@ final class HTTP2Stream {
   private let since: Int
   /// Received bytes of an incomplete request body.
   private(set) var bodyBytes = 0
-  /// Parts of an arriving body before it is taken; the client's window bounds them.
-  private var held: [ByteBuffer] = []
 
   init(id: UInt32, window: Int, connection: HTTP2Connection) {
     self.connection = connection
@@ -54,6 +52,9 @@ final class HTTP2Stream {
     default: false
     }
   }
+
+  /// Bytes of an arriving body that wait to be taken; the client's window bounds them.
+  var heldBytes: Int { if case .arriving(let arriving) = phase { arriving.heldBytes } else { 0 } }
 
   // MARK: The request
 
@@ -73,8 +74,8 @@ final class HTTP2Stream {
   func receive(_ bytes: ByteBuffer, isEnd: Bool, room: Int) {
     remoteHasEnded = remoteHasEnded || isEnd
     if case .arriving(let arriving) = phase {
-      held.append(bytes)
-      return handIn(arriving)
+      arriving.hold(bytes)
+      return handIn()
     }
     guard case .receiving = phase else { return }
     guard bytes.readableBytes <= room else {
@@ -91,7 +92,7 @@ final class HTTP2Stream {
     remoteHasEnded = true
     switch phase {
     case .receiving: take(.end)
-    case .arriving(let arriving): handIn(arriving)
+    case .arriving: handIn()
     default: break
     }
   }
@@ -322,10 +323,16 @@ extension HTTP2Stream: ArrivingBodySource {
     arriving.body.begin(self, on: connection.loop.eventLoop)
   }
 
-  /// Hands in what is held, as far as it is taken.
-  private func handIn(_ arriving: ArrivingRequest) {
-    while arriving.isOpen, !held.isEmpty { arriving.body.receive(held.removeFirst()) }
-    if arriving.isOpen, remoteHasEnded, held.isEmpty { arriving.finish() }
+  /// Hands in what is held, as far as it is taken. The body may respond meanwhile, or the stream end.
+  private func handIn() {
+    while case .arriving(let arriving) = phase, arriving.isOpen {
+      if let part = arriving.takeHeld() {
+        arriving.body.receive(part)
+      } else {
+        if remoteHasEnded { arriving.finish() }
+        return
+      }
+    }
   }
 
   func accept() {
@@ -335,10 +342,10 @@ extension HTTP2Stream: ArrivingBodySource {
       connection.peer.keep()
       connection.readBursts()
     }
-    if arriving.awaitsContinue, held.isEmpty, !remoteHasEnded {
+    if arriving.awaitsContinue, arriving.heldBytes == 0, !remoteHasEnded {
       connection.send(HTTP2Response.goOn, isEnd: false, of: self)
     }
-    goOn(arriving)
+    goOn()
   }
 
   func pause() {
@@ -348,19 +355,20 @@ extension HTTP2Stream: ArrivingBodySource {
   func resume() {
     guard case .arriving(let arriving) = phase else { return }
     arriving.resume()
-    goOn(arriving)
+    goOn()
   }
 
-  private func goOn(_ arriving: ArrivingRequest) {
-    handIn(arriving)
+  private func goOn() {
+    handIn()
     connection.reopenWindow(of: self)
+    connection.reopenWindow()
     connection.sender.pump()
   }
 
   func respond(_ response: HTTPResponse) {
     guard case .arriving(let arriving) = phase else { return }
-    held = []
     send(services.origins.applied(to: response, of: arriving.request), to: arriving.request)
+    connection.reopenWindow()
     connection.sender.pump()
   }
 

@@ -126,4 +126,58 @@ import Testing
       #expect(try await client.get("/a", fields: [("user-agent", "three")]).status == 503)
     }
   }
+
+  // MARK: Rules
+
+  private func runGate(
+    tick: TimeAmount = .milliseconds(20),
+    _ body: (_ gate: TokenPrefixTests.Gate, _ client: HTTP2TestClient) async throws -> Void
+  ) async throws {
+    let gate = TokenPrefixTests.Gate()
+    let (server, tls) = try tlsContexts(ServerCertificate.protocols, client: ["h2"])
+    try await HTTPTestServer.run(tls: server, tickInterval: tick, passes: gate, route: { gate.route($0, $1) }) {
+      address, _ in
+      let client = try await HTTP2TestClient.connect(to: address, tls: tls)
+      // A connection's first request is answered by the routes.
+      #expect(try await client.get("/alone").status == 200)
+      gate.calls.withLock { $0 = 0 }
+      try await body(gate, client)
+      await client.close()
+    }
+  }
+
+  @Test func `tokens of one connection share a response, and one that was revoked gets it no longer`() async throws {
+    // Responses are kept for some ticks.
+    try await runGate(tick: .seconds(60)) { gate, client in
+      for token in ["good", "good2", "good2", "good"] {
+        #expect(try await client.get("/~\(token)/a").text == "media")
+      }
+      #expect(gate.count == 1)
+      for path in ["/a", "/~other/a", "/~wrong/a", "/~/a", "/~goo/a"] {
+        #expect(try await client.get(path).status == 403, "\(path)")
+      }
+      #expect(gate.count == 6, "each of them went to the routes")
+      gate.revoke("good")
+      for _ in 0..<2 {
+        #expect(try await client.get("/~good/a").status == 403)
+        #expect(try await client.get("/~good2/a").text == "media")
+      }
+      #expect(gate.count == 8)
+    }
+  }
+
+  @Test func `a request that waits ends with its token, and another one of its connection goes on`() async throws {
+    try await runGate { gate, client in
+      let (first, second) = try await (client.request("/~good/wait"), client.request("/~good2/wait"))
+      // The first asks the routes; who joins it is answered by the table.
+      let third = try await client.request("/~good/wait")
+      try await Task.sleep(for: .milliseconds(200))
+      gate.revoke("good")
+      #expect(try await client.response(first).status == 403)
+      #expect(try await client.response(third).status == 403)
+      #expect(try await client.response(second).text == "media")
+      #expect(gate.count == 1)
+      #expect(try await client.get("/~good2/a").text == "media")
+    }
+  }
 }

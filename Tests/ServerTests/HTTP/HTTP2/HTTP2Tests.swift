@@ -160,6 +160,18 @@ import Testing
     }
   }
 
+  /// RFC 9113 §8.3.1. The client's authority is localhost.
+  @Test(arguments: [
+    ("localhost", 200), ("LocalHost", 200), ("localhost:443", 200), ("localhost:8443", 400), ("localhos", 400),
+    ("localhosts", 400), ("evil.example", 400), ("", 400),
+  ])
+  func aHostBesideTheAuthorityNamesTheSame(_ host: String, _ status: Int) async throws {
+    try await run { client, _ in
+      #expect(try await client.get("/", fields: [("x", "y"), ("host", host)]).status == status)
+      #expect(try await client.get("/").status == 200, "the connection goes on")
+    }
+  }
+
   @Test func aWaitingRequestHoldsUpNoOtherAndMayEnd() async throws {
     let promise = Mutex<[EventLoopPromise<HTTPResponse>]>([])
     let route: HTTPTestServer.Route = { request, eventLoop in

@@ -4,6 +4,7 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import NIOPosix
+import Synchronization
 import Testing
 
 @testable import Basics
@@ -29,12 +30,15 @@ import Testing
     private let valve = Valve()
     private(set) var received: [UInt8] = []
 
-    init(route: @escaping HTTPTestServer.Route) throws {
+    init(
+      route: @escaping HTTPTestServer.Route, intake: (@Sendable () -> any ArrivingBody)? = nil
+    ) throws {
       let limits = HTTPLimits()
       let policy = Reloadable(HTTPPolicy(limits, origins: .playersOnly))
       let traffic = HTTPTraffic()
       let services = HTTPServices(
-        responder: HTTPTestServer(route: route), passes: nil, limits: limits, proxies: .none, policy: policy,
+        responder: HTTPTestServer(route: route, intake: intake), passes: nil, limits: limits, proxies: .none,
+        policy: policy,
         limiter: ConnectionLimiter(
           policy, limits: limits, memory: .unlimited, descriptors: .unlimited, traffic: traffic, waker: Waker()),
         traffic: traffic, pool: NIOSingletons.posixBlockingThreadPool,
@@ -52,7 +56,7 @@ import Testing
       try take()
     }
 
-    private func take() throws {
+    func take() throws {
       while let part = try channel.readOutbound(as: ByteBuffer.self) { received += part.readableBytesView }
     }
 
@@ -125,6 +129,84 @@ import Testing
     #expect(HTTP2Bytes.goAways(wire.received).isEmpty)
     let opened = wire.frames.filter { $0.type == 8 && $0.stream == 0 }
     #expect(opened.reduce(0) { $0 + Int($1.payload[2]) << 8 + Int($1.payload[3]) } > 250_000)
+  }
+
+  // MARK: uploads that wait
+
+  /// A wire whose requests with bodies are uploads that wait until they are accepted.
+  private func uploads() throws -> (wire: Wire, intakes: () -> [HTTPArrivingBodyTests.Intake]) {
+    final class Intakes: Sendable { let all = Mutex<[HTTPArrivingBodyTests.Intake]>([]) }
+    let intakes = Intakes()
+    let wire = try Wire(
+      route: Self.text,
+      intake: {
+        let intake = HTTPArrivingBodyTests.Intake(acceptsAtOnce: false)
+        intakes.all.withLock { $0.append(intake) }
+        return HTTPArrivingBodyTests.Body(intake)
+      })
+    return (wire, { intakes.all.withLock { $0 } })
+  }
+
+  /// What the client was allowed to send on the connection.
+  private func allowed(_ wire: Wire) -> Int {
+    wire.frames.filter { $0.type == 8 && $0.stream == 0 }.reduce(HTTP2Receiver.window) { sum, frame in
+      sum + frame.payload.reduce(0) { $0 << 8 | Int($1) }
+    }
+  }
+
+  private func accept(_ intake: HTTPArrivingBodyTests.Intake) throws {
+    let source = intake.state.withLock { $0.source }
+    try #require(source).value.accept()
+  }
+
+  @Test func `a body that came in frames of one byte while it waited is handed in by a few parts`() throws {
+    let (wire, intakes) = try uploads()
+    try wire.send(HTTP2Bytes.request("/", stream: 1, isEnd: false))
+    let frames = [[UInt8]](repeating: http2Frame(0, stream: 1, [7]), count: HTTP2Receiver.window / 15).flatMap { $0 }
+    for _ in 0..<15 { try wire.send(frames) }
+    let intake = try #require(intakes().first)
+    #expect(intake.count == 0)
+    try accept(intake)
+    #expect(intake.bytes == [UInt8](repeating: 7, count: HTTP2Receiver.window))
+    #expect(intake.state.withLock { $0.receipts } == 4)
+    // What comes now is taken as it comes.
+    try wire.send(http2Frame(0, stream: 1, [8]) + http2Frame(0, flags: 1, stream: 1, [9]))
+    #expect(intake.bytes.suffix(2) == [8, 9] && intake.state.withLock { $0.isFinished })
+    #expect(HTTP2Bytes.answered(wire.received) == [1] && HTTP2Bytes.goAways(wire.received).isEmpty)
+  }
+
+  @Test func `uploads that wait hold so many bytes of all, and the window opens when they are taken`() throws {
+    let (wire, intakes) = try uploads()
+    var sent = 0
+    for number in 0..<100 {
+      let stream = UInt32(2 * number + 1)
+      try wire.send(HTTP2Bytes.request("/", stream: stream, isEnd: false))
+      for _ in 0..<4 where allowed(wire) - sent >= 16_000 {
+        try wire.send(http2Frame(0, stream: stream, [UInt8](repeating: 0, count: 16_000)))
+        sent += 16_000
+      }
+    }
+    #expect(sent > HTTP2Connection.heldBytes && sent <= HTTP2Connection.heldBytes + HTTP2Receiver.window)
+    for intake in intakes() { try accept(intake) }
+    try wire.take()
+    #expect(intakes().reduce(0) { $0 + $1.count } == sent)
+    #expect(allowed(wire) - sent == HTTP2Receiver.window)
+    #expect(HTTP2Bytes.goAways(wire.received).isEmpty)
+  }
+
+  @Test func `the window opens when an upload that waits is reset`() throws {
+    let (wire, _) = try uploads()
+    var (stream, sent) = (UInt32(1), 0)
+    while allowed(wire) - sent >= 16_000, stream < 199 {
+      try wire.send(HTTP2Bytes.request("/", stream: stream, isEnd: false))
+      try wire.send(http2Frame(0, stream: stream, [UInt8](repeating: 0, count: 16_000)))
+      (stream, sent) = (stream + 2, sent + 16_000)
+    }
+    #expect(sent > HTTP2Connection.heldBytes && stream < 199)
+    for number in stride(from: 1, to: stream, by: 2) where allowed(wire) - sent < 16_000 {
+      try wire.send(http2Frame(3, stream: number, [0, 0, 0, 8]))
+    }
+    #expect(allowed(wire) - sent == HTTP2Receiver.window)
   }
 
   /// Requests without bodies are subject to no window, and their responses neither.
