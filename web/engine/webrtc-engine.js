@@ -1,7 +1,7 @@
 /** Playback by WebRTC (WHEP): the lowest delay. Nothing is kept, so nothing can be sought to. */
 
 import { timeout } from "../media/fetching.js";
-import { iceServersOf } from "../media/ice-servers.js";
+import { iceServersOf, useServers } from "../media/ice-servers.js";
 import { HTTPFailure } from "../media/playback-result.js";
 
 /** @typedef {import("./engine.js").Engine} Engine */
@@ -135,17 +135,17 @@ export class WebRTCEngine {
         media.addTrack(track);
       });
       for (const kind of ["video", "audio"]) peer.addTransceiver(kind, { direction: "recvonly" });
-      await peer.setLocalDescription();
+      const offer = await peer.createOffer();
       const answer = await fetch(this.#url, {
         method: "POST", cache: "no-store", signal: timeout(REQUEST_MILLISECONDS),
-        headers: { "Content-Type": "application/sdp" }, body: peer.localDescription?.sdp,
+        headers: { "Content-Type": "application/sdp" }, body: offer.sdp,
       });
       if (!answer.ok) return await refused(answer);
       session = new URL(answer.headers.get("Location") ?? "", answer.url).href;
       const missing = leftOut(answer.headers.get("Weir-Left-Out") ?? "");
       if (missing !== null) return { kind: "unplayable", reason: missing };
-      const iceServers = iceServersOf(answer.headers.get("Link") ?? "");
-      if (iceServers.length > 0) peer.setConfiguration({ iceServers });
+      useServers(peer, iceServersOf(answer.headers.get("Link") ?? ""));
+      await peer.setLocalDescription(offer);
       await peer.setRemoteDescription({ type: "answer", sdp: await answer.text() });
       if (signal.aborted) return { kind: "stopped" };
       this.#beforeReset();

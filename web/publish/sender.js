@@ -1,6 +1,7 @@
 /** A publisher by WebRTC: its connection, and the way back when that is lost. */
 
 import { fetchStreamNow, takesPublishers } from "../api/api.js";
+import { useServers } from "../media/ice-servers.js";
 import { fateOf, ReconnectPlan } from "../media/reconnect-plan.js";
 import { heardOf, sentOf } from "../media/sending-figures.js";
 import { restarted, restartFragment } from "../media/session-description.js";
@@ -120,7 +121,6 @@ export class Sender extends EventTarget {
     this.#session = reply.location;
     this.#answer = reply.text;
     useServers(peer, reply.iceServers);
-    // From here on the browser looks for its own addresses, and may ask those servers.
     await peer.setLocalDescription(offer);
     await peer.setRemoteDescription({ type: "answer", sdp: this.#answer });
     // A server that ends a session says so by its last message of DTLS.
@@ -325,17 +325,6 @@ async function keepResolution(sender) {
   parameters.degradationPreference = "maintain-resolution";
   // A browser that does not know it keeps its own way.
   await sender.setParameters(parameters).catch(() => {});
-}
-
-/** @param {RTCPeerConnection} peer @param {RTCIceServer[]} iceServers */
-function useServers(peer, iceServers) {
-  if (iceServers.length === 0) return;
-  try {
-    peer.setConfiguration({ ...peer.getConfiguration(), iceServers });
-  } catch (error) {
-    // An address that this browser does not take: most need none of them.
-    console.warn(error);
-  }
 }
 
 /** @param {RTCRtpTransceiver} transceiver @param {string} codec Empty: what the server prefers. */
