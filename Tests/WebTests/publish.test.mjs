@@ -156,6 +156,9 @@ test("a name is taken back from nobody", () => {
   plan.tried("restart", 404);
   assert.equal(plan.ending, "gone");
   assert.equal(plan.mayReplace("taken", 0), false);
+  const told = new ReconnectPlan();
+  told.tried("restart", 410);
+  assert.equal(told.ending, "gone", "the server has ended it, and says why for a while");
   plan.closed();
   assert.deepEqual([plan.ending, plan.next.kind], ["closed", "publish"]);
   assert.equal(plan.mayReplace("ended", 0), false);

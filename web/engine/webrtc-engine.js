@@ -3,6 +3,7 @@
 import { timeout } from "../media/fetching.js";
 import { iceServersOf, useServers } from "../media/ice-servers.js";
 import { HTTPFailure } from "../media/playback-result.js";
+import { endingOf } from "../media/session-ending.js";
 
 /** @typedef {import("./engine.js").Engine} Engine */
 /** @typedef {import("../media/playback-result.js").PlaybackResult} PlaybackResult */
@@ -151,7 +152,9 @@ export class WebRTCEngine {
       this.#beforeReset();
       this.#reset(peer);
       this.#video.srcObject = media;
-      return await this.#end(peer, signal);
+      const result = await this.#end(peer, signal);
+      if (result.kind === "lost" && result.reason !== "path") result.ending = await endingOf(session);
+      return signal.aborted ? { kind: "stopped" } : result;
     } catch (error) {
       return signal.aborted ? { kind: "stopped" } : { kind: "lost", reason: error instanceof Error ? error.message : String(error) };
     } finally {

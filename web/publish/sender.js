@@ -29,6 +29,8 @@ export class Sender extends EventTarget {
   state = "idle";
   /** @type {string | null} Why it ended, if nobody asked for it. */
   reason = null;
+  /** Why the server ended the session before this one, in its own words; empty if it did not, or once this one is live. */
+  ending = "";
   /** Whether the reason is a key that is missing or wrong. */
   wantsKey = false;
   /** @type {number | null} performance.now() of the beginning. */
@@ -153,6 +155,7 @@ export class Sender extends EventTarget {
     this.#plan.connected();
     this.#wake();
     this.#become("live");
+    this.ending = "";
   }
 
   /** Looks whether anything comes from the server. */
@@ -192,12 +195,15 @@ export class Sender extends EventTarget {
     const { ending } = this.#plan;
     if (ending === null) return true;
     if (ending === "closed") await new Promise((resume) => setTimeout(resume, ENDED_MILLISECONDS));
+    const told = this.#session === null ? "" : whip.ending(this.#session, this.#key);
     const stream = await fetchStreamNow(this.#name).catch(() => null);
+    this.ending = await told || this.ending;
     const isServerUp = stream === null || await takesPublishers();
     if (!isCurrent()) return false;
     const fate = fateOf(ending, stream, isServerUp);
     if (this.#plan.mayReplace(fate, performance.now())) return true;
-    this.#fail(t(fate === "taken" ? "publish.takenOver" : "publish.endedByServer"));
+    this.#fail(fate === "taken" ? t("publish.takenOver")
+      : this.ending === "" ? t("publish.endedByServer") : t("publish.endedBecause", { reason: this.ending }));
     return false;
   }
 
