@@ -67,7 +67,7 @@ export class AudioSource extends EventTarget {
   /** Lets tracks be heard, or not: also each input, which may be sent itself until another track has its place. */
   #silence(/** @type {MediaStreamTrack[]} */ ...tracks) { for (const track of tracks) track.enabled = !this.#isMuted; }
 
-  /** Browsers keep audio still until something is pressed. */
+  /** Lets the meter and the mixer run. Many browsers keep them still until something is pressed. */
   wake() { this.#context?.resume().catch(() => {}); }
 
   #exchange() {
@@ -96,6 +96,7 @@ export class AudioSource extends EventTarget {
       this.#track = mixer.stream.getAudioTracks()[0];
     }
     this.#silence(this.#track, ...tracks);
+    this.wake();
     return this.#track;
   }
 
