@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { levelOf, SILENT_DECIBELS } from "../../web/media/audio-level.js";
 import { CopyParts } from "../../web/media/copy-parts.js";
 import { iceServersOf } from "../../web/media/ice-servers.js";
 import { CUSTOM, microphoneConstraints, NONE, otherCameras, PRESETS, settingsFrom, within } from "../../web/media/publish-settings.js";
@@ -41,6 +42,15 @@ test("the other camera is that of the opposite side, or the next of the list", (
   assert.deepEqual(otherCameras(cameras, {}), [{ deviceId: { exact: "a" } }]);
   assert.deepEqual(otherCameras([{ deviceId: "a" }], { deviceId: "a" }), []);
   assert.deepEqual(otherCameras([], { deviceId: "a" }), []);
+});
+
+test("the loudest channel is the level, and one that is cut off is told", () => {
+  const level = (...peaks) => levelOf(peaks.map((peak) => Float32Array.of(0, peak / 2, peak)));
+  assert.deepEqual(level(), { decibels: SILENT_DECIBELS, isClipping: false });
+  assert.deepEqual(level(0, 0), { decibels: SILENT_DECIBELS, isClipping: false });
+  assert.deepEqual(level(0, -1), { decibels: 0, isClipping: true });
+  assert.deepEqual([0.984, 0.986].map((peak) => level(peak, 0).isClipping), [false, true]);
+  assert.deepEqual([level(0.1, 0).decibels, level(0.1, 0.1, 0.05).decibels].map(Math.round), [-20, -20]);
 });
 
 const report = (changes = {}) => [
@@ -156,6 +166,9 @@ test("a name is taken back from nobody", () => {
   plan.tried("restart", 404);
   assert.equal(plan.ending, "gone");
   assert.equal(plan.mayReplace("taken", 0), false);
+  const told = new ReconnectPlan();
+  told.tried("restart", 410);
+  assert.equal(told.ending, "gone", "the server has ended it, and says why for a while");
   plan.closed();
   assert.deepEqual([plan.ending, plan.next.kind], ["closed", "publish"]);
   assert.equal(plan.mayReplace("ended", 0), false);

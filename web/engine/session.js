@@ -60,6 +60,8 @@ export class WatchSession extends EventTarget {
   hasPlayed = false;
   /** @type {string | null} Why the lowest delay that was asked for is not possible here; null while it is, or was not asked for. */
   fallback = null;
+  /** Why the server ended its last connection, in its own words; empty if it did not. */
+  fallbackEnding = "";
   /** @type {Engine} */
   engine;
   #video;
@@ -228,7 +230,7 @@ export class WatchSession extends EventTarget {
       const isRefused = result.kind === "refused" && result.isFull !== true && this.stream?.state === "live";
       const isLost = failures >= WEBRTC_TRIES || losses.length >= WEBRTC_LOSSES && this.stream?.state === "live";
       if (isWebRTC && (result.kind === "unplayable" || isRefused || isLost)) {
-        this.#leaveWebRTC(result.reason === "path" || result.kind !== "lost" ? result.reason ?? "refused" : "lost");
+        this.#leaveWebRTC(result.reason === "path" || result.kind !== "lost" ? result.reason ?? "refused" : "lost", result.ending);
         failures = 0;
         continue;
       }
@@ -255,10 +257,11 @@ export class WatchSession extends EventTarget {
     }
   }
 
-  /** @param {string} reason */
-  #leaveWebRTC(reason) {
+  /** @param {string} reason @param {string} ending */
+  #leaveWebRTC(reason, ending = "") {
     this.#wantsWebRTC = false;
     this.fallback = reason;
+    this.fallbackEnding = ending;
     if (this.engine.name === "webrtc") this.#use(this.#prefersHLS ? "hls" : "mse");
   }
 
@@ -411,7 +414,7 @@ function describe(result) {
     case "newEpoch": return "the stream has restarted";
     case "refused": return `the server responded with status ${result.status}`;
     case "unplayable": return result.reason || "the browser cannot play this";
-    case "lost": return result.reason || "the connection was lost";
+    case "lost": return result.ending || result.reason || "the connection was lost";
     default: return "";
   }
 }

@@ -1,8 +1,9 @@
 /** Playback by WebRTC (WHEP): the lowest delay. Nothing is kept, so nothing can be sought to. */
 
 import { timeout } from "../media/fetching.js";
-import { iceServersOf } from "../media/ice-servers.js";
+import { iceServersOf, useServers } from "../media/ice-servers.js";
 import { HTTPFailure } from "../media/playback-result.js";
+import { endingOf } from "../media/session-ending.js";
 
 /** @typedef {import("./engine.js").Engine} Engine */
 /** @typedef {import("../media/playback-result.js").PlaybackResult} PlaybackResult */
@@ -135,23 +136,25 @@ export class WebRTCEngine {
         media.addTrack(track);
       });
       for (const kind of ["video", "audio"]) peer.addTransceiver(kind, { direction: "recvonly" });
-      await peer.setLocalDescription();
+      const offer = await peer.createOffer();
       const answer = await fetch(this.#url, {
         method: "POST", cache: "no-store", signal: timeout(REQUEST_MILLISECONDS),
-        headers: { "Content-Type": "application/sdp" }, body: peer.localDescription?.sdp,
+        headers: { "Content-Type": "application/sdp" }, body: offer.sdp,
       });
       if (!answer.ok) return await refused(answer);
       session = new URL(answer.headers.get("Location") ?? "", answer.url).href;
       const missing = leftOut(answer.headers.get("Weir-Left-Out") ?? "");
       if (missing !== null) return { kind: "unplayable", reason: missing };
-      const iceServers = iceServersOf(answer.headers.get("Link") ?? "");
-      if (iceServers.length > 0) peer.setConfiguration({ iceServers });
+      useServers(peer, iceServersOf(answer.headers.get("Link") ?? ""));
+      await peer.setLocalDescription(offer);
       await peer.setRemoteDescription({ type: "answer", sdp: await answer.text() });
       if (signal.aborted) return { kind: "stopped" };
       this.#beforeReset();
       this.#reset(peer);
       this.#video.srcObject = media;
-      return await this.#end(peer, signal);
+      const result = await this.#end(peer, signal);
+      if (result.kind === "lost" && result.reason !== "path") result.ending = await endingOf(session);
+      return signal.aborted ? { kind: "stopped" } : result;
     } catch (error) {
       return signal.aborted ? { kind: "stopped" } : { kind: "lost", reason: error instanceof Error ? error.message : String(error) };
     } finally {

@@ -1,4 +1,4 @@
-/** STUN and TURN servers that a server tells its publishers. (RFC 9725 §4.6, RFC 8288 §3) */
+/** STUN and TURN servers that a server tells its peers. (RFC 9725 §4.6, RFC 8288 §3) */
 
 /** The most that are taken: browsers ask each of them. */
 const MOST = 8;
@@ -17,4 +17,18 @@ export function iceServersOf(link) {
     servers.push(username === undefined || credential === undefined ? { urls } : { urls, username, credential });
   }
   return servers;
+}
+
+/**
+ * Gives them to a connection, before its local description is set: from there on the browser looks for its addresses.
+ * @param {RTCPeerConnection} peer @param {RTCIceServer[]} iceServers
+ */
+export function useServers(peer, iceServers) {
+  if (iceServers.length === 0) return;
+  try {
+    peer.setConfiguration({ ...peer.getConfiguration(), iceServers });
+  } catch (error) {
+    // An address that this browser does not take: most need none of them.
+    console.warn(error);
+  }
 }

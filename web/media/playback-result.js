@@ -6,6 +6,7 @@
  *   "newEpoch": the server has begun another epoch, with other segment numbers and times.
  *   "paused": the viewer has paused for so long that nothing more is downloaded at the edge.
  * @property {string} [reason]
+ * @property {string} [ending] Why the server ended the connection, in its own words; empty if it does not say.
  * @property {number} [status] HTTP status of a refusal.
  * @property {boolean} [isFull] Whether the server has no room for another viewer.
  * @property {number} [retryAfter] Seconds.

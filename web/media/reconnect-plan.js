@@ -107,10 +107,10 @@ export class ReconnectPlan {
     this.#failures += 1;
     if (kind === "restart") {
       if (outcome === "moved") this.#restarts += 1;
-      // 404: it is over. 4xx: it takes no change, so it cannot be helped.
+      // 404, 410: it is over. 4xx: it takes no change, so it cannot be helped.
       else if (outcome !== "unreachable") {
         this.#isSessionLost = true;
-        if (status === 404) this.ending = "gone";
+        if (status === 404 || status === 410) this.ending = "gone";
         this.#failures = 0;
       }
       return true;

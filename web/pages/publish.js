@@ -174,6 +174,8 @@ function connectButtons() {
     sender?.replace("audio", studio.audio.track);
     copy.change();
   });
+  // The level is shown before Start, too. Any press of the page lets audio run.
+  for (const event of ["pointerup", "keydown", "click"]) addEventListener(event, () => studio.audio.wake(), { capture: true });
   preview.addEventListener("resize", () => { stage.dataset.upright = String(preview.videoHeight > preview.videoWidth); });
   addEventListener("beforeunload", (event) => { if (sender !== null || isCopyOffered()) event.preventDefault(); });
   // Viewers need not wait for a publisher that will not come back.
@@ -212,7 +214,6 @@ function start() {
   const name = streamName();
   if (!isStreamName(name)) return nameInput.focus();
   key.keep();
-  studio.audio.wake();
   say(null);
   const own = copy = new LocalCopy();
   const made = new Sender(name, key.key, () => panel.settings, () => studio.tracks);
@@ -236,6 +237,7 @@ function follow(made, name, own) {
   if (made.state === "live" && bar === null) begin(made, name);
   own.follow(made.state === "reconnecting");
   announce(t(`publishState.${made.state}`));
+  if (made.ending !== "" && made.state !== "idle") say(t("publish.sessionEnded", { reason: made.ending }));
   if (made.state === "idle") finish(made, name, own);
   showState();
 }

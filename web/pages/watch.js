@@ -124,10 +124,11 @@ function showTitle(stream) {
  * Says why the page does not play with the lowest delay, where that was asked for.
  * @param {WatchSession} session
  */
-function showFallback({ fallback }) {
+function showFallback({ fallback, fallbackEnding: reason }) {
   const line = byId("fallback", HTMLElement);
   line.hidden = fallback === null;
-  setText(line, fallback === null ? "" : t("fallback.sentence", { why: t(`fallback.${fallback}`) }));
+  const why = reason === "" ? t(`fallback.${fallback}`) : t("fallback.ended", { reason });
+  setText(line, fallback === null ? "" : t("fallback.sentence", { why }));
 }
 
 /** @param {string} phase @param {string} text */

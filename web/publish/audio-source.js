@@ -1,8 +1,9 @@
 /** The audio that is sent: the microphone, the screen's own, both mixed, or silence. There is always one track. */
 
-/** Peaks from here on are cut off by the converter, in full scale. */
-const CLIPPING = 0.985;
-const SILENT_DECIBELS = -60;
+import { levelOf } from "../media/audio-level.js";
+
+/** A microphone's or screen's, at most. */
+const CHANNELS = 2;
 
 /** Events: `change`, when another track is sent; `lost`, when the microphone was taken away. */
 export class AudioSource extends EventTarget {
@@ -16,10 +17,11 @@ export class AudioSource extends EventTarget {
   #track = null;
   /** @type {AudioNode[]} What is connected for the present track. */
   #nodes = [];
-  /** @type {AnalyserNode | null} */
-  #analyser = null;
+  /** @type {AnalyserNode[]} One for each channel, as each mixes its own input to one. */
+  #analysers = [];
   #isMuted = false;
-  #samples = new Float32Array(2048);
+  /** Of each channel. */
+  #samples = Array.from({ length: CHANNELS }, () => new Float32Array(2048));
 
   get isMuted() { return this.#isMuted; }
 
@@ -65,7 +67,7 @@ export class AudioSource extends EventTarget {
   /** Lets tracks be heard, or not: also each input, which may be sent itself until another track has its place. */
   #silence(/** @type {MediaStreamTrack[]} */ ...tracks) { for (const track of tracks) track.enabled = !this.#isMuted; }
 
-  /** Browsers keep audio still until something is pressed. */
+  /** Lets the meter and the mixer run. Many browsers keep them still until something is pressed. */
   wake() { this.#context?.resume().catch(() => {}); }
 
   #exchange() {
@@ -83,10 +85,7 @@ export class AudioSource extends EventTarget {
     const context = this.#context;
     const tracks = this.#inputs;
     const inputs = tracks.map((track) => context.createMediaStreamSource(new MediaStream([track])));
-    this.#analyser = context.createAnalyser();
-    this.#analyser.fftSize = this.#samples.length;
-    for (const input of inputs) input.connect(this.#analyser);
-    this.#nodes = [...inputs, this.#analyser];
+    this.#nodes = [...inputs, ...this.#measure(inputs, context)];
     if (tracks.length === 1) {
       // A single one is sent as it is: what passes the mixer comes later than the video.
       this.#track = tracks[0];
@@ -97,15 +96,27 @@ export class AudioSource extends EventTarget {
       this.#track = mixer.stream.getAudioTracks()[0];
     }
     this.#silence(this.#track, ...tracks);
+    this.wake();
     return this.#track;
   }
 
-  /** @returns {{decibels: number, isClipping: boolean}} The newest peak, below full scale. */
+  /** Measures what is mixed of these. @param {AudioNode[]} inputs @param {AudioContext} context @returns {AudioNode[]} */
+  #measure(inputs, context) {
+    const mixed = new GainNode(context, { channelCount: CHANNELS, channelCountMode: "explicit" });
+    for (const input of inputs) input.connect(mixed);
+    const splitter = context.createChannelSplitter(CHANNELS);
+    mixed.connect(splitter);
+    this.#analysers = this.#samples.map((samples, channel) => {
+      const analyser = new AnalyserNode(context, { fftSize: samples.length });
+      splitter.connect(analyser, channel);
+      return analyser;
+    });
+    return [mixed, splitter, ...this.#analysers];
+  }
+
+  /** @returns {{decibels: number, isClipping: boolean}} The newest peak of the loudest channel, below full scale. */
   get level() {
-    if (this.#analyser === null) return { decibels: SILENT_DECIBELS, isClipping: false };
-    this.#analyser.getFloatTimeDomainData(this.#samples);
-    let peak = 0;
-    for (const sample of this.#samples) peak = Math.max(peak, Math.abs(sample));
-    return { decibels: Math.max(SILENT_DECIBELS, 20 * Math.log10(peak || 1e-9)), isClipping: peak >= CLIPPING };
+    this.#analysers.forEach((analyser, channel) => analyser.getFloatTimeDomainData(this.#samples[channel]));
+    return levelOf(this.#samples);
   }
 }

@@ -1,6 +1,7 @@
 /** A publisher by WebRTC: its connection, and the way back when that is lost. */
 
 import { fetchStreamNow, takesPublishers } from "../api/api.js";
+import { useServers } from "../media/ice-servers.js";
 import { fateOf, ReconnectPlan } from "../media/reconnect-plan.js";
 import { heardOf, sentOf } from "../media/sending-figures.js";
 import { restarted, restartFragment } from "../media/session-description.js";
@@ -28,6 +29,8 @@ export class Sender extends EventTarget {
   state = "idle";
   /** @type {string | null} Why it ended, if nobody asked for it. */
   reason = null;
+  /** Why the server ended the session before this one, in its own words; empty if it did not, or once this one is live. */
+  ending = "";
   /** Whether the reason is a key that is missing or wrong. */
   wantsKey = false;
   /** @type {number | null} performance.now() of the beginning. */
@@ -120,7 +123,6 @@ export class Sender extends EventTarget {
     this.#session = reply.location;
     this.#answer = reply.text;
     useServers(peer, reply.iceServers);
-    // From here on the browser looks for its own addresses, and may ask those servers.
     await peer.setLocalDescription(offer);
     await peer.setRemoteDescription({ type: "answer", sdp: this.#answer });
     // A server that ends a session says so by its last message of DTLS.
@@ -153,6 +155,7 @@ export class Sender extends EventTarget {
     this.#plan.connected();
     this.#wake();
     this.#become("live");
+    this.ending = "";
   }
 
   /** Looks whether anything comes from the server. */
@@ -192,12 +195,15 @@ export class Sender extends EventTarget {
     const { ending } = this.#plan;
     if (ending === null) return true;
     if (ending === "closed") await new Promise((resume) => setTimeout(resume, ENDED_MILLISECONDS));
+    const told = this.#session === null ? "" : whip.ending(this.#session, this.#key);
     const stream = await fetchStreamNow(this.#name).catch(() => null);
+    this.ending = await told || this.ending;
     const isServerUp = stream === null || await takesPublishers();
     if (!isCurrent()) return false;
     const fate = fateOf(ending, stream, isServerUp);
     if (this.#plan.mayReplace(fate, performance.now())) return true;
-    this.#fail(t(fate === "taken" ? "publish.takenOver" : "publish.endedByServer"));
+    this.#fail(fate === "taken" ? t("publish.takenOver")
+      : this.ending === "" ? t("publish.endedByServer") : t("publish.endedBecause", { reason: this.ending }));
     return false;
   }
 
@@ -325,17 +331,6 @@ async function keepResolution(sender) {
   parameters.degradationPreference = "maintain-resolution";
   // A browser that does not know it keeps its own way.
   await sender.setParameters(parameters).catch(() => {});
-}
-
-/** @param {RTCPeerConnection} peer @param {RTCIceServer[]} iceServers */
-function useServers(peer, iceServers) {
-  if (iceServers.length === 0) return;
-  try {
-    peer.setConfiguration({ ...peer.getConfiguration(), iceServers });
-  } catch (error) {
-    // An address that this browser does not take: most need none of them.
-    console.warn(error);
-  }
 }
 
 /** @param {RTCRtpTransceiver} transceiver @param {string} codec Empty: what the server prefers. */

@@ -3,6 +3,7 @@
 import { timeout } from "../media/fetching.js";
 import { base } from "../media/early-requests.js";
 import { iceServersOf } from "../media/ice-servers.js";
+import { endingOf } from "../media/session-ending.js";
 
 /** Time limit of one request. */
 const TIMEOUT_MILLISECONDS = 8000;
@@ -62,6 +63,9 @@ export const restart = (session, key, fragment) => send(session, {
   method: "PATCH", body: fragment,
   headers: { "Content-Type": "application/trickle-ice-sdpfrag", "If-Match": "*", ...credentials(key) },
 });
+
+/** Why the server has ended a session. @param {string} session @param {string} key */
+export const ending = (session, key) => endingOf(session, credentials(key));
 
 /**
  * Ends a session, also while the page is left.
