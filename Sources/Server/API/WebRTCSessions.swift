@@ -91,6 +91,12 @@ struct WebRTCSessions: Sendable {
         listener.end(session, of: stream, side).hop(to: eventLoop).map {
           if case .taken = $0 { HTTPResponse(headers: [Self.never]) } else { Self.refusal($0).response }
         })
+    case (.session(_, let session), .get):
+      // RFC 9725 §4.2 has no answer to GET while the session lasts. Without a change it tells the reason of one that is over.
+      return .later(
+        listener.ending(of: session).hop(to: eventLoop).map {
+          ($0.map { Self.refusal(.over($0)) } ?? .methodNotAllowed(allow: place.allowed)).response
+        })
     default: return .now(Problem.methodNotAllowed(allow: place.allowed).response)
     }
   }

@@ -149,9 +149,9 @@ final class WebRTCHub: WebRTCDirectory {
     return .taken
   }
 
-  private func over(_ id: String) -> WebRTCChange {
-    ended.reason(of: id, now: clock.monotonic()).map { .over($0) } ?? .noSuchSession
-  }
+  func reason(of id: String) -> String? { ended.reason(of: id, now: clock.monotonic()) }
+
+  private func over(_ id: String) -> WebRTCChange { reason(of: id).map { .over($0) } ?? .noSuchSession }
 
   private func session(_ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> Entry? {
     sessions[id].flatMap { $0.transport.stream == stream && $0.transport.purpose == purpose ? $0 : nil }

@@ -206,6 +206,12 @@ package final class WebRTCListener: IngestListener {
     }
   }
 
+  /// Why the server has ended a session; nil if it has not, or long ago.
+  package func ending(of session: String) -> EventLoopFuture<String?> {
+    let hub = hub
+    return loop.submit { hub.value?.reason(of: session) }
+  }
+
   /// Ends a session: `taken`, `noSuchSession` or `over`.
   package func end(_ session: String, of stream: StreamName, _ side: Side) -> EventLoopFuture<WebRTCChange> {
     let hub = hub
