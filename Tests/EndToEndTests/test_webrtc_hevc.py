@@ -19,7 +19,7 @@ class Peer:
         path = {"publish": "whip", "watch": "whep"}[role]
         self.seconds = seconds
         self.process = subprocess.Popen(
-            [captioned.PYTHON, str(PROGRAM), role, f"{weir.web}/{path}/{name}", str(seconds), KEY],
+            [captioned.PYTHON, "-P", str(PROGRAM), role, f"{weir.web}/{path}/{name}", str(seconds), KEY],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def result(self) -> dict:

@@ -1,5 +1,6 @@
 """GStreamer's webrtcbin as a client of WHIP and WHEP with video in HEVC. A program of its own, run by the system's Python, which has
-GStreamer's bindings: `PYTHON webrtcbin.py publish|watch URL SECONDS [KEY]`. It prints what became of it, as JSON."""
+GStreamer's bindings: `PYTHON -P webrtcbin.py publish|watch URL SECONDS [KEY]` (-P: this folder's `http` is not Python's). It prints what
+became of it, as JSON."""
 
 import json
 import sys
@@ -26,24 +27,28 @@ PATIENCE, REST = 15, 1.5
 
 
 def request(method: str, url: str, key: str, body: str | None = None):
-    """Status, text, and the address of the session."""
+    """Status, text, the address of the session, and the fields of the response."""
     fields = {"Content-Type": "application/sdp"} | ({"Authorization": f"Bearer {key}"} if key else {})
-    asked = urllib.request.Request(url, method=method, data=body and body.encode(), headers=fields)
+    asked = urllib.request.Request(url, method=method, data=body.encode() if body else None, headers=fields)
     try:
         with urllib.request.urlopen(asked, timeout=10) as answer:
             place = urllib.parse.urljoin(url, answer.headers.get("Location", ""))
-            return answer.status, answer.read().decode(), place, dict(answer.headers)
+            return answer.status, answer.read().decode(), place, answer.headers
     except urllib.error.HTTPError as refusal:
-        return refusal.code, refusal.read().decode(), "", dict(refusal.headers)
+        return refusal.code, refusal.read().decode(), "", refusal.headers
 
 
 def ask(peer, signal: str, *parts):
-    """Waits for webrtcbin's answer to one of its signals."""
+    """Waits for webrtcbin's answer to one of its signals. Returns the promise and its reply: both have to live as long as what is
+    taken of it."""
     promise = Gst.Promise.new()
     peer.emit(signal, *parts, promise)
     if promise.wait() != Gst.PromiseResult.REPLIED:
         sys.exit(f"webrtcbin does not answer {signal}")
-    return promise.get_reply()
+    reply = promise.get_reply()
+    if reply is not None and reply.has_field("error"):
+        sys.exit(f"{signal}: {reply.to_string()}")
+    return promise, reply
 
 
 class Decoder:
@@ -111,7 +116,8 @@ def main(role: str, url: str, seconds: float, key: str = "") -> dict:
         line.set_property("do-nack", True)
     pipe.set_state(Gst.State.PLAYING)
     try:
-        offer = ask(peer, "create-offer", None).get_value("offer")
+        offered = ask(peer, "create-offer", None)
+        offer = offered[1].get_value("offer")
         ask(peer, "set-local-description", offer)
         text = offer.sdp.as_text()
         status, answer, place, fields = request("POST", url, key, text)
