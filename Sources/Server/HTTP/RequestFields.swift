@@ -1,4 +1,4 @@
-package import NIOCore
+internal import NIOCore
 package import NIOHTTP1
 
 /// The header fields of a request: of HTTP/1.1 as they were received, of HTTP/2 in the same form. A value becomes a string only
