@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import Ingest
@@ -6,8 +7,8 @@ import Testing
   @Test func `A reason is kept for a while`() {
     var ended = EndedSessions()
     ended.add("one", because: "too slow", now: 5)
-    #expect(ended.reason(of: "one", now: 5 + WebRTCLimits.endKept - 1) == "too slow")
-    #expect(ended.reason(of: "one", now: 5 + WebRTCLimits.endKept) == nil)
+    #expect(ended.reason(of: "one", now: .at(4 + WebRTCLimits.endKept)) == "too slow")
+    #expect(ended.reason(of: "one", now: .at(5 + WebRTCLimits.endKept)) == nil)
     #expect(ended.reason(of: "other", now: 6) == nil)
   }
 
