@@ -10,7 +10,8 @@ struct FreedMemory {
   /// Looks from then on, each half a second after the other. A crowd mostly leaves within seconds, and giving back 90 MB holds up
   /// whoever allocates from that heap for some 30 ms: so it is done once.
   static let looks = 20
-  /// So many that have left suffice where more than half stay: 7 MiB and more.
+  /// So many that have left suffice where more than half stay. Those lie between what is free: of 4,500 that had left 5,000
+  /// others, 5 of 17 MiB came back over HTTP/1.1, and 57 of 112 over HTTP/2 with TLS.
   static let many = 2000
   /// The fewest looks from one time to the next: 40 s.
   static let pause = 80
