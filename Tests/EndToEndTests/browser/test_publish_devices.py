@@ -9,7 +9,7 @@ import pytest
 
 import browsers
 from harness import packets, tools
-from test_publish_page import BADGE, CAMERAS, LABEL, loudness, near, open_page, press, start, stop
+from test_publish_page import BADGE, CAMERAS, LABEL, colours, loudness, longest, near, open_page, press, start, stop
 
 #: Of the meter, in decibels below full scale. It is told once a second.
 LEVEL = "Number(document.querySelector('#level').ariaValueNow)"
@@ -80,6 +80,14 @@ PHONE = """async (wanted, open, made) => {
   globalThis.camera = camera;
   return media;
 }"""
+
+#: A tab that is shown in place of a screen: one colour, something that moves, and a loud tone.
+TAB = """data:text/html,<title>Shown</title><body style="background: rgb(255, 0, 255)"><i>x</i><script>
+  const context = new AudioContext(), tone = new OscillatorNode(context);
+  tone.connect(context.destination);
+  tone.start();
+  setInterval(() => { document.querySelector("i").style.marginLeft = performance.now() / 10 %25 99 + "px"; }, 40);
+</script>""".replace("\n", "")
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +204,32 @@ def test_a_phone_with_one_camera_at_a_time_is_flipped(page, weir, keys):
     video = packets.probe(movie)["video"]
     assert len(video) == weir.stream("phone")["received"]["videoFrames"]
     assert sizes(movie) == {"640,360"}
+
+
+def test_a_screen_is_shown_with_its_audio(weir, keys):
+    """Its picture takes the place of the camera's. Its audio is mixed with the microphone's, which goes on."""
+    usual = ("--autoplay-policy=no-user-gesture-required", "--auto-select-tab-capture-source-by-title=Shown", CAMERAS)
+    with browsers.chromium(*usual, without=("--mute-audio",)) as browser:
+        browser.allow("audioCapture", "videoCapture")
+        browser.open_tab(TAB)
+        with standing_in(browser, TONE % [0.1, 0.1]):
+            open_page(browser, weir, "screen", keys["guest"], copy=False)
+        start(browser)
+        for label in ("web-contents-media-stream", "fake_device"):
+            browser.evaluate("new Promise((done) => setTimeout(done, 2000))")
+            press(browser, "screen")
+            browser.wait(f"{LABEL}.startsWith('{label}')", 10)
+        browser.evaluate("new Promise((done) => setTimeout(done, 2000))")
+        stop(browser)
+        assert browser.errors == []
+        leave(browser)
+    movie = weir.only_recording("screen")
+    errors, _ = packets.decode(movie)
+    assert not errors, errors
+    assert 1.5 * 4 <= longest([near(colour, (255, 0, 255), 60) for colour in colours(movie)]) <= 5 * 4
+    levels = loudness(movie)[1:-1]
+    assert 1.5 * 4 <= longest([level > 20_000 for level in levels]) <= 5 * 4, levels
+    assert min(levels) > 1500 and sum(level < 8000 for level in levels) >= 2 * 4, levels
 
 
 def button(text: str) -> str:
