@@ -342,6 +342,49 @@ def test_the_watch_page_plays_with_the_lowest_delay(weir, chromium):
     weir.wait(lambda: sessions(weir) == 0, 5, "no viewer by WebRTC")
 
 
+def test_the_watch_page_asks_the_ice_servers_that_it_is_told(chromium, start_shared):
+    """They are known before the browser looks for its addresses."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stun:
+        stun.bind(("127.0.0.1", 0))
+        stun.settimeout(10)
+        other = start_shared(
+            "--webrtc", ":0", "--no-record", "--webrtc-ice-server", f"stun:127.0.0.1:{stun.getsockname()[1]}",
+            listeners=("http", "rtmp", "webrtc"))
+        with published(other, "plain"):
+            play_by_webrtc(chromium, other, "plain")
+            # A Binding request of STUN (RFC 8489 §5).
+            asked = stun.recv(1500)
+            assert asked[:2] == b"\x00\x01" and asked[4:8] == b"\x21\x12\xa4\x42", asked
+            chromium.open("about:blank")
+
+
+def test_the_watch_page_says_why_the_server_ended_it(chromium, start_shared, canary):
+    """It asks the session's address, and plays in another way after the second time."""
+    other = start_shared("--webrtc", ":0", "--no-record", "--admin-token", f"{canary}-admin", listeners=("http", "rtmp", "webrtc"))
+    other.secrets += [canary]
+    admin = {"Authorization": f"Bearer {canary}-admin"}
+
+    def viewers() -> list[str]:
+        listed = json.loads(other.get("/api/v1/sessions", headers=admin).good().body)["sessions"]
+        return [one["id"] for one in listed if (one["kind"], one["protocol"]) == ("viewer", "webrtc")]
+
+    with published(other, "plain"), chromium.answering("*/whep/plain/*", lambda _: (410, '{"detail": "It is enough."}')):
+        play_by_webrtc(chromium, other, "plain")
+        fallback = "document.querySelector('#fallback').innerText"
+        ended = set()
+        for _ in range(60):
+            if chromium.evaluate(fallback):
+                break
+            for session in set(viewers()) - ended:
+                other.get(f"/api/v1/sessions/{session}", method="DELETE", headers=admin).good()
+                ended.add(session)
+            time.sleep(0.5)
+        assert "the server has ended its connection (It is enough)" in chromium.evaluate(fallback)
+        assert 2 <= len(ended) <= 3, ended
+        chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
+        chromium.open("about:blank")
+
+
 def test_glass_to_glass_is_within_half_a_second(chromium, start_shared, record_property):
     """The burned-in time of the test pattern, whose AAC becomes Opus."""
     import browser.watching as watching  # noqa: PLC0415

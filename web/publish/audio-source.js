@@ -100,7 +100,10 @@ export class AudioSource extends EventTarget {
     return this.#track;
   }
 
-  /** Measures what is mixed of these. @param {AudioNode[]} inputs @param {AudioContext} context @returns {AudioNode[]} */
+  /**
+   * Measures what is mixed of these.
+   * @param {AudioNode[]} inputs @param {AudioContext} context
+   */
   #measure(inputs, context) {
     const mixed = new GainNode(context, { channelCount: CHANNELS, channelCountMode: "explicit" });
     for (const input of inputs) input.connect(mixed);

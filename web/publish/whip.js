@@ -64,7 +64,11 @@ export const restart = (session, key, fragment) => send(session, {
   headers: { "Content-Type": "application/trickle-ice-sdpfrag", "If-Match": "*", ...credentials(key) },
 });
 
-/** Why the server has ended a session. @param {string} session @param {string} key */
+/**
+ * Why the server has ended a session.
+ * @param {string} session
+ * @param {string} key
+ */
 export const ending = (session, key) => endingOf(session, credentials(key));
 
 /**

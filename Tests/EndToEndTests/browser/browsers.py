@@ -166,18 +166,17 @@ class Browser:
 
 class Chromium(Browser):
     name = "chromium"
+    USUAL = (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+        "--disable-background-networking", "--mute-audio", "--force-color-profile=srgb", "--hide-scrollbars",
+        "--autoplay-policy=user-gesture-required", "--remote-debugging-port=0",
+    )
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, without=()):
+        """`without`: usual flags that are left out."""
         profile = tempfile.mkdtemp(prefix="weir-chromium-")
-        super().__init__(
-            [
-                "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                "--disable-background-networking", "--mute-audio", "--force-color-profile=srgb", "--hide-scrollbars",
-                "--autoplay-policy=user-gesture-required", f"--user-data-dir={profile}", "--remote-debugging-port=0", *flags,
-                "about:blank",
-            ],
-            profile,
-        )
+        usual = [flag for flag in self.USUAL if flag not in without]
+        super().__init__(["chromium", *usual, f"--user-data-dir={profile}", *flags, "about:blank"], profile)
         port_file = pathlib.Path(profile) / "DevToolsActivePort"
         lines = self._wait_for_text(lambda: port_file.exists() and port_file.read_text().splitlines()[1:] and port_file.read_text().splitlines())
         self._wire = Wire(f"ws://127.0.0.1:{lines[0]}{lines[1]}", self._event)
@@ -216,6 +215,14 @@ class Chromium(Browser):
         if "exceptionDetails" in result:
             raise BrowserFailure(str(result["exceptionDetails"]))
         return result["result"].get("value")
+
+    def open_tab(self, url):
+        """Opens another page beside this one."""
+        self._wire.call("Target.createTarget", url=url)
+
+    def allow(self, *permissions):
+        """Lets pages have what they would ask for, by the names of DevTools: "audioCapture", "videoCapture"."""
+        self._wire.call("Browser.grantPermissions", permissions=permissions)
 
     def viewport(self, width, height, scale=1):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
@@ -357,9 +364,9 @@ class Firefox(Browser):
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 
 
-def chromium(*flags):
+def chromium(*flags, without=()):
     """Starts headless Chromium; use it as a context manager."""
-    return Chromium(*flags)
+    return Chromium(*flags, without=without)
 
 
 def firefox(**preferences):

@@ -228,6 +228,22 @@ def test_a_wrong_key_is_told_and_what_a_key_may_is_shown(page, weir, canary):
     assert page.evaluate(BADGE) == "Not live" and page.evaluate("document.querySelector('#start').checkVisibility()")
 
 
+def test_the_servers_reason_for_an_end_is_told(page, weir):
+    """Of a session, after which the page begins another one, and of the stream."""
+    admin = {"Authorization": f"Bearer {weir.admin}"}
+    open_page(page, weir, "why", weir.key)
+    start(page)
+    weir.wait_state("why", "live")
+    with page.answering("*/whip/why/*", lambda _: (410, '{"detail": "It is enough."}')):
+        [session] = [one["id"] for one in json.loads(weir.get("/api/v1/sessions?stream=why", headers=admin).good().body)["sessions"]]
+        weir.get(f"/api/v1/sessions/{session}", method="DELETE", headers=admin).good()
+        assert "ended the connection (It is enough)" in page.wait(PROBLEM)
+        page.wait(f"{BADGE} === 'Live'", 20)
+        weir.get("/api/v1/streams/why", method="DELETE", headers=admin).good()
+        page.wait(f"{BADGE} === 'Not live'", 20)
+        assert "ended the stream (It is enough). Press Start" in page.evaluate(PROBLEM)
+
+
 def test_a_name_that_another_page_took_is_not_taken_back(page, weir):
     """It says so and stops."""
     open_page(page, weir, "both", weir.key)
