@@ -57,6 +57,15 @@ def ffmpeg(film: str | pathlib.Path, url: str, *, version: str | None = None, pa
     return Publisher(command)
 
 
+def whip(film: str, url: str, key: str = "", *, loop: int = 0, seconds: float = 0, options: tuple[str, ...] = ()) -> Publisher:
+    """Publishes a film by WebRTC in real time: coded anew without B-frames, with a key frame each second."""
+    return Publisher([
+        tools.new_ffmpeg(), "-v", "warning", "-nostdin", "-re", *(["-t", str(seconds)] if seconds else []),
+        *(["-stream_loop", str(loop)] if loop else []), "-i", str(source(film)), "-c:v", "libx264", "-preset", "ultrafast",
+        "-tune", "zerolatency", "-profile:v", "baseline", "-g", "30", "-bf", "0", "-pix_fmt", "yuv420p", "-c:a", "libopus", "-ar",
+        "48000", "-ac", "2", *options, *(["-authorization", key] if key else []), "-f", "whip", url])
+
+
 def gstreamer(film: str, url: str) -> Publisher:
     """Publishes a film by rtmp2sink: demuxed, parsed and muxed to FLV, without encoding."""
     if not tools.GSTREAMER:
@@ -82,12 +91,13 @@ def wait_all(publishers: list[Publisher], seconds: float) -> None:
 
 
 class Returning:
-    """A publisher that reconnects at once, as encoders do: ffmpeg, started again when it ends."""
+    """A publisher that reconnects at once, as encoders do: ffmpeg, started again when it ends. `publish` starts it; without that it
+    sends the film by RTMP."""
 
     RETURN_SECONDS = 0.2
 
-    def __init__(self, film: str, url: str):
-        self.film, self.url = film, url
+    def __init__(self, film: str, url: str, publish=None):
+        self.publish = publish or (lambda: ffmpeg(film, url, loop=-1))
         self.starts = 0
         self.stops = False
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -95,7 +105,7 @@ class Returning:
 
     def _run(self) -> None:
         while not self.stops:
-            current = ffmpeg(self.film, self.url, loop=-1)
+            current = self.publish()
             self.starts += 1
             while current.process.poll() is None and not self.stops:
                 time.sleep(0.02)
