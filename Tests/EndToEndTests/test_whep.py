@@ -425,7 +425,7 @@ def test_aiortc_plays_with_losses(weir, monkeypatch):
     assert frames["audio"] >= 250 and frames["video"] >= 150, frames
 
 
-def test_however_often_viewers_ask_the_publisher_is_asked_for_a_key_frame_twice_a_second(start_shared):
+def test_however_often_viewers_ask_the_publisher_is_asked_for_a_key_frame_twice_a_second(start_shared, record_property):
     """aiortc publishes and watches twice. Each viewer asks fifty times a second."""
     aiortc = pytest.importorskip("aiortc")
     weir = start_shared("--webrtc", "127.0.0.1:0", "--no-record", listeners=("http", "rtmp", "webrtc"))
@@ -489,6 +489,7 @@ def test_however_often_viewers_ask_the_publisher_is_asked_for_a_key_frame_twice_
 
     requests = asyncio.run(asyncio.wait_for(run(), 60))
     assert min(requests) >= 20 * seconds, requests
+    record_property("figure", f"WebRTC, requests for key frames within {seconds} s: {sum(requests)} of viewers, {len(asked)} to the publisher")
     assert seconds <= len(asked) <= 2 * seconds + 1, len(asked)
     # Two that come close together were sent half a second apart: the third shows it.
     assert all(later - first >= 0.9 for first, later in zip(asked, asked[2:])), asked
@@ -564,7 +565,7 @@ def test_a_viewer_that_vanishes_frees_its_place(weir):
     assert ask(weir, "DELETE", fields["location"])[0] == 404
 
 
-def test_a_viewer_whose_network_is_silent_is_ended_within_thirty_seconds(slow, chromium):
+def test_a_viewer_whose_network_is_silent_is_ended_within_thirty_seconds(slow, chromium, record_property):
     """It plays. Then nothing comes from it, and nothing reaches it: its consent is over (RFC 7675), and its place is free."""
     with published(slow, "plain"):
         answer = watch(chromium, slow, "plain")
@@ -577,6 +578,7 @@ def test_a_viewer_whose_network_is_silent_is_ended_within_thirty_seconds(slow, c
             time.sleep(10)
             assert sessions(slow) == 1, "an outage of ten seconds ends nobody"
             slow.wait(lambda: sessions(slow) == 0, cut + 30 - time.monotonic(), "no viewer by WebRTC")
+            record_property("figure", f"WebRTC, a viewer whose network is silent is ended after {time.monotonic() - cut:.1f} s")
         finally:
             slow.network.hole(0)
         assert leave(chromium) == 404

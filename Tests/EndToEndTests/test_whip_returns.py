@@ -1,7 +1,6 @@
 """Publishers by WebRTC that come back: killed, over a restart of the server, and after a network that was silent. As for every
 other protocol (test_faults.py, test_restart.py) the epoch goes on, with one discontinuity, and the recording goes on, too."""
 
-import json
 import re
 import signal
 import time
@@ -41,8 +40,9 @@ def frames(weir, name: str) -> int:
 
 
 def breaks(watch: hls.Watch) -> int:
-    """Discontinuities of a playlist that only one epoch had."""
+    """Discontinuities of a playlist that only one epoch had. It shows no more than one at a time."""
     assert len({state.url for _, state in watch.states}) == 1, "one epoch"
+    assert max(state.text.count("#EXT-X-DISCONTINUITY\n") for _, state in watch.states) == 1
     return watch.last.segments[-1].discontinuities
 
 
@@ -66,13 +66,14 @@ def test_a_publisher_that_was_killed_goes_on_with_a_new_offer(weir):
         assert stream["recording"]["state"] == "running", stream["recording"]
         # It ends its session by itself.
         again.interrupt()
-        assert again.outcome(10)[0] in (0, 255), again.outcome(1)
+        code, log = again.outcome(10)
+        assert code in (0, 255), log
         weir.wait_state(name, "ended", seconds=5)
         time.sleep(0.7)
         watch.stop()
     finally:
         for publisher in (killed, again):
-            if publisher:
+            if publisher and publisher.process.poll() is None:
                 publisher.kill()
     nothing_wrong(watch.problems)
     assert watch.last.ended and breaks(watch) == 1, watch.last.text
@@ -83,9 +84,9 @@ def test_a_publisher_that_was_killed_goes_on_with_a_new_offer(weir):
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_a_publisher_that_offers_again_goes_on_over_a_restart_of_the_server(supervise, how):
+    """ffmpeg is started again by hand: it does not always end by itself when its peer has gone."""
     service = supervise("--webrtc", "127.0.0.1:0", "--target-duration", "2", "--publish-key", KEY)
-    publisher = publishers.Returning(
-        "h264-30", "", lambda: publishers.whip("h264-30", f"{service.web}/whip/cam", KEY, loop=-1))
+    running = [publishers.whip("h264-30", f"{service.web}/whip/cam", KEY, loop=-1)]
     try:
         epoch = service.epoch("cam")
         watch = hls.Watch(f"{service.web}/live/cam/index.m3u8")
@@ -93,18 +94,21 @@ def test_a_publisher_that_offers_again_goes_on_over_a_restart_of_the_server(supe
         last = watch.last.segments[-1].sequence
         service.process.send_signal(signal.SIGTERM if how == "stop" else signal.SIGKILL)
         service.wait_ready(2)
+        running[0].kill()
+        running.append(publishers.whip("h264-30", f"{service.web}/whip/cam", KEY, loop=-1))
         end = time.monotonic() + 20
         while watch.last.segments[-1].sequence < last + 4 and time.monotonic() < end:
             time.sleep(0.1)
         playlist = watch.stop().last
         assert service.epoch("cam") == epoch
-        found = json.loads(service.get("/api/v1/recordings").good().body)["recordings"]
+        found = service.get("/api/v1/recordings").good().json["recordings"]
     finally:
-        publisher.stop()
+        running[-1].kill()
     problems = [problem for problem in watch.problems if not re.search("Connection|RemoteDisconnected|closed", problem)]
     nothing_wrong(problems)
     assert playlist.segments[-1].sequence >= last + 4 and not playlist.ended, playlist.text
-    assert breaks(watch) == 1, playlist.text
+    # After a crash the number of one break is left out, as that of one segment is, for every protocol.
+    assert breaks(watch) == (1 if how == "stop" else 2), playlist.text
     # What was recorded before is whole, and the stream is recorded on, in another file.
     assert sorted(recording["state"] for recording in found) == ["completed", "running"], found
     movies = sorted((service.folder / "recordings" / "cam").glob("*Z.mp4"))
@@ -113,7 +117,7 @@ def test_a_publisher_that_offers_again_goes_on_over_a_restart_of_the_server(supe
     assert len(packets.probe(movies[0])["video"]) >= 30 * 3
 
 
-def test_a_publisher_whose_network_is_silent_is_lost_within_thirty_seconds_and_may_come_back(weir, chromium):
+def test_a_publisher_whose_network_is_silent_is_lost_within_thirty_seconds_and_may_come_back(weir, chromium, record_property):
     """Chromium's camera. Its stream waits as the stream of any lost publisher does, and goes on with the next offer."""
     name = "silent"
     publish(chromium, weir, name, size=[640, 360])
@@ -126,6 +130,7 @@ def test_a_publisher_whose_network_is_silent_is_lost_within_thirty_seconds_and_m
         time.sleep(10)
         assert weir.stream(name)["state"] == "live", "an outage of ten seconds loses nobody"
         weir.wait_state(name, "reconnecting", seconds=cut + 30 - time.monotonic())
+        record_property("figure", f"WebRTC, a publisher whose network is silent is lost after {time.monotonic() - cut:.1f} s")
     finally:
         weir.network.hole(0)
     # Its session is over: the page that is still there cannot end what comes after it.

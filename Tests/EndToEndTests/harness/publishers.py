@@ -91,13 +91,12 @@ def wait_all(publishers: list[Publisher], seconds: float) -> None:
 
 
 class Returning:
-    """A publisher that reconnects at once, as encoders do: ffmpeg, started again when it ends. `publish` starts it; without that it
-    sends the film by RTMP."""
+    """A publisher that reconnects at once, as encoders do: ffmpeg, started again when it ends."""
 
     RETURN_SECONDS = 0.2
 
-    def __init__(self, film: str, url: str, publish=None):
-        self.publish = publish or (lambda: ffmpeg(film, url, loop=-1))
+    def __init__(self, film: str, url: str):
+        self.film, self.url = film, url
         self.starts = 0
         self.stops = False
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -105,7 +104,7 @@ class Returning:
 
     def _run(self) -> None:
         while not self.stops:
-            current = self.publish()
+            current = ffmpeg(self.film, self.url, loop=-1)
             self.starts += 1
             while current.process.poll() is None and not self.stops:
                 time.sleep(0.02)
