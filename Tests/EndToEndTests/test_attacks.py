@@ -59,7 +59,7 @@ def memory(process: int) -> int:
 class Scene:
     """The small server with its stream and viewers, and an idle one if other tests share the machine."""
 
-    def __init__(self, start, folder: pathlib.Path):
+    def __init__(self, start, folder: pathlib.Path, *flags, listeners: tuple[str, ...] = ("http", "rtmp")):
         free = shutil.disk_usage(folder).free
         assert free >= ROOM, f"the recordings of all attacks take up to {ROOM >> 30} GiB; {folder} has {free >> 30}"
         # Where no control group can be created, its limits are set by flags, and memory is measured all the same.
@@ -67,11 +67,12 @@ class Scene:
         try:
             self.group = MemoryGroup(MEMORY)
             inside = ("sh", "-c", f'echo $$ > {self.group.folder}/cgroup.procs && exec "$@"', "sh")
-            self.weir = self._started(start, wrapper=(*inside, *few))
+            self.weir = self._started(start, *flags, listeners=listeners, wrapper=(*inside, *few))
         except pytest.skip.Exception as reason:
             self.group = None
             print(f"without a memory control group, memory is watched alone: {reason}")
-            self.weir = self._started(start, "--stream-memory", "128MiB", "--media-memory", "256MiB", wrapper=few)
+            self.weir = self._started(
+                start, "--stream-memory", "128MiB", "--media-memory", "256MiB", *flags, listeners=listeners, wrapper=few)
         self.neighbour = None if LONG else self._started(start, "--no-record")
         self.servers = [weir for weir in (self.weir, self.neighbour) if weir]
         self.publishers = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1) for weir in self.servers]

@@ -468,6 +468,77 @@ def test_aiortc_plays_with_losses(weir, monkeypatch):
     assert frames["audio"] >= 250 and frames["video"] >= 150, frames
 
 
+def test_however_often_viewers_ask_the_publisher_is_asked_for_a_key_frame_twice_a_second(start_shared, record_property):
+    """aiortc publishes and watches twice. Each viewer asks fifty times a second."""
+    aiortc = pytest.importorskip("aiortc")
+    weir = start_shared("--webrtc", "127.0.0.1:0", "--no-record", listeners=("http", "rtmp", "webrtc"))
+    seconds = 5
+    asked: list[float] = []
+    shown = [0, 0]
+
+    async def connect(peer, path: str) -> tuple[str, str]:
+        """The answer, and the address of the session."""
+        await peer.setLocalDescription(await peer.createOffer())
+        status, fields, text = await asyncio.to_thread(
+            ask, weir, "POST", path, peer.localDescription.sdp, Content_Type="application/sdp")
+        assert status == 201, text
+        await peer.setRemoteDescription(aiortc.RTCSessionDescription(sdp=text, type="answer"))
+        return text, fields["location"]
+
+    async def watch_it(place: int, track) -> None:
+        with contextlib.suppress(aiortc.mediastreams.MediaStreamError):
+            while True:
+                await track.recv()
+                shown[place] += 1
+
+    async def complain(receiver, source: int, until: float) -> int:
+        count = 0
+        while time.monotonic() < until:
+            await receiver._send_rtcp_pli(source)
+            count += 1
+            await asyncio.sleep(0.02)
+        return count
+
+    async def run() -> list[int]:
+        publisher, viewers = aiortc.RTCPeerConnection(), [aiortc.RTCPeerConnection() for _ in shown]
+        watching = []
+        try:
+            sender = publisher.addTransceiver(aiortc.VideoStreamTrack(), direction="sendonly").sender
+            encode = sender._send_keyframe
+
+            def note() -> None:
+                asked.append(time.monotonic())
+                encode()
+
+            sender._send_keyframe = note
+            await connect(publisher, "/whip/asked")
+            await asyncio.to_thread(weir.wait_state, "asked", "live", seconds=20)
+            sources, receivers = [], []
+            for place, viewer in enumerate(viewers):
+                viewer.on("track", lambda track, place=place: watching.append(asyncio.ensure_future(watch_it(place, track))))
+                receivers.append(viewer.addTransceiver("video", direction="recvonly").receiver)
+                text, _ = await connect(viewer, "/whep/asked")
+                sources.append(int(re.search(r"a=ssrc:(\d+)", text)[1]))
+            while min(shown) < 10:
+                await asyncio.sleep(0.05)
+            shown[:] = [0, 0]
+            asked.clear()
+            until = time.monotonic() + seconds
+            return await asyncio.gather(*(complain(*pair, until) for pair in zip(receivers, sources)))
+        finally:
+            for peer in (publisher, *viewers):
+                await peer.close()
+            await asyncio.gather(*watching)
+
+    requests = asyncio.run(asyncio.wait_for(run(), 60))
+    assert min(requests) >= 20 * seconds, requests
+    record_property("figure", f"WebRTC, requests for key frames within {seconds} s: {sum(requests)} of viewers, {len(asked)} to the publisher")
+    assert seconds <= len(asked) <= 2 * seconds + 1, len(asked)
+    # Two that come close together were sent half a second apart: the third shows it.
+    assert all(later - first >= 0.9 for first, later in zip(asked, asked[2:])), asked
+    assert min(shown) >= 0.8 * 30 * seconds, shown
+
+
 def test_media_goes_only_to_addresses_that_answer(weir):
     """Who knows a session's password asks for its media in the name of other addresses."""
     aiortc = pytest.importorskip("aiortc")
@@ -535,6 +606,25 @@ def test_a_viewer_that_vanishes_frees_its_place(weir):
     weir.wait(lambda: sessions(weir) == 1, 5, "a viewer by WebRTC")
     weir.wait(lambda: sessions(weir) == 0, 20, "no viewer by WebRTC")
     assert ask(weir, "DELETE", fields["location"])[0] == 404
+
+
+def test_a_viewer_whose_network_is_silent_is_ended_within_thirty_seconds(slow, chromium, record_property):
+    """It plays. Then nothing comes from it, and nothing reaches it: its consent is over (RFC 7675), and its place is free."""
+    with published(slow, "plain"):
+        answer = watch(chromium, slow, "plain")
+        assert answer["status"] == 201, answer
+        judge(chromium, (320, 180), 2)
+        slow.wait(lambda: sessions(slow) == 1, 5, "a viewer by WebRTC")
+        slow.network.hole(60)
+        cut = time.monotonic()
+        try:
+            time.sleep(10)
+            assert sessions(slow) == 1, "an outage of ten seconds ends nobody"
+            slow.wait(lambda: sessions(slow) == 0, cut + 30 - time.monotonic(), "no viewer by WebRTC")
+            record_property("figure", f"WebRTC, a viewer whose network is silent is ended after {time.monotonic() - cut:.1f} s")
+        finally:
+            slow.network.hole(0)
+        assert leave(chromium) == 404
 
 
 def test_an_offer_is_answered_by_the_rules(weir):

@@ -7,12 +7,12 @@ import os
 import re
 import signal
 import socket
-import struct
 import time
 
 import pytest
 
-from harness import hls, http, offers, packets, publishers, relay, sources, tools
+from harness import hls, http, offers, packets, publishers, relay, tools
+from harness.handshakes import binding
 from harness.programs import free_port
 
 #: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer, `types`
@@ -424,11 +424,8 @@ def test_an_encoding_that_is_turned_off_leaves_and_the_others_go_on(weir, chromi
 def test_what_ffmpeg_publishes_is_recorded(weir, role):
     """ffmpeg's own muxer, which waits for the first message of DTLS unless it is told to send it."""
     name = f"ffmpeg{role}".replace("_", "-")
-    client = publishers.Publisher([
-        tools.new_ffmpeg(), "-v", "warning", "-nostdin", "-re", "-t", "5", "-i", str(sources.source("h264-30")),
-        "-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-profile:v", "baseline", "-g", "30", "-bf", "0",
-        "-pix_fmt", "yuv420p", "-c:a", "libopus", "-ar", "48000", "-ac", "2",
-        *(["-whip_flags", role] if role else []), "-authorization", weir.key, "-f", "whip", f"{weir.web}/whip/{name}"])
+    client = publishers.whip(
+        "h264-30", f"{weir.web}/whip/{name}", weir.key, seconds=5, options=("-whip_flags", role) if role else ())
     code, log = client.outcome(40)
     assert code == 0, log
     found = judge(weir.only_recording(name), 4)
@@ -553,13 +550,6 @@ def test_a_publisher_without_the_key_is_refused(weir):
     assert status == 401 and fields["www-authenticate"].startswith("Bearer")
     assert offer(weir, "keyless", Origin="https://other.example")[0] == 403
     assert ask(weir, "POST", "/whip/keyless", "x", Content_Type="text/plain")[0] == 415
-
-
-def binding(user: str) -> bytes:
-    """A request of STUN with a wrong message integrity."""
-    name = user.encode()
-    body = struct.pack(">HH", 6, len(name)) + name + b"\0" * (-len(name) % 4) + struct.pack(">HH", 8, 20) + b"\0" * 20
-    return struct.pack(">HHI", 1, len(body), 0x2112A442) + os.urandom(12) + body
 
 
 def test_strangers_get_no_answer(weir):

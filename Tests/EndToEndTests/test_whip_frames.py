@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from harness import boxes, hls, http, packets
+from harness import boxes, hls, http, packets, tools
+from test_whip import end_camera, finish, publish, recorded
 
 aiortc = pytest.importorskip("aiortc")
 av = pytest.importorskip("av")
@@ -91,7 +92,9 @@ class Publisher:
 
 @pytest.fixture(scope="module")
 def weir(start_shared):
-    return start_shared("--webrtc", ":0", "--publish-key", KEY, listeners=("http", "rtmp", "webrtc"))
+    weir = start_shared("--webrtc", ":0", "--publish-key", KEY, listeners=("http", "rtmp", "webrtc"))
+    weir.key = KEY
+    return weir
 
 
 def uneven(size=(320, 180)):
@@ -192,6 +195,69 @@ def test_a_true_change_of_size_loses_no_viewer(weir, chromium, way):
     assert seen["sizes"] == [360, 180, 360], seen
     assert set(seen["phases"]) <= {"playing"}, seen
     assert shown >= 100, shown
+
+
+#: In place of a camera, before a page's own scripts run: a canvas that is drawn thirty times a second, in a size that `resize` changes.
+CANVAS = """navigator.mediaDevices.getUserMedia = async () => {
+  const canvas = document.body.appendChild(document.createElement('canvas'));
+  const pen = canvas.getContext('2d');
+  window.resize = (width, height) => { [canvas.width, canvas.height] = [width, height]; };
+  window.resize(640, 360);
+  let count = 0;
+  setInterval(() => {
+    count += 1;
+    for (let bar = 0; bar < 16; bar += 1) {
+      pen.fillStyle = `hsl(${(count * 5 + bar * 40) % 360} 70% 50%)`;
+      pen.fillRect(bar * canvas.width / 16, 0, canvas.width / 16, canvas.height);
+    }
+  }, 1000 / 30);
+  return canvas.captureStream();
+}"""
+
+
+@pytest.fixture(scope="module")
+def studio():
+    import browser.browsers as browsers  # noqa: PLC0415
+
+    with browsers.Chromium() as studio:
+        studio.call("Page.addScriptToEvaluateOnNewDocument", source=CANVAS)
+        yield studio
+
+
+@pytest.mark.parametrize("codec", ["VP9", "AV1"])
+def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir, chromium, studio, codec):
+    """Chromium to Chromium by HLS. Each frame that was sent is recorded, in its own size, or told as lost."""
+    name = f"sizes-{codec.lower()}"
+    answer = publish(studio, weir, name, types=[f"video/{codec}"])
+    assert f"{codec}/90000" in answer["sdp"], answer["sdp"]
+    chromium.open(f"{weir.web}/watch/{name}")
+    chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'", 20)
+    chromium.wait("document.querySelector('#video').videoHeight === 360", 10)
+    chromium.evaluate(NOTE)
+    for width, height in ((320, 180), (640, 360)):
+        studio.evaluate(f"resize({width}, {height})")
+        chromium.wait(f"document.querySelector('#video').videoHeight === {height}", 20)
+        time.sleep(3)
+    seen = chromium.evaluate("({ phases, sizes })")
+    shown = chromium.evaluate("document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames - frames")
+    chromium.open("about:blank")
+    end_camera(studio)
+    stream = weir.stream(name)
+    sent = finish(studio)["video"]
+    assert stream["state"] == "live", stream
+    assert seen["sizes"] == [360, 180, 360] and set(seen["phases"]) <= {"playing"}, seen
+    assert shown >= 100, shown
+    heights = []
+    for movie in recorded(weir, name):
+        errors, _ = packets.decode(movie)
+        assert not errors, (movie, errors)
+        times = [packet.dts for packet in packets.probe(movie)["video"]]
+        assert times == sorted(set(times)), "times that do not rise"
+        heights += tools.output(
+            tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "frame=height", "-of", "csv=p=0", movie).split()
+    assert [height.rstrip(b",") for height, _ in itertools.groupby(heights)] == [b"360", b"180", b"360"], heights
+    lost = stream["received"]["lostVideoFrames"]
+    assert 0 <= sent["framesSent"] - len(heights) - lost <= 1, (sent["framesSent"], len(heights), lost)
 
 
 def part_target(text: str) -> float:

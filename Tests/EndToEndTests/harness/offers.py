@@ -13,9 +13,13 @@ a=rtpmap:{payload} {codec}
 """
 
 
-def offer(direction: str, video: str = "H264") -> str:
+#: That of no certificate.
+NOBODY = ":".join(["AB"] * 32)
+
+
+def offer(direction: str, video: str = "H264", fingerprint: str = NOBODY) -> str:
     """Opus and video in one bundle, to be sent or received."""
-    common = {"fingerprint": ":".join(["AB"] * 32), "direction": direction}
+    common = {"fingerprint": fingerprint, "direction": direction}
     text = "v=0\no=- 1 2 IN IP4 127.0.0.1\ns=-\nt=0 0\na=group:BUNDLE 0 1\n"
     text += SECTION.format(kind="audio", mid=0, payload=111, codec="opus/48000/2", **common)
     text += SECTION.format(kind="video", mid=1, payload=96, codec=f"{video}/90000", **common)

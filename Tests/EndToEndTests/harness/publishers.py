@@ -57,6 +57,15 @@ def ffmpeg(film: str | pathlib.Path, url: str, *, version: str | None = None, pa
     return Publisher(command)
 
 
+def whip(film: str, url: str, key: str = "", *, loop: int = 0, seconds: float = 0, options: tuple[str, ...] = ()) -> Publisher:
+    """Publishes a film by WebRTC in real time: coded anew without B-frames, with a key frame each second."""
+    return Publisher([
+        tools.new_ffmpeg(), "-v", "warning", "-nostdin", "-re", *(["-t", str(seconds)] if seconds else []),
+        *(["-stream_loop", str(loop)] if loop else []), "-i", str(source(film)), "-c:v", "libx264", "-preset", "ultrafast",
+        "-tune", "zerolatency", "-profile:v", "baseline", "-g", "30", "-bf", "0", "-pix_fmt", "yuv420p", "-c:a", "libopus", "-ar",
+        "48000", "-ac", "2", *options, *(["-authorization", key] if key else []), "-f", "whip", url])
+
+
 def gstreamer(film: str, url: str) -> Publisher:
     """Publishes a film by rtmp2sink: demuxed, parsed and muxed to FLV, without encoding."""
     if not tools.GSTREAMER:

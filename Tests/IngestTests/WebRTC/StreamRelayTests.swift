@@ -14,7 +14,11 @@ import Testing
     let name: StreamName
     let followers = Mutex<[any SampleFollower]>([])
 
-    init(_ name: StreamName) { self.name = name }
+    /// Whether its publisher makes key frames as it is asked, and how often it was asked.
+    let makesKeyFrames: Bool
+    let requests = Mutex(0)
+
+    init(_ name: StreamName, makesKeyFrames: Bool) { (self.name, self.makesKeyFrames) = (name, makesKeyFrames) }
     func follow(_ follower: any SampleFollower) -> Bool {
       followers.withLock { $0.append(follower) }
       return true
@@ -22,7 +26,10 @@ import Testing
     func unfollow(_ follower: any SampleFollower) { followers.withLock { $0.removeAll { $0 === follower } } }
     let uses = Mutex<[Set<TrackID>]>([])
     func use(_ tracks: Set<TrackID>) { uses.withLock { $0.append(tracks) } }
-    func askForKeyFrame() -> Bool { false }
+    func askForKeyFrame() -> Bool {
+      requests.withLock { $0 += 1 }
+      return makesKeyFrames
+    }
     func send(_ event: MediaEvent) { for follower in followers.withLock({ $0 }) { follower.receive(event) } }
   }
 
@@ -43,8 +50,8 @@ import Testing
     let stream: Stream
     let relay: StreamRelay
 
-    init() throws {
-      stream = Stream(try #require(StreamName("cam")))
+    init(makesKeyFrames: Bool = false) throws {
+      stream = Stream(try #require(StreamName("cam")), makesKeyFrames: makesKeyFrames)
       relay = StreamRelay(stream, on: loop, clock: .system(), room: { 1 << 20 }, whenUnused: { _ in })
       try #require(relay.add(viewer))
       loop.run()
@@ -151,5 +158,57 @@ import Testing
     #expect(setup.viewer.end?.hasPrefix("the stream has ended") == true)
     setup.relay.remove(setup.viewer)
     #expect(setup.relay.videos.isEmpty && setup.stream.followers.withLock { $0.isEmpty })
+  }
+
+  // MARK: requests for key frames
+
+  private final class Place: WatchingPlace {
+    func whenRevoked(_ end: @escaping @Sendable () -> Void) {}
+  }
+
+  /// Viewers as their offers make them. None is connected: what they report is handed to them in clear.
+  private static func viewers(_ count: Int, of setup: Setup) throws -> [WebRTCViewer] {
+    let hub = WebRTCHub(
+      WebRTCHub.Shared(
+        gate: RecordingGate(), clock: .system(), logger: .silent, configuration: WebRTCConfiguration(),
+        connections: ConnectionRegistry(limits: PeerLimits()), identity: try #require(DTLSIdentity())), on: setup.loop)
+    let watched = WatchedMedia(
+      stream: setup.stream, tracks: [try SyntheticMedia.video()], isReordered: false, place: Place(),
+      mayWatch: { true })
+    let text = OfferTests.offer(OfferTests.audio, OfferTests.video).replacing("sendonly", with: "recvonly")
+    return try (0..<count).map { _ in
+      let negotiation = try ViewerNegotiation(try SessionOffer(text), of: watched)
+      let viewer = try #require(WebRTCViewer(negotiation, watched, setup.relay, peer: "192.0.2.7", hub: hub))
+      try #require(viewer.begin())
+      return viewer
+    }
+  }
+
+  /// Twenty viewers that lost their picture ask a hundred times a second, for three seconds. One that makes no key frames could make
+  /// them later, so it is asked as often.
+  @Test(arguments: [true, false])
+  func `However often viewers ask, the publisher is asked for a key frame twice a second`(makesKeyFrames: Bool) throws {
+    let setup = try Setup(makesKeyFrames: makesKeyFrames)
+    let viewers = try Self.viewers(20, of: setup)
+    setup.send(.tracks(try Self.tracks().own), Self.frame(0))
+    var request = RTCPWriter()
+    request.keyFrame(of: try #require(setup.relay.sources[.video]))
+    var other = RTCPWriter()
+    other.keyFrame(of: try #require(setup.relay.sources[.audio]))
+    var asked: [Int64] = []
+    for milliseconds in stride(from: Int64(0), to: 3000, by: 10) {
+      let now = MonotonicTime(nanoseconds: (7000 + milliseconds) * 1_000_000)
+      let before = setup.stream.requests.withLock { $0 }
+      for viewer in viewers {
+        // Not the video's.
+        viewer.receive(rtcp: other.bytes, now: now)
+        viewer.receive(rtcp: request.bytes, now: now)
+      }
+      let count = setup.stream.requests.withLock { $0 } - before
+      asked += [Int64](repeating: milliseconds, count: count)
+    }
+    #expect(asked == [0, 500, 1000, 1500, 2000, 2500])
+    #expect(WebRTCLimits.keyFramePause == 500_000_000, "docs/limits.md says twice a second")
+    for viewer in viewers { viewer.finish() }
   }
 }

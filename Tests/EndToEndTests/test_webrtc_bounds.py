@@ -1,0 +1,216 @@
+"""What bad peers of WebRTC cost a server (docs/limits.md): floods of STUN, handshakes of DTLS that never end or contradict
+themselves, false certificates, and sessions that are left by the thousand. Beside them ten viewers get their parts in time, and a
+publisher by WebRTC loses no frame."""
+
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+import pytest
+
+from harness import publishers, tools
+from harness.followers import Beside
+from harness.handshakes import Caller, Cutter, binding, fingerprint, piece, record
+from test_attacks import LIMIT, LINES, MEBIBYTE, TIMES, VIEWERS, Scene, memory
+
+pytest.importorskip("OpenSSL", reason="pyOpenSSL comes with aiortc")
+
+CAMERA = "camera"
+#: Sessions of an address that are not connected, and the largest message of a handshake that is put together.
+WAITING, MESSAGE = 32, 16_384
+#: Where the attacks come from.
+ELSEWHERE = "127.0.2.1"
+#: Seconds that each stretch has at least, so that enough parts come in it.
+STRETCH = 3
+
+
+class Studio(Scene):
+    """The server of the attacks (test_attacks.py), with a publisher by WebRTC."""
+
+    def __init__(self, start, folder: pathlib.Path):
+        super().__init__(start, folder, "--webrtc", "127.0.0.1:0", listeners=("http", "rtmp", "webrtc"))
+        self.publishers.append(publishers.whip("h264-30", f"{self.weir.web}/whip/{CAMERA}", loop=-1))
+        self.camera = self.weir.wait_state(CAMERA, "live", seconds=20)
+
+    def honest_lost_nothing(self) -> None:
+        super().honest_lost_nothing()
+        assert self.publishers[-1].process.poll() is None
+        camera = self.weir.stream(CAMERA)
+        assert camera["state"] == "live" and camera["startedAt"] == self.camera["startedAt"], camera
+        assert camera["received"]["lostVideoFrames"] == camera["received"]["lostAudioFrames"] == 0, camera["received"]
+
+    @contextlib.contextmanager
+    def beside(self, what: str, growth: int, record_property):
+        """Judges what is done within: nobody else is late or loses anything, and the server grows by so many bytes at most."""
+        crowds = [Beside(url, VIEWERS) for url in self.lists]
+        before = memory(self.weir.process.pid)
+        try:
+            time.sleep(1 + STRETCH)
+            lines, begin = len(self.weir.lines), time.monotonic()
+            yield
+            time.sleep(max(0, begin + STRETCH - time.monotonic()))
+            grown, end = memory(self.weir.process.pid) - before, time.monotonic()
+            for crowd in crowds:
+                crowd.stop()
+        finally:
+            for crowd in crowds:
+                crowd.kill()
+        lines = len(self.weir.lines) - lines
+        calm, rough = (crowds[0].late(*times, 0.95) for times in ((begin - STRETCH, begin), (begin, end)))
+        idle = crowds[1].late(begin, end, 0.95) if self.neighbour else calm
+        record_property(
+            "figure", f"WebRTC, {what}: 95 % of the parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms before it, "
+            f"{idle * 1000:.0f} ms beside it, {grown / MEBIBYTE:.1f} MiB, {lines} lines of the log")
+        assert not [viewer.errors for viewer in crowds[0].viewers if viewer.errors]
+        self.honest_lost_nothing()
+        assert rough < TIMES * max(calm, idle, LIMIT), (rough, calm, idle)
+        assert grown < growth, grown / MEBIBYTE
+        assert lines < LINES * (end - begin), self.weir.tail()
+
+
+@pytest.fixture(scope="module")
+def scene(start_shared, tmp_path_factory):
+    made = Studio(start_shared, tmp_path_factory.getbasetemp())
+    yield made
+    made.close()
+    if made.group:
+        assert made.group.kills() == 0
+        made.weir.stop()
+        made.group.remove()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> tuple[pathlib.Path, pathlib.Path]:
+    return tools.make_certificate(tmp_path_factory.mktemp("certificate"))
+
+
+def call(scene, path: str, *parts, source: str = ELSEWHERE) -> Caller:
+    """A session whose peer is known by its address."""
+    caller = Caller(scene.weir, path, *parts, source=source)
+    assert caller.status == 201, caller.answer
+    return caller.connect()
+
+
+def viewers(weir) -> int:
+    """Of the camera by WebRTC, as /metrics counts them."""
+    lines = [line for line in weir.get("/metrics").text.splitlines() if line.startswith("weir_viewers{")]
+    return sum(int(line.split()[-1]) for line in lines if 'protocol="webrtc"' in line and f'stream="{CAMERA}"' in line)
+
+
+def test_a_flood_of_forged_requests_gets_no_answer(scene, tmp_path, record_property):
+    """20,000 requests of STUN in a second for three seconds, each for a session that there is, with a message integrity that is not
+    of its password."""
+    program = tmp_path / "flood"
+    source = pathlib.Path(__file__).parent / "harness" / "flood.c"
+    subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-o", program, source], check=True, timeout=60)
+    caller = call(scene, "/whip/flooded")
+    with scene.beside("60,000 forged requests", 8 * MEBIBYTE, record_property):
+        done = subprocess.run(
+            [program, str(caller.port), "60000", "3"], input=binding(caller.user), capture_output=True, check=True, timeout=30)
+        sent, answers, took = done.stdout.decode().split()
+    assert (int(sent), int(answers)) == (60_000, 0), done.stdout
+    assert float(took) < 4, "a slower flood is another test"
+    # The session is not harmed by what came in its name.
+    assert caller.connect().leave() == 200
+
+
+def test_handshakes_that_never_end_are_kept_to_a_bound(scene, record_property):
+    """As many sessions as an address may have, each with the fragments of as many messages as are kept ahead, and of one more. Of
+    each message one byte is missing."""
+    with scene.beside("12 messages without an end in each of 32 handshakes", 16 * MEBIBYTE, record_property):
+        callers = [call(scene, f"/whip/endless{number}") for number in range(WAITING)]
+        for caller in callers:
+            pieces = [(message, at) for message in range(12) for at in range(0, MESSAGE - 1, 1100)]
+            for number, (message, at) in enumerate(pieces):
+                data = bytes(min(1100, MESSAGE - 1 - at))
+                caller.send(record(number, piece(MESSAGE, at, data, message=message)))
+                if number % 10 == 0:
+                    time.sleep(0.001)
+        # None is answered, and none is ended before its time.
+        assert [caller.receive(0.01) for caller in callers] == [b""] * WAITING
+        assert Caller(scene.weir, "/whip/further", source=ELSEWHERE).status == 429
+        assert {caller.leave() for caller in callers} == {200}
+
+
+def test_a_message_that_says_to_be_huge_ends_its_session(scene, record_property):
+    """2,000 fragments of a ClientHello of 16 MiB. The first one is too much."""
+    seen = len(scene.weir.lines)
+    with scene.beside("2,000 fragments of a message of 16 MiB", 8 * MEBIBYTE, record_property):
+        caller = call(scene, "/whip/huge")
+        for number in range(2000):
+            caller.send(record(number, piece(0xFFFFFF, number * 1100, bytes(1100))))
+            if number % 10 == 0:
+                time.sleep(0.001)
+        scene.weir.wait(
+            lambda: any("its DTLS handshake failed" in line for _, line in scene.weir.lines[seen:]), 5, "its end, with the reason")
+        caller.receive(0.1)
+        assert caller.received <= caller.sent
+    assert caller.leave() == 404
+
+
+def test_fragments_that_overlap_make_a_message_or_end_their_session(scene, certificate):
+    """A handshake whose fragments overlap is complete where they agree. Where they do not, its session alone ends."""
+    mark = fingerprint(certificate[0])
+    caller, cutter = call(scene, "/whip/overlap", mark), Cutter()
+    assert caller.shake_hands(*certificate, cutter) and cutter.cut >= 4, cutter.cut
+    assert caller.leave() == 200
+    caller, cutter = call(scene, "/whip/contradiction", mark), Cutter(contradicts=True)
+    assert not caller.shake_hands(*certificate, cutter, seconds=3) and cutter.cut >= 1
+    assert caller.received <= caller.sent
+    assert caller.leave() in (200, 404)
+    # Another one of the same address is taken as ever.
+    caller = call(scene, "/whip/contradiction", mark)
+    assert caller.shake_hands(*certificate)
+    assert caller.leave() == 200
+    scene.honest_lost_nothing()
+
+
+def test_who_shows_another_certificate_than_it_offered_is_ended_with_the_reason(scene, certificate):
+    """Its name is free at once, and so is the place of a viewer; without that they would be after 15 s."""
+    weir = scene.weir
+    caller = call(scene, "/whip/false")
+    assert Caller(weir, "/whip/false", source="127.0.2.2").status == 409, "the name is taken"
+    seen = len(weir.lines)
+    caller.shake_hands(*certificate)
+    weir.wait(
+        lambda: any(re.search(r"false.*its certificate is not the one of its offer", line) for _, line in weir.lines[seen:]), 3,
+        "a line with the reason")
+    assert caller.leave() == 404
+    other = Caller(weir, "/whip/false", source="127.0.2.2")
+    assert other.status == 201, other.answer
+    assert other.leave() == 200
+    viewer = call(scene, f"/whep/{CAMERA}")
+    weir.wait(lambda: viewers(weir) == 1, 5, "a viewer by WebRTC")
+    viewer.shake_hands(*certificate)
+    weir.wait(lambda: viewers(weir) == 0, 5, "no viewer by WebRTC")
+    assert viewer.leave() == 404
+    scene.honest_lost_nothing()
+
+
+def test_sessions_that_are_left_by_the_thousand_are_taken_to_a_bound_and_free_again(scene, record_property):
+    """1,000 offers of publishers and 1,000 of viewers from one address, none of which connects."""
+    weir = scene.weir
+    paths = {"whip": lambda number: f"/whip/left{number}", "whep": lambda number: f"/whep/{CAMERA}"}
+    descriptors = len(os.listdir(f"/proc/{weir.process.pid}/fd"))
+    with scene.beside("2,000 offers that nobody follows", 24 * MEBIBYTE, record_property):
+        for kind, path in paths.items():
+            callers = [Caller(weir, path(number), source="127.0.2.3") for number in range(1000)]
+            assert [caller.status for caller in callers] == [201] * WAITING + [429] * (1000 - WAITING), kind
+            assert {caller.headers.get("retry-after") for caller in callers[WAITING:]} == {"5"}, kind
+        # Another address has places of its own.
+        assert Caller(weir, f"/whep/{CAMERA}", source="127.0.2.4").leave() == 200
+    weir.wait(lambda: viewers(weir) == 0, 20, "no viewer by WebRTC")
+
+    def first() -> Caller | None:
+        caller = Caller(weir, "/whip/left0", source="127.0.2.3")
+        return caller if caller.status == 201 else None
+
+    assert weir.wait(first, 10, "a free place for a publisher").leave() == 200
+    for kind, path in paths.items():
+        callers = [Caller(weir, path(number), source="127.0.2.3") for number in range(40)]
+        assert [caller.status for caller in callers] == [201] * WAITING + [429] * (40 - WAITING), kind
+        assert {caller.leave() for caller in callers[:WAITING]} == {200}
+    assert len(os.listdir(f"/proc/{weir.process.pid}/fd")) <= descriptors + 2 * WAITING
