@@ -167,7 +167,8 @@ import Testing
   ])
   func aHostBesideTheAuthorityNamesTheSame(_ host: String, _ status: Int) async throws {
     try await run { client, _ in
-      #expect(try await client.get("/", fields: [("x", "y"), ("host", host)]).status == status)
+      let answer = try await client.get("/", fields: [("x", "y"), ("host", host)])
+      #expect(answer.status == status)
       #expect(try await client.get("/").status == 200, "the connection goes on")
     }
   }
