@@ -1,0 +1,97 @@
+"""Publishers by RTMP that write in other ways: each message or each chunk by itself, with TCP_NODELAY and without. Without it the
+sender's system holds small writes back until what it has sent is acknowledged (Nagle's algorithm), and what the server does
+not read is acknowledged 40 ms later. Their parts come as soon as those of others. And an end is told soon, whatever follows it."""
+
+import statistics
+import threading
+import time
+
+import pytest
+
+from harness import flv, hls, http, llhls, scripts
+from harness.rawrtmp import RawRTMP
+from harness.weir import Weir
+
+#: 30 frames a second of 3.7 KB and audio; key frames are 2 s apart.
+FILM = "megabit"
+#: The server finds out how a sender writes within so many seconds. Parts of later segments are compared.
+LEARNT_SECONDS = 8
+SECONDS = 15
+#: By how much parts may come later than those of a sender that writes whole messages with TCP_NODELAY.
+MEDIAN_MILLISECONDS = 5
+MOST_MILLISECONDS = 45
+
+
+class Sender:
+    """Publishes the film, and notes when a waiting player has each part: `arrived`, in seconds since the first tag."""
+
+    def __init__(self, weir: Weir, name: str, chunk_size: int, **options):
+        self.client = RawRTMP(weir.rtmp, **options).start(name, chunk_size=chunk_size)
+        self.tags = [tag for tag in scripts.tags_of(FILM) if tag.type != flv.DATA]
+        self.weir, self.name = weir, name
+        self.arrived: dict[tuple[int, int], float] = {}
+        self._threads = [threading.Thread(target=self._publish), threading.Thread(target=self._watch)]
+
+    def start(self) -> None:
+        self.began = time.monotonic()
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join()
+        self.client.close()
+
+    def _publish(self) -> None:
+        self.client.play_out(self.tags, until=SECONDS)
+
+    def _watch(self) -> None:
+        index = f"{self.weir.web}/live/{self.name}/index.m3u8"
+        self.weir.wait(lambda: http.fetch(index).status == 200, 15, "a multivariant playlist")
+        top = hls.parse_multivariant(http.fetch(index).text, index)
+        player = llhls.Player(top.absolute(top.variants[0].uri))
+        player.play(self.began + SECONDS - 0.5 - time.monotonic())
+        for at, playlist in player.playlists[1:]:
+            self.arrived.setdefault(playlist.last, at - self.began)
+
+
+@pytest.mark.parametrize("by_chunk, chunk_size", [(False, 4096), (True, 4096), (True, 128)],
+                         ids=["messages", "chunks-of-4096", "chunks-of-128"])
+def test_parts_of_a_sender_without_no_delay_come_as_soon(start, record_property, by_chunk, chunk_size):
+    weir = start("--no-record")
+    usual = Sender(weir, "usual", 4096)
+    other = Sender(weir, "other", chunk_size, no_delay=False, by_chunk=by_chunk)
+    for sender in (usual, other):
+        sender.start()
+    for sender in (usual, other):
+        sender.join()
+    later = {place: (other.arrived[place] - at) * 1000 for place, at in usual.arrived.items() if place in other.arrived}
+    first = [one for place, one in later.items() if usual.arrived[place] < LEARNT_SECONDS]
+    compared = sorted(one for place, one in later.items() if usual.arrived[place] >= LEARNT_SECONDS)
+    assert first and len(compared) >= 25, (usual.arrived, other.arrived)
+    record_property(
+        "figure", f"RTMP without TCP_NODELAY, {'chunks' if by_chunk else 'messages'} of {chunk_size}: parts {statistics.median(compared):.1f} ms "
+        f"later (median), {compared[-1]:.1f} at most, {max(first):.1f} in the first {LEARNT_SECONDS} s")
+    assert statistics.median(compared) <= MEDIAN_MILLISECONDS, compared
+    assert compared[-2] <= MOST_MILLISECONDS, compared
+
+
+def told_after(weir: Weir, name: str) -> float:
+    """Seconds from the command that ends a stream to its end, while the sender keeps the connection."""
+    tags = [tag for tag in scripts.tags_of(FILM) if tag.type != flv.DATA]
+    with RawRTMP(weir.rtmp).start(name) as client:
+        client.play_out(tags, until=4)
+        # Not in one read with the last frame.
+        time.sleep(0.02)
+        client.command("deleteStream", None, client.stream)
+        began = time.monotonic()
+        weir.wait(lambda: weir.stream(name)["state"] == "ended", 5, "the end", every=0.002)
+        return time.monotonic() - began
+
+
+def test_an_end_is_told_soon_where_the_sender_stays(start, record_property):
+    """The system may have been asked to collect more bytes than a command has."""
+    weir = start("--no-record")
+    found = sorted(told_after(weir, f"end{number}") for number in range(3))
+    record_property("figure", f"RTMP: an end behind the last frame is told after {found[1] * 1000:.0f} ms")
+    assert found[1] <= 0.13, found
