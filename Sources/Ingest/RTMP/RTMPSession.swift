@@ -124,7 +124,7 @@ struct RTMPSession {
       guard publication != nil else { return }
       switch message.type {
       case RTMPMessageType.video:
-        threshold.saw(frame: message.payload.readableBytes, sent: message.timestamp, now: now)
+        threshold.saw(frame: message.payload.readableBytes, now: now)
       case RTMPMessageType.audio: threshold.sawAudio()
       default: break
       }

@@ -4,9 +4,9 @@ internal import FMP4
 /// a read, and most messages are audio frames of a few hundred bytes. They wait for the next frame of video, which comes
 /// within 50 ms and is larger. A frame of video waits only if it is much smaller than those before it. A value type.
 ///
-/// What is collected is acknowledged late, up to 40 ms. The system of a sender that has not asked for TCP_NODELAY may hold
-/// the next bytes back until then (Nagle's algorithm, RFC 9293 §3.7.4). Nobody says which senders these are. So the first
-/// frames after collecting began are compared with those before: where they come later, it ends, after some tries for good.
+/// What is not read is acknowledged late, up to 40 ms. The system of a sender that has not asked for TCP_NODELAY may hold the
+/// next bytes back until then (Nagle's algorithm, RFC 9293 §3.7.4). Linux acknowledges at once what is more than the sender's
+/// usual segment, so few frames wait. Without audio there is nothing to gain, and nothing is collected between messages.
 struct ReadThreshold {
   /// The frames of one slice decide for the next one. In nanoseconds.
   static let slice: Int64 = 1_000_000_000
@@ -17,22 +17,6 @@ struct ReadThreshold {
   /// Most bytes that wait for the next frame. Fewer than the least are not worth it.
   static let most = 2 << 10
   static let least = 256
-  /// So many frames before collecting are compared with as many since.
-  static let compared = 15
-  /// Nanoseconds by which frames may come later since. What hides below is no loss.
-  static let longestDelay: Int64 = 4_000_000
-  /// Frames that came later so often in a row did so because of what was collected. Once may be the network.
-  static let tries = 3
-
-  /// Whether frames come later since bytes are collected.
-  private enum Trial {
-    /// Nothing is collected.
-    case none
-    /// It is being seen. `usual` is how late they came before.
-    case running(usual: Int64)
-    /// They do not.
-    case passed
-  }
 
   private var began = MonotonicTime.zero
   private var newest = MonotonicTime.zero
@@ -41,29 +25,17 @@ struct ReadThreshold {
   private var isEven = false
   /// The smallest frame that is expected; nil if frames come unevenly.
   private var expected: Int?
-  private var trial = Trial.none
-  private var failures = 0
-  /// From the time that frames state to their arrival, in nanoseconds from an unknown origin: of the newest `compared` ones
-  /// while nothing is collected, of all since then while that is tried.
-  private var delays: [Int64] = []
   private var hasAudio = false
   /// Headers that came alone in this slice. Too many of them end all collecting.
   private var headers = 0
   private var isOff = false
 
-  /// Takes the size of a frame of video, the time that it states in milliseconds, and its arrival.
-  mutating func saw(frame bytes: Int, sent: UInt32, now: MonotonicTime) {
-    guard !isOff else { return }
-    compare(now.nanoseconds &- Int64(sent) &* 1_000_000)
-    if now &- newest > Self.longestWait {
-      // It may have waited for an acknowledgement.
-      if case .running = trial { fail() }
-      isEven = false
-      expectNothing()
-    }
+  /// Takes the size of a frame of video and its arrival.
+  mutating func saw(frame bytes: Int, now: MonotonicTime) {
+    if now &- newest > Self.longestWait { (isEven, expected) = (false, nil) }
     newest = now
     if now &- began >= Self.slice {
-      if isEven { expect(min(smallest, bytes)) } else { expectNothing() }
+      expected = isEven ? min(smallest, bytes) : nil
       (began, smallest, isEven, headers) = (now, bytes, true, 0)
       return
     }
@@ -72,73 +44,24 @@ struct ReadThreshold {
     if let known = expected { expected = min(known, bytes) }
   }
 
-  /// Audio came. Before the first of it nothing was collected that a frame could wait for, so it is tried again.
-  mutating func sawAudio() {
-    guard !hasAudio else { return }
-    hasAudio = true
-    forget()
-  }
+  mutating func sawAudio() { hasAudio = true }
 
-  /// Whether anything is collected: frames come evenly, and the sender waits for no acknowledgement.
-  var mayCollect: Bool { !isOff && expected != nil }
+  /// Whether the sender writes messages as a whole.
+  var mayCollect: Bool { !isOff }
 
   /// A header came without any byte behind it. Some senders write it by itself, as ffmpeg does. Their system may then send
-  /// the rest only after an acknowledgement, so the header has to be read at once.
+  /// the rest only after an acknowledgement (Nagle's algorithm), so the header has to be read at once.
   mutating func sawHeaderAlone() {
     headers += 1
     if headers >= Self.headersAlone { isOff = true }
   }
 
   /// Nothing is expected before the frames have come evenly for a slice.
-  mutating func forget() {
-    (began, newest, smallest, isEven) = (.zero, .zero, .max, false)
-    expectNothing()
-  }
-
-  private mutating func expectNothing() {
-    // Only where there is some, since a list has memory of its own.
-    if !delays.isEmpty { delays = [] }
-    (expected, trial) = (nil, .none)
-  }
-
-  private mutating func expect(_ bytes: Int) {
-    if case .none = trial {
-      guard delays.count == Self.compared else { return }
-      trial = .running(usual: Self.median(delays))
-      delays = []
-    }
-    expected = bytes
-  }
-
-  private mutating func compare(_ delay: Int64) {
-    switch trial {
-    case .none:
-      if delays.count == Self.compared { delays.removeFirst() }
-      delays.append(delay)
-    case .running(let usual):
-      delays.append(delay)
-      guard delays.count == Self.compared else { return }
-      guard Self.median(delays) &- usual > Self.longestDelay else {
-        (trial, delays, failures) = (.passed, [], 0)
-        return
-      }
-      fail()
-    case .passed: break
-    }
-  }
-
-  private mutating func fail() {
-    failures += 1
-    isOff = failures >= Self.tries
-    forget()
-  }
-
-  /// Of a list that is not empty. Key frames, which take longer, are few.
-  private static func median(_ values: [Int64]) -> Int64 { values.sorted()[values.count / 2] }
+  mutating func forget() { (began, newest, smallest, isEven, expected) = (.zero, .zero, .max, false, nil) }
 
   /// Bytes to collect where no message has begun. 1: none.
   func bytes(now: MonotonicTime) -> Int {
-    guard !isOff, let expected, now &- newest <= Self.longestWait else { return 1 }
+    guard hasAudio, mayCollect, let expected, now &- newest <= Self.longestWait else { return 1 }
     // Half of it: the next frame may be smaller than all before.
     let bytes = min(expected / 2, Self.most)
     return bytes < Self.least ? 1 : bytes

@@ -11,21 +11,19 @@ struct ReadThresholdTests {
   typealias S = RTMPScript
 
   private static let millisecond: Int64 = 1_000_000
-  private var threshold = ReadThreshold()
+  private var threshold = {
+    var threshold = ReadThreshold()
+    threshold.sawAudio()
+    return threshold
+  }()
   private var now: MonotonicTime = .at(5_000_000_000)
 
-  /// Frames of these sizes in turns, so many milliseconds apart. They come so many milliseconds later than their times say.
-  private mutating func frames(_ sizes: [Int], every milliseconds: Int64 = 33, count: Int = 70, late: Int64 = 0) {
+  /// Frames of these sizes in turns, so many milliseconds apart.
+  private mutating func frames(_ sizes: [Int], every milliseconds: Int64 = 33, count: Int = 70) {
     for number in 0..<count {
       now = now &+ milliseconds * Self.millisecond
-      let sent = UInt32(now.nanoseconds / Self.millisecond - late)
-      threshold.saw(frame: sizes[number % sizes.count], sent: sent, now: now)
+      threshold.saw(frame: sizes[number % sizes.count], now: now)
     }
-  }
-
-  /// Frames of a sender whose system sends them so many milliseconds later where something before them is collected.
-  private mutating func frames(heldBackBy milliseconds: Int64, count: Int) {
-    for _ in 0..<count { frames([9000], count: 1, late: threshold.mayCollect ? milliseconds : 0) }
   }
 
   @Test mutating func audioWaitsForHalfOfTheSmallestFrame() {
@@ -52,7 +50,7 @@ struct ReadThresholdTests {
   @Test mutating func aSmallerFrameCountsAtOnceAndForAtLeastASecond() {
     frames([9000])
     now = now &+ 33 * Self.millisecond
-    threshold.saw(frame: 100, sent: UInt32(now.nanoseconds / Self.millisecond), now: now)
+    threshold.saw(frame: 100, now: now)
     #expect(threshold.bytes(now: now) == 1)
     frames([9000], count: 29)
     #expect(threshold.bytes(now: now) == 1)
@@ -67,7 +65,7 @@ struct ReadThresholdTests {
     #expect(threshold.bytes(now: now) == ReadThreshold.most)
     now = now &+ 51 * Self.millisecond
     #expect(threshold.bytes(now: now) == 1)
-    threshold.saw(frame: 9000, sent: UInt32(now.nanoseconds / Self.millisecond), now: now)
+    threshold.saw(frame: 9000, now: now)
     #expect(threshold.bytes(now: now) == 1)
   }
 
@@ -84,58 +82,12 @@ struct ReadThresholdTests {
     #expect(!threshold.mayCollect && threshold.bytes(now: now) == 1)
   }
 
-  /// A second of even frames before each try. The frames of the try itself show whether it is one of those.
-  private static let framesOfATry = 31 + ReadThreshold.compared
-
-  @Test mutating func aSenderThatWaitsForAcknowledgementsIsReadAtOnceForGoodAfterSomeTries() {
-    for turn in 0..<ReadThreshold.tries {
-      frames(heldBackBy: 5, count: Self.framesOfATry)
-      #expect(threshold.mayCollect, "the last frame of try \(turn) has not come")
-      frames(heldBackBy: 5, count: 1)
-      #expect(!threshold.mayCollect)
-      // The frame that ends a try begins the next one's second.
-      threshold.forget()
-    }
+  @Test mutating func nothingWaitsBetweenFramesWhereThereIsNoAudio() {
+    threshold = ReadThreshold()
     frames([9000])
-    #expect(!threshold.mayCollect && threshold.bytes(now: now) == 1)
-  }
-
-  @Test mutating func framesThatComeALittleLaterAreNoReason() {
-    frames(heldBackBy: 4, count: ReadThreshold.tries * (Self.framesOfATry + 1))
-    #expect(threshold.bytes(now: now) == ReadThreshold.most)
-  }
-
-  @Test mutating func aTryThatGoesWellForgetsThoseThatDidNot() {
-    for _ in 1..<ReadThreshold.tries { frames(heldBackBy: 5, count: Self.framesOfATry + 1) }
-    frames([9000])
-    for _ in 1..<ReadThreshold.tries {
-      threshold.forget()
-      frames(heldBackBy: 5, count: Self.framesOfATry + 1)
-    }
-    frames([9000])
-    #expect(threshold.bytes(now: now) == ReadThreshold.most)
-  }
-
-  @Test mutating func aPauseWhileItIsTriedMayBeASenderThatWaits() {
-    for _ in 0..<ReadThreshold.tries {
-      threshold.forget()
-      frames([9000], count: 33)
-      #expect(threshold.mayCollect)
-      frames([9000], every: 51, count: 1)
-      #expect(!threshold.mayCollect)
-    }
-    frames([9000])
-    #expect(!threshold.mayCollect)
-  }
-
-  @Test mutating func theFirstAudioBeginsItAnew() {
-    frames([9000])
-    #expect(threshold.mayCollect)
+    #expect(threshold.bytes(now: now) == 1)
     threshold.sawAudio()
-    #expect(!threshold.mayCollect)
-    frames([9000])
-    threshold.sawAudio()
-    #expect(threshold.mayCollect)
+    #expect(threshold.bytes(now: now) == ReadThreshold.most)
   }
 
   // MARK: a session's
@@ -192,22 +144,19 @@ struct ReadThresholdTests {
 
   /// Sends 25 large frames a second and audio between them, until `body` says that it has seen enough or 20 s have passed.
   private func publish(
-    to gate: RecordingGate, _ body: (Client, _ rounds: Int, _ time: () -> UInt32) async throws -> Bool
+    to gate: RecordingGate, _ body: (Client, _ rounds: Int) async throws -> Bool
   ) async throws {
     let listener = RTMPListener(
       gate: gate, clock: .system(), logger: LogCollector().logger, group: MultiThreadedEventLoopGroup.singleton)
     let address = try await listener.start(.address(try SocketAddress(ipAddress: "127.0.0.1", port: 0)))
     let client = try await Client.connect(to: address)
     try await client.send(S.opening() + S.headers)
-    // Times that are true, however long a round takes: late frames would end it.
-    let start = MonotonicTime.now()
-    let time = { UInt32((MonotonicTime.now() &- start) / Self.millisecond) }
-    var rounds = 0
+    var rounds: UInt32 = 0
     while rounds < 500 {
       rounds += 1
-      try await client.send(S.video(S.avcFrame(key: rounds % 25 == 1, size: 5000), time()))
+      try await client.send(S.video(S.avcFrame(key: rounds % 25 == 1, size: 5000), rounds * 40))
       try await Task.sleep(for: .milliseconds(10))
-      if try await body(client, rounds, time) { break }
+      if try await body(client, Int(rounds)) { break }
       try await Task.sleep(for: .milliseconds(10))
     }
     try await client.close()
@@ -217,9 +166,9 @@ struct ReadThresholdTests {
   @Test func audioBetweenFramesIsReadWithTheNextFrame() async throws {
     let gate = RecordingGate()
     var inARow = 0
-    try await publish(to: gate) { client, _, time in
+    try await publish(to: gate) { client, round in
       let before = gate.sinks.first?.samples.count ?? 0
-      try await client.send(S.audio(S.aacFrame, time()))
+      try await client.send(S.audio(S.aacFrame, UInt32(round) * 40 + 10))
       try await Task.sleep(for: .milliseconds(15))
       inARow = before > 0 && gate.sinks.first?.samples.count == before ? inARow + 1 : 0
       return inARow == 5
@@ -233,10 +182,10 @@ struct ReadThresholdTests {
   @Test func audioIsReadAtOnceForWhoGetsSamplesAsTheyCome() async throws {
     let gate = RecordingGate()
     var waited = 0
-    try await publish(to: gate) { client, round, time in
+    try await publish(to: gate) { client, round in
       gate.sinks.first?.passSamplesOn()
       let before = gate.sinks.first?.samples.count ?? 0
-      try await client.send(S.audio(S.aacFrame, time()))
+      try await client.send(S.audio(S.aacFrame, UInt32(round) * 40 + 10))
       try await Task.sleep(for: .milliseconds(15))
       if before > 0, gate.sinks.first?.samples.count == before { waited += 1 }
       return round == 100
@@ -246,11 +195,11 @@ struct ReadThresholdTests {
 
   @Test func whatWaitsInVainIsReadAfterAMoment() async throws {
     let gate = RecordingGate()
-    try await publish(to: gate) { client, round, time in
-      if round == 1 { try await client.send(S.audio(S.aacFrame, time())) }
+    try await publish(to: gate) { client, round in
+      if round == 1 { try await client.send(S.audio(S.aacFrame, UInt32(round) * 40 + 10)) }
       guard round == 100 else { return false }
       let before = gate.sinks.first?.samples.count ?? 0
-      try await client.send(S.audio(S.aacFrame, time()))
+      try await client.send(S.audio(S.aacFrame, UInt32(round) * 40 + 10))
       for _ in 0..<200 where gate.sinks.first?.samples.count == before { try await Task.sleep(for: .milliseconds(10)) }
       #expect(gate.sinks.first?.samples.count == before + 1)
       try await client.send(S.command([.string("deleteStream"), .number(0), .null, .number(1)]))
