@@ -14,12 +14,12 @@ import shutil
 import sys
 import time
 
-from bench import (curves, delivery, encode, exclusivity, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, start, tokens,
-                   tracks, webrtc)
+from bench import (curves, delivery, encode, exclusivity, finish, first, ingest, ladder, longfilm, lowlatency, manifests, mux, peers, srt, start,
+                   tokens, tracks, webrtc)
 from harness import tools
 
 
-PARTS = ["start", "mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder", "srt",
+PARTS = ["start", "first", "mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder", "srt",
          "tracks", "tokens", "webrtc", "curves"]
 
 
@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--gigabytes", type=float, nargs="+", default=[1, 10], help="recordings that are finished")
     parser.add_argument("--out", type=pathlib.Path, help="also write the tables to this file")
     chosen = parser.parse_args()
-    needed = {"start": [], "mux": ["ffmpeg"], "ingest": [peers.NGINX, "cc"], "streams": ["cc"], "manifests": ["cc"],
+    needed = {"start": [], "first": ["ffmpeg", "chromium"], "mux": ["ffmpeg"], "ingest": [peers.NGINX, "cc"], "streams": ["cc"], "manifests": ["cc"],
               "delivery": [peers.NGINX, "wrk", "h2load", "openssl"], "lowlatency": ["cc"], "encode": ["ffmpeg"],
               "recording": ["ffmpeg", "cc", "mkfs.xfs", "mkfs.ext4"], "longfilm": ["ffmpeg"], "ladder": ["ffmpeg"],
               "srt": ["ffmpeg", "srt-live-transmit", "cc"], "tracks": ["ffmpeg"],
@@ -50,6 +50,8 @@ def main() -> int:
             f"{pathlib.Path(tools.weir_binary()).stat().st_size / 1e6:.1f} MB. Trust the ratios.\n"]
     if "start" in chosen.only:
         text.append(start.run())
+    if "first" in chosen.only:
+        text.append(first.run())
     if "mux" in chosen.only:
         text.append(mux.run(chosen.rounds or 5))
     if "ingest" in chosen.only:

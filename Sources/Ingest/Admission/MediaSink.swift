@@ -5,6 +5,8 @@ package import FMP4
 package protocol MediaSink: AnyObject, Sendable {
   /// The longest distance of key frames with which segments keep to their target. Nil if there are no segments.
   var keyFrameDistance: MediaTime? { get }
+  /// Whether samples go on to somebody at once, each by itself. Others do not notice if audio comes with the next frame of video.
+  var passesSamplesOn: Bool { get }
   /// Takes an event without blocking. `.closed` ends the publication with a reason (replaced, refused while running,
   /// shutdown). The publisher is told and its connection is closed.
   func receive(_ event: MediaEvent) -> SinkVerdict
@@ -23,6 +25,7 @@ package protocol MediaSink: AnyObject, Sendable {
 
 extension MediaSink {
   package var keyFrameDistance: MediaTime? { nil }
+  package var passesSamplesOn: Bool { false }
   package func lost(_ kind: MediaKind) {}
   package func measured(_ figures: LinkFigures) {}
   package func carries(_ event: InBandEvent) {}

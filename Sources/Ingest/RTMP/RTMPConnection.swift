@@ -26,8 +26,8 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   /// Bytes that the system collects before it wakes this connection, and the time of the last read.
   private var collected = 1
   private var readAt = MonotonicTime.zero
-  /// Reads what was collected, if nothing more comes.
-  private var collectingTimer: RepeatedTask?
+  /// Has what was collected read, if nothing more comes. Nil before anything is.
+  private var watch: CollectingWatch?
 
   /// `peer` is the address that limits are counted by.
   init(shared: RTMPListener.Shared, peer: String, publisher: Publisher, isEncrypted: Bool, loop: any EventLoop) {
@@ -77,7 +77,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     perform()
     watchGate(now)
     readAt = now
-    if mayCollect { collect(life.isClosing ? 1 : session.bytesToCollect(now: now)) }
+    if mayCollect { collect(life.isClosing ? 1 : bytesToCollect(now)) }
   }
 
   /// Stops reading from a peer that does not read its responses.
@@ -100,7 +100,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     handshakeDeadline?.cancel()
     gateTimer?.cancel()
     paceTimer?.cancel()
-    collectingTimer?.cancel()
+    watch?.remove(self)
     if !life.isClosing {
       session.takeRest(now: now, to: &actions)
       perform()
@@ -161,22 +161,26 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
 
   // MARK: bytes that the system collects
 
+  private func bytesToCollect(_ now: MonotonicTime) -> Int {
+    // Who gets samples as they come would hear where audio waited for a frame that came late.
+    if life.publication?.sink.passesSamplesOn == true { session.collectNothing() }
+    return session.bytesToCollect(now: now)
+  }
+
   /// Has the system collect so many bytes before it wakes this connection. The end of the input wakes it at any rate.
   private func collect(_ bytes: Int) {
     guard bytes != collected, let context else { return }
     let option = ChannelOptions.Types.SocketOption(level: .socket, name: .init(rawValue: SO_RCVLOWAT))
     guard (try? context.channel.syncOptions?.setOption(option, value: bytes)) != nil else { return }
     collected = bytes
-    guard bytes > 1, collectingTimer == nil else { return }
-    let check = onLoop(context) { $0.checkCollected() }
-    let interval = TimeAmount.nanoseconds(RTMPLimits.collectingCheck)
-    collectingTimer = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in check() }
+    guard bytes > 1, watch == nil else { return }
+    watch = shared.watches.watch(on: context.eventLoop)
+    watch?.add(self)
   }
 
-  /// After a silence, what was collected is read: a command, or the last audio of a stream.
-  private func checkCollected() {
+  /// After a silence, what was collected is read. Called by the watch.
+  func checkCollected() {
     guard collected > 1, now &- readAt >= RTMPLimits.collectingSilence else { return }
-    session.collectNothing()
     collect(1)
   }
 

@@ -70,10 +70,10 @@ enum RTMPLimits {
   static let collectedBytes = 16 << 10
   /// A peer that wants an acknowledgement within fewer bytes than this is read at once.
   static let collectingWindow = 256 << 10
-  /// How often a connection that collects is looked at, and the silence after which it is read whatever came. In
-  /// nanoseconds. A command between two frames waits for the next one, and without one for this long.
-  static let collectingCheck: Int64 = 200_000_000
-  static let collectingSilence: Int64 = 100_000_000
+  /// How often the connections of an event loop are looked at that collect, and the silence after which whatever came is read.
+  /// In nanoseconds. A command between two frames waits for the next one, and without one for the sum of both at most.
+  static let collectingCheck: Int64 = 50_000_000
+  static let collectingSilence: Int64 = 50_000_000
   /// Unread bytes of responses at which weir stops reading from the peer.
   static let pendingAnswerBytes = 64 << 10
 }

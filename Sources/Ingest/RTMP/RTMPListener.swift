@@ -30,6 +30,7 @@ package final class RTMPListener: IngestListener {
     var logger: Logger
     var configuration: Configuration
     var connections: ConnectionRegistry
+    let watches = CollectingWatches()
   }
 
   private let shared: Shared

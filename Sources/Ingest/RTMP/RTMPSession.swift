@@ -48,7 +48,7 @@ struct RTMPSession {
     return threshold.bytes(now: now)
   }
 
-  /// The bytes that were collected came late: what comes is read at once, until frames come evenly again.
+  /// Between messages, what comes is read at once from now on, until frames have come evenly for a while.
   mutating func collectNothing() {
     if reader.missing == nil { threshold.forget() }
   }
@@ -122,7 +122,12 @@ struct RTMPSession {
     case RTMPMessageType.video, RTMPMessageType.audio, RTMPMessageType.aggregate:
       // Media outside of an admitted publication is ignored.
       guard publication != nil else { return }
-      if message.type == RTMPMessageType.video { threshold.saw(frame: message.payload.readableBytes, now: now) }
+      switch message.type {
+      case RTMPMessageType.video:
+        threshold.saw(frame: message.payload.readableBytes, now: now)
+      case RTMPMessageType.audio: threshold.sawAudio()
+      default: break
+      }
       try receiveMedia(message, now, to: &actions)
     case RTMPMessageType.dataAMF0, RTMPMessageType.dataAMF3:
       guard publication != nil, let metadata = PublicationMetadata(try values(message)) else { return }

@@ -3,6 +3,10 @@ internal import FMP4
 /// How many bytes the system collects before it wakes the reader of a publisher (SO_RCVLOWAT). A wake-up costs more than
 /// a read, and most messages are audio frames of a few hundred bytes. They wait for the next frame of video, which comes
 /// within 50 ms and is larger. A frame of video waits only if it is much smaller than those before it. A value type.
+///
+/// What is not read is acknowledged late, up to 40 ms. The system of a sender that has not asked for TCP_NODELAY may hold the
+/// next bytes back until then (Nagle's algorithm, RFC 9293 §3.7.4). Linux acknowledges at once what is more than the sender's
+/// usual segment, so few frames wait. Without audio there is nothing to gain, and nothing is collected between messages.
 struct ReadThreshold {
   /// The frames of one slice decide for the next one. In nanoseconds.
   static let slice: Int64 = 1_000_000_000
@@ -21,6 +25,7 @@ struct ReadThreshold {
   private var isEven = false
   /// The smallest frame that is expected; nil if frames come unevenly.
   private var expected: Int?
+  private var hasAudio = false
   /// Headers that came alone in this slice. Too many of them end all collecting.
   private var headers = 0
   private var isOff = false
@@ -39,6 +44,8 @@ struct ReadThreshold {
     if let known = expected { expected = min(known, bytes) }
   }
 
+  mutating func sawAudio() { hasAudio = true }
+
   /// Whether the sender writes messages as a whole.
   var mayCollect: Bool { !isOff }
 
@@ -54,7 +61,7 @@ struct ReadThreshold {
 
   /// Bytes to collect where no message has begun. 1: none.
   func bytes(now: MonotonicTime) -> Int {
-    guard mayCollect, let expected, now &- newest <= Self.longestWait else { return 1 }
+    guard hasAudio, mayCollect, let expected, now &- newest <= Self.longestWait else { return 1 }
     // Half of it: the next frame may be smaller than all before.
     let bytes = min(expected / 2, Self.most)
     return bytes < Self.least ? 1 : bytes

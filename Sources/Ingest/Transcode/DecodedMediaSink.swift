@@ -59,6 +59,7 @@ final class DecodedMediaSink: MediaSink {
   }
 
   var keyFrameDistance: MediaTime? { inner.keyFrameDistance }
+  var passesSamplesOn: Bool { inner.passesSamplesOn }
   func lost(_ kind: MediaKind) { inner.lost(kind) }
   func warn(_ warning: PublicationWarning) { inner.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { inner.withdraw(warning) }

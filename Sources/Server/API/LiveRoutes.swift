@@ -90,7 +90,7 @@ struct LiveRoutes {
       }
       let isEarly = start.isEarly(view.epoch.window)
       return stream.rendered(
-        isEarly ? .beginning(video: number) : .videoMultivariant(number), of: view, on: eventLoop)
+        isEarly ? .beginning(start, video: number) : .videoMultivariant(number), of: view, on: eventLoop)
     }
   }
 
@@ -151,7 +151,7 @@ struct LiveRoutes {
       guard condition == .beginning ? window.hasBegun : window.isReleased, !window.segments.isEmpty else {
         return .now(view.phase == .ended ? self.ended(stream) : Problem.notYet(stream.name).response)
       }
-      return stream.rendered(start.isEarly(window) ? .beginning(video: nil) : kind, of: view, on: eventLoop)
+      return stream.rendered(start.isEarly(window) ? .beginning(start, video: nil) : kind, of: view, on: eventLoop)
     }
   }
 }

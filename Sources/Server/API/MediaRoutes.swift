@@ -17,6 +17,8 @@ struct MediaRoutes {
   /// The media on disk.
   var archive: RecordingArchive?
   var partReloads = PartReloads()
+  /// What the client's first list was.
+  var start = HLSStart.wholeSegment
 
   func respond(to request: HTTPRequest, asking asked: MediaName.Asked) -> HTTPAnswer {
     guard let view = stream.view(ofEpoch: epoch), let window = view.epoch.window(of: rendition) else {
@@ -25,7 +27,10 @@ struct MediaRoutes {
           .response)
     }
     switch asked {
-    case .playlist: return playlist(request, view, window)
+    case .playlist:
+      var routes = self
+      routes.start = HLSStart(request.query)
+      return routes.playlist(request, view, window)
     case .keyFrames:
       guard rendition.kind == .video else { return .now(missing) }
       return stream.rendered(.keyFrames(rendition), of: view, on: eventLoop).shared(sharing)
@@ -83,7 +88,8 @@ struct MediaRoutes {
     } catch {
       return .now(Problem(.malformedQuery, error.detail).response)
     }
-    if directives.goal == nil, HLSStart(request.query).isEarly(view.epoch.window) {
+    directives.goal = directives.goal?.lower(by: start.offset)
+    if directives.goal == nil, start.isEarly(view.epoch.window) {
       return partsAlone(directives, window).shared(sharing)
     }
     guard !window.segments.isEmpty, window.targetDuration != nil else {
@@ -129,7 +135,10 @@ struct MediaRoutes {
   private func rendered(
     _ directives: HLSDirectives, _ form: PlaylistCache.Form, _ view: StreamView
   ) -> HTTPAnswer {
-    stream.rendered(.media(rendition, form, isDelta: directives.skips), of: view, on: eventLoop)
+    // Beginning with parts is no other list.
+    let kind = PlaylistCache.Kind.media(
+      rendition, form, isDelta: directives.skips, from: start == .gap ? .gap : .wholeSegment)
+    return stream.rendered(kind, of: view, on: eventLoop)
   }
 
   /// The playlist that contains the goal, when it exists.

@@ -30,6 +30,14 @@ struct HLSDirectives: Equatable, Sendable {
       }
     }
 
+    /// The same in numbers of segments, of which Media Sequence Numbers are `offset` higher.
+    func lower(by offset: Int) -> Goal {
+      switch self {
+      case .part(let position): .part(PartPosition(segment: max(0, position.segment - offset), part: position.part))
+      case .segment(let number): .segment(max(0, number - offset))
+      }
+    }
+
     /// The condition in the wait queue.
     func condition(_ rendition: Rendition) -> WaitQueue.Condition {
       switch self {

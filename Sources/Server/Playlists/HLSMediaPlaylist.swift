@@ -7,6 +7,8 @@ struct HLSMediaPlaylist {
   var rendition = Rendition.interleaved
   /// Nil for a server without blocking reload: an ordinary playlist of whole segments.
   var lowLatency: LowLatency?
+  /// `gap` has numbers of its own, and a segment in front.
+  var start = HLSStart.wholeSegment
 
   /// The low-latency features of a playlist.
   struct LowLatency {
@@ -38,15 +40,18 @@ struct HLSMediaPlaylist {
     var out = ByteBuffer()
     out.reserveCapacity(512 + listed.count * 96 + (offer == nil ? 0 : 4096))
     // EXT-X-SKIP needs version 9, EXT-X-GAP 8, EXT-X-MAP 6 (§8).
-    let version = skipped > 0 ? 9 : listed.contains(where: isGap) ? 8 : 6
+    let gap = gapInFront(listed)
+    let version = skipped > 0 ? 9 : gap != nil || listed.contains(where: isGap) ? 8 : 6
     out.writeString("#EXTM3U\n#EXT-X-VERSION:\(version)\n")
     out.writeString("#EXT-X-TARGETDURATION:\(target)\n")
     if let offer { writeServerControl(offer, &out) }
-    out.writeString("#EXT-X-MEDIA-SEQUENCE:\(window.firstListedNumber)\n")
+    let first = window.firstListedNumber + start.offset - (gap == nil ? 0 : 1)
+    out.writeString("#EXT-X-MEDIA-SEQUENCE:\(first)\n")
     let breaks = window.discontinuitySequence(of: rendition)
     if breaks > 0 { out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(breaks)\n") }
     if window.isIndependent(rendition) { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
     if skipped > 0 { out.writeString("#EXT-X-SKIP:SKIPPED-SEGMENTS=\(skipped)\n") }
+    if let gap { write(gap, isAlone: listed.isEmpty, &out) }
 
     var head = HLSSegmentLines()
     let firstWithParts = offer == nil ? Int.max : firstSegmentWithParts(listed, growing)
@@ -99,6 +104,22 @@ struct HLSMediaPlaylist {
         ? "#EXT-X-SERVER-CONTROL:\(holdBack)\n"
         : "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,\(holdBack),CAN-SKIP-UNTIL=\(Self.skipTargets * target)\n")
     out.writeString("#EXT-X-PART-INF:PART-TARGET=\(Decimals.fixed(partTarget, digits: 6))\n")
+  }
+
+  /// The length of the segment without media in front of the first one; nil where there is none, or none any more. It may go
+  /// when three target durations are listed behind it (§6.2.2).
+  private func gapInFront(_ listed: Slice<SegmentLog>) -> MediaTime? {
+    guard start == .gap, lowLatency != nil, window.isForeseen, window.firstListedNumber == 1 else { return nil }
+    let length = listed.reduce(MediaTime.zero) { $0 + $1.duration }
+    return length < MediaTime(milliseconds: Int64(3 * target) * 1000) ? window.partTarget(of: rendition) : nil
+  }
+
+  /// Writes it. It has a part, since hls.js looks for the first one before what it plays, and players begin behind it.
+  private func write(_ gap: MediaTime, isAlone: Bool, _ out: inout ByteBuffer) {
+    let length = Decimals.fixed(gap, digits: 6)
+    if isAlone { out.writeString("#EXT-X-START:TIME-OFFSET=\(length)\n") }
+    let part = MediaName.part(PartPosition(segment: 0, part: 0))
+    out.writeString("#EXT-X-PART:DURATION=\(length),URI=\"\(part)\",GAP=YES\n#EXT-X-GAP\n#EXTINF:\(length),\n0.m4s\n")
   }
 
   private func writeSegment(_ segment: LiveSegment, _ out: inout ByteBuffer) {
@@ -183,7 +204,7 @@ struct HLSMediaPlaylist {
         segment: before.sequenceNumber, part: max(0, window.partCount(of: sibling, in: before) - 1))
     }
     out.writeString(
-      "#EXT-X-RENDITION-REPORT:URI=\"../\(sibling.rawValue)/\(MediaName.playlist)\",LAST-MSN=\(last.segment)"
+      "#EXT-X-RENDITION-REPORT:URI=\"../\(sibling.rawValue)/\(MediaName.playlist)\(start.query)\",LAST-MSN=\(last.segment + start.offset)"
         + ",LAST-PART=\(last.part)\n")
   }
 

@@ -40,17 +40,19 @@ extension LiveStream {
       body =
         HLSMultivariantPlaylist(epoch: epoch, layout: .separate, rewind: epoch.presentation.rewind, video: number)
         .render()
-    case .beginning(let video):
+    case .beginning(let start, let video):
       var playlist = HLSMultivariantPlaylist(
         epoch: epoch, layout: video == nil ? epoch.layout : .separate, rewind: epoch.presentation.rewind, video: video)
-      playlist.query = HLSStart.query
+      playlist.query = start.query
       body = playlist.render()
     case .programme:
       body =
         HLSMultivariantPlaylist(epoch: epoch, layout: epoch.layout, mediaPlaylist: MediaName.programme).render()
-    case .media(let rendition, let form, let isDelta):
+    case .media(let rendition, let form, let isDelta, let start):
       policy = epoch.cachePolicy(form)
-      body = mediaPlaylist(rendition, epoch, isDelta: isDelta).render()
+      var playlist = mediaPlaylist(rendition, epoch, isDelta: isDelta)
+      playlist.start = start
+      body = playlist.render()
     case .keyFrames(let rendition):
       body = HLSIFramePlaylist(window: epoch.window(of: rendition) ?? epoch.window, rendition: rendition).render()
     case .manifest:

@@ -13,10 +13,10 @@ final class PlaylistCache: Sendable {
     /// The multivariant playlist of a video by its number.
     case videoMultivariant(Int)
     /// The multivariant playlist, of a video or of all, whose media playlists begin with parts.
-    case beginning(video: Int?)
+    case beginning(HLSStart, video: Int?)
     /// The multivariant playlist of the whole programme.
     case programme
-    case media(Rendition, Form, isDelta: Bool)
+    case media(Rendition, Form, isDelta: Bool, from: HLSStart = .wholeSegment)
     /// The I-frame playlist of a video rendition.
     case keyFrames(Rendition)
     /// The DASH manifest.
@@ -78,7 +78,7 @@ extension EpochView {
   /// Rises with each change that such a rendering can show.
   fileprivate func version(for kind: PlaylistCache.Kind) -> Int {
     switch kind {
-    case .media(let rendition, _, _), .keyFrames(let rendition): window(of: rendition)?.version ?? 0
+    case .media(let rendition, _, _, _), .keyFrames(let rendition): window(of: rendition)?.version ?? 0
     case .programme: window.version
     case .multivariant, .videoMultivariant, .beginning, .manifest: version
     }

@@ -14,6 +14,9 @@ extension LiveStream: WatchedStream {
     }
   }
 
+  /// Whether anybody follows, at present.
+  var hasSampleFollowers: Bool { state.withLock { !$0.subscribers.samples.isEmpty } }
+
   func unfollow(_ follower: any SampleFollower) {
     state.withLock { $0.subscribers.samples.remove(follower) }
   }

@@ -92,6 +92,8 @@ struct SampleFollowers: Sendable {
 
   // MARK: Followers
 
+  var isEmpty: Bool { followers.isEmpty }
+
   mutating func add(_ follower: any SampleFollower) {
     followers.append(follower)
     if !source.isEmpty { follower.receive(.tracks(tracks)) }

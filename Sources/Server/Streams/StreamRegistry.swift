@@ -422,6 +422,8 @@ private final class Publication: MediaSink {
   /// Segments are cut at the target duration, whatever length they aim at.
   var keyFrameDistance: MediaTime? { CutPolicy.keyFrameDistance(stream.settings.segmentTarget, stream.targetDuration) }
 
+  var passesSamplesOn: Bool { stream.hasSampleFollowers }
+
   func receive(_ event: MediaEvent) -> SinkVerdict {
     stream.receive(event, from: token)
   }

@@ -1,4 +1,5 @@
-"""How soon a page that waits for a stream shows its first frame, where the distance of key frames is known."""
+"""How soon a page that waits for a stream shows its first frame, where the distance of key frames is known, and how it goes on
+where they prove to be farther apart."""
 
 import threading
 import time
@@ -6,7 +7,7 @@ import time
 import pytest
 
 import watching
-from harness import flv, scripts
+from harness import flv, hls, http, llhls, scripts
 from harness.rawrtmp import RawRTMP
 
 #: From the first frame of the publisher to the first one that is shown.
@@ -62,3 +63,56 @@ def test_a_page_that_waits_for_a_stream_shows_its_first_frame_soon(page, start, 
             break
     record_property("figure", f"a waiting page, {player}: first frame shown after {min(found):.2f} s of {len(found)}")
     assert min(found) <= PICTURE_SECONDS, found
+
+
+def video_time(page):
+    return page.evaluate("document.querySelector('#video').currentTime")
+
+
+@pytest.mark.parametrize("player", ["mse", "hls"])
+def test_a_gop_that_is_longer_than_known_is_cut_and_the_page_goes_on(page, start, tmp_path, player):
+    """A name with key frames 2 s apart is published again with 4 s. The list comes with the first part. Segments are cut at the
+    target, without a key frame, which is told; no part is longer than it may be, and the page plays on across the cuts."""
+    (tmp_path / "state").mkdir()
+    weir = start("--no-record", "--state", tmp_path / "state")
+    with RawRTMP(weir.rtmp).start("cam") as client:
+        client.play_out(scripts.tags_of("h264-30"), speed=4)
+        client.finish()
+    weir.wait_state("cam", "ended")
+    weir.stop()
+    # Another process, in which the page finds no stream, and which knows the name.
+    weir = start("--no-record", "--state", tmp_path / "state")
+    page.open(f"{weir.web}/watch/cam?player={player}")
+    watching.wait_phase(page, "notStarted")
+    page.evaluate(NOTE_FIRST_FRAME)
+    with RawRTMP(weir.rtmp).start("cam") as client:
+        index = f"{weir.web}/live/cam/index.m3u8?start=parts"
+        sending = threading.Thread(target=client.play_out, args=(scripts.tags_of("gop-4000"),), kwargs={"until": 14})
+        sending.start()
+        try:
+            top = hls.parse_multivariant(http.fetch(index, timeout=20).good().text, index)
+            url = top.absolute(top.variants[0].uri)
+            assert url.endswith("/index.m3u8?start=parts")
+            early = llhls.parse(http.fetch(url).good().text, url)
+            assert [segment.uri for segment in early.segments] == [None] and early.target == 2, early.text
+            player_of_parts = llhls.Player(url.removesuffix("?start=parts"))
+            player_of_parts.play(9)
+            assert page.evaluate("window.shownAt") > 0
+            before = video_time(page)
+            time.sleep(2)
+            assert video_time(page) - before > 1.5, watching.state(page)
+            warnings = weir.stream("cam")["warnings"]
+        finally:
+            sending.join()
+        client.finish()
+    [told] = [warning for warning in warnings if "key frames" in warning]
+    assert "segments begin without one" in told
+    weir.wait_log("segments begin without one")
+    cut = [problem for problem in player_of_parts.problems if problem.startswith("C05")]
+    assert cut, "some segments begin without a key frame"
+    assert [problem for problem in player_of_parts.problems if problem not in cut] == [], "no part is too long, nothing is missing"
+    last = player_of_parts.playlists[-1][1]
+    assert last.target == 2 and all(segment.duration < 2.5 for segment in last.segments if segment.uri)
+    assert "EXT-X-INDEPENDENT-SEGMENTS" not in last.text
+    state = watching.state(page)
+    assert state["error"] is None and page.errors == []

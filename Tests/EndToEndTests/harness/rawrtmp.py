@@ -31,15 +31,16 @@ class Closed(Exception):
 
 class RawRTMP:
     """One connection. `url` is rtmp://HOST:PORT or rtmps://HOST:PORT. Nothing is sent before a method is called. `source`:
-    the local address of the connection."""
+    the local address of the connection. `no_delay`: TCP_NODELAY is set. `by_chunk`: each chunk is a write of its own."""
 
-    def __init__(self, url: str, *, timeout: float = 10, repeat_extended: bool = True, source: str = ""):
+    def __init__(self, url: str, *, timeout: float = 10, repeat_extended: bool = True, source: str = "", no_delay: bool = True,
+                 by_chunk: bool = False):
         parts = urllib.parse.urlsplit(url)
         self.host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         self.base = f"{parts.scheme}://{self.host}:{parts.port}"
         self.socket = socket.create_connection((parts.hostname, parts.port), timeout=timeout,
                                                source_address=(source, 0) if source else None)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(no_delay))
         if parts.scheme == "rtmps":
             context = ssl.create_default_context()
             context.check_hostname = False
@@ -49,6 +50,7 @@ class RawRTMP:
         self.in_chunk = 128
         #: Whether type-3 chunks repeat the extended timestamp, as the specification demands. Some clients omit it.
         self.repeat_extended = repeat_extended
+        self.by_chunk = by_chunk
         self.stream = 0
         self.received = b""
         self.transaction = 0
@@ -82,23 +84,24 @@ class RawRTMP:
 
     # Messages (§5.3)
 
-    def chunks(self, csid: int, kind: int, timestamp: int, payload: bytes, stream: int, size: int | None = None) -> bytes:
+    def pieces(self, csid: int, kind: int, timestamp: int, payload: bytes, stream: int, size: int | None = None) -> list[bytes]:
         """A message as a type-0 chunk and type-3 chunks."""
         stamp = min(timestamp, EXTENDED)
         extended = struct.pack(">I", timestamp & 0xFFFFFFFF) if stamp == EXTENDED else b""
         length = len(payload) if size is None else size
-        out = bytearray([csid])
-        out += stamp.to_bytes(3, "big") + length.to_bytes(3, "big") + bytes([kind]) + struct.pack("<I", stream)
-        out += extended + payload[: self.out_chunk]
-        for at in range(self.out_chunk, len(payload), self.out_chunk):
-            out += bytes([0xC0 | csid])
-            if self.repeat_extended:
-                out += extended
-            out += payload[at : at + self.out_chunk]
-        return bytes(out)
+        head = bytes([csid]) + stamp.to_bytes(3, "big") + length.to_bytes(3, "big") + bytes([kind]) + struct.pack("<I", stream)
+        further = bytes([0xC0 | csid]) + (extended if self.repeat_extended else b"")
+        return [head + extended + payload[: self.out_chunk]] + [
+            further + payload[at : at + self.out_chunk] for at in range(self.out_chunk, len(payload), self.out_chunk)]
+
+    def chunks(self, csid: int, kind: int, timestamp: int, payload: bytes, stream: int, size: int | None = None) -> bytes:
+        """The same in one."""
+        return b"".join(self.pieces(csid, kind, timestamp, payload, stream, size))
 
     def send(self, csid: int, kind: int, payload: bytes, *, timestamp: int = 0, stream: int = 0) -> None:
-        self.socket.sendall(self.chunks(csid, kind, timestamp, payload, stream))
+        pieces = self.pieces(csid, kind, timestamp, payload, stream)
+        for piece in pieces if self.by_chunk else [b"".join(pieces)]:
+            self.socket.sendall(piece)
 
     def set_chunk_size(self, size: int) -> None:
         self.send(CONTROL, SET_CHUNK_SIZE, struct.pack(">I", size))

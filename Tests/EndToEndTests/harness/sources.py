@@ -88,6 +88,8 @@ RECIPES = {
         # GOPs that do not fill the segment target of 2 s.
         Recipe("gop-1920", rate="25", gop=48),
         Recipe("gop-1500", gop=45),
+        # GOPs of twice that.
+        Recipe("gop-4000", seconds=16, gop=120),
         # The same codec with another frame size and another sample rate, for changes in mid-stream.
         Recipe("small", seconds=4, size="256x144", gop=30),
         Recipe("audio-441", seconds=4, gop=30, audio_rate=44100),

@@ -11,7 +11,11 @@ struct ReadThresholdTests {
   typealias S = RTMPScript
 
   private static let millisecond: Int64 = 1_000_000
-  private var threshold = ReadThreshold()
+  private var threshold = {
+    var threshold = ReadThreshold()
+    threshold.sawAudio()
+    return threshold
+  }()
   private var now: MonotonicTime = .at(5_000_000_000)
 
   /// Frames of these sizes in turns, so many milliseconds apart.
@@ -76,6 +80,14 @@ struct ReadThresholdTests {
     threshold.forget()
     frames([9000])
     #expect(!threshold.mayCollect && threshold.bytes(now: now) == 1)
+  }
+
+  @Test mutating func nothingWaitsBetweenFramesWhereThereIsNoAudio() {
+    threshold = ReadThreshold()
+    frames([9000])
+    #expect(threshold.bytes(now: now) == 1)
+    threshold.sawAudio()
+    #expect(threshold.bytes(now: now) == ReadThreshold.most)
   }
 
   // MARK: a session's
@@ -167,9 +179,24 @@ struct ReadThresholdTests {
     #expect(sink.samples.last?.track == .audio)
   }
 
+  @Test func audioIsReadAtOnceForWhoGetsSamplesAsTheyCome() async throws {
+    let gate = RecordingGate()
+    var waited = 0
+    try await publish(to: gate) { client, round in
+      gate.sinks.first?.passSamplesOn()
+      let before = gate.sinks.first?.samples.count ?? 0
+      try await client.send(S.audio(S.aacFrame, UInt32(round) * 40 + 10))
+      try await Task.sleep(for: .milliseconds(15))
+      if before > 0, gate.sinks.first?.samples.count == before { waited += 1 }
+      return round == 100
+    }
+    #expect(waited < 20, "of 100, half of which came after frames had been even for long enough")
+  }
+
   @Test func whatWaitsInVainIsReadAfterAMoment() async throws {
     let gate = RecordingGate()
     try await publish(to: gate) { client, round in
+      if round == 1 { try await client.send(S.audio(S.aacFrame, UInt32(round) * 40 + 10)) }
       guard round == 100 else { return false }
       let before = gate.sinks.first?.samples.count ?? 0
       try await client.send(S.audio(S.aacFrame, UInt32(round) * 40 + 10))

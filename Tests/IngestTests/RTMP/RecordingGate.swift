@@ -32,6 +32,12 @@ final class RecordingGate: PublishGate {
 
     var warnings: [PublicationWarning] { noted.withLock { $0 } }
 
+    private let passing = Mutex(false)
+
+    var passesSamplesOn: Bool { passing.withLock { $0 } }
+
+    func passSamplesOn() { passing.withLock { $0 = true } }
+
     private let measured = Mutex(0)
 
     func measured(_ figures: LinkFigures) { measured.withLock { $0 += 1 } }

@@ -35,9 +35,10 @@ import Testing
     MediaTime(ticks: sample.decodeTime, timescale: sample.track == .video ? 30_000 : 48_000)
   }
 
-  private func list(_ driver: EpochDriver) -> String {
-    String(
-      buffer: HLSMediaPlaylist(window: driver.epoch.window, lowLatency: HLSMediaPlaylist.LowLatency()).render())
+  private func list(_ driver: EpochDriver, from start: HLSStart = .wholeSegment) -> String {
+    var playlist = HLSMediaPlaylist(window: driver.epoch.window, lowLatency: HLSMediaPlaylist.LowLatency())
+    playlist.start = start
+    return String(buffer: playlist.render())
   }
 
   @Test func aKnownGroupListsTheFirstPartAtOnce() throws {
@@ -49,6 +50,31 @@ import Testing
     #expect(early.contains("#EXT-X-PART:") && !early.contains("#EXTINF:"))
     #expect(early.contains("#EXT-X-TARGETDURATION:2\n") && early.contains("#EXT-X-MEDIA-SEQUENCE:1\n"))
     #expect(!driver.epoch.window.isReleased, "players that know no parts wait")
+  }
+
+  @Test func aGapInFrontIsASegmentUntilThreeTargetDurationsAreListed() throws {
+    let part = "#EXT-X-PART:DURATION=0.200000,URI=\"0.0.m4s\",GAP=YES\n"
+    let gap = part + "#EXT-X-GAP\n#EXTINF:0.200000,\n0.m4s\n"
+    var driver = EpochDriver(knownGroup: Self.twoSeconds)
+    let found = try wait(of: &driver)
+    _ = try #require(found)
+    let early = list(driver, from: .gap)
+    #expect(early.contains("#EXT-X-VERSION:8\n") && early.contains("#EXT-X-MEDIA-SEQUENCE:1\n"))
+    #expect(early.contains("#EXT-X-START:TIME-OFFSET=0.200000\n\(gap)#EXT-X-MAP"))
+    #expect(early.contains("URI=\"1.0.m4s\",INDEPENDENT=YES\n"))
+
+    // Each segment has a number that is one higher than its own.
+    var young = EpochDriver(knownGroup: Self.twoSeconds)
+    try young.publish(seconds: 5)
+    let some = list(young, from: .gap)
+    #expect(some.contains("#EXT-X-MEDIA-SEQUENCE:1\n") && some.contains("\n\(gap)#EXT-X-MAP"))
+    #expect(some.contains(",\n2.m4s\n") && !some.contains("#EXT-X-START"))
+    var older = EpochDriver(knownGroup: Self.twoSeconds)
+    try older.publish(seconds: 7)
+    let whole = list(older, from: .gap)
+    #expect(whole.contains("#EXT-X-MEDIA-SEQUENCE:2\n") && whole.contains(",\n1.m4s\n"))
+    #expect(!whole.contains("#EXT-X-GAP"))
+    #expect(list(older).contains("#EXT-X-MEDIA-SEQUENCE:1\n"))
   }
 
   @Test func aConfiguredTargetDoesTheSame() throws {
@@ -198,6 +224,27 @@ import Testing
       let (plain, asked) = (try await live.text(address), try await live.text("\(address)?start=parts"))
       #expect(plain == asked && !asked.contains("start=parts"))
     }
+  }
+
+  @Test func whoNeedsASegmentHasAGapAndCountsItFromThenOn() async throws {
+    let live = try await live(.every(Self.twoSeconds))
+    let early = try live.ask("/live/cam/index.m3u8?start=gap")
+    try begin(live)
+    send(live, from: 0, until: 300)
+    let list = "/live/cam/\(live.stream.epoch.id)/av/index.m3u8"
+    let top = try await live.text(early)
+    #expect(top.hasSuffix("/av/index.m3u8?start=gap\n"))
+    let (first, parts) = (try await live.text("\(list)?start=gap"), try await live.text("\(list)?start=parts"))
+    #expect(first.contains("#EXT-X-GAP\n") && !parts.contains("#EXT-X-GAP"))
+    // The next part of segment 1, which is number 2 there.
+    let next = first.split(separator: "\n").count { $0.hasPrefix("#EXT-X-PART:") } - 1
+    let awaited = try live.ask("\(list)?start=gap&_HLS_msn=2&_HLS_part=\(next)")
+    #expect(isPending(awaited))
+    send(live, from: 300, until: 3000)
+    let later = try await live.text(awaited)
+    #expect(later.contains("#EXT-X-MEDIA-SEQUENCE:1\n") && later.contains("#EXT-X-GAP\n"))
+    let plain = try await live.text("\(list)?_HLS_msn=1&_HLS_part=0")
+    #expect(plain.contains("#EXT-X-MEDIA-SEQUENCE:1\n") && !plain.contains("#EXT-X-GAP"))
   }
 
   @Test func whatAnOwnSourceKeepsCountsAndNotWhatItsNameHadBefore() throws {
