@@ -16,34 +16,34 @@ from harness.rawrtmp import RawRTMP
 SCRIPT = pathlib.Path(os.environ.get("HLSJS") or "/nonexistent")
 pytestmark = pytest.mark.skipif(not SCRIPT.is_file(), reason="HLSJS names no built script of hls.js")
 
-TRIES = 3
+TRIES = 6
 GOP_SECONDS = 2
+PICTURE_SECONDS = 0.8
 
-#: A player as an application has it that waits for a stream: it asks ten times a second. Its other settings are its own.
-PLAYER = """((url, lowLatencyMode) => {
+#: A player as an application has it that waits for a stream: it asks ten times a second, past the browser's cache, which may keep
+#: a 404 for a second. hls.js has its own settings.
+PLAYER = """(async (url, lowLatencyMode) => {
   const video = document.createElement("video");
   video.muted = true;
   document.body.append(video);
   Object.assign(window, { shownAt: 0, failures: [], asked: 0 });
   video.requestVideoFrameCallback(() => { window.shownAt = Date.now() / 1000; });
-  const errorRetry = { maxNumRetry: 1000, retryDelayMs: 100, maxRetryDelayMs: 100, shouldRetry: () => true };
-  const hls = new Hls({
-    lowLatencyMode, manifestLoadPolicy: { default: { ...Hls.DefaultConfig.manifestLoadPolicy.default, errorRetry } },
-  });
-  hls.on(Hls.Events.ERROR, (_, data) => { window.failures.push([data.details, data.fatal]); });
+  const hls = new Hls({ lowLatencyMode });
+  hls.on(Hls.Events.ERROR, (_, data) => { window.failures.push(data.details); });
   hls.attachMedia(video);
+  video.play().catch(() => {});
+  for (; !(await fetch(url, { cache: "no-store" })).ok; window.asked += 1) await new Promise((resume) => setTimeout(resume, 100));
   hls.loadSource(url);
-  video.play();
-  window.hls = hls;
 })"""
 
 
 def first_picture(page, weir, name, query, low_latency):
-    """Seconds from the publisher's first key frame to the first frame of hls.js, and what it reported as errors until then."""
+    """Seconds from the publisher's first key frame to the first frame of hls.js; what it has reported as errors; how far it has played
+    six seconds after the key frame."""
     page.open(f"{weir.web}/healthz")
     page.evaluate(SCRIPT.read_text() + "; null")
-    page.evaluate(f"{PLAYER}('{weir.web}/live/{name}/index.m3u8{query}', {str(low_latency).lower()})")
-    page.wait("performance.getEntriesByType('resource').length >= 3", 10)
+    page.evaluate(f"{PLAYER}('{weir.web}/live/{name}/index.m3u8{query}', {str(low_latency).lower()}); null")
+    page.wait("window.asked > 2", 10)
     tags = flv.only(scripts.tags_of("h264-30"), flv.VIDEO, flv.AUDIO)
     key = next(number for number, tag in enumerate(tags) if tag.is_key)
     with RawRTMP(weir.rtmp).start(name) as client:
@@ -53,21 +53,36 @@ def first_picture(page, weir, name, query, low_latency):
         sending.start()
         try:
             page.wait("window.shownAt > 0", 20)
+            time.sleep(max(0, began + 6 - time.time()))
+            played = page.evaluate("document.querySelector('video').currentTime")
             seconds, failures = page.evaluate("window.shownAt") - began, page.evaluate("window.failures")
         finally:
             sending.join()
         client.finish()
     watching.leave(page)
-    return seconds, failures
+    return seconds, failures, played
 
 
 @pytest.mark.parametrize("low_latency", [True, False], ids=["low-latency", "segments"])
-@pytest.mark.parametrize("query", ["", "?start=parts"], ids=["whole-segment", "parts"])
+@pytest.mark.parametrize("query", ["", "?start=gap", "?start=parts"], ids=["whole-segment", "gap", "parts"])
 def test_hlsjs_that_waits_shows_its_first_frame(page, start, record_property, query, low_latency):
+    """With a gap in front it begins at once. Without low latency, and with the list of all others, it begins with the first whole
+    segment. A list of parts alone is an empty one to it: it comes later than that, but comes."""
     weir = start("--no-record", "--target-duration", str(GOP_SECONDS))
-    found = [first_picture(page, weir, f"show{number}", query, low_latency) for number in range(TRIES)]
-    seconds = [one for one, _ in found]
+    most = {"": GOP_SECONDS + PICTURE_SECONDS, "?start=parts": 3 * GOP_SECONDS, "?start=gap": PICTURE_SECONDS if low_latency else 2 * GOP_SECONDS}[query]
+    found = []
+    for number in range(TRIES):
+        found.append(first_picture(page, weir, f"show{number}", query, low_latency))
+        # Other work of the machine delays some.
+        if len(found) >= 3 and min(found)[0] <= most:
+            break
+    seconds = [one for one, _, _ in found]
     record_property(
         "figure", f"hls.js, {'low latency' if low_latency else 'whole segments'}, index.m3u8{query}: first frame after "
         f"{statistics.median(seconds):.2f} s ({min(seconds):.2f} to {max(seconds):.2f})")
-    print(found)
+    assert min(seconds) <= most, found
+    if query == "?start=parts":
+        assert all("levelEmptyError" in failures for _, failures, _ in found), "docs/playback.md tells of it"
+        assert min(seconds) > PICTURE_SECONDS
+    if query == "?start=gap" and low_latency:
+        assert max(played for _, _, played in found) > 4.5, found
