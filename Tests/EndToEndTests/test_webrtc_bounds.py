@@ -148,7 +148,7 @@ def test_a_message_that_says_to_be_huge_ends_its_session(scene, record_property)
             lambda: any("its DTLS handshake failed" in line for _, line in scene.weir.lines[seen:]), 5, "its end, with the reason")
         caller.receive(0.1)
         assert caller.received <= caller.sent
-    assert caller.leave() == 404
+    assert caller.leave() == 410
 
 
 def test_fragments_that_overlap_make_a_message_or_end_their_session(scene, certificate):
@@ -160,7 +160,7 @@ def test_fragments_that_overlap_make_a_message_or_end_their_session(scene, certi
     caller, cutter = call(scene, "/whip/contradiction", mark), Cutter(contradicts=True)
     assert not caller.shake_hands(*certificate, cutter, seconds=3) and cutter.cut >= 1
     assert caller.received <= caller.sent
-    assert caller.leave() in (200, 404)
+    assert caller.leave() in (200, 410)
     # Another one of the same address is taken as ever.
     caller = call(scene, "/whip/contradiction", mark)
     assert caller.shake_hands(*certificate)
@@ -178,7 +178,7 @@ def test_who_shows_another_certificate_than_it_offered_is_ended_with_the_reason(
     weir.wait(
         lambda: any(re.search(r"false.*its certificate is not the one of its offer", line) for _, line in weir.lines[seen:]), 3,
         "a line with the reason")
-    assert caller.leave() == 404
+    assert caller.leave() == 410
     other = Caller(weir, "/whip/false", source="127.0.2.2")
     assert other.status == 201, other.answer
     assert other.leave() == 200

@@ -162,7 +162,7 @@ class Caller:
         return done
 
     def leave(self) -> int:
-        """Ends its session. Returns the status: 404 if it has none any more."""
+        """Ends its session. Returns the status: 410 if the server has ended it, 404 if there is none."""
         if self.socket:
             self.socket.close()
         return self.weir.get(self.headers["location"], method="DELETE", source=self.source).status

@@ -40,7 +40,11 @@ class Client:
         self.answers: dict[int, int] = {}
         #: What may still be sent, on the connection (0) and on each stream.
         self.windows = {0: WINDOW}
+        self.acknowledged = False
         self.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS))
+        # Later the acknowledgement could come within a field section, where nothing else may.
+        while not self.acknowledged and not self.closed:
+            self.take(10)
 
     def request(self, path: str, stream: int, method: str = "GET", flags: int = END_HEADERS | END_STREAM) -> bytes:
         """The frame of a request, with literals that no table keeps."""
@@ -93,6 +97,7 @@ class Client:
             with contextlib.suppress(OSError):
                 self.socket.settimeout(10)
                 self.socket.sendall(frame(SETTINGS, ACK))
+            self.acknowledged = True
 
     def close(self) -> None:
         self.socket.close()
