@@ -186,7 +186,7 @@ def test_who_shows_another_certificate_than_it_offered_is_ended_with_the_reason(
     weir.wait(lambda: viewers(weir) == 1, 5, "a viewer by WebRTC")
     viewer.shake_hands(*certificate)
     weir.wait(lambda: viewers(weir) == 0, 5, "no viewer by WebRTC")
-    assert viewer.leave() == 404
+    assert viewer.leave() == 410
     scene.honest_lost_nothing()
 
 

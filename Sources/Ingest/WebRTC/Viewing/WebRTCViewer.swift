@@ -360,6 +360,12 @@ extension WebRTCViewer: WebRTCTransportOwner {
     estimate = new
   }
 
-  func failed(_ fault: WebRTCTransport.Fault) { end(.left) }
+  func failed(_ fault: WebRTCTransport.Fault) {
+    switch fault {
+    case .lost: end(.left)
+    case .broken(let reason): end(.ended(reason))
+    }
+  }
+
   func finish() { end(.left) }
 }
