@@ -237,7 +237,7 @@ function follow(made, name, own) {
   if (made.state === "live" && bar === null) begin(made, name);
   own.follow(made.state === "reconnecting");
   announce(t(`publishState.${made.state}`));
-  if (made.ending !== "" && made.state !== "idle") say(t("publish.sessionEnded", { reason: made.ending }));
+  if (made.endedBecause !== "" && made.state !== "idle") say(t("publish.sessionEnded", { reason: made.endedBecause }));
   if (made.state === "idle") finish(made, name, own);
   showState();
 }

@@ -30,7 +30,7 @@ export class Sender extends EventTarget {
   /** @type {string | null} Why it ended, if nobody asked for it. */
   reason = null;
   /** Why the server ended the session before this one, in its own words; empty if it did not, or once this one is live. */
-  ending = "";
+  endedBecause = "";
   /** Whether the reason is a key that is missing or wrong. */
   wantsKey = false;
   /** @type {number | null} performance.now() of the beginning. */
@@ -154,8 +154,8 @@ export class Sender extends EventTarget {
     this.#heard = { bytes: 0, at: performance.now() };
     this.#plan.connected();
     this.#wake();
+    this.endedBecause = "";
     this.#become("live");
-    this.ending = "";
   }
 
   /** Looks whether anything comes from the server. */
@@ -197,13 +197,13 @@ export class Sender extends EventTarget {
     if (ending === "closed") await new Promise((resume) => setTimeout(resume, ENDED_MILLISECONDS));
     const told = this.#session === null ? "" : whip.ending(this.#session, this.#key);
     const stream = await fetchStreamNow(this.#name).catch(() => null);
-    this.ending = await told || this.ending;
+    this.endedBecause = await told || this.endedBecause;
     const isServerUp = stream === null || await takesPublishers();
     if (!isCurrent()) return false;
     const fate = fateOf(ending, stream, isServerUp);
     if (this.#plan.mayReplace(fate, performance.now())) return true;
     this.#fail(fate === "taken" ? t("publish.takenOver")
-      : this.ending === "" ? t("publish.endedByServer") : t("publish.endedBecause", { reason: this.ending }));
+      : this.endedBecause === "" ? t("publish.endedByServer") : t("publish.endedBecause", { reason: this.endedBecause }));
     return false;
   }
 

@@ -162,8 +162,10 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   // MARK: bytes that the system collects
 
   private func bytesToCollect(_ now: MonotonicTime) -> Int {
+    let bytes = session.bytesToCollect(now: now)
     // Who gets samples as they come would hear where audio waited for a frame that came late.
-    if life.publication?.sink.passesSamplesOn == true { session.collectNothing() }
+    guard bytes > 1, life.publication?.sink.passesSamplesOn == true else { return bytes }
+    session.collectNothing()
     return session.bytesToCollect(now: now)
   }
 

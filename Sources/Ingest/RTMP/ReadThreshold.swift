@@ -6,7 +6,7 @@ internal import FMP4
 ///
 /// What is not read is acknowledged late, up to 40 ms. The system of a sender that has not asked for TCP_NODELAY may hold the
 /// next bytes back until then (Nagle's algorithm, RFC 9293 §3.7.4). Linux acknowledges at once what is more than the sender's
-/// usual segment, so few frames wait. Without audio there is nothing to gain, and nothing is collected between messages.
+/// usual segment, so few frames wait. Before the first audio there is nothing to gain, and nothing is collected between messages.
 struct ReadThreshold {
   /// The frames of one slice decide for the next one. In nanoseconds.
   static let slice: Int64 = 1_000_000_000

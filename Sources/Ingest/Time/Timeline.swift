@@ -60,7 +60,8 @@ struct Timeline: Sendable {
     let time = wire &+ track.shift
     let step = time &- track.last
     let head = tracks.reduce(track.last) { max($0, $1.last) }
-    if step >= -Self.backLimit, time &- head <= Self.aheadLimit {
+    let goesOn = step >= -Self.backLimit && time &- head <= Self.aheadLimit
+    if goesOn, !follows(track, wire) {
       record(index, time, shift: track.shift, length, now)
       return Place(time: time)
     }
@@ -72,6 +73,8 @@ struct Timeline: Sendable {
         return Place(time: time, isMoved: true)
       }
     }
+    // It is from within the pause that the other track has left out.
+    if goesOn { return nil }
     if kind == .audio, step < 0, step > -Self.aheadLimit, tracks.contains(where: { $0.kind == .video }) {
       // Only audio steps back. Either the video follows, or audio catches up with itself.
       return nil
@@ -82,6 +85,16 @@ struct Timeline: Sendable {
     let end = furthest &- track.end > Self.overlap ? furthest : track.end
     record(index, end, shift: end &- wire, length, now)
     return Place(time: end, isBreak: true, isMoved: true)
+  }
+
+  /// Whether a track's large step is the jump of another one, from which it is only a little too short: a pause of ten seconds is
+  /// a little shorter in one track than in the other.
+  private func follows(_ track: Track, _ wire: Int64) -> Bool {
+    let step = wire &+ track.shift &- track.end
+    guard step > Self.skewLimit else { return false }
+    return tracks.contains {
+      $0.shift != track.shift && (wire &+ $0.shift &- track.end).magnitude < step.magnitude
+    }
   }
 
   /// Places the first sample of a track.

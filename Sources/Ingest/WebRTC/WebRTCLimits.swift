@@ -48,6 +48,8 @@ enum WebRTCLimits {
   static let connectDeadline: Int64 = 15_000_000_000
   /// Without media, in nanoseconds. Below the 30 s after which consent ends (RFC 7675 §5.1).
   static let idleTimeout: Int64 = 20_000_000_000
+  /// Bytes of reports that a publisher is owed at most.
+  static let reportCredit = 64 * 1024
   /// How long the reason is kept why a session was ended, in nanoseconds, and of how many sessions.
   static let (endKept, endsKept): (Int64, Int) = (60_000_000_000, 256)
   /// From the connection by TCP to a request that names its session, in nanoseconds.

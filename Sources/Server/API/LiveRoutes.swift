@@ -88,7 +88,8 @@ struct LiveRoutes {
       guard view.epoch.window.currentInit?.tracks.track(.video, number) != nil else {
         return .now(Problem.notFound("The stream \"\(stream.name)\" has no video \(number).").response)
       }
-      let isEarly = start.isEarly(view.epoch.window)
+      // Interleaved, a video by itself has no parts.
+      let isEarly = start.isEarly(view.epoch.window) && view.epoch.layout == .separate
       return stream.rendered(
         isEarly ? .beginning(start, video: number) : .videoMultivariant(number), of: view, on: eventLoop)
     }

@@ -89,7 +89,7 @@ struct MediaRoutes {
       return .now(Problem(.malformedQuery, error.detail).response)
     }
     directives.goal = directives.goal?.lower(by: start.offset)
-    if directives.goal == nil, start.isEarly(view.epoch.window) {
+    if directives.goal == nil, start.isEarly(view.epoch.window), view.epoch.hasParts(rendition) {
       return partsAlone(directives, window).shared(sharing)
     }
     guard !window.segments.isEmpty, window.targetDuration != nil else {
@@ -152,7 +152,8 @@ struct MediaRoutes {
       let edge = window.edge(of: rendition)
       return .now(
         Problem(
-          .playlistTooFarAhead, "\(goal) lies too far ahead of segment \(edge.segment), part \(edge.part).",
+          .playlistTooFarAhead,
+          "\(goal.lower(by: -start.offset)) lies too far ahead of segment \(edge.segment + start.offset), part \(edge.part).",
           help: "Load the playlist without _HLS_msn."
         ).response)
     case .wait:

@@ -91,10 +91,10 @@ struct WebRTCSessions: Sendable {
         listener.end(session, of: stream, side).hop(to: eventLoop).map {
           if case .taken = $0 { HTTPResponse(headers: [Self.never]) } else { Self.refusal($0).response }
         })
-    case (.session(_, let session), .get):
+    case (.session(let stream, let session), .get):
       // RFC 9725 §4.2 has no answer to GET while the session lasts. Without a change it tells the reason of one that is over.
       return .later(
-        listener.ending(of: session).hop(to: eventLoop).map {
+        listener.ending(of: session, of: stream, side).hop(to: eventLoop).map {
           ($0.map { Self.refusal(.over($0)) } ?? .methodNotAllowed(allow: place.allowed)).response
         })
     default: return .now(Problem.methodNotAllowed(allow: place.allowed).response)
@@ -105,7 +105,7 @@ struct WebRTCSessions: Sendable {
   private static func refusal(_ change: WebRTCChange) -> Problem {
     switch change {
     case .over(let reason):
-      Problem(.sessionEnded, "The server has ended the session: \(reason).", headers: [never])
+      Problem(.sessionEnded, reason, headers: [never])
     case .outdated: Problem(.conditionFailed, "The tag in If-Match is not that of the session.")
     case .malformed(let error): Problem.badRequest("The fragment cannot be read: \(error).")
     case .noSuchSession, .taken, .restarted: noSession

@@ -51,9 +51,14 @@ struct HLSMediaPlaylist {
     if breaks > 0 { out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(breaks)\n") }
     if window.isIndependent(rendition) { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
     if skipped > 0 { out.writeString("#EXT-X-SKIP:SKIPPED-SEGMENTS=\(skipped)\n") }
-    if let gap { write(gap, isAlone: listed.isEmpty, &out) }
-
     var head = HLSSegmentLines()
+    if let gap {
+      if listed.isEmpty { out.writeString("#EXT-X-START:TIME-OFFSET=\(Decimals.fixed(gap, digits: 6))\n") }
+      // It has no media, but each segment has a map (RFC 8216bis §3.1.1).
+      let version = (listed.first ?? growing).flatMap { initVersion(of: $0) }
+      head.writeHead(followsDiscontinuity: false, initVersion: version, wallStart: nil, &out)
+      write(gap, &out)
+    }
     let firstWithParts = offer == nil ? Int.max : firstSegmentWithParts(listed, growing)
     for segment in listed.dropFirst(skipped) {
       writeHead(of: segment, &head, &out)
@@ -114,10 +119,9 @@ struct HLSMediaPlaylist {
     return length < MediaTime(milliseconds: Int64(3 * target) * 1000) ? window.partTarget(of: rendition) : nil
   }
 
-  /// Writes it. It has a part, since hls.js looks for the first one before what it plays, and players begin behind it.
-  private func write(_ gap: MediaTime, isAlone: Bool, _ out: inout ByteBuffer) {
+  /// Writes it. It has a part, since hls.js looks for the first one before what it plays.
+  private func write(_ gap: MediaTime, _ out: inout ByteBuffer) {
     let length = Decimals.fixed(gap, digits: 6)
-    if isAlone { out.writeString("#EXT-X-START:TIME-OFFSET=\(length)\n") }
     let part = MediaName.part(PartPosition(segment: 0, part: 0))
     out.writeString("#EXT-X-PART:DURATION=\(length),URI=\"\(part)\",GAP=YES\n#EXT-X-GAP\n#EXTINF:\(length),\n0.m4s\n")
   }
@@ -132,11 +136,14 @@ struct HLSMediaPlaylist {
   }
 
   private func writeHead(of segment: LiveSegment, _ lines: inout HLSSegmentLines, _ out: inout ByteBuffer) {
-    let layout = window.layout(rendition, of: segment)
     lines.writeHead(
-      followsDiscontinuity: window.breaks(rendition, before: segment),
-      initVersion: layout == nil ? nil : window.initVersion(rendition, of: segment),
-      wallStart: segment.wallStart(of: layout?.trackID), &out)
+      followsDiscontinuity: window.breaks(rendition, before: segment), initVersion: initVersion(of: segment),
+      wallStart: segment.wallStart(of: window.layout(rendition, of: segment)?.trackID), &out)
+  }
+
+  /// Nil when the rendition has no media in the segment.
+  private func initVersion(of segment: LiveSegment) -> Int? {
+    window.layout(rendition, of: segment) == nil ? nil : window.initVersion(rendition, of: segment)
   }
 
   /// The stream had no media of the rendition during the segment.

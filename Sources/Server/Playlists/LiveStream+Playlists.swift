@@ -64,25 +64,13 @@ extension LiveStream {
   }
 
   private func mediaPlaylist(_ rendition: Rendition, _ epoch: EpochView, isDelta: Bool) -> HLSMediaPlaylist {
-    let presented: [Rendition]
-    switch epoch.layout {
-    case .interleaved: presented = [.interleaved]
-    // Players that began before the stream had several tracks of a kind keep the interleaved layout.
-    case .separate where rendition == .interleaved && epoch.presentation.layout == .interleaved:
-      presented = [.interleaved]
-    case .separate: presented = epoch.trackRenditions + (epoch.playableRungs + epoch.playableAudio).map(\.rendition)
-    }
     let window = epoch.window(of: rendition) ?? epoch.window
-    // The multivariant playlist names no other rendition, so those get ordinary playlists. A rung that no longer grows stays
-    // available to its viewers.
-    guard presented.contains(rendition) || rendition.isRung else {
-      return HLSMediaPlaylist(window: window, rendition: rendition)
-    }
+    guard epoch.hasParts(rendition) else { return HLSMediaPlaylist(window: window, rendition: rendition) }
     return HLSMediaPlaylist(
       window: window, rendition: rendition,
       lowLatency: HLSMediaPlaylist.LowLatency(
         addressing: epoch.presentation.addressing,
-        siblings: presented.filter { $0 != rendition }.map { sibling in
+        siblings: epoch.presented(with: rendition).filter { $0 != rendition }.map { sibling in
           HLSMediaPlaylist.Sibling(rendition: sibling, window: epoch.window(of: sibling) ?? epoch.window)
         }, isDelta: isDelta))
   }
@@ -94,6 +82,20 @@ extension LiveStream {
 }
 
 extension EpochView {
+  /// The renditions that players of one know of, from the multivariant playlist.
+  fileprivate func presented(with rendition: Rendition) -> [Rendition] {
+    switch layout {
+    case .interleaved: [.interleaved]
+    // Players that began before the stream had several tracks of a kind keep the interleaved layout.
+    case .separate where rendition == .interleaved && presentation.layout == .interleaved: [.interleaved]
+    case .separate: trackRenditions + (playableRungs + playableAudio).map(\.rendition)
+    }
+  }
+
+  /// Whether playlists of a rendition have parts. The multivariant playlist names no other ones, so those get ordinary playlists.
+  /// A rung that no longer grows stays available to its viewers.
+  func hasParts(_ rendition: Rendition) -> Bool { rendition.isRung || presented(with: rendition).contains(rendition) }
+
   /// The cache policy of playlists and manifests.
   var cachePolicy: CachePolicy { window.isEnded ? .endedPlaylist : .livePlaylist }
 

@@ -107,7 +107,10 @@ struct TranscodedRendition: Sendable {
   }
 
   private mutating func adopt(_ source: LiveWindow) {
-    if let target = source.targetDuration { window.setTargetDuration(target) }
+    if let target = source.targetDuration {
+      if source.isForeseen { window.foresee(targetDuration: target) }
+      window.setTargetDuration(target)
+    }
     guard let target = source.partTarget else { return }
     guard mediaKind == .audio else { return window.setPartTarget(target) }
     guard let tracks = source.currentInit?.tracks else { return }

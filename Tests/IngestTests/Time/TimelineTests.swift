@@ -54,6 +54,28 @@ struct TimelineTests {
     #expect(jump.place(.video, .video, milliseconds: 980 + 10_001, length: 40, now: at(1000))?.isBreak == true)
   }
 
+  /// As after a pause of the network: by one track it is a little longer than ten seconds, by the other a little shorter.
+  @Test(arguments: [9000, 9900, 9999, 10_020] as [Int64])
+  func theOtherTrackFollowsAJumpThatByItsOwnTimesIsNone(_ step: Int64) {
+    var timeline = playing(to: 4000)
+    let video = timeline.place(.video, .video, milliseconds: 14_100, length: 40, now: at(14_100))
+    #expect(video == Timeline.Place(time: 4000, isBreak: true, isMoved: true))
+    let audio = timeline.place(.audio, .audio, milliseconds: 4000 + step, length: 20, now: at(14_110))
+    // What is from within the pause is left out.
+    #expect(audio == (step < 9500 ? nil : Timeline.Place(time: step - 6100, isMoved: true)))
+    let later = timeline.place(.audio, .audio, milliseconds: 14_120, length: 20, now: at(14_120))
+    #expect(later?.time == 4020)
+  }
+
+  @Test func aLongPauseOfAudioAloneIsAGapThoughTheClocksDiffer() {
+    var timeline = Timeline()
+    _ = timeline.place(.video, .video, milliseconds: 0, length: 40, now: at(0))
+    _ = timeline.place(.audio, .audio, milliseconds: 100_000, length: 20, now: at(0))
+    _ = timeline.place(.video, .video, milliseconds: 9000, length: 40, now: at(9000))
+    let audio = timeline.place(.audio, .audio, milliseconds: 109_000, length: 20, now: at(9000))
+    #expect(audio == Timeline.Place(time: 9000))
+  }
+
   @Test func aSlowTrackIsNoJumpWhileTheOtherGoesOn() {
     var timeline = Timeline()
     _ = timeline.place(.video, .video, milliseconds: 0, length: nil, now: at(0))

@@ -2,6 +2,8 @@
 struct EndedSessions {
   private struct End {
     let session: String
+    let stream: StreamName
+    let purpose: WebRTCTransport.Purpose
     let reason: String
     let at: MonotonicTime
   }
@@ -9,14 +11,21 @@ struct EndedSessions {
   /// Oldest first.
   private var ends: [End] = []
 
-  mutating func add(_ session: String, because reason: String, now: MonotonicTime) {
+  mutating func add(
+    _ session: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose, because reason: String,
+    now: MonotonicTime
+  ) {
     ends.removeAll { now &- $0.at >= WebRTCLimits.endKept }
     if ends.count >= WebRTCLimits.endsKept { ends.removeFirst() }
-    ends.append(End(session: session, reason: reason, at: now))
+    ends.append(End(session: session, stream: stream, purpose: purpose, reason: reason, at: now))
   }
 
   /// Nil of a session that is not over, ended by itself, or is over for long.
-  func reason(of session: String, now: MonotonicTime) -> String? {
-    ends.last { $0.session == session && now &- $0.at < WebRTCLimits.endKept }?.reason
+  func reason(
+    of session: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose, now: MonotonicTime
+  ) -> String? {
+    ends.last {
+      $0.session == session && $0.stream == stream && $0.purpose == purpose && now &- $0.at < WebRTCLimits.endKept
+    }?.reason
   }
 }

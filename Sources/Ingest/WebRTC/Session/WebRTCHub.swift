@@ -133,7 +133,7 @@ final class WebRTCHub: WebRTCDirectory {
   func change(
     _ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose, _ text: String, ifMatch tag: String
   ) -> WebRTCChange {
-    guard let transport = session(id, of: stream, purpose)?.transport else { return over(id) }
+    guard let transport = session(id, of: stream, purpose)?.transport else { return over(id, stream, purpose) }
     let fragment: SessionOffer
     do throws(OfferError) { fragment = try SessionOffer(text, .fragment) } catch { return .malformed(error) }
     // A restart is asked for with `*` (RFC 9725 §4.3.3), candidates with the tag.
@@ -144,14 +144,19 @@ final class WebRTCHub: WebRTCDirectory {
 
   /// The peer ends a session.
   func end(_ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> WebRTCChange {
-    guard let session = session(id, of: stream, purpose) else { return over(id) }
+    guard let session = session(id, of: stream, purpose) else { return over(id, stream, purpose) }
     session.owner.finish()
     return .taken
   }
 
-  func reason(of id: String) -> String? { ended.reason(of: id, now: clock.monotonic()) }
+  /// Why this side ended a session; nil if it did not, or long ago.
+  func reason(of id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> String? {
+    ended.reason(of: id, of: stream, purpose, now: clock.monotonic())
+  }
 
-  private func over(_ id: String) -> WebRTCChange { reason(of: id).map { .over($0) } ?? .noSuchSession }
+  private func over(_ id: String, _ stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> WebRTCChange {
+    reason(of: id, of: stream, purpose).map { .over($0) } ?? .noSuchSession
+  }
 
   private func session(_ id: String, of stream: StreamName, _ purpose: WebRTCTransport.Purpose) -> Entry? {
     sessions[id].flatMap { $0.transport.stream == stream && $0.transport.purpose == purpose ? $0 : nil }
@@ -180,7 +185,9 @@ final class WebRTCHub: WebRTCDirectory {
   }
 
   func remove(_ session: WebRTCTransport, because reason: String?) {
-    if let reason { ended.add(session.id, because: reason, now: clock.monotonic()) }
+    if let reason {
+      ended.add(session.id, of: session.stream, session.purpose, because: reason, now: clock.monotonic())
+    }
     connected(session)
     sessions[session.id] = nil
     byFragment[session.agent.fragment] = nil

@@ -207,9 +207,9 @@ package final class WebRTCListener: IngestListener {
   }
 
   /// Why the server has ended a session; nil if it has not, or long ago.
-  package func ending(of session: String) -> EventLoopFuture<String?> {
+  package func ending(of session: String, of stream: StreamName, _ side: Side) -> EventLoopFuture<String?> {
     let hub = hub
-    return loop.submit { hub.value?.reason(of: session) }
+    return loop.submit { hub.value?.reason(of: session, of: stream, side.purpose) }
   }
 
   /// Ends a session: `taken`, `noSuchSession` or `over`.

@@ -98,6 +98,8 @@ final class WebRTCSession {
   private enum End {
     /// The publisher is gone. Its stream waits for it.
     case lost(String)
+    /// It was given up. Its stream waits for it.
+    case silent(String)
     /// It broke the rules.
     case broken(String)
     /// The server ended it.
@@ -111,12 +113,13 @@ final class WebRTCSession {
     timer?.cancel()
     let (reason, hasFailed): (String, Bool) =
       switch cause {
-      case .lost(let reason): (reason, false)
+      case .lost(let reason), .silent(let reason): (reason, false)
       case .broken(let reason): (reason, true)
       case .ended(let reason): (reason, false)
       case .refused(let refusal, let isFailure): (refusal.publicDescription, isFailure)
       }
-    if case .lost = cause { transport.close() } else { transport.close(because: reason) }
+    // Without an answer nobody knows the session.
+    if case .lost = cause { transport.close() } else { transport.close(because: reply == nil ? reason : nil) }
     if case .broken = cause, life.publication != nil { life.log(.warning, "closed: \(reason)") }
     if let reply = reply.take() {
       if case .refused(let refusal, _) = cause {
@@ -176,5 +179,5 @@ extension WebRTCSession: PublisherConnectionOwner {
   func refuse(_ refusal: PublishRefusal, isFailure: Bool) { end(.refused(refusal, isFailure: isFailure)) }
   func refuse(_ reason: String, isFailure: Bool) { end(isFailure ? .broken(reason) : .ended(reason)) }
   func keyFrameWanted() { publication.requestKeyFrame() }
-  func closeAtOnce() { end(.lost("nothing came any more")) }
+  func closeAtOnce() { end(.silent("nothing came any more")) }
 }

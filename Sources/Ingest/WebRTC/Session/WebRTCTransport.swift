@@ -72,9 +72,11 @@ final class WebRTCTransport {
   var connections: Int { paths.count { $0.address == nil } }
   /// The path of the handshake.
   private var handshakePath: WebRTCPath?
-  /// Bytes that a handshake which this side begins may send by UDP: as many as came for the session, the offer among them. A
-  /// request with the password can carry somebody else's address, and no cookie comes back from there.
+  /// Bytes that the handshake may send to addresses from which no cookie came back: as many as came for the session, the offer
+  /// among them. A request with the password can carry somebody else's address.
   private var handshakeCredit: Int
+  /// Bytes of reports that a publisher may get where its newest packet came from: as many as came from there.
+  private var reportCredit = 0
   /// Where the newest packet came from that was made with the keys.
   private var heard: (place: STUNResponse.Place, at: MonotonicTime)?
   /// When the peer last showed that it still wants what is sent there (RFC 7675).
@@ -235,26 +237,32 @@ final class WebRTCTransport {
     let now = now
     if isControl {
       guard let clear = srtp.open(rtcp: datagram) else { return }
-      hear(path, now)
+      hear(datagram, on: path, now)
       owner.receive(rtcp: clear, now: now)
     } else {
       guard let source = RTPPacket.source(of: datagram), owner.takes(source: source),
         let clear = srtp.open(rtp: datagram)
       else { return }
-      hear(path, now)
+      hear(datagram, on: path, now)
       owner.receive(rtp: clear, now: now)
     }
   }
 
-  private func hear(_ path: WebRTCPath, _ now: MonotonicTime) {
+  private func hear(_ datagram: ByteBuffer, on path: WebRTCPath, _ now: MonotonicTime) {
     heard = (path.place, now)
-    if purpose == .publishing, !path.isSame(as: chosen) { chosen = path }
+    guard purpose == .publishing else { return }
+    if !path.isSame(as: chosen) { (chosen, reportCredit) = (path, 0) }
+    reportCredit = min(reportCredit + datagram.readableBytes, WebRTCLimits.reportCredit)
   }
 
-  /// Encrypts a packet of reports and sends it. A publisher gets none before its first packet.
+  /// Encrypts a packet of reports and sends it. A publisher gets none before its first packet, and no more bytes than it sends.
   func send(rtcp clear: ByteBuffer) {
-    guard purpose == .watching || heard != nil else { return }
-    if let chosen, let closed = srtp?.close(rtcp: clear) { send(closed, on: chosen) }
+    guard let chosen, let closed = srtp?.close(rtcp: clear) else { return }
+    if purpose == .publishing {
+      guard reportCredit >= closed.readableBytes else { return }
+      reportCredit -= closed.readableBytes
+    }
+    send(closed, on: chosen)
   }
 
   /// What a viewer's connection by TCP does not take now, as it is full of media, is lost like a datagram by UDP.
@@ -267,13 +275,14 @@ final class WebRTCTransport {
   /// Sends again what is due, while there are no keys.
   func tick() { if srtp == nil { advance { dtls.tick() } } }
 
-  /// What answers a datagram goes where that came from: the cookie validates that address, and no other.
+  /// What answers a datagram goes where that came from. What is sent again goes there, too, or where the peer wants it now if this
+  /// side began.
   private func advance(answering path: WebRTCPath? = nil, _ body: () -> Void) {
     let before = dtls.state
     body()
     let datagrams = dtls.takeOutgoing()
     if let path, !datagrams.isEmpty { handshakePath = path }
-    if let path = handshakePath ?? chosen {
+    if let path = path ?? (offered.role == .client ? chosen : nil) ?? handshakePath ?? chosen {
       for datagram in datagrams where takesHandshake(datagram, path) { path.send(datagram) }
     }
     guard dtls.state != before, !isOver else { return }
@@ -288,7 +297,7 @@ final class WebRTCTransport {
 
   /// Whether a datagram of the handshake may go there.
   private func takesHandshake(_ datagram: ByteBuffer, _ path: WebRTCPath) -> Bool {
-    guard offered.role == .client, path.address != nil, srtp == nil else { return true }
+    guard path.address != nil, srtp == nil, path.place != dtls.validatedPlace else { return true }
     guard handshakeCredit >= datagram.readableBytes else { return false }
     handshakeCredit -= datagram.readableBytes
     return true

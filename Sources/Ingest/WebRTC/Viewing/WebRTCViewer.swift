@@ -284,10 +284,14 @@ final class WebRTCViewer: RelayViewer {
     guard !isOver else { return }
     sent.tick(now)
     guard transport.isConnected else {
-      if now &- begunAt >= WebRTCLimits.connectDeadline { return end(.left) }
+      if now &- begunAt >= WebRTCLimits.connectDeadline {
+        return end(.ended("no connection within \(WebRTCLimits.connectDeadline / 1_000_000_000) s"))
+      }
       return transport.tick()
     }
-    if now &- max(heardAt, transport.consentedAt) >= WebRTCLimits.viewerSilence { return end(.left) }
+    if now &- max(heardAt, transport.consentedAt) >= WebRTCLimits.viewerSilence {
+      return end(.ended("nothing came any more"))
+    }
     guard reportedAt == .min || now &- reportedAt >= Self.reportPause else { return }
     reportedAt = now
     guard watched.mayWatch() else { return end(.ended("its token has expired or was revoked")) }
