@@ -212,6 +212,8 @@ def test_a_screen_is_shown_with_its_audio(weir, keys):
     with browsers.chromium(*usual, without=("--mute-audio",)) as browser:
         browser.allow("audioCapture", "videoCapture")
         browser.open_tab(TAB)
+        # Behind another tab, a page may not be loaded to its end.
+        browser.call("Page.bringToFront")
         with standing_in(browser, TONE % [0.1, 0.1]):
             open_page(browser, weir, "screen", keys["guest"], copy=False)
         start(browser)
