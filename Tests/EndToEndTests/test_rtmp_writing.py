@@ -23,7 +23,7 @@ SECONDS = 15
 MEDIAN_MILLISECONDS, SECOND_MOST_MILLISECONDS = 5, 45
 #: A sender's system that has held bytes back for so long has waited for a delayed acknowledgement, which takes 40 ms.
 STALL_MILLISECONDS = 20
-#: The share of frames that may have waited so. It is 2 to 5 % with audio, and nearly all where the server waits for what is held back.
+#: The share of frames that may have waited so. It is 2 to 5 % with audio.
 STALLED = 0.1
 #: Bytes that were written and not sent (linux/sockios.h).
 SIOCOUTQNSD = 0x894B
