@@ -37,6 +37,7 @@ NOT_RUN = {
     ("embedding.md", "curl"): "test_sharing.py asks so, of a server with that address",
     ("embedding.md", "<"): "markup, which browser/test_embedding.py opens",
     ("ingest.md", "ffmpeg"): "test_mpegts_http.py runs them",
+    ("playback.md", "while (!(await fetch"): "a script, which browser/test_first_picture_hlsjs.py runs in a page",
     ("http.md", "weir streams"): "test_control_socket.py runs each of them",
     ("events.md", "curl"): "it does not end; test_events.py reads such a stream",
     ("events.md", "id:"): "an answer, no command",

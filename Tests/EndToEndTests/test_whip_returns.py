@@ -134,7 +134,7 @@ def test_a_publisher_whose_network_is_silent_is_lost_within_thirty_seconds_and_m
     finally:
         weir.network.hole(0)
     # Its session is over: the page that is still there cannot end what comes after it.
-    assert chromium.evaluate("fetch(window.session, { method: 'DELETE' }).then((r) => r.status)") == 404
+    assert chromium.evaluate("fetch(window.session, { method: 'DELETE' }).then((r) => r.status)") == 410
     chromium.evaluate("window.peer.close()")
     assert weir.stream(name)["state"] == "reconnecting"
     before = frames(weir, name)
