@@ -605,7 +605,7 @@ def test_a_viewer_that_vanishes_frees_its_place(weir):
     assert status == 201
     weir.wait(lambda: sessions(weir) == 1, 5, "a viewer by WebRTC")
     weir.wait(lambda: sessions(weir) == 0, 20, "no viewer by WebRTC")
-    assert ask(weir, "DELETE", fields["location"])[0] == 404
+    assert ask(weir, "DELETE", fields["location"])[0] == 410
 
 
 def test_a_viewer_whose_network_is_silent_is_ended_within_thirty_seconds(slow, chromium, record_property):
@@ -624,7 +624,7 @@ def test_a_viewer_whose_network_is_silent_is_ended_within_thirty_seconds(slow, c
             record_property("figure", f"WebRTC, a viewer whose network is silent is ended after {time.monotonic() - cut:.1f} s")
         finally:
             slow.network.hole(0)
-        assert leave(chromium) == 404
+        assert leave(chromium) == 410
 
 
 def test_an_offer_is_answered_by_the_rules(weir):
