@@ -314,11 +314,12 @@ def videos(weir, name: str) -> list[str]:
 
 
 def recorded(weir, name: str) -> list:
-    """The files of a stream's recordings: another one where its tracks have changed."""
+    """The files of a stream's recordings, oldest first: another one where its tracks have changed. Two of one second have names that
+    are sorted otherwise."""
     weir.wait(
         lambda: (found := weir.recordings_of(name)) and all(one["state"] == "completed" for one in found), 15,
         f"the recordings of {name}")
-    return sorted((weir.recordings / name).glob("*.mp4"))
+    return [weir.recordings / name / one["file"] for one in sorted(weir.recordings_of(name), key=lambda one: one["startedAt"])]
 
 
 def pieces(url: str, sequences: list[int], path) -> list[float]:
