@@ -224,7 +224,6 @@ def studio():
         yield studio
 
 
-@pytest.mark.xfail(strict=False, reason="in one of three runs the recording lacks the frames before the first change; the cause is not known")
 @pytest.mark.parametrize("codec", ["VP9", "AV1"])
 def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir, chromium, studio, codec):
     """Chromium to Chromium by HLS. Each frame that was sent is recorded, in its own size, or told as lost."""
@@ -235,6 +234,8 @@ def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir
     chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'", 20)
     chromium.wait("document.querySelector('#video').videoHeight === 360", 10)
     chromium.evaluate(NOTE)
+    # The recording has begun, about a second behind the stream. A change before it leaves out what came first.
+    time.sleep(3)
     for width, height in ((320, 180), (640, 360)):
         studio.evaluate(f"resize({width}, {height})")
         chromium.wait(f"document.querySelector('#video').videoHeight === {height}", 20)
