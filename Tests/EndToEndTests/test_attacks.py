@@ -109,6 +109,11 @@ class Scene:
     def close(self) -> None:
         for publisher in self.publishers:
             publisher.kill()
+        if self.group:
+            assert self.group.kills() == 0
+            self.weir.stop()
+            self.group.remove()
+        shutil.rmtree(self.weir.recordings, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -116,11 +121,6 @@ def scene(start_shared, tmp_path_factory):
     made = Scene(start_shared, tmp_path_factory.getbasetemp())
     yield made
     made.close()
-    if made.group:
-        assert made.group.kills() == 0
-        made.weir.stop()
-        made.group.remove()
-    shutil.rmtree(made.weir.recordings, ignore_errors=True)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

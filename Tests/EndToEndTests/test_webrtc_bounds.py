@@ -76,10 +76,6 @@ def scene(start_shared, tmp_path_factory):
     made = Studio(start_shared, tmp_path_factory.getbasetemp())
     yield made
     made.close()
-    if made.group:
-        assert made.group.kills() == 0
-        made.weir.stop()
-        made.group.remove()
 
 
 @pytest.fixture(scope="module")

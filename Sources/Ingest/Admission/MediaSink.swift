@@ -5,7 +5,8 @@ package import FMP4
 package protocol MediaSink: AnyObject, Sendable {
   /// The longest distance of key frames with which segments keep to their target. Nil if there are no segments.
   var keyFrameDistance: MediaTime? { get }
-  /// Whether samples go on to somebody at once, each by itself. Others do not notice if audio comes with the next frame of video.
+  /// Whether somebody gets each sample as it comes: viewers by WebRTC. Parts are cut at frames of video, so for them audio may
+  /// come with the next frame.
   var passesSamplesOn: Bool { get }
   /// Takes an event without blocking. `.closed` ends the publication with a reason (replaced, refused while running,
   /// shutdown). The publisher is told and its connection is closed.

@@ -1,9 +1,9 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Has what the system has collected read, of the connections of one event loop that have fallen silent: a command behind the
-/// last frame, or audio in a pause of the video. One timer for all of them: each alone would cost as much as its reads. Used on
-/// the event loop.
+/// Looks for connections of one event loop that have fallen silent, so that what the system has collected of them is read. That
+/// may be a command behind the last frame, or audio in a pause of the video. They share a timer: one for each would cost as
+/// much as the reads that are saved. Used on the event loop.
 final class CollectingWatch {
   private let loop: any EventLoop
   private var connections: [ObjectIdentifier: RTMPConnection] = [:]

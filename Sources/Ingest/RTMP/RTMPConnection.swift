@@ -26,7 +26,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   /// Bytes that the system collects before it wakes this connection, and the time of the last read.
   private var collected = 1
   private var readAt = MonotonicTime.zero
-  /// Has what was collected read, if nothing more comes. Nil before anything is.
+  /// Looks whether this connection has fallen silent. Nil until something is collected.
   private var watch: CollectingWatch?
 
   /// `peer` is the address that limits are counted by.

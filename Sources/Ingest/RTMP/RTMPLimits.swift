@@ -70,8 +70,8 @@ enum RTMPLimits {
   static let collectedBytes = 16 << 10
   /// A peer that wants an acknowledgement within fewer bytes than this is read at once.
   static let collectingWindow = 256 << 10
-  /// How often the connections of an event loop are looked at that collect, and the silence after which whatever came is read.
-  /// In nanoseconds. A command between two frames waits for the next one, and without one for the sum of both at most.
+  /// How often connections that collect are looked at, and the silence after which whatever came is read. In nanoseconds. A
+  /// command behind a frame waits for the next frame, and without one for the sum of both at most.
   static let collectingCheck: Int64 = 50_000_000
   static let collectingSilence: Int64 = 50_000_000
   /// Unread bytes of responses at which weir stops reading from the peer.

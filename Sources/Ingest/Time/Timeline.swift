@@ -51,7 +51,8 @@ struct Timeline: Sendable {
   }
 
   /// Places a sample. In nanoseconds, `wire` is its decode time by the publisher's clock, `length` its duration if the
-  /// codec states it. `now` is the arrival time. Nil: the sample is before earlier ones and is dropped.
+  /// codec states it. `now` is the arrival time. Nil: the sample is dropped. It is before earlier ones, or within a pause that
+  /// another track has jumped over.
   mutating func place(_ id: TrackID, _ kind: MediaKind, wire: Int64, length: Int64?, now: MonotonicTime) -> Place? {
     guard let index = tracks.firstIndex(where: { $0.id == id }) else {
       return begin(id, kind, wire, length, now)
@@ -73,7 +74,7 @@ struct Timeline: Sendable {
         return Place(time: time, isMoved: true)
       }
     }
-    // It is from within the pause that the other track has left out.
+    // The other track has jumped over this time.
     if goesOn { return nil }
     if kind == .audio, step < 0, step > -Self.aheadLimit, tracks.contains(where: { $0.kind == .video }) {
       // Only audio steps back. Either the video follows, or audio catches up with itself.
@@ -87,8 +88,8 @@ struct Timeline: Sendable {
     return Place(time: end, isBreak: true, isMoved: true)
   }
 
-  /// Whether a track's large step is the jump of another one, from which it is only a little too short: a pause of ten seconds is
-  /// a little shorter in one track than in the other.
+  /// Whether a large step of a track belongs to the jump of another track. A pause of about ten seconds is above the limit in one
+  /// track and below it in another.
   private func follows(_ track: Track, _ wire: Int64) -> Bool {
     let step = wire &+ track.shift &- track.end
     guard step > Self.skewLimit else { return false }

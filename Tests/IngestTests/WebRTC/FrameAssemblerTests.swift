@@ -5,33 +5,12 @@ import Testing
 
 /// Frames of H.264, AV1, VP9 and VP8 from their packets.
 @Suite struct FrameAssemblerTests {
-  private struct Driver<Assembler: RTPFrameAssembler> {
-    var assembler: Assembler
-    var events: [RTPFrameEvent] = []
-    var sequence: UInt16 = 0
-
-    mutating func feed(_ payload: [UInt8], at timestamp: UInt32 = 0, marker: Bool = false, afterGap: Bool = false)
-      throws
-    {
-      let packet = try #require(RTPPackets.packet(sequence, at: timestamp, marker: marker, payload))
-      sequence &+= 1
-      assembler.receive(packet, afterGap: afterGap, to: &events)
-    }
-
-    /// Payloads; nil for a lost frame.
-    var frames: [[UInt8]?] {
-      events.map { event -> [UInt8]? in
-        if case .frame(let frame) = event { Array(frame.payload.readableBytesView) } else { nil }
-      }
-    }
-  }
-
   private static let (sps, pps): ([UInt8], [UInt8]) = ([0x67, 0x42], [0x68, 0xCE])
   /// The first slice of a key frame, and of another frame.
   private static let (key, frame): ([UInt8], [UInt8]) = ([0x65, 0x88, 1, 2], [0x41, 0x9A, 3])
 
   @Test func `Units come one by one, together, and in fragments`() throws {
-    var driver = Driver(assembler: H264Assembler())
+    var driver = FrameDriver(assembler: H264Assembler())
     try driver.feed([0x78, 0, 2] + Self.sps + [0, 2] + Self.pps)
     try driver.feed([0x7C, 0x85, 0x88])
     try driver.feed([0x7C, 0x05, 1])
@@ -46,14 +25,14 @@ import Testing
   }
 
   @Test func `A frame without a mark ends with the next one`() throws {
-    var driver = Driver(assembler: H264Assembler())
+    var driver = FrameDriver(assembler: H264Assembler())
     try driver.feed(Self.key)
     try driver.feed(Self.frame, at: 3000)
     #expect(driver.frames == [[0, 0, 0, 4] + Self.key])
   }
 
   @Test func `Only whole frames go on`() throws {
-    var driver = Driver(assembler: H264Assembler())
+    var driver = FrameDriver(assembler: H264Assembler())
     try driver.feed([0x7C, 0x85, 0x88])
     try driver.feed([0x7C, 0x45, 2], marker: true, afterGap: true)
     #expect(driver.frames == [nil])
@@ -70,7 +49,7 @@ import Testing
   }
 
   @Test func `Whole frames that are missing are told once`() throws {
-    var driver = Driver(assembler: H264Assembler())
+    var driver = FrameDriver(assembler: H264Assembler())
     try driver.feed(Self.key, marker: true)
     try driver.feed(Self.frame, at: 9000, marker: true, afterGap: true)
     try driver.feed(Self.frame, at: 12_000, marker: true)
@@ -79,7 +58,7 @@ import Testing
   }
 
   @Test func `Fragments that never end are bounded`() throws {
-    var driver = Driver(assembler: H264Assembler())
+    var driver = FrameDriver(assembler: H264Assembler())
     try driver.feed([0x7C, 0x85] + [UInt8](repeating: 1, count: 1400))
     for _ in 0..<(WebRTCLimits.frameBytes / 1400 + 10) {
       try driver.feed([0x7C, 0x05] + [UInt8](repeating: 1, count: 1400))
@@ -89,7 +68,7 @@ import Testing
   }
 
   @Test func `Payloads of other forms lose their frame`() throws {
-    var driver = Driver(assembler: H264Assembler())
+    var driver = FrameDriver(assembler: H264Assembler())
     for payload: [UInt8] in [[0x1D, 0x85, 1], [0x79, 1, 2], [0x78, 0, 9, 1], [0x7C, 0x85], [0x00], [0x78, 0, 0]] {
       try driver.feed(payload, at: UInt32(driver.sequence) * 3000, marker: true)
     }
@@ -99,7 +78,7 @@ import Testing
   // MARK: AV1
 
   @Test func `Units of AV1 get their sizes, and delimiters go`() throws {
-    var driver = Driver(assembler: AV1Assembler())
+    var driver = FrameDriver(assembler: AV1Assembler())
     // Delimiter and sequence header with lengths, a frame to the end that goes on.
     try driver.feed([0x78, 1, 0x10, 3, 0x08, 9, 9, 0x30, 1])
     try driver.feed([0x90, 2, 3], marker: true)
@@ -107,7 +86,7 @@ import Testing
   }
 
   @Test func `Only whole temporal units go on`() throws {
-    var driver = Driver(assembler: AV1Assembler())
+    var driver = FrameDriver(assembler: AV1Assembler())
     try driver.feed([0x50, 0x30, 1])
     try driver.feed([0x90, 2], marker: true, afterGap: true)
     try driver.feed([0x90, 2], at: 3000, marker: true)
@@ -129,7 +108,7 @@ import Testing
   )
 
   @Test func `Frames of VP8 lose their descriptors`() throws {
-    var driver = Driver(assembler: VP8Assembler())
+    var driver = FrameDriver(assembler: VP8Assembler())
     // A number of 15 bits; TL0PICIDX and TID; then a further partition.
     try driver.feed([0x90, 0xE0, 0x80, 5, 9, 0x20] + Self.vp8Key)
     try driver.feed([0x81, 0x80, 0x80, 5, 7, 7], at: 0, marker: true)
@@ -143,7 +122,7 @@ import Testing
   }
 
   @Test func `Only whole frames of VP8 go on`() throws {
-    var driver = Driver(assembler: VP8Assembler())
+    var driver = FrameDriver(assembler: VP8Assembler())
     // Its end is missing, its middle, its beginning.
     try driver.feed([0x90, 0x80, 1] + Self.vp8Key)
     try driver.feed([0x90, 0x80, 2] + Self.vp8Frame, at: 3000, afterGap: true)
@@ -158,7 +137,7 @@ import Testing
   }
 
   @Test func `Descriptors of VP8 that exceed their packet lose its frame`() throws {
-    var driver = Driver(assembler: VP8Assembler())
+    var driver = FrameDriver(assembler: VP8Assembler())
     let whole: [[UInt8]] = [
       [0x90], [0x90, 0x80], [0x90, 0x80, 0x80], [0x90, 0x40], [0x90, 0x20], [0x90, 0x10], [0x10],
     ]
@@ -176,7 +155,7 @@ import Testing
   )
 
   @Test func `Frames of VP9 lose their descriptors, in either mode`() throws {
-    var driver = Driver(assembler: VP9Assembler())
+    var driver = FrameDriver(assembler: VP9Assembler())
     // Not flexible: number of 15 bits, layers with TL0PICIDX, a structure with a size and groups.
     let structure: [UInt8] = [0x18, 2, 0x80, 1, 0x68, 2, 0x04, 1, 0x08, 1, 2]
     try driver.feed([0xAA, 0x80, 5, 0x00, 9] + structure + Self.vp9Key)
@@ -191,7 +170,7 @@ import Testing
   }
 
   @Test func `Of spatial layers the base goes on`() throws {
-    var driver = Driver(assembler: VP9Assembler())
+    var driver = FrameDriver(assembler: VP9Assembler())
     for (number, picture) in [Self.vp9Key, Self.vp9Frame, Self.vp9Frame].enumerated() {
       let (time, id) = (UInt32(number) * 3000, UInt8(number))
       try driver.feed([0xBC, id, 0x00] + picture, at: time)
@@ -203,7 +182,7 @@ import Testing
   }
 
   @Test func `Only whole frames of VP9 go on`() throws {
-    var driver = Driver(assembler: VP9Assembler())
+    var driver = FrameDriver(assembler: VP9Assembler())
     // Its end is missing, its middle, its beginning.
     try driver.feed([0x88, 1] + Self.vp9Key)
     try driver.feed([0x88, 2] + Self.vp9Frame, at: 3000, afterGap: true)
@@ -221,7 +200,7 @@ import Testing
   }
 
   @Test func `Descriptors that exceed their packet lose its frame`() throws {
-    var driver = Driver(assembler: VP9Assembler())
+    var driver = FrameDriver(assembler: VP9Assembler())
     let whole: [[UInt8]] = [
       [0x8C], [0x8C, 0x80], [0x2C], [0x2C, 0], [0x5C], [0x5C, 3, 3, 3, 1, 2], [0x0E], [0x0E, 0x10, 1, 2, 3],
       [0x0E, 0x08], [0x0E, 0x08, 2, 0x0C, 1, 2, 3, 0x04], [0x0C],
@@ -231,7 +210,7 @@ import Testing
   }
 
   @Test func `Frames of VP9 that never end are bounded`() throws {
-    var driver = Driver(assembler: VP9Assembler())
+    var driver = FrameDriver(assembler: VP9Assembler())
     try driver.feed([0x08] + Self.vp9Key)
     for _ in 0..<(WebRTCLimits.frameBytes / 1400 + 10) { try driver.feed([0x00] + [UInt8](repeating: 1, count: 1400)) }
     try driver.feed([0x04, 1], marker: true)

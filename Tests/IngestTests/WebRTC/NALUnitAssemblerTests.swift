@@ -5,36 +5,7 @@ import Testing
 
 /// Frames of HEVC from their packets, and what H.264 and HEVC have in common. Those of H.264: `FrameAssemblerTests`.
 @Suite struct NALUnitAssemblerTests {
-  private struct Driver<Payload: NALUnitPayload> {
-    var assembler = NALUnitAssembler<Payload>()
-    var events: [RTPFrameEvent] = []
-    var sequence: UInt16 = 0
-
-    mutating func feed(_ payload: [UInt8], at timestamp: UInt32 = 0, marker: Bool = false, afterGap: Bool = false)
-      throws
-    {
-      let packet = try #require(RTPPackets.packet(sequence, at: timestamp, marker: marker, payload))
-      sequence &+= 1
-      assembler.receive(packet, afterGap: afterGap, to: &events)
-    }
-
-    /// Each as a frame of its own.
-    mutating func feed(frames: [[UInt8]]) throws {
-      for payload in frames { try feed(payload, at: UInt32(sequence) * 3000, marker: true) }
-    }
-
-    /// Payloads; nil for a lost frame.
-    var frames: [[UInt8]?] {
-      events.map { event -> [UInt8]? in
-        if case .frame(let frame) = event { Array(frame.payload.readableBytesView) } else { nil }
-      }
-    }
-
-    /// Whether decoding can begin with each; nil for a lost frame.
-    var keys: [Bool?] {
-      events.map { event -> Bool? in if case .frame(let frame) = event { frame.isKey } else { nil } }
-    }
-  }
+  private typealias Driver<Payload: NALUnitPayload> = FrameDriver<NALUnitAssembler<Payload>>
 
   private static let (vps, sps, pps): ([UInt8], [UInt8], [UInt8]) = (
     [0x40, 1, 0x0C], [0x42, 1, 1, 1], [0x44, 1, 0xC1]
@@ -44,7 +15,7 @@ import Testing
     [0x26, 1, 0xAF, 1, 2], [0x02, 1, 0xD0, 3], [0x02, 1, 0x50, 3]
   )
 
-  private static func hevc() -> Driver<H265Payload> { Driver() }
+  private static func hevc() -> Driver<H265Payload> { Driver(assembler: H265Assembler()) }
 
   /// Units with their lengths, as samples have them.
   private static func sample(_ units: [UInt8]...) -> [UInt8] {
@@ -233,7 +204,7 @@ import Testing
 
   /// Feeds payloads whose bytes, lengths, order, marks and gaps are changed at random. Frames are made of whole units.
   private static func attack<Payload: NALUnitPayload>(_: Payload.Type, _ payloads: [[UInt8]], seed: UInt64) throws {
-    var (driver, dice, timestamp) = (Driver<Payload>(), Dice(state: seed), UInt32(0))
+    var (driver, dice, timestamp) = (Driver<Payload>(assembler: NALUnitAssembler()), Dice(state: seed), UInt32(0))
     var (count, wrong) = (0, 0)
     for _ in 0..<5000 {
       var payload = payloads[dice.roll(payloads.count)]

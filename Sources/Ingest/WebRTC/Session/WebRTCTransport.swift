@@ -275,8 +275,8 @@ final class WebRTCTransport {
   /// Sends again what is due, while there are no keys.
   func tick() { if srtp == nil { advance { dtls.tick() } } }
 
-  /// What answers a datagram goes where that came from. What is sent again goes there, too, or where the peer wants it now if this
-  /// side began.
+  /// What answers a datagram goes where that came from. What is sent again goes to the same place. Where this side began the
+  /// handshake, it goes to the place that the peer wants now.
   private func advance(answering path: WebRTCPath? = nil, _ body: () -> Void) {
     let before = dtls.state
     body()
@@ -297,7 +297,7 @@ final class WebRTCTransport {
 
   /// Whether a datagram of the handshake may go there.
   private func takesHandshake(_ datagram: ByteBuffer, _ path: WebRTCPath) -> Bool {
-    guard path.address != nil, srtp == nil, path.place != dtls.validatedPlace else { return true }
+    guard path.address != nil, path.place != dtls.validatedPlace else { return true }
     guard handshakeCredit >= datagram.readableBytes else { return false }
     handshakeCredit -= datagram.readableBytes
     return true

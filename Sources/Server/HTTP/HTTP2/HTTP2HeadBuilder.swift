@@ -77,7 +77,7 @@ struct HTTP2HeadBuilder: FieldSectionReader.Taker {
       guard Self.isName(name), Self.isValue(value), learn(name, value) else { return isMalformed = true }
       guard !areTrailers else { return }
       if name.count == 4, name.isField("host") {
-        // Beside :authority it says nothing new, or it is a second one (RFC 9113 §8.3.1).
+        // A host that equals :authority adds nothing. Another one is a second host (RFC 9113 §8.3.1).
         guard !isAuthority(value) else { return }
         hosts &+= 1
       }
