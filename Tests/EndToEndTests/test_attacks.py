@@ -20,7 +20,8 @@ from harness.followers import Beside
 from harness.groups import MemoryGroup
 
 LONG = os.environ.get("WEIR_FAULTS") == "long"
-ROUNDS, SECONDS = (5, 8) if LONG else (1, 6)
+# The median of several rounds: one alone may fall together with what other tests do on the same cores.
+ROUNDS, SECONDS = (5, 8) if LONG else (3, 4)
 #: Further rounds, without the lower priority, for an attacker that a busy machine kept from reaching its limit.
 MORE = 3
 #: Seconds by which parts of the honest stream may be later during an attack. In `make test` other tests share the cores:
@@ -155,7 +156,7 @@ def test_an_attack_costs_only_the_attacker(scene, attack, record_property):
     figure = (f"{attack}: 95 % of the parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms without it, "
               f"{most / MEBIBYTE:.0f} MiB, {lines} lines of the log")
     if scene.neighbour:
-        beside = crowds[1].late(stretches[0][1], stretches[0][2], 0.95)
+        beside = statistics.median(crowds[1].late(b, c, 0.95) for _, b, c in stretches)
         record_property("figure", f"{figure}, {beside * 1000:.0f} ms beside it")
         assert rough < TIMES * max(beside, LIMIT)
     else:

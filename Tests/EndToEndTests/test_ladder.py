@@ -216,12 +216,36 @@ def test_video_that_changes_with_each_key_frame_fills_neither_memory_nor_log(sta
     assert most - before < 120_000, f"{most - before} KB"
 
 
+def follow(url: str, statuses: list[int]) -> None:
+    """A player's blocking reloads, to the end of the list or the first that fails."""
+    address = url
+    while not statuses or statuses[-1] == 200:
+        response = http.fetch(address, timeout=20)
+        statuses.append(response.status)
+        if response.status == 200:
+            playlist = llhls.parse(response.text, url)
+            if "#EXT-X-ENDLIST" in response.text:
+                return
+            segment, part = playlist.next
+            address = f"{url}?_HLS_msn={segment}&_HLS_part={part}"
+
+
 def test_at_the_end_rungs_are_complete_and_no_process_is_left(start):
     weir = start("--ladder", f"{NAME}=120p@200k", "--no-record")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", paced=True)
     urls = variants(weir)
     worker = weir.wait(lambda: weir.stream(NAME)["ladder"]["processID"], 10, "a transcoder")
+    statuses: dict[str, list[int]] = {name: [] for name in urls}
+    players = [threading.Thread(target=follow, args=(url, statuses[name]), daemon=True) for name, url in urls.items()]
+    for player in players:
+        player.start()
     publisher.wait()
+    # A rung's last frames come after the stream's end: who waits for them has them, too.
+    for player in players:
+        player.join(10)
+        assert not player.is_alive()
+    for name, told in statuses.items():
+        assert len(told) > 10 and set(told) == {200}, (name, told)
 
     def ended(url):
         return "#EXT-X-ENDLIST" in http.fetch(url).text

@@ -17,6 +17,7 @@ import time
 import pytest
 
 from harness import nothing_wrong, packets, publishers, sources, srt, tools, transport
+from harness.programs import free_port
 from harness.relay import Path, Relay
 
 LONG = os.environ.get("WEIR_FAULTS") == "long"
@@ -404,10 +405,7 @@ def test_a_bad_network_for_long(start, tmp_path, record_property, factor):
 
 def test_a_listener_is_called_again_and_again(start):
     """A source that calls: it waits for its listener, goes on after the connection was lost, and keeps its passphrase secret."""
-    free = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    free.bind(("127.0.0.1", 0))
-    target = free.getsockname()[1]
-    free.close()
+    target = free_port()
     weir = start("--source", f"far=srt://localhost:{target}?streamid=a,b&latency=250&passphrase-variable=FAR_PHRASE",
                  "--no-record", environment={"FAR_PHRASE": PHRASE})
     weir.secrets.append(PHRASE)

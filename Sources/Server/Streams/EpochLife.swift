@@ -125,6 +125,16 @@ struct EpochLife: Sendable {
     }
   }
 
+  /// Whether nothing comes any more that the condition could be met by. The last frames of a rung come after the stream's end.
+  func isOver(_ condition: WaitQueue.Condition) -> Bool {
+    guard phase == .ended else { return false }
+    switch condition {
+    case .beginning, .release: return true
+    case .part(_, let rendition), .segment(_, let rendition):
+      return !rendition.isRung || epoch.window(of: rendition)?.isEnded ?? true
+    }
+  }
+
   // MARK: Key frames
 
   /// How long before a segment reaches its target a key frame is asked for: a part, a round trip and a frame.

@@ -129,6 +129,8 @@ final class LiveStream: Sendable {
   private func renewEpoch(
     _ settings: StreamSettings, _ keyFrames: PublishRequest.KeyFrames, _ state: inout State, now: MonotonicTime
   ) {
+    // Conditions are those of the current epoch.
+    state.subscribers.waiting.wake(now: now, with: { state.life.view() })
     currentSettings.now = settings
     state.publisher.limit(by: settings.bounds)
     let wall = clock.wallTime
@@ -316,9 +318,8 @@ final class LiveStream: Sendable {
     state.subscribers.end()
     _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
     finishLadder(&state)
-    let now = clock.monotonic()
-    state.life.enter(.ended, now: now)
-    state.subscribers.waiting.wake(now: now, with: { state.life.view() })
+    state.life.enter(.ended, now: clock.monotonic())
+    wake(&state)
   }
 
   // MARK: Sinks and subscribers
@@ -358,7 +359,7 @@ final class LiveStream: Sendable {
     guard !state.subscribers.waiting.isEmpty else { return }
     let expected = state.life.expectedRungs
     state.subscribers.waiting.wake(now: clock.monotonic(), with: { state.life.view() }) {
-      state.life.isMet($0, expecting: expected)
+      state.life.isMet($0, expecting: expected) || state.life.isOver($0)
     }
   }
 
@@ -369,13 +370,13 @@ final class LiveStream: Sendable {
   /// The view of an epoch that is still available.
   func view(ofEpoch id: String) -> StreamView? { state.withLock { $0.life.view(ofEpoch: id) } }
 
-  /// The view when the condition holds, the stream ends, or the time is over. At once when there is nothing to wait for.
+  /// The view when the condition holds, nothing more can come, or the time is over. At once when there is nothing to wait for.
   func wait(
     for condition: WaitQueue.Condition, on eventLoop: any EventLoop, atMost time: MediaTime
   ) -> Eventual<StreamView> {
     let now = clock.monotonic()
     return state.withLock { state in
-      guard state.life.phase != .ended, !state.life.hasLetGo,
+      guard !state.life.isOver(condition), !state.life.hasLetGo,
         !state.life.isMet(condition, expecting: state.life.expectedRungs)
       else { return .now(state.life.view()) }
       return .later(

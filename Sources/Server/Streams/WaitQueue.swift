@@ -44,7 +44,7 @@ struct WaitQueue {
   /// Whether a request waits for this condition.
   func isAwaited(_ condition: Condition) -> Bool { groups[condition] != nil }
 
-  /// Returns the view when the condition holds, the stream ends, or the deadline is over. The deadline has the resolution of
+  /// Returns the view when the condition holds, nothing more can come, or the deadline is over. The deadline has the resolution of
   /// the calls of `giveUp`.
   mutating func add(
     _ condition: Condition, on eventLoop: any EventLoop, now: MonotonicTime, deadline: MonotonicTime

@@ -237,6 +237,7 @@ def test_a_stream_that_ends_and_comes_back_plays_again(browser, weir, site):
 def test_a_player_that_does_not_begin_by_itself_loads_a_picture_and_no_media(page, weir, site):
     open_page(page, site, script(weir) + element(weir, "cam", "style='width:320px'"))
     shadow = "document.querySelector('weir-player').shadowRoot"
+    page.wait("document.querySelector('weir-player').shadowRoot !== null")
     page.wait(f"{shadow}.querySelector('#poster')?.naturalWidth > 0 && !{shadow}.querySelector('#poster').hidden")
     loaded = "performance.getEntriesByType('resource').map((entry) => new URL(entry.name).pathname).filter((path) => path.startsWith('/live/'))"
     assert page.evaluate(loaded) == ["/live/cam/thumbnail.jpg"] and page.evaluate(PLAYERS)[0]["phase"] == "idle"

@@ -1,21 +1,31 @@
 """Programs of others that run beside weir during a test: caches, proxies, web servers."""
 
 import contextlib
+import itertools
+import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
 import time
 
 
+#: Lower than those that the system gives to connections (from 32768 on): such a port may be a connection's a moment later. Each
+#: worker of pytest has its own.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+_ports = itertools.cycle(random.sample(range(20_000 + _WORKER % 16 * 750, 20_750 + _WORKER % 16 * 750), 750))
+
+
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody has now, neither by UDP nor by TCP."""
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket() as streams:
-            datagrams.bind(("127.0.0.1", 0))
-            with contextlib.suppress(OSError):
-                streams.bind(datagrams.getsockname())
-                return datagrams.getsockname()[1]
+    """A port of 127.0.0.1 that nobody has now, neither by UDP nor by TCP, and nobody gets by chance."""
+    for port in _ports:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket() as streams, contextlib.suppress(OSError):
+            streams.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            datagrams.bind(("127.0.0.1", port))
+            streams.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("every port is taken")
 
 
 class Program:

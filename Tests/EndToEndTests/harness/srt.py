@@ -113,10 +113,7 @@ class Paced:
                  program: str = "srt-live-transmit"):
         self.packets = ts.read_bytes()
         self.seconds = seconds
-        free = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        free.bind(("127.0.0.1", 0))
-        self.udp = free.getsockname()[1]
-        free.close()
+        self.udp = free_port()
         self.publisher = Publisher([
             program, "-q", f"udp://127.0.0.1:{self.udp}", f"srt://127.0.0.1:{port}?streamid={streamid}{options}"])
         self.sent = 0
