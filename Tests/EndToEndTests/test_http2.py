@@ -8,6 +8,7 @@ import pathlib
 import re
 import signal
 import socket
+import subprocess
 import time
 import urllib.parse
 
@@ -18,6 +19,7 @@ from harness.gauges import cpu_seconds
 from harness.http2_frames import (
     CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, PING, RST_STREAM, SETTINGS, WINDOW, WINDOW_UPDATE, frame,
     number)
+from harness.metrics import Metrics
 from harness.tools import make_certificate
 
 NAME = "cam"
@@ -236,6 +238,19 @@ def test_h2load_gets_every_answer(live):
     assert "2000 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
     done = tools.run("h2load", "-n", "200", "-c", "2", "-m", "20", weir.addresses["https"] + paths["segment"])
     assert "200 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
+
+
+def test_curls_that_give_up_take_nothing_from_others(live):
+    """curl resets what it has not had in time: each of these has two endless responses on one connection."""
+    weir, paths = live
+    endless = [f"{weir.addresses['https']}/live/{NAME}/stream.mp4"] * 2
+    command = ["curl", "-sk", "--http2", "--parallel", "-m", "1", "-o", os.devnull, "-o", os.devnull, *endless]
+    with contextlib.ExitStack() as stack:
+        curls = [stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL)) for _ in range(10)]
+        done = tools.run("h2load", "-n", "2000", "-c", "4", "-m", "20", weir.addresses["https"] + paths["playlist"])
+        assert "2000 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
+        assert [curl.wait(10) for curl in curls] == [28] * 10, "each gave up in the middle"
+    weir.wait(lambda: Metrics(weir).total("weir_viewers", stream=NAME, protocol="mp4") == 0, 10, "their places are free")
 
 
 def test_streams_too_many_of_a_client_that_has_read_nothing_are_refused_one_by_one(live):

@@ -39,12 +39,16 @@ if (isOurs && !waits && (page === "watch" || page === "embed") && name) {
 /**
  * @param {string} url
  * @param {AbortSignal} signal
+ * @param {boolean} isThere Whether the stream is known to exist now: then an early response that says otherwise is outdated.
  * @returns {Promise<Response>} The early response, once; later calls send a new request.
  */
-export function fetchOnce(url, signal) {
+export async function fetchOnce(url, signal, isThere = false) {
   const known = early.get(whole(url));
   early.delete(whole(url));
-  if (known !== undefined && performance.now() - known.at < FRESH_MILLISECONDS) return known.response;
+  if (known !== undefined && performance.now() - known.at < FRESH_MILLISECONDS) {
+    const response = await known.response;
+    if (!isThere || response.status !== 404) return response;
+  }
   return fetch(url, { cache: "no-store", signal });
 }
 

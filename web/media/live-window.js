@@ -234,7 +234,7 @@ export class LiveWindow extends EventTarget {
    */
   async #readMultivariant(signal) {
     this.#known.at = performance.now();
-    const response = await fetchOnce(this.#url, anySignal(signal, timeout(TIMEOUT_MILLISECONDS)));
+    const response = await fetchOnce(this.#url, anySignal(signal, timeout(TIMEOUT_MILLISECONDS)), true);
     if (!response.ok) throw await HTTPFailure.of(response);
     const { variants: all, renditions, data } = parseMultivariant(await response.text(), response.url);
     // The query is of the first request alone. A playlist is known by its address without it.
