@@ -135,10 +135,16 @@ struct LiveWindow: Sendable {
     return (segment.wallStart &- expected).magnitude >= Self.clockTolerance
   }
 
+  /// By so much audio may begin before the first video frame, as that of most encoders does.
+  private static let longestLead = MediaTime(milliseconds: 500)
+
+  /// The first Period begins with the timeline, not with the first video frame: Shaka Player 5.2.7 begins at 0, finds no audio
+  /// there that begins before its Period, and waits for ever.
   private mutating func openPeriod(with segment: LiveSegment, continuing last: Int? = nil) {
+    let lead = nextPeriod == 0 && segment.start <= Self.longestLead ? segment.start : .zero
     periods.append(
       Period(
-        ordinal: nextPeriod, mediaStart: segment.start, wallStart: segment.wallStart,
+        ordinal: nextPeriod, mediaStart: segment.start - lead, wallStart: segment.wallStart &- lead.nanoseconds,
         initVersion: segment.initVersion,
         changesTracks: last != nil && periods.last?.initVersion != segment.initVersion,
         firstSequenceNumber: segment.sequenceNumber, continued: last))

@@ -211,6 +211,17 @@ import Testing
     #expect(root.all("Latency").map { $0["target"] } == ["6000"], "players are told how late is too late all the same")
   }
 
+  /// Shaka Player looks for audio at the beginning of the timeline.
+  @Test(arguments: [(1, "PT0S", "0"), (15, "PT0S", "0"), (16, "PT0.533S", "16000")])
+  func `the first Period begins with audio before video`(_ lead: Int, _ start: String, _ offset: String) throws {
+    var making = try Making(lead: lead)
+    try making.complete(segments: 2)
+    let root = making.manifest
+    #expect(root.all("Period").map { $0["start"] } == [start])
+    #expect(root.all("SegmentTemplate").first?["presentationTimeOffset"] == offset)
+    #expect(root.entries("video").first?["t"] == "\(lead * 1000)" && root.entries("audio").first?["t"] == "0")
+  }
+
   @Test func audioOfUnevenFramesIsListedWhenItIsComplete() throws {
     var making = try Making(audioDurations: [960, 480])
     try making.complete(segments: 2)
@@ -229,7 +240,8 @@ import Testing
   }
 }
 
-/// A window that is filled fragment by fragment, 200 ms each, with groups of 2 s whose length is known beforehand.
+/// A window that is filled fragment by fragment, 200 ms each, with groups of 2 s whose length is known beforehand. Audio begins at 0,
+/// video after `lead` frames of 1/30 s.
 struct Making {
   private var window = LiveWindow(length: MediaTime(milliseconds: 60_000))
   private let expectedDuration: MediaTime?
@@ -241,8 +253,10 @@ struct Making {
   var publicURL: PublicURL?
 
   init(
-    expectedDuration: MediaTime? = MediaTime(ticks: 60_000, timescale: 30_000), audioDurations: [UInt32] = [1024]
+    expectedDuration: MediaTime? = MediaTime(ticks: 60_000, timescale: 30_000), audioDurations: [UInt32] = [1024],
+    lead: Int = 0
   ) throws {
+    frame = lead
     self.expectedDuration = expectedDuration
     self.audioDurations = audioDurations
     window.setTargetDuration(2)
