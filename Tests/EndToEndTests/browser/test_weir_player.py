@@ -61,10 +61,13 @@ def test_attributes_properties_methods_and_events_do_what_the_document_says(page
     page.wait(f"!{one}.paused && {one}.behind < 3 && {one}.isLive")
     page.wait(f"{one}.video.seekable.length > 0 || {one}.video.buffered.length > 0")
     page.evaluate(f"{one}.seekBehind(4)")
-    page.wait(f"{one}.behind > 3 && !{one}.isLive && {one}.phase === 'playing'")
+    page.wait(f"{one}.behind > 3 && !{one}.isLive")
+    # It may wait for media first. Then it goes on.
+    place = page.evaluate(f"{one}.video.currentTime")
+    page.wait(f"{one}.video.currentTime > {place} + 1 && events.phasechange.at(-1) === 'playing'")
     told = page.evaluate("events")
     assert {"phasechange", "play", "pause", "playing", "timeupdate", "volumechange"} <= told.keys(), told.keys()
-    assert told["phasechange"][-1] == "playing" and "error" not in told
+    assert "error" not in told
 
 
 @BOTH
