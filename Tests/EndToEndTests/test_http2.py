@@ -244,12 +244,16 @@ def test_curls_that_give_up_take_nothing_from_others(live):
     """curl resets what it has not had in time: each of these has two endless responses on one connection."""
     weir, paths = live
     endless = [f"{weir.addresses['https']}/live/{NAME}/stream.mp4"] * 2
-    command = ["curl", "-sk", "--http2", "--parallel", "-m", "1", "-o", os.devnull, "-o", os.devnull, *endless]
+    command = ["curl", "-sk", "--http2", "--parallel", "-m", "2", "-o", os.devnull, "-o", os.devnull, "-w", "%{size_download} ", *endless]
     with contextlib.ExitStack() as stack:
-        curls = [stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL)) for _ in range(10)]
-        done = tools.run("h2load", "-n", "2000", "-c", "4", "-m", "20", weir.addresses["https"] + paths["playlist"])
-        assert "2000 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
-        assert [curl.wait(10) for curl in curls] == [28] * 10, "each gave up in the middle"
+        curls = [stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)) for _ in range(10)]
+        weir.wait(lambda: Metrics(weir).total("weir_viewers", stream=NAME, protocol="mp4") >= 10, 10, "they watch")
+        while any(curl.poll() is None for curl in curls):
+            done = tools.run("h2load", "-n", "500", "-c", "4", "-m", "20", weir.addresses["https"] + paths["playlist"])
+            assert "500 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
+        told = [curl.communicate()[0].split() for curl in curls]
+        assert [curl.returncode for curl in curls] == [28] * 10, "each gave up"
+        assert all(int(size) > 10_000 for sizes in told for size in sizes), "in the middle"
     weir.wait(lambda: Metrics(weir).total("weir_viewers", stream=NAME, protocol="mp4") == 0, 10, "their places are free")
 
 

@@ -1,6 +1,7 @@
 """The transcoding ladder: rungs are cut where the source is, and the transcoder may crash without an effect on viewers of
 the source."""
 
+import contextlib
 import os
 import re
 import signal
@@ -216,17 +217,17 @@ def test_video_that_changes_with_each_key_frame_fills_neither_memory_nor_log(sta
     assert most - before < 120_000, f"{most - before} KB"
 
 
-def follow(url: str, statuses: list[int]) -> None:
-    """A player's blocking reloads, to the end of the list or the first that fails."""
+def follow(url: str, statuses: list[int | str]) -> None:
+    """A player's blocking reloads, to the end of the list ("end") or the first that fails."""
     address = url
     while not statuses or statuses[-1] == 200:
         response = http.fetch(address, timeout=20)
         statuses.append(response.status)
         if response.status == 200:
-            playlist = llhls.parse(response.text, url)
             if "#EXT-X-ENDLIST" in response.text:
+                statuses.append("end")
                 return
-            segment, part = playlist.next
+            segment, part = llhls.parse(response.text, url).next
             address = f"{url}?_HLS_msn={segment}&_HLS_part={part}"
 
 
@@ -235,7 +236,7 @@ def test_at_the_end_rungs_are_complete_and_no_process_is_left(start):
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", paced=True)
     urls = variants(weir)
     worker = weir.wait(lambda: weir.stream(NAME)["ladder"]["processID"], 10, "a transcoder")
-    statuses: dict[str, list[int]] = {name: [] for name in urls}
+    statuses: dict[str, list[int | str]] = {name: [] for name in urls}
     players = [threading.Thread(target=follow, args=(url, statuses[name]), daemon=True) for name, url in urls.items()]
     for player in players:
         player.start()
@@ -245,7 +246,7 @@ def test_at_the_end_rungs_are_complete_and_no_process_is_left(start):
         player.join(10)
         assert not player.is_alive()
     for name, told in statuses.items():
-        assert len(told) > 10 and set(told) == {200}, (name, told)
+        assert len(told) > 10 and told[-1] == "end" and set(told[:-1]) == {200}, (name, told)
 
     def ended(url):
         return "#EXT-X-ENDLIST" in http.fetch(url).text
@@ -258,6 +259,32 @@ def test_at_the_end_rungs_are_complete_and_no_process_is_left(start):
         lengths.append([(segment.sequence, segment.duration) for segment in playlist.segments])
     assert lengths[0] == lengths[1]
     weir.wait(lambda: not os.path.exists(f"/proc/{worker}"), 5, "the worker is gone")
+
+
+def test_a_rungs_last_frames_come_to_who_waits_while_the_name_is_live_again(start):
+    weir = start("--ladder", f"{NAME}=120p@200k", "--no-record")
+    first = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    second = None
+    try:
+        url = variants(weir)["120p"]
+        worker = weir.wait(lambda: weir.stream(NAME)["ladder"]["processID"], 10, "a transcoder")
+        began, statuses = weir.stream(NAME)["startedAt"], []
+        player = threading.Thread(target=follow, args=(url, statuses), daemon=True)
+        player.start()
+        time.sleep(3)
+        os.kill(worker, signal.SIGSTOP)
+        first.interrupt()
+        first.outcome(10)
+        second = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+        weir.wait(lambda: weir.stream(NAME)["startedAt"] != began, 10, "the next publication")
+        # The server may have given it up by now.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGCONT)
+        player.join(10)
+        assert not player.is_alive() and statuses[-1] == "end" and set(statuses[:-1]) == {200}, statuses
+    finally:
+        for publisher in filter(None, (first, second)):
+            publisher.kill()
 
 
 def test_a_reconnect_is_the_same_discontinuity_in_every_rung(start):

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import time
 import urllib.parse
+from fractions import Fraction
 
 import pytest
 
@@ -204,7 +205,14 @@ def test_hls_and_dash_show_every_frame_of_the_movie(server, seen, recording):
     assert hls.check_media(hls.parse_media(text, f"{base}/av/index.m3u8")) == []
     manifest = server.get(f"{base}/manifest.mpd").text
     assert 'type="static"' in manifest
-    assert dash.check(dash.parse(manifest, f"{base}/manifest.mpd")) == []
+    told = dash.parse(manifest, f"{base}/manifest.mpd")
+    assert dash.check(told) == []
+    # The presentation begins with the timeline, before the first frame is shown, and ends with the last frame.
+    [video] = [one for one in told.representations if one.kind == "video"]
+    begin, end = (video.period_start + Fraction(ticks - video.offset, video.timescale)
+                  for ticks in (video.entries[0].time, video.entries[-1].time + video.entries[-1].duration))
+    assert video.period_start == 0 < begin < 0.2
+    assert abs(end - dash.seconds(told.attributes["mediaPresentationDuration"])) <= Fraction(1, 1000)
     audio = len(packets.probe(recording)["audio"])
     for document in ("index.m3u8", "manifest.mpd"):
         found = packets.probe(f"{base}/{document}")

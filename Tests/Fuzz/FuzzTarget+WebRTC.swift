@@ -110,7 +110,7 @@ extension FuzzTarget {
 
   /// Made once: they take longer than most inputs.
   private static let negotiations = ["H264", "AV1", "VP9", "VP8"].reduce(into: [String: Negotiation]()) {
-    $0[$1] = try? Negotiation(SessionOffer(WebRTCSeeds.offer($1)))
+    do { $0[$1] = try Negotiation(SessionOffer(WebRTCSeeds.offer($1))) } catch { preconditionFailure("\(error)") }
   }
 
   /// Packets behind their lengths, each 10 ms after the one before. The highest bit of a length says that it is RTCP, the next

@@ -48,6 +48,7 @@ export async function fetchOnce(url, signal, isThere = false) {
   if (known !== undefined && performance.now() - known.at < FRESH_MILLISECONDS) {
     const response = await known.response;
     if (!isThere || response.status !== 404) return response;
+    response.body?.cancel();
   }
   return fetch(url, { cache: "no-store", signal });
 }

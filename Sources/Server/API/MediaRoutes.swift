@@ -125,7 +125,7 @@ struct MediaRoutes {
 
   /// The playlist of parts without a whole segment, as soon as this rendition has a part.
   private func partsAlone(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
-    when(.part(window.firstPart, rendition), window, atMost: LiveRoutes.patience) { view, window in
+    when(.part(window.firstPart, rendition, epoch: epoch), window, atMost: LiveRoutes.patience) { view, window in
       let hasPart = window.hasReached(window.firstPart, in: rendition) && window.targetDuration != nil
       guard hasPart || window.isEnded else { return .now(Problem.notYet(stream.name).response) }
       return rendered(directives, .current, view)
@@ -157,7 +157,7 @@ struct MediaRoutes {
           help: "Load the playlist without _HLS_msn."
         ).response)
     case .wait:
-      return when(goal.condition(rendition), window) { view, window in
+      return when(goal.condition(rendition, epoch: epoch), window) { view, window in
         window.hasReached(goal, in: rendition) || window.isEnded || view.hasLetGo
           ? rendered(directives, form, view) : .now(late(window))
       }
@@ -204,7 +204,7 @@ struct MediaRoutes {
     guard number == window.nextSequenceNumber || number == window.segments.last?.sequenceNumber, !window.isEnded else {
       return .now(missing)
     }
-    return when(.segment(number, rendition), window) { _, window in
+    return when(.segment(number, rendition, epoch: epoch), window) { _, window in
       .now(
         playable(number, in: window)
           ?? (window.hasReached(.segment(number), in: rendition) || window.isEnded ? missing : late(window)))
@@ -231,7 +231,7 @@ struct MediaRoutes {
     if position.segment < window.firstSequenceNumber { return .now(lost) }
     let isNext = position == window.edge(of: rendition) || position == window.nextPart(of: rendition)
     guard isNext, !window.isEnded else { return .now(missing) }
-    return when(.part(position, rendition), window) { _, window in
+    return when(.part(position, rendition, epoch: epoch), window) { _, window in
       if isRenamed(position, window) { return .now(lost) }
       if let response = part(position, in: window) { return .now(response) }
       if window.hasReached(position, in: rendition) || window.isEnded { return .now(missing) }
@@ -288,7 +288,7 @@ struct MediaRoutes {
     guard number == window.nextSequenceNumber || number == window.segments.last?.sequenceNumber, !window.isEnded else {
       return .now(missing)
     }
-    return when(.part(first, rendition), window) { _, window in
+    return when(.part(first, rendition, epoch: epoch), window) { _, window in
       guard isMeant(window) else { return .now(missing) }
       return segment(number, request, in: window)
         ?? .now(window.hasReached(first, in: rendition) || window.isEnded ? missing : late(window))
@@ -325,7 +325,7 @@ struct MediaRoutes {
       }
       // Only a range in the next part can be waited for.
       guard range.lowerBound <= known else { return .now(unsatisfiable(known)) }
-      return when(.part(window.edge(of: rendition), rendition), window) { _, window in
+      return when(.part(window.edge(of: rendition), rendition, epoch: epoch), window) { _, window in
         guard let segment = window.segment(number) else { return .now(missing) }
         let known = segment.byteCount(of: layout.trackID)
         guard range.lowerBound < known else { return .now(unsatisfiable(known)) }

@@ -25,9 +25,11 @@ struct FreedMemory {
   /// A crowd has left, and its memory is still here.
   var isAwaited: Bool { looksSince > 0 }
 
-  /// Whether memory is to be given back now. `newMost` is the most connections since the last look.
-  mutating func isDue(connections: Int, most newMost: Int) -> Bool {
-    most = max(most, newMost)
+  /// Whether memory is to be given back now.
+  ///
+  /// - Parameter connections: the most that were open at once since the last look.
+  mutating func isDue(connections: Int) -> Bool {
+    most = max(most, connections)
     rest = max(rest - 1, 0)
     let gone = most - connections
     guard gone >= Self.many || (gone >= Self.fewest && connections <= most / 2) else {

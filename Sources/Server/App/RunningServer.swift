@@ -132,12 +132,12 @@ struct RunningServer {
       }
       recordings?.tend()
       inhibitor.want(sources.isCapturing || recordings?.isRecordingAny == true)
-      let (connections, most) = http.takeMostConnections()
+      let connections = http.takePeakConnections()
       // A look reads six files. Without clients and streams little changes.
       if turn % 4 == 0 || connections > 0 || !streams.all.isEmpty {
         memory.look(expectedGrowth: streams.expectedGrowth)
       }
-      if freed.isDue(connections: connections, most: most) { FreedMemory.giveBack() }
+      if freed.isDue(connections: connections) { FreedMemory.giveBack() }
       // The rules of retention, once a second.
       if turn % 2 == 0, recordings?.timeSinceRetention ?? 0 >= Self.retentionPause { retain() }
       turn &+= 1

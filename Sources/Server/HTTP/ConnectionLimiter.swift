@@ -17,8 +17,8 @@ final class ConnectionLimiter: Sendable {
 
   private struct Counts {
     var connections = 0
-    /// The most of them at once since somebody asked.
-    var most = 0
+    /// The most of them at once since the last `takePeak`.
+    var peak = 0
     /// The refused connections that are not being closed for new ones, oldest first.
     var refused: [Refused] = []
     /// The numbers of the served connections that are being closed for new ones, and of the refused ones.
@@ -113,11 +113,11 @@ final class ConnectionLimiter: Sendable {
   /// The open connections.
   var connections: Int { counts.withLock { $0.connections } }
 
-  /// The open connections, and the most that were open at once since the last call.
-  func takeMost() -> (open: Int, most: Int) {
+  /// The most connections that were open at once since the last call.
+  func takePeak() -> Int {
     counts.withLock { counts in
-      defer { counts.most = counts.connections }
-      return (counts.connections, counts.most)
+      defer { counts.peak = counts.connections }
+      return counts.peak
     }
   }
 
@@ -164,7 +164,7 @@ final class ConnectionLimiter: Sendable {
         guard displaced != nil else { return (.dropped, number, nil, false) }
       }
       counts.connections += 1
-      counts.most = max(counts.most, counts.connections)
+      counts.peak = max(counts.peak, counts.connections)
       counts.requestless[address, default: 0] += 1
       if !client.isProxy {
         counts.perAddress[address, default: 0] += 1

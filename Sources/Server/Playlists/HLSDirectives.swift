@@ -39,10 +39,10 @@ struct HLSDirectives: Equatable, Sendable {
     }
 
     /// The condition in the wait queue.
-    func condition(_ rendition: Rendition) -> WaitQueue.Condition {
+    func condition(_ rendition: Rendition, epoch: String) -> WaitQueue.Condition {
       switch self {
-      case .part(let position): .part(position, rendition)
-      case .segment(let number): .segment(number, rendition)
+      case .part(let position): .part(position, rendition, epoch: epoch)
+      case .segment(let number): .segment(number, rendition, epoch: epoch)
       }
     }
   }

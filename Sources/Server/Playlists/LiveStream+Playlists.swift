@@ -49,7 +49,7 @@ extension LiveStream {
       body =
         HLSMultivariantPlaylist(epoch: epoch, layout: epoch.layout, mediaPlaylist: MediaName.programme).render()
     case .media(let rendition, let form, let isDelta, let start):
-      policy = epoch.cachePolicy(form)
+      policy = epoch.cachePolicy(form, of: rendition)
       var playlist = mediaPlaylist(rendition, epoch, isDelta: isDelta)
       playlist.start = start
       body = playlist.render()
@@ -96,16 +96,17 @@ extension EpochView {
   /// A rung that no longer grows stays available to its viewers.
   func hasParts(_ rendition: Rendition) -> Bool { rendition.isRung || presented(with: rendition).contains(rendition) }
 
-  /// The cache policy of playlists and manifests.
+  /// The cache policy of multivariant playlists and manifests.
   var cachePolicy: CachePolicy { window.isEnded ? .endedPlaylist : .livePlaylist }
 
-  /// The cache policy of a media playlist.
-  func cachePolicy(_ form: PlaylistCache.Form) -> CachePolicy {
+  /// The cache policy of a media playlist. That of a rung ends after that of the source.
+  func cachePolicy(_ form: PlaylistCache.Form, of rendition: Rendition) -> CachePolicy {
+    let isEnded = (self.window(of: rendition) ?? window).isEnded
     switch form {
-    case .awaited where !window.isEnded:
-      .awaitedPlaylist(seconds: HLSMediaPlaylist.skipTargets * (window.targetDuration ?? 1))
-    case .current, .awaited: cachePolicy
-    case .personal: .never
+    case .awaited where !isEnded:
+      return .awaitedPlaylist(seconds: HLSMediaPlaylist.skipTargets * (window.targetDuration ?? 1))
+    case .current, .awaited: return isEnded ? .endedPlaylist : .livePlaylist
+    case .personal: return .never
     }
   }
 }

@@ -118,20 +118,20 @@ struct EpochLife: Sendable {
     switch condition {
     case .beginning: epoch.window.hasBegun && epoch.hasRungs(expected, withSegments: false)
     case .release: epoch.window.isReleased && epoch.hasRungs(expected, withSegments: true)
-    case .part(let position, let rendition):
-      epoch.window(of: rendition)?.hasReached(position, in: rendition) ?? true
-    case .segment(let number, let rendition):
-      epoch.window(of: rendition)?.hasReached(.segment(number), in: rendition) ?? true
+    case .part(let position, let rendition, let id):
+      window(ofEpoch: id, rendition)?.hasReached(position, in: rendition) ?? true
+    case .segment(let number, let rendition, let id):
+      window(ofEpoch: id, rendition)?.hasReached(.segment(number), in: rendition) ?? true
     }
   }
 
-  /// Whether nothing comes any more that the condition could be met by. The last frames of a rung come after the stream's end.
+  /// Whether the condition can no longer come true. A rung's last frames come after the end of its epoch.
   func isOver(_ condition: WaitQueue.Condition) -> Bool {
-    guard phase == .ended else { return false }
     switch condition {
-    case .beginning, .release: return true
-    case .part(_, let rendition), .segment(_, let rendition):
-      return !rendition.isRung || epoch.window(of: rendition)?.isEnded ?? true
+    case .beginning, .release: phase == .ended
+    case .part(_, let rendition, let id), .segment(_, let rendition, let id):
+      (phase == .ended || id != epoch.id)
+        && (!rendition.isRung || window(ofEpoch: id, rendition)?.isEnded ?? true)
     }
   }
 

@@ -87,7 +87,9 @@ extension LiveStream {
   func receive(_ events: [TranscodeEvent], of kind: MediaKind, epoch id: String) {
     state.withLock { state in
       guard state.life.epoch.id == id else {
-        if state.life.receive(events, of: kind, afterEndOf: id) { stamp.change() }
+        guard state.life.receive(events, of: kind, afterEndOf: id) else { return }
+        stamp.change()
+        wake(&state)
         return
       }
       if kind == .audio, state.life.epoch.audio?.coding == .opus {

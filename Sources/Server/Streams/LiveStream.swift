@@ -129,8 +129,6 @@ final class LiveStream: Sendable {
   private func renewEpoch(
     _ settings: StreamSettings, _ keyFrames: PublishRequest.KeyFrames, _ state: inout State, now: MonotonicTime
   ) {
-    // Conditions are those of the current epoch.
-    state.subscribers.waiting.wake(now: now, with: { state.life.view() })
     currentSettings.now = settings
     state.publisher.limit(by: settings.bounds)
     let wall = clock.wallTime

@@ -135,11 +135,12 @@ struct LiveWindow: Sendable {
     return (segment.wallStart &- expected).magnitude >= Self.clockTolerance
   }
 
-  /// By so much audio may begin before the first video frame, as that of most encoders does.
-  private static let longestLead = MediaTime(milliseconds: 500)
+  /// By so much the timeline may begin before the first video frame is shown: by audio that leads, and by frames that are shown in
+  /// another order than they are decoded in.
+  private static let longestLead = MediaTime(milliseconds: 1000)
 
-  /// The first Period begins with the timeline, not with the first video frame: Shaka Player 5.2.7 begins at 0, finds no audio
-  /// there that begins before its Period, and waits for ever.
+  /// The first Period begins with the timeline, not with the first video frame. Shaka Player 5.2.7 starts at 0 and does not use
+  /// audio from before its Period: it would wait for ever.
   private mutating func openPeriod(with segment: LiveSegment, continuing last: Int? = nil) {
     let lead = nextPeriod == 0 && segment.start <= Self.longestLead ? segment.start : .zero
     periods.append(

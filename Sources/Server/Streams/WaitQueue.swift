@@ -5,16 +5,16 @@ internal import NIOCore
 /// Requests that wait for an event of a stream. Each condition is tested once for all of its requests, and they are woken
 /// with one call per loop. A thousand players that wait for the next part cost one test.
 struct WaitQueue {
-  /// A condition in the current epoch.
+  /// A condition. Those of a rendition name the epoch by its id: the last frames of a rung may come when the next epoch has begun.
   enum Condition: Sendable, Hashable {
     /// The multivariant playlist, and playlists with parts, are available.
     case beginning
     /// All playlists are available.
     case release
     /// A part of a rendition, or a later one, is available.
-    case part(PartPosition, Rendition)
+    case part(PartPosition, Rendition, epoch: String)
     /// A whole segment of a rendition, by media sequence number, or a later one, is available.
-    case segment(Int, Rendition)
+    case segment(Int, Rendition, epoch: String)
   }
 
   private struct Waiter {

@@ -70,8 +70,9 @@ def test_a_page_that_waits_for_a_stream_shows_its_first_frame_soon(page, start, 
         waits.append(asked)
         if seconds <= PICTURE_SECONDS and asked <= ASKS_SECONDS:
             break
+    else:
+        pytest.fail(f"first frames after {found} s, lists asked for after {waits} s")
     record_property("figure", f"a waiting page, {player}: first frame shown after {min(found):.2f} s of {len(found)}")
-    assert min(found) <= PICTURE_SECONDS and min(waits) <= ASKS_SECONDS, (found, waits)
 
 
 def video_time(page):

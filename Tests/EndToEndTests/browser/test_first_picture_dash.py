@@ -40,7 +40,7 @@ PLAYERS = {"shaka-dash": ("SHAKAJS", SHAKA, "manifest.mpd"), "shaka-hls": ("SHAK
 
 
 def first_picture(page, weir, name: str, script: str, code: str, path: str) -> tuple[float, float, list[str]]:
-    """Seconds from the stream's first part to the first frame; how far it has played later; its errors."""
+    """Seconds from when the stream was seen live to the first frame; how far it has played later; its errors."""
     page.open(f"{weir.web}/healthz")
     page.evaluate(script + "; null")
     page.evaluate(f"(async (url) => {{{WAIT}{code}}})('{weir.web}/live/{name}/{path}'); null")
@@ -56,7 +56,7 @@ def first_picture(page, weir, name: str, script: str, code: str, path: str) -> t
         shown, played, failures = page.evaluate("[window.shownAt, window.video.currentTime, window.failures]")
     finally:
         publisher.kill()
-    watching.leave(page)
+        watching.leave(page)
     return shown - began if shown else float("inf"), played, failures
 
 

@@ -19,7 +19,7 @@ _ports = itertools.cycle(random.sample(range(20_000 + _WORKER % 16 * 750, 20_750
 
 def free_port() -> int:
     """A port of 127.0.0.1 that nobody has now, neither by UDP nor by TCP, and nobody gets by chance."""
-    for port in _ports:
+    for port in itertools.islice(_ports, 750):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket() as streams, contextlib.suppress(OSError):
             streams.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             datagrams.bind(("127.0.0.1", port))

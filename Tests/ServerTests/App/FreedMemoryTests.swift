@@ -5,7 +5,7 @@ import Testing
 @Suite struct FreedMemoryTests {
   /// How many looks it takes, 100 at most.
   private func looks(_ memory: inout FreedMemory, connections: Int) -> Int? {
-    (1...100).first { _ in memory.isDue(connections: connections, most: connections) }
+    (1...100).first { _ in memory.isDue(connections: connections) }
   }
 
   @Test func `memory is given back once, 10 s after a crowd has left`() {
@@ -21,7 +21,7 @@ import Testing
   ])
   func `2,000 must have left, or half of all and 500`(_ most: Int, _ left: Int, _ isDue: Bool) {
     var memory = FreedMemory()
-    _ = memory.isDue(connections: most, most: most)
+    _ = memory.isDue(connections: most)
     #expect((looks(&memory, connections: left) != nil) == isDue)
   }
 
@@ -29,25 +29,16 @@ import Testing
   @Test func `it is not given back more often than every 40 s`() {
     var memory = FreedMemory()
     var times: [Int] = []
-    for look in 0..<1000 {
-      let open = look / 25 % 2 == 0 ? 10_000 : 5000
-      if memory.isDue(connections: open, most: open) { times.append(look) }
-    }
+    for look in 0..<1000 where memory.isDue(connections: look / 25 % 2 == 0 ? 10_000 : 5000) { times.append(look) }
     let gaps = zip(times.dropFirst(), times).map { $0 - $1 }
     #expect(times.count > 5 && gaps.allSatisfy { $0 >= FreedMemory.pause })
   }
 
-  @Test func `a crowd that comes and goes between two looks counts`() {
-    var memory = FreedMemory()
-    let atOnce = memory.isDue(connections: 0, most: 2000)
-    #expect(!atOnce && looks(&memory, connections: 0) == FreedMemory.looks)
-  }
-
   @Test func `who comes back meanwhile begins the wait anew`() {
     var memory = FreedMemory()
-    _ = memory.isDue(connections: 1000, most: 1000)
-    let early = (0..<FreedMemory.looks).contains { _ in memory.isDue(connections: 0, most: 0) }
-    let back = memory.isDue(connections: 1000, most: 1000)
+    _ = memory.isDue(connections: 1000)
+    let early = (0..<FreedMemory.looks).contains { _ in memory.isDue(connections: 0) }
+    let back = memory.isDue(connections: 1000)
     #expect(!early && !back)
     #expect(looks(&memory, connections: 0) == FreedMemory.looks + 1)
   }

@@ -212,7 +212,7 @@ import Testing
   }
 
   /// Shaka Player looks for audio at the beginning of the timeline.
-  @Test(arguments: [(1, "PT0S", "0"), (15, "PT0S", "0"), (16, "PT0.533S", "16000")])
+  @Test(arguments: [(1, "PT0S", "0"), (30, "PT0S", "0"), (31, "PT1.033S", "31000")])
   func `the first Period begins with audio before video`(_ lead: Int, _ start: String, _ offset: String) throws {
     var making = try Making(lead: lead)
     try making.complete(segments: 2)

@@ -10,8 +10,8 @@ import Testing
 
 @Suite struct WaitQueueTests {
   private let view = StreamView(EpochView(id: "e", window: LiveWindow(length: .zero), availabilityStart: 0))
-  private let first = WaitQueue.Condition.part(PartPosition(segment: 3, part: 1), .interleaved)
-  private let second = WaitQueue.Condition.part(PartPosition(segment: 3, part: 2), .interleaved)
+  private let first = WaitQueue.Condition.part(PartPosition(segment: 3, part: 1), .interleaved, epoch: "e")
+  private let second = WaitQueue.Condition.part(PartPosition(segment: 3, part: 2), .interleaved, epoch: "e")
 
   @Test func thoseWhoWaitForTheSameAreJudgedOnceAndWokenTogether() throws {
     let loop = EmbeddedEventLoop()

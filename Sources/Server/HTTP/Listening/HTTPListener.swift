@@ -65,8 +65,8 @@ package final class HTTPListener: Sendable {
   /// The open connections.
   package var connections: Int { services.limiter.connections }
 
-  /// The open connections, and the most that were open at once since the last call: a crowd may come and go between two calls.
-  package func takeMostConnections() -> (open: Int, most: Int) { services.limiter.takeMost() }
+  /// The most connections that were open at once since the last call: a crowd may come and go between two calls.
+  package func takePeakConnections() -> Int { services.limiter.takePeak() }
 
   /// Starts to listen. Returns the address, with the chosen port for port 0. Throws system errors: address in use, not permitted,
   /// not available. `tls` is called for each connection; its context negotiates the HTTP version with the client.

@@ -49,7 +49,8 @@ extension ReplaySource {
     case .manifest:
       let segments = segments(state, state.isOver ? .asPlayed : .asTold)
       let window = window(&state, segments: segments, target: target)
-      let start = segments.first?.wallStart ?? .zero
+      // The first Period may begin before its first video frame.
+      let start = window.periods.first?.wallStart ?? .zero
       let publishTime = segments.last?.wallStart ?? .zero
       let view = view(window, state, from: start, publicURL)
       return DASHManifest(epoch: view, source: .recording).root(publishTime: publishTime).document
