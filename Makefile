@@ -14,8 +14,8 @@ HARNESS := Tests/EndToEndTests
 # one browser plays at a time (Tests/EndToEndTests/conftest.py).
 WORKERS ?= 3
 
-# What is shipped: no Swift runtime to install beside it, and no dynamic exclusivity checks (1.4 instead of 2.0 µs of
-# user CPU a playlist request). Overflow and bounds checks stay.
+# What is shipped: no Swift runtime to install beside it, and no dynamic exclusivity checks, which take 5 to 13 % (docs/figures.md).
+# Overflow and bounds checks stay.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked
 BIN = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)/weir
 # The same, found without a compiler.
