@@ -117,7 +117,9 @@ struct MediaRoutes {
   /// The present playlist, as soon as it has a segment.
   private func playlist(_ directives: HLSDirectives, _ view: StreamView, _ window: LiveWindow) -> HTTPAnswer {
     guard !window.listsMedia, !window.isEnded else { return rendered(directives, .current, view) }
-    return when(.release, window, atMost: LiveRoutes.patience) { view, window in
+    // A rung that is late on a busy machine is named by the multivariant playlist before it has a whole segment.
+    let first = WaitQueue.Condition.segment(window.edge(of: rendition).segment, rendition, epoch: epoch)
+    return when(rendition.isRung ? first : .release, window, atMost: LiveRoutes.patience) { view, window in
       !window.listsMedia && !window.isEnded
         ? .now(Problem.notYet(stream.name).response) : rendered(directives, .current, view)
     }
