@@ -14,7 +14,7 @@ HARNESS := Tests/EndToEndTests
 # one browser plays at a time (Tests/EndToEndTests/conftest.py).
 WORKERS ?= 3
 
-# What is shipped: no Swift runtime to install beside it, and no dynamic exclusivity checks, which take 5 to 13 % (docs/figures.md).
+# What is shipped: no Swift runtime to install beside it, and no dynamic exclusivity checks, which cost up to 13 % (docs/figures.md).
 # Overflow and bounds checks stay.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked
 BIN = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)/weir

@@ -135,8 +135,8 @@ struct LiveWindow: Sendable {
     return (segment.wallStart &- expected).magnitude >= Self.clockTolerance
   }
 
-  /// By so much the timeline may begin before the first video frame is shown: by audio that leads, and by frames that are shown in
-  /// another order than they are decoded in.
+  /// The most by which the timeline may begin before the first video frame is shown. Audio may begin earlier. B-frames delay the
+  /// first frame.
   private static let longestLead = MediaTime(milliseconds: 1000)
 
   /// The first Period begins with the timeline, not with the first video frame. Shaka Player 5.2.7 starts at 0 and does not use
