@@ -21,6 +21,7 @@ SCRIPTS = {
     "oddities": scripts.with_oddities,
     "resize": scripts.parameters_change("small"),
     "resample": scripts.parameters_change("audio-441"),
+    "grows": scripts.grows_at_once,
     "jump-ahead": scripts.clock_jumps(36_000_000),
     "jump-back": scripts.clock_jumps(-3_600_000),
     "line-drops": scripts.line_drops(1.5),
@@ -48,8 +49,8 @@ def timelines(start_shared, tmp_path_factory):
             published.add(name)
             if name == "no-audio":
                 notes[name] = weir.stream(name)["warnings"]
-            # Other codecs or sizes go into another file.
-            outcomes[name].collect(recordings=2 if name in ("returns", "resize", "resample", "late-audio") else 1)
+            # Other tracks go into another file.
+            outcomes[name].collect(recordings=2 if name in ("returns", "late-audio") else 1)
 
         jobs = {name: pool.submit(run, name) for name in SCRIPTS}
         weir.wait(lambda: weir.get("/live/line-drops/index.m3u8").status == 200, 10, "line-drops has a playlist")
@@ -168,6 +169,17 @@ def test_the_recordings_of_a_splice_hold_every_frame(timelines, name):
         assert errors == ""
         found += [p.digest for p in packets.probe(path)["video"]]
     assert found == a["video"] + b["video"], outcome.catalogue
+
+
+def test_a_picture_that_grows_within_the_first_second_is_recorded_from_its_first_frame(timelines):
+    outcome = timelines[0]["grows"]
+    nothing_wrong(outcome.hls.problems)
+    every = scripts.frames("small")["video"][:15] + scripts.frames("short")["video"]
+    assert outcome.digests("video") == every
+    assert len(outcome.recordings) == 1, outcome.catalogue
+    errors, _ = packets.decode(outcome.recordings[0])
+    assert errors == ""
+    assert [p.digest for p in packets.probe(outcome.recordings[0])["video"]] == every
 
 
 def test_a_drop_is_told_as_reconnecting_and_viewers_read_on_through_it(timelines):

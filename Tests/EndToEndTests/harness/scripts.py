@@ -94,6 +94,12 @@ def parameters_change(second: str):
     return publish
 
 
+def grows_at_once(url: str, name: str) -> None:
+    """Half a second of a small picture, then a larger one: what a browser sends that finds its line to be good."""
+    small = [tag for tag in tags_of("small") if tag.milliseconds < 500]
+    whole(url, name, small + flv.shifted(tags_of("short"), 500))
+
+
 def two_formats_in_turn(first: str, second: str, count: int, *, step: int, filler: int) -> list[Tag]:
     """The sequence headers of two H.264 films in turn, each followed by one key frame with this many bytes of filler."""
     pair = []

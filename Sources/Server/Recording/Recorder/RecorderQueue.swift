@@ -102,8 +102,7 @@ struct RecorderQueue {
     // The end of the gap must be dated by the clock that was valid during the gap.
     case .clock: addShedEnd(now)
     case .initialization(let initSegment):
-      trial?.change(to: initSegment.tracks)
-      if trial?.isOn == true { giveUpHeld() }
+      if trial?.goesOn(with: initSegment.tracks) == false { giveUpHeld() }
     // Held items do not span a discontinuity.
     case .discontinuity: if trial?.isOn == true { giveUpHeld() }
     case .fragment, .segmentEnd, .redated, .end: break

@@ -7,6 +7,8 @@ struct RecordingTrial {
   /// In seconds; a publisher's second may be one frame shorter.
   private static let leastMedia = 0.95
   private static let mostBytes = 4 << 20
+  /// A browser may enlarge its picture this many times while its trial lasts.
+  private static let mostChanges = 2
 
   /// The trial goes on: media is held.
   private(set) var isOn = true
@@ -15,19 +17,26 @@ struct RecordingTrial {
   /// Start of the held media; nil if none is held.
   private var start: MediaTime?
   private var bytes = 0
+  /// Changes of the tracks since `start`.
+  private var changes = 0
 
-  /// Begins another trial if the tracks cannot go on in the same file.
-  mutating func change(to tracks: [TrackDescription]) {
-    if let known = self.tracks, MovieTables.canHold(known, and: tracks) { return }
+  /// The media to come has these tracks. False if what is held must be given up: one file cannot hold both, or they change too
+  /// often.
+  mutating func goesOn(with tracks: [TrackDescription]) -> Bool {
+    if let known = self.tracks, MovieTables.canHold(known, and: tracks) {
+      changes += 1
+      return !isOn || changes <= Self.mostChanges
+    }
     self.tracks = tracks
     isOn = true
-    restart()
+    return false
   }
 
   /// No media is held any more.
   mutating func restart() {
     start = nil
     bytes = 0
+    changes = 0
   }
 
   /// Ends the trial: a file may begin.

@@ -8,13 +8,23 @@ import Testing
 @Suite struct RecorderQueueTests {
   /// Fragments of six frames of 1000 bytes, in segments of sixty.
   private func fragments(_ frames: Int) throws -> [PublishedFragment] {
+    try events(frames).compactMap { if case .fragment(let fragment) = $0 { fragment } else { nil } }
+  }
+
+  private func events(_ frames: Int, of tracks: [TrackDescription]? = nil) throws -> [StoredEvent] {
     var epoch = Epoch(id: "e", settings: StreamSettings())
     epoch.startPublication()
-    var events = try epoch.receive(.tracks([try SyntheticMedia.video()]))
+    var events = try epoch.receive(.tracks(try tracks ?? [SyntheticMedia.video()]))
     for index in 0..<frames {
       events += try epoch.receive(.sample(SyntheticMedia.frame(index, group: 60, size: 1000, isSteady: true)))
     }
-    return events.compactMap { if case .fragment(let fragment) = $0 { fragment } else { nil } }
+    return events
+  }
+
+  /// The event that tells of these tracks.
+  private func telling(_ tracks: [TrackDescription]) throws -> StoredEvent {
+    try #require(
+      try events(130, of: tracks).first { if case .initialization = $0 { true } else { false } })
   }
 
   private func kind(_ work: RecorderQueue.Work?) -> String {
@@ -62,6 +72,40 @@ import Testing
     for fragment in fragments.dropFirst(2) { _ = queue.admit(fragment, now: 0) }
     let left = rest(of: &queue)
     #expect(left == ["other", "keyless"] + Array(repeating: "fragment", count: fragments.count - next))
+  }
+
+  /// A browser begins with a small picture, and enlarges it within its first second.
+  @Test(arguments: [(changes: 2, isKept: true), (changes: 3, isKept: false)])
+  func `A picture that changes its size within the first second is recorded from its first frame`(
+    changes: Int, isKept: Bool
+  ) throws {
+    let budget = RecordingBudget(limit: 1 << 20)
+    var queue = RecorderQueue(budget: budget, trial: RecordingTrial())
+    let tracks = try telling([SyntheticMedia.video()])
+    queue.add(tracks, now: 0)
+    let begins = rest(of: &queue)
+    #expect(begins == ["other"])
+    let fragments = try fragments(54)
+    for (index, fragment) in fragments.enumerated() {
+      if (1...changes).contains(index) { queue.add(tracks, now: 0) }
+      _ = queue.admit(fragment, now: 0)
+    }
+    let left = rest(of: &queue)
+    #expect(left.count { $0 == "fragment" } == (isKept ? fragments.count : 0))
+    #expect(left.count { $0 == "other" } == changes)
+    #expect(left.contains("keyless") == !isKept)
+    #expect(budget.waiting == 0)
+  }
+
+  @Test func `What was held of another codec is given up`() throws {
+    var queue = RecorderQueue(budget: RecordingBudget(limit: 1 << 20), trial: RecordingTrial())
+    queue.add(try telling([SyntheticMedia.video()]), now: 0)
+    let fragments = try fragments(54)
+    for fragment in fragments.prefix(2) { _ = queue.admit(fragment, now: 0) }
+    queue.add(try telling([SyntheticMedia.hevc()]), now: 0)
+    for fragment in fragments { _ = queue.admit(fragment, now: 0) }
+    let left = rest(of: &queue)
+    #expect(left == ["other", "other"] + Array(repeating: "fragment", count: fragments.count))
   }
 
   /// Once the window has left it, all of a segment counts: it is left out where that is too much.
