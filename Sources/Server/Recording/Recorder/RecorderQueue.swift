@@ -103,8 +103,7 @@ struct RecorderQueue {
     case .clock: addShedEnd(now)
     case .initialization(let initSegment):
       if trial?.goesOn(with: initSegment.tracks) == false { giveUpHeld() }
-    // Held items do not span a discontinuity.
-    case .discontinuity: if trial?.isOn == true { giveUpHeld() }
+    case .discontinuity: if trial?.goesOnAfterBreak() == false { giveUpHeld() }
     case .fragment, .segmentEnd, .redated, .end: break
     }
     append(.event(event), now)

@@ -7,36 +7,38 @@ struct RecordingTrial {
   /// In seconds; a publisher's second may be one frame shorter.
   private static let leastMedia = 0.95
   private static let mostBytes = 4 << 20
-  /// A browser may enlarge its picture this many times while its trial lasts.
-  private static let mostChanges = 2
+  /// A browser may enlarge its picture this many times while its trial lasts, or its connection break.
+  private static let mostBreaks = 2
 
   /// The trial goes on: media is held.
   private(set) var isOn = true
   /// Tracks of the last file begun, or of the one that would be begun.
   private var tracks: [TrackDescription]?
-  /// Start of the held media; nil if none is held.
-  private var start: MediaTime?
+  /// Length of the held media in seconds; nil if none is held.
+  private var media: Double?
   private var bytes = 0
-  /// Changes of the tracks since `start`.
-  private var changes = 0
+  /// Discontinuities since the held media began.
+  private var breaks = 0
 
-  /// The media to come has these tracks. False if what is held must be given up: one file cannot hold both, or they change too
-  /// often.
+  /// The media to come has these tracks. False if what is held must be given up: one file cannot hold both.
   mutating func goesOn(with tracks: [TrackDescription]) -> Bool {
-    if let known = self.tracks, MovieTables.canHold(known, and: tracks) {
-      changes += 1
-      return !isOn || changes <= Self.mostChanges
-    }
+    if let known = self.tracks, MovieTables.canHold(known, and: tracks) { return true }
     self.tracks = tracks
     isOn = true
     return false
   }
 
+  /// Counts a discontinuity, as comes before tracks that are changed. False if what is held must be given up: there were too many.
+  mutating func goesOnAfterBreak() -> Bool {
+    breaks += 1
+    return !isOn || breaks <= Self.mostBreaks
+  }
+
   /// No media is held any more.
   mutating func restart() {
-    start = nil
+    media = nil
     bytes = 0
-    changes = 0
+    breaks = 0
   }
 
   /// Ends the trial: a file may begin.
@@ -45,14 +47,14 @@ struct RecordingTrial {
   }
 
   /// Whether a fragment may be held. The first must begin a group of pictures.
-  func takes(_ fragment: Fragment) -> Bool { start != nil || fragment.isIndependent }
+  func takes(_ fragment: Fragment) -> Bool { media != nil || fragment.isIndependent }
 
   /// Counts a held fragment.
   mutating func add(_ published: PublishedFragment, isMemoryShort: Bool) {
     let fragment = published.fragment
-    let start = start ?? fragment.start
-    self.start = start
+    let media = (media ?? 0) + (fragment.end - fragment.start).seconds
+    self.media = media
     bytes += published.range.length
-    if isMemoryShort || bytes > Self.mostBytes || (fragment.end - start).seconds >= Self.leastMedia { pass() }
+    if isMemoryShort || bytes > Self.mostBytes || media >= Self.leastMedia { pass() }
   }
 }
