@@ -24,6 +24,8 @@ struct Publication {
 
   /// Ticks per second of the protocol's times of video.
   private let wire: UInt32
+  /// Its video has the times at which pictures were taken, as they come.
+  private let isCaptured: Bool
   private var state = State.gathering
   private var timeline = Timeline()
   private var gate = TrackDiscovery(
@@ -51,8 +53,8 @@ struct Publication {
   /// Name of the encoder.
   private(set) var encoder = ""
 
-  init(reading: ClockReading, wire: UInt32 = 1000) {
-    (self.wire, timesOfDay) = (wire, TimesOfDay(reading: reading))
+  init(reading: ClockReading, wire: UInt32 = 1000, isCaptured: Bool = false) {
+    (self.wire, self.isCaptured, timesOfDay) = (wire, isCaptured, TimesOfDay(reading: reading))
   }
 
   /// Time of the next `tick`. Nil if nothing waits.
@@ -216,7 +218,7 @@ struct Publication {
   private mutating func video(_ id: TrackID) -> Int? {
     if let index = videos.index(of: id) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
-    videos.append(VideoTrack(id, wire: wire))
+    videos.append(VideoTrack(id, wire: wire, isCaptured: isCaptured))
     return videos.count - 1
   }
 

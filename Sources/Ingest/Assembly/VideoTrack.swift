@@ -20,6 +20,8 @@ struct VideoTrack {
   let id: TrackID
   /// Ticks per second of the protocol's times.
   private let wire: UInt32
+  /// Times are those at which pictures were taken: the rate that a bitstream states is no promise.
+  private let isCaptured: Bool
   private(set) var codec: Codec?
   /// It has a codec. Asked for each frame, and cheaper than a look at `codec`.
   private(set) var isConfigured = false
@@ -48,7 +50,9 @@ struct VideoTrack {
   /// Least change of the reorder delay that affects times of day, in nanoseconds.
   private static let noticeable: Int64 = 20_000_000
 
-  init(_ id: TrackID, wire: UInt32 = 1000) { (self.id, self.wire) = (id, wire) }
+  init(_ id: TrackID, wire: UInt32 = 1000, isCaptured: Bool = false) {
+    (self.id, self.wire, self.isCaptured) = (id, wire, isCaptured)
+  }
 
   /// Takes a configuration record. True if it changes the video's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
@@ -113,7 +117,7 @@ struct VideoTrack {
     isUnannounced = false
     announcedColor = color
     let rate = Self.rate(of: codec, stated: stated)
-    let new = FrameGrid(rate: rate, wire: wire)
+    let new = FrameGrid(rate: rate, wire: wire, isCaptured: isCaptured)
     if new.timescale != grid.timescale || new.frameDuration != grid.frameDuration { grid = new }
     return description
   }
@@ -148,7 +152,7 @@ struct VideoTrack {
   var description: TrackDescription? {
     codec.map {
       TrackDescription(
-        id: id, codec: $0, timescale: grid.timescale, frameDuration: grid.frameDuration,
+        id: id, codec: $0, timescale: grid.timescale, frameDuration: isCaptured ? nil : grid.frameDuration,
         statedColor: announcedColor)
     }
   }

@@ -2,7 +2,7 @@ internal import FMP4
 
 /// Puts the frames of a constant rate back on their grid. The wire has rounded their times, to milliseconds at worst.
 ///
-/// Each output time is within one millisecond of the wire time, relative to one constant. A frame that does not fit the
+/// Each output time is within the wire's rounding of the wire time, relative to one constant. A frame that does not fit the
 /// grid keeps its time. The grid is used again once enough frames fit. Decode times strictly rise. Dropped frames are
 /// gaps of whole steps. Presentation times are put on the grid separately, because senders round them separately.
 struct FrameGrid: Sendable {
@@ -36,10 +36,23 @@ struct FrameGrid: Sendable {
   private var lastDecode: Int64?
   private var step: (frames: Int64, count: Int, varied: Bool) = (1, 0, false)
   private var shortestStep = Int64.max
+  /// How far rounding may have moved a time, in nanoseconds; and what that is where the wire's own ticks are used.
+  private var rounding = Self.millisecond
+  private let leastRounding: Int64
+  /// The first time on the wire since the timeline's last jump, in nanoseconds.
+  private var first: Int64?
 
-  /// `rate` is the publisher's statement. Nil: the rate is learned. `wire`: ticks per second of the protocol's times.
-  init(rate: FrameRate?, wire: UInt32 = 1000) {
+  private static let millisecond: Int64 = 1_000_000
+
+  /// - Parameters:
+  ///   - rate: the publisher's statement. Nil: the rate is learned.
+  ///   - wire: ticks per second of the protocol's times.
+  ///   - isCaptured: times are those at which pictures were taken, so that a rate explains no more than their rounding. Some
+  ///     senders count 90 kHz in whole milliseconds: a time between two of them shows that the sender's are finer.
+  init(rate: FrameRate?, wire: UInt32 = 1000, isCaptured: Bool = false) {
     timescale = FrameClock.timescale(for: rate, wire: wire)
+    // Two ticks: both ends of a distance are rounded.
+    leastRounding = isCaptured ? 2_000_000_000 / Int64(max(wire, 1000)) : Self.millisecond
     clock = rate.map { [timescale] in FrameClock(rate: $0, timescale: timescale) }
     isOnGrid = rate != nil
     learner = rate == nil ? RateLearner() : nil
@@ -53,7 +66,7 @@ struct FrameGrid: Sendable {
 
   /// Begins a new row with the next frame, because the timeline has jumped.
   mutating func restart() {
-    row = nil
+    (row, first) = (nil, nil)
     isOnGrid = clock != nil
     step = (1, 0, false)
     if learner != nil { learner = RateLearner() }
@@ -61,17 +74,19 @@ struct FrameGrid: Sendable {
 
   /// Places the next frame in decoding order. `decode` and `composition` are wire times in nanoseconds.
   mutating func place(decode: Int64, composition: Int64) -> Place {
-    let perMillisecond = Int64(timescale / 1000)
+    if rounding > leastRounding, (decode &- (first ?? decode)) % Self.millisecond != 0 { rounding = leastRounding }
+    if first == nil { first = decode }
+    let tolerance = Self.ticks(rounding, timescale)
     let wire = MediaTime(nanoseconds: decode).rescaled(to: timescale)
     var presentation = MediaTime(nanoseconds: decode &+ composition).rescaled(to: timescale)
     var time = wire
-    follow(wire, decode, tolerance: perMillisecond)
+    follow(wire, decode, tolerance: tolerance)
     var duration: UInt32?
     if isOnGrid, let clock, let row {
       time = row.anchor &+ clock.ticks(ofFrame: row.last)
       let shown = clock.frame(nearest: presentation &- row.anchor)
       let onGrid = row.anchor &+ clock.ticks(ofFrame: shown)
-      if (onGrid &- presentation).magnitude <= UInt64(perMillisecond) { presentation = onGrid }
+      if (onGrid &- presentation).magnitude <= UInt64(tolerance) { presentation = onGrid }
       // Never predicts more than the shortest step so far. A frame later than predicted gets a slightly early decode
       // time. A frame earlier than predicted would get a decode time after its presentation. libavformat would then
       // delay all later video against the audio.
@@ -86,9 +101,14 @@ struct FrameGrid: Sendable {
       decodeTime: time, compositionOffset: Int32(clamping: presentation &- time), duration: duration)
   }
 
+  /// The ticks that so many nanoseconds are, rounded up.
+  static func ticks(_ nanoseconds: Int64, _ timescale: UInt32) -> Int64 {
+    (nanoseconds &* Int64(timescale) &+ 999_999_999) / 1_000_000_000
+  }
+
   /// Decides whether the frame is on the grid, and at which place.
   private mutating func follow(_ wire: Int64, _ decode: Int64, tolerance: Int64) {
-    if let rate = learner?.learn(decode) {
+    if let rate = learner?.learn(decode, rounding: rounding) {
       learner = nil
       if rate != clock?.rate || !isOnGrid {
         if rate != clock?.rate { shortestStep = .max }

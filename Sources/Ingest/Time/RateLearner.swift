@@ -1,6 +1,6 @@
 internal import FMP4
 
-/// Finds an unstated constant frame rate from decode times that are rounded to milliseconds. It is the slowest common
+/// Finds an unstated constant frame rate from decode times that are rounded, to milliseconds at worst. It is the slowest common
 /// rate whose grid every frame has fitted, within the rounding. That must hold long enough to rule out its neighbours.
 struct RateLearner: Sendable {
   /// Milliseconds. Long enough that 24 and 24000/1001 frames per second are two milliseconds apart, twice the rounding.
@@ -23,18 +23,19 @@ struct RateLearner: Sendable {
     }
   }
 
-  /// Takes the next decode time in nanoseconds. Returns the rate once it is certain.
-  mutating func learn(_ decode: Int64) -> FrameRate? {
+  /// Takes the next decode time, and how far rounding may have moved it, in nanoseconds. Returns the rate once it is certain.
+  mutating func learn(_ decode: Int64, rounding: Int64 = 1_000_000) -> FrameRate? {
     for index in candidates.indices {
-      let perMillisecond = Int64(candidates[index].clock.timescale / 1000)
-      let time = MediaTime(nanoseconds: decode).rescaled(to: candidates[index].clock.timescale)
+      let timescale = candidates[index].clock.timescale
+      let tolerance = FrameGrid.ticks(rounding, timescale)
+      let time = MediaTime(nanoseconds: decode).rescaled(to: timescale)
       let ticks = time &- candidates[index].anchor
       let frame = candidates[index].clock.frame(nearest: ticks)
       let error = (ticks &- candidates[index].clock.ticks(ofFrame: frame)).magnitude
-      if candidates[index].frames > 0, error <= UInt64(perMillisecond), frame > candidates[index].lastFrame {
+      if candidates[index].frames > 0, error <= UInt64(tolerance), frame > candidates[index].lastFrame {
         candidates[index].lastFrame = frame
         candidates[index].frames += 1
-        if ticks >= Self.proof &* perMillisecond, candidates[index].frames >= Self.proofFrames {
+        if ticks >= Self.proof &* Int64(timescale / 1000), candidates[index].frames >= Self.proofFrames {
           return candidates[index].clock.rate
         }
       } else {

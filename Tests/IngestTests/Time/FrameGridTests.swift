@@ -94,6 +94,38 @@ struct FrameGridTests {
     }
   }
 
+  /// Thirty pictures a second, each up to 0.7 ms off: none of them is moved, before and after a rate could be learned.
+  @Test(arguments: [nil, FrameRate(numerator: 30, denominator: 1)])
+  func timesOfACameraStayWhereTheyAlmostKeepToARate(_ stated: FrameRate?) {
+    var grid = FrameGrid(rate: stated, wire: 90_000, isCaptured: true)
+    var moved: Set<Int64> = []
+    for number in Int64(0)..<600 {
+      let wire = number * 3000 + (number == 0 ? 0 : number * 37 % 121 - 60)
+      let place = grid.place(decode: MediaTime(ticks: wire, timescale: 90_000).nanoseconds, composition: 0)
+      moved.insert(place.decodeTime - wire)
+    }
+    #expect(moved == [0])
+  }
+
+  /// The exact times of an encoder, rounded to ticks, and those of a browser, which counts 90 kHz in whole milliseconds.
+  @Test(arguments: [false, true])
+  func capturedTimesComeBackOnTheGridThatTheyWereRoundedFrom(isInMilliseconds: Bool) throws {
+    let rate = try #require(FrameRate(numerator: 24_000, denominator: 1001))
+    var grid = FrameGrid(rate: nil, wire: 90_000, isCaptured: true)
+    var places: [FrameGrid.Place] = []
+    for number in Int64(0)..<300 {
+      let exact = MediaTime(ticks: number * 1001, timescale: 24_000)
+      let wire = isInMilliseconds ? exact.rescaled(to: 1000) * 90 : exact.rescaled(to: 90_000)
+      places.append(
+        grid.place(decode: MediaTime(ticks: wire, timescale: 90_000).nanoseconds, composition: 0))
+    }
+    #expect(grid.rate == rate)
+    let last = places.suffix(100)
+    let steps = Set(zip(last, last.dropFirst()).map { $1.decodeTime - $0.decodeTime })
+    #expect(steps == [3753, 3754])
+    #expect(last.allSatisfy { $0.duration == 3753 || $0.duration == 3754 })
+  }
+
   @Test func decimalRatesAreRecognised() {
     #expect(FrameClock.recognise(framesPerSecond: 29.97) == FrameRate(numerator: 30_000, denominator: 1001))
     #expect(FrameClock.recognise(framesPerSecond: 23.98) == FrameRate(numerator: 24_000, denominator: 1001))

@@ -50,7 +50,7 @@ struct WebRTCPublication {
 
   init(_ negotiation: Negotiation, reading: ClockReading, now: MonotonicTime) {
     self.negotiation = negotiation
-    publication = Publication(reading: reading, wire: 90_000)
+    publication = Publication(reading: reading, wire: 90_000, isCaptured: true)
     arrivals = ArrivalLog(origin: now)
     estimate = BitRateEstimate(now: now)
     (fedBack, reported) = (now, now)
