@@ -12,11 +12,11 @@ from harness import hls, http
 from harness.flv import VIDEO
 from harness.rawrtmp import RawRTMP
 
-from . import film, meter, peers
+from . import delivery, film, meter, peers
 
 LISTS, PICTURES = 10, 5
-#: Engines of the page.
-PLAYERS = ("hls", "mse")
+#: Engines of the page, by their names in streams' names, and whether by HTTPS: Chromium then speaks HTTP/2.
+PLAYERS = {"hls": ("hls", False), "mse": ("mse", False), "msetls": ("mse", True)}
 #: Until whoever waits has asked.
 SETTLE = 0.3
 
@@ -85,9 +85,9 @@ def first_list(server, name: str) -> tuple[float, float]:
         return (listed - began) * 1000, (had - began) * 1000
 
 
-def first_picture(page, server, name: str, player: str) -> float:
+def first_picture(page, server, name: str, player: str, is_secure: bool) -> float:
     """Milliseconds from the first key frame to the first frame on a page that has waited."""
-    page.open(f"{server.web}/watch/{name}?player={player}")
+    page.open(f"{server.addresses['https'] if is_secure else server.web}/watch/{name}?player={player}")
     page.wait(WAITS)
     page.evaluate(NOTE_FIRST_FRAME)
     with publishing(server, name) as begin:
@@ -102,25 +102,27 @@ def run() -> str:
     lists: list[tuple[float, float]] = []
     pictures: dict[str, list[float]] = {player: [] for player in PLAYERS}
     names = [f"{player}{number}" for number in range(PICTURES) for player in PLAYERS]
-    with peers.folder() as folder, browsers.chromium() as page:
+    with peers.folder() as folder, browsers.chromium("--ignore-certificate-errors") as page:
         state = pathlib.Path(folder) / "state"
         state.mkdir()
-        flags = ("--state", str(state))
-        with peers.weir(*flags) as server:
+        flags, listeners = ("--state", str(state), *delivery.certificate(folder)), ("http", "https", "rtmp")
+        with peers.weir(*flags, listeners=listeners) as server:
             for number in range(LISTS):
                 publish_before(server, f"list{number}")
                 lists.append(first_list(server, f"list{number}"))
             for name in names:
                 publish_before(server, name)
         # Started again, so that the page finds no stream and waits.
-        with peers.weir(*flags) as server:
+        with peers.weir(*flags, listeners=listeners) as server:
             for name in names:
                 player = name.rstrip("0123456789")
-                pictures[player].append(first_picture(page, server, name, player))
+                pictures[player].append(first_picture(page, server, name, *PLAYERS[player]))
     print(f"first: lists {lists}, pictures {pictures}", flush=True)
     body = [["first list with a part, `?start=parts`", meter.spread([listed for listed, _ in lists]), str(LISTS)],
             ["that part, at the player", meter.spread([had for _, had in lists]), str(LISTS)]]
-    body += [[f"first frame on the watch page, `?player={player}`", meter.spread(found), str(PICTURES)] for player, found in pictures.items()]
+    for name, (player, is_secure) in PLAYERS.items():
+        way = f"`?player={player}`{', HTTP/2 with TLS' if is_secure else ''}"
+        body.append([f"first frame on the watch page, {way}", meter.spread(pictures[name]), str(PICTURES)])
     return ("The first picture: 3 Mbit/s, 720p30, key frames 2 s apart, which the server knows from the name's last publisher. Who waits "
             "has asked before. Milliseconds from the last byte of the first key frame, median (min–max); headless Chromium on the same cores.\n\n"
             + meter.table(["what", "ms", "times"], body))

@@ -14,7 +14,7 @@ from . import meter, peers
 
 STARTS = 20
 #: An idle server is left alone for so long before it is measured, and measured for so long.
-SETTLE, IDLE = 10, 60
+SETTLE, IDLE, LOOKS = 10, 60, 3
 
 
 def processor_seconds(pid: int) -> float:
@@ -72,15 +72,17 @@ def run() -> str:
         process, _, _ = first_answer(weir_command(folder, port), port, "/healthz", folder)
         try:
             time.sleep(SETTLE)
-            before, began = processor_seconds(process.pid), time.monotonic()
-            time.sleep(IDLE)
-            idle = 100 * (processor_seconds(process.pid) - before) / (time.monotonic() - began)
+            idle = []
+            for _ in range(LOOKS):
+                before, began = processor_seconds(process.pid), time.monotonic()
+                time.sleep(IDLE)
+                idle.append(100 * (processor_seconds(process.pid) - before) / (time.monotonic() - began))
             memory = meter.memory_bytes(process.pid)["resident"]
         finally:
             end(process)
     body = [["from the call to the first answer, ms", meter.spread([wall for wall, _ in times])],
             ["processor time until then, ms", meter.spread([cpu for _, cpu in times])],
-            [f"idle, {IDLE} s, % of a core", f"{idle:.3f}"],
+            [f"idle, {LOOKS} times {IDLE} s, % of a core", meter.spread(idle)],
             ["idle, memory (Pss), MiB", f"{memory / 2**20:.1f}"]]
     return (f"Start: with folders for recordings and state, {STARTS} times with everything in the page cache, median (min–max).\n\n"
             + meter.table(["what", "weir"], body))

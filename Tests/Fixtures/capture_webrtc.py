@@ -4,7 +4,8 @@
     Tests/Fixtures/capture_webrtc.py NAME.webrtc CODEC [--limit 12000] [--listen 18181]
 
 Start this in the tests' virtual environment, then the publisher with http://localhost:18181/whip/cam. A page of the same address
-(any path) may publish, too. Of the offer the codec and Opus are left, so that weir takes the same payload types.
+(any path) may publish, too. Of the offer the codec and Opus are left, so that weir takes the same payload types. All encodings
+that are offered of the video (simulcast, RFC 8853) are taken.
 
 A file is a row of records: one byte for the kind, two for the length (big-endian), the bytes. 0: a request of STUN. 1: a packet of
 RTP. 2: of RTCP. 3: the offer.
@@ -24,6 +25,7 @@ from aiortc.rtcdtlstransport import RTCDtlsTransport
 from aiortc.rtcrtpparameters import RTCRtcpFeedback, RTCRtpCodecParameters, RTCRtpHeaderExtensionParameters
 from aiortc.rtcrtpreceiver import RTCRtpReceiver
 
+STREAM_ID = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"
 TRANSPORT_WIDE = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -97,7 +99,8 @@ feedback = [RTCRtcpFeedback(type="nack"), RTCRtcpFeedback(type="nack", parameter
 for number, name in enumerate(("VP9", "AV1")):
     codecs.CODECS["video"].append(RTCRtpCodecParameters(
         mimeType=f"video/{name}", clockRate=90000, payloadType=120 + number, rtcpFeedback=feedback))
-codecs.HEADER_EXTENSIONS["video"].append(RTCRtpHeaderExtensionParameters(id=5, uri=TRANSPORT_WIDE))
+for number, uri in enumerate((TRANSPORT_WIDE, STREAM_ID, STREAM_ID.replace("sdes:", "sdes:repaired-"))):
+    codecs.HEADER_EXTENSIONS["video"].append(RTCRtpHeaderExtensionParameters(id=5 + number, uri=uri))
 
 
 async def answer(offer: str) -> str:
@@ -113,7 +116,9 @@ async def answer(offer: str) -> str:
     head, section = peer.localDescription.sdp.split("m=video", 1)
     peers.append(peer)
     loop.call_later(given.seconds + 2, done.set)
-    return head + "m=video" + re.sub(rf"(?<=[ :]){made}(?=\s)", offered, section)
+    rids = re.findall(r"(?m)^a=rid:(\w+) send", text)
+    layers = [f"a=rid:{rid} recv" for rid in rids] + ([f"a=simulcast:recv {';'.join(rids)}"] if rids else [])
+    return head + "m=video" + re.sub(rf"(?<=[ :]){made}(?=\s)", offered, section) + "".join(f"{line}\r\n" for line in layers)
 
 
 class WHIP(http.server.BaseHTTPRequestHandler):

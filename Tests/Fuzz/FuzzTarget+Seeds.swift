@@ -61,6 +61,7 @@ extension FuzzTarget {
     case .rtcp: Self.webRTCDatagrams + WebRTCSeeds.all(.rtcp) + RTPSeeds.of(self)
     case .rtp:
       Self.webRTCDatagrams + WebRTCSeeds.sessions("H264") + WebRTCSeeds.lossySessions("H264") + RTPSeeds.of(self)
+        + [WebRTCSeeds.simulcastSession, Array(WebRTCSeeds.simulcastSession.prefix(4000))]
     case .av1rtp:
       Self.webRTCDatagrams + WebRTCSeeds.sessions("AV1") + WebRTCSeeds.lossySessions("AV1") + RTPSeeds.of(self)
     case .vp9rtp:

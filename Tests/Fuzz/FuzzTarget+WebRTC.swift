@@ -45,6 +45,7 @@ extension FuzzTarget {
     _ = try? SessionOffer(text, .fragment)
     guard let offer = try? SessionOffer(text) else { return }
     for section in offer.sections { offerToViewer(section.formats) }
+    WatchedFuzz.all.forEach { watch($0, by: offer) }
     guard let negotiation = try? Negotiation(offer) else { return }
     let asking = negotiation.tracks.contains { $0.asksForKeyFrames || $0.asksAgain || $0.takesEstimates }
     precondition(asking || !negotiation.asksForKeyFrames)
@@ -71,11 +72,24 @@ extension FuzzTarget {
     _ = (RTPCodec.takesMade(formats, .video), RTPCodec.takesMade(formats, .audio))
   }
 
+  /// The answer has a section for each of the offer's.
+  private static func watch(_ watched: WatchedMedia, by offer: SessionOffer) {
+    guard let negotiation = try? ViewerNegotiation(offer, of: watched) else { return }
+    precondition(negotiation.needs.isSubset(of: watched.makable))
+    let answer = ViewerAnswer(
+      negotiation: negotiation, agent: ICEAgent(), fingerprint: negotiation.transport.fingerprint, candidates: [],
+      session: 7, sources: [.video: 11, .audio: 12])
+    precondition((try? SessionOffer(answer.text))?.sections.count == offer.sections.count)
+  }
+
   static func rtcp(_ bytes: [UInt8]) { _ = RTCPReader.read(ByteBuffer(bytes: bytes)) }
 
   /// Packets of video and audio, each behind its length. Its highest bit says that it is of reports, the next one that nothing
   /// was read for a while.
-  static func rtp(_ bytes: [UInt8]) { publish(bytes, codec: "H264") }
+  static func rtp(_ bytes: [UInt8]) {
+    let sends = bytes.starts(with: WebRTCSeeds.severalEncodings)
+    publish(sends ? Array(bytes.dropFirst(2)) : bytes, codec: sends ? "simulcast" : "H264")
+  }
   static func av1rtp(_ bytes: [UInt8]) { publish(bytes, codec: "AV1") }
   static func vp9rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP9") }
   static func vp8rtp(_ bytes: [UInt8]) { publish(bytes, codec: "VP8") }
@@ -110,7 +124,10 @@ extension FuzzTarget {
 
   /// Made once: they take longer than most inputs.
   private static let negotiations = ["H264", "AV1", "VP9", "VP8"].reduce(into: [String: Negotiation]()) {
-    do { $0[$1] = try Negotiation(SessionOffer(WebRTCSeeds.offer($1))) } catch { preconditionFailure("\(error)") }
+    do {
+      $0[$1] = try Negotiation(SessionOffer(WebRTCSeeds.offer($1)))
+      $0["simulcast"] = try Negotiation(SessionOffer(WebRTCSeeds.simulcast.offer))
+    } catch { preconditionFailure("\(error)") }
   }
 
   /// Packets behind their lengths, each 10 ms after the one before. The highest bit of a length says that it is RTCP, the next
@@ -137,8 +154,56 @@ extension FuzzTarget {
   }
 }
 
+/// Streams that a viewer offers to watch.
+private enum WatchedFuzz {
+  private final class Watched: WatchedStream, WatchingPlace {
+    let name: StreamName
+    init(_ name: StreamName) { self.name = name }
+    func follow(_ follower: any SampleFollower) -> Bool { true }
+    func unfollow(_ follower: any SampleFollower) {}
+    func use(_ tracks: Set<TrackID>) {}
+    func askForKeyFrame() -> Bool { false }
+    func whenRevoked(_ end: @escaping @Sendable () -> Void) {}
+  }
+
+  /// H.264 with B-frames and AAC, of which others can be made; VP9 and Opus, as they are.
+  static let all: [WatchedMedia] = {
+    do {
+      guard let name = StreamName("cam") else { return [] }
+      let watched = Watched(name)
+      let opus = Codec(try Opus.Configuration(channels: 2, preSkip: 312))
+      let vp9 = try Codec(.vp9, record: ByteBuffer(bytes: [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 10, 0x82, 2, 2, 2, 0, 0]))
+      let pairs = [
+        [try SyntheticMedia.video(), try SyntheticMedia.audio()],
+        [
+          TrackDescription(id: .video, codec: vp9, timescale: 90_000),
+          TrackDescription(id: .audio, codec: opus, timescale: 48_000),
+        ],
+      ]
+      return pairs.enumerated().map { place, tracks in
+        WatchedMedia(
+          stream: watched, tracks: tracks, isReordered: place == 0, makable: place == 0 ? [.video, .audio] : [],
+          place: watched, mayWatch: { true })
+      }
+    } catch { preconditionFailure("\(error)") }
+  }()
+}
+
 /// Offers and packets to begin with.
 enum WebRTCSeeds {
+  /// What an input of `rtp` begins with where the sender sends several encodings: no packet has that length.
+  static let severalEncodings: [UInt8] = [0x3F, 0xFF]
+  static let simulcast = SenderCapture(FixtureFile.bytes("webrtc/chromium-156-simulcast.webrtc"))
+
+  /// The packets of that sender, with its own payload types.
+  static var simulcastSession: [UInt8] {
+    simulcast.records.reduce(into: severalEncodings) { out, record in
+      let (size, isReport) = (record.bytes.count, record.kind == .rtcp)
+      guard isReport || record.kind == .rtp else { return }
+      out += [UInt8(size >> 8) | (isReport ? 0x80 : 0), UInt8(size & 255)] + record.bytes
+    }
+  }
+
   /// Offers that the rules refuse, and one of simulcast, of which several encodings are taken.
   static var peculiarOffers: [[UInt8]] {
     let plain = offer("H264")
@@ -175,7 +240,7 @@ enum WebRTCSeeds {
     }
   }
 
-  static var offers: [[UInt8]] { captures().map { Array($0.offer.utf8) } }
+  static var offers: [[UInt8]] { (captures() + [simulcast]).map { Array($0.offer.utf8) } }
   static func all(_ kind: SenderCapture.Kind) -> [[UInt8]] { captures().flatMap { $0.all(kind) } }
 
   /// Sessions as `FuzzTarget.publish` reads them: each packet behind its length, that of reports with the highest bit. The payload
