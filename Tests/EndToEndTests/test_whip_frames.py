@@ -17,8 +17,8 @@ av = pytest.importorskip("av")
 
 KEY = "a-key-of-frames"
 
-#: Ticks of 90 kHz between frames: mostly 40 ms, some sooner, two pauses in 31 frames.
-UNEVEN = [3600] * 9 + [3200, 3600, 3450] * 3 + [9000] + [3600] * 8 + [3300, 36000] + [3600, 3500]
+#: Ticks of 90 kHz between frames: mostly 40 ms, some sooner, three pauses in 40 frames.
+UNEVEN = [3600] * 9 + [3200, 3600, 3450] * 3 + [9000] + [3600] * 8 + [3300, 36000] + [3600, 3500] + [3600] * 3 + [20000] + [3600] * 5
 
 
 class Pictures(aiortc.VideoStreamTrack):
@@ -133,8 +133,8 @@ def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_pro
                 counts["short"] += 1
     record_property("figure", f"parts of a variable rate by WebRTC: {counts}, PART-TARGET {target}")
     rounds = sum(len(durations) for segment in found for durations in segment) / len(UNEVEN) + 1
-    # Two frames of a round are late. Each shortens its own part and the one before at most, and one is a part by itself.
-    assert counts["parts"] >= 30 and 1 <= counts["short"] <= 4 * rounds and 1 <= counts["late"] <= rounds, counts
+    # Three frames of a round are late. Each shortens its own part and the one before at most, and one is a part by itself.
+    assert counts["parts"] >= 30 and 1 <= counts["short"] <= 6 * rounds and 1 <= counts["late"] <= rounds, counts
     movie = weir.only_recording("uneven")
     times = [round(packet.dts * 90_000) for packet in packets.probe(movie)["video"]]
     assert len(times) >= len(sent) - 10, (len(times), len(sent))

@@ -39,6 +39,8 @@ struct FrameGrid: Sendable {
   /// How far rounding may have moved a time, in nanoseconds; and what that is where the wire's own ticks are used.
   private var rounding = Self.millisecond
   private let leastRounding: Int64
+  /// A rate holds from the first frame on. Otherwise enough of them have to fit first.
+  private let isTrusted: Bool
   /// The first time on the wire since the timeline's last jump, in nanoseconds.
   private var first: Int64?
 
@@ -47,15 +49,17 @@ struct FrameGrid: Sendable {
   /// - Parameters:
   ///   - rate: the publisher's statement. Nil: the rate is learned.
   ///   - wire: ticks per second of the protocol's times.
-  ///   - isCaptured: times are those at which pictures were taken, so that a rate explains no more than their rounding. Some
-  ///     senders count 90 kHz in whole milliseconds: a time between two of them shows that the sender's are finer.
+  ///   - isCaptured: times are those at which pictures were taken, so that a rate explains no more than their rounding, and not
+  ///     from the first frame on. Some senders count 90 kHz in whole milliseconds: a time between two of them shows that the
+  ///     sender's are finer.
   init(rate: FrameRate?, wire: UInt32 = 1000, isCaptured: Bool = false) {
     timescale = FrameClock.timescale(for: rate, wire: wire)
     // Two ticks: both ends of a distance are rounded.
     leastRounding = isCaptured ? 2_000_000_000 / Int64(max(wire, 1000)) : Self.millisecond
     clock = rate.map { [timescale] in FrameClock(rate: $0, timescale: timescale) }
-    isOnGrid = rate != nil
-    learner = rate == nil ? RateLearner() : nil
+    isTrusted = !isCaptured
+    isOnGrid = rate != nil && isTrusted
+    learner = rate == nil || isCaptured ? RateLearner() : nil
   }
 
   /// The rate of the frames so far. Nil if they keep to none.
@@ -67,7 +71,7 @@ struct FrameGrid: Sendable {
   /// Begins a new row with the next frame, because the timeline has jumped.
   mutating func restart() {
     (row, first) = (nil, nil)
-    isOnGrid = clock != nil
+    isOnGrid = clock != nil && isTrusted
     step = (1, 0, false)
     if learner != nil { learner = RateLearner() }
   }
