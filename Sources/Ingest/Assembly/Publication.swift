@@ -22,10 +22,8 @@ struct Publication {
   /// Least change of the times of day that is logged, in milliseconds.
   private static let worthLogging: Int64 = 20
 
-  /// Ticks per second of the protocol's times of video.
-  private let wire: UInt32
-  /// Its video has the times at which pictures were taken, as they come.
-  private let isCaptured: Bool
+  /// Ticks per second of the protocol's times of video, and whether they are those at which pictures were taken.
+  private let wire: (hertz: UInt32, isCaptured: Bool)
   private var state = State.gathering
   private var timeline = Timeline()
   private var gate = TrackDiscovery(
@@ -54,7 +52,7 @@ struct Publication {
   private(set) var encoder = ""
 
   init(reading: ClockReading, wire: UInt32 = 1000, isCaptured: Bool = false) {
-    (self.wire, self.isCaptured, timesOfDay) = (wire, isCaptured, TimesOfDay(reading: reading))
+    (self.wire, timesOfDay) = ((wire, isCaptured), TimesOfDay(reading: reading))
   }
 
   /// Time of the next `tick`. Nil if nothing waits.
@@ -218,7 +216,7 @@ struct Publication {
   private mutating func video(_ id: TrackID) -> Int? {
     if let index = videos.index(of: id) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
-    videos.append(VideoTrack(id, wire: wire, isCaptured: isCaptured))
+    videos.append(VideoTrack(id, wire: wire.hertz, isCaptured: wire.isCaptured))
     return videos.count - 1
   }
 
