@@ -84,14 +84,15 @@ struct HTTP2FrameWriter {
     head(HTTP2FrameType.settings, flags: HTTP2FrameType.acknowledges, stream: 0, length: 0)
   }
 
-  /// A whole body that lies in memory, as frames. Throws if a piece is not what it says; then nothing is written.
+  /// A whole body that lies in memory, as frames. What the pieces have beyond `length` is left out. Throws if a piece is not what
+  /// it says; then nothing is written.
   mutating func data(_ pieces: [BodyPiece], length: Int, stream: UInt32) throws(PieceQueue.BrokenFile) {
     let start = bytes.writerIndex
     // The bytes of the frame that are missing.
     var (left, frame) = (length, 0)
     for piece in pieces {
       var piece = piece
-      while piece.length > 0 {
+      while piece.length > 0, left &+ frame > 0 {
         if frame == 0 {
           frame = min(left, HTTP2FrameHead.longestPayload)
           left &-= frame
