@@ -17,8 +17,8 @@ import pytest
 from harness import hls, http, http2, http2_frames, llhls, publishers, tools
 from harness.gauges import cpu_seconds
 from harness.http2_frames import (
-    CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, PING, RST_STREAM, SETTINGS, WINDOW, WINDOW_UPDATE, frame,
-    number)
+    CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, GOAWAY, PING, RST_STREAM, SETTINGS, WINDOW, WINDOW_UPDATE,
+    frame, number)
 from harness.metrics import Metrics
 from harness.tools import make_certificate
 
@@ -299,6 +299,14 @@ FLOODS = {
     "continuations": (
         lambda bad: bad.request("/", 1, flags=END_STREAM), lambda *_: frame(CONTINUATION, 0, 1, b"\x84")),
     "empty data": (lambda bad: bad.request(INGEST, 1, "POST", END_HEADERS), lambda *_: frame(DATA, 0, 1)),
+    "windows of the connection": (None, lambda *_: frame(WINDOW_UPDATE, 0, 0, number(1))),
+    "windows of an open stream": (
+        lambda bad: bad.request(INGEST, 1, "POST", END_HEADERS), lambda *_: frame(WINDOW_UPDATE, 0, 1, number(1))),
+    "windows of a closed stream": (
+        lambda bad: bad.request("/", 1) + frame(RST_STREAM, 0, 1, number(CANCEL)),
+        lambda *_: frame(WINDOW_UPDATE, 0, 1, number(1))),
+    "goodbyes": (None, lambda *_: frame(GOAWAY, 0, 0, bytes(8))),
+    "frames of unknown types": (None, lambda *_: frame(0xB, 0, 0, b"x")),
 }
 
 

@@ -62,6 +62,7 @@ final class HTTP2Connection: HTTPConnection {
     guard !isClosed else { return }
     sender.isHeld = true
     receiver.now = loop.now
+    receiver.allow(sender.takeAllowance())
     receiver.receive(bytes)
     do throws(HTTP2FrameReader.Fault) {
       while !isClosed, let event = try receiver.next() { try take(event) }

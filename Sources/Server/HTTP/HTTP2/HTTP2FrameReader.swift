@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// Finds the frames in the bytes of a client (RFC 9113 §3.4, §4, §6): bytes in, frames out. A value; it checks all that needs no
 /// knowledge of streams. Payloads are slices of the received bytes. DATA is given out as it arrives, other frames when they are
-/// whole, and a field section when its last CONTINUATION has come. Padding, priorities and unknown frames are skipped.
+/// whole, and a field section when its last CONTINUATION has come. Padding, priorities and payloads of unknown types are skipped.
 struct HTTP2FrameReader {
   /// An error that ends the connection.
   struct Fault: Error, Equatable {
@@ -22,6 +22,8 @@ struct HTTP2FrameReader {
     case pong(UInt64)
     case goAway
     case windowUpdate(stream: UInt32, Int)
+    /// Of a type that is not known. It is given out when it begins, and skipped (RFC 9113 §4.1).
+    case unknown
   }
 
   /// A DATA frame as a whole.
@@ -107,6 +109,7 @@ struct HTTP2FrameReader {
         case .firstHead, .head:
           guard let head = readHead() else { return nil }
           try begin(head)
+          if case .skip = state { return .unknown }
         case .padding(let head):
           guard let padding: UInt8 = bytes.readInteger() else { return nil }
           guard head.length > padding else { throw Fault(.protocolError) }

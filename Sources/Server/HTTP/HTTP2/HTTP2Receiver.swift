@@ -35,6 +35,12 @@ struct HTTP2Receiver {
   static let glitches = 200
   /// Empty DATA frames in a row that are no end of a stream.
   static let emptyData = 1
+  /// WINDOW_UPDATE and unknown frames that each request accounts for. Browsers open the window of a new stream, state its
+  /// priority (RFC 9218), and may send a frame of no meaning.
+  private static let allowedPerRequest = 4
+  /// WINDOW_UPDATE frames that a write of `count` bytes of a body accounts for. Clients open both windows at least once for
+  /// several frames, at most for each part that they take from a buffer.
+  static func allowed(for count: Int) -> Int { 2 &+ count / 512 }
 
   /// A stream that is not closed.
   struct Stream {
@@ -69,6 +75,8 @@ struct HTTP2Receiver {
   private var awaitsAcknowledgement = true
   private var emptyData = 0
   private var glitches = 0
+  /// WINDOW_UPDATE and unknown frames that do not count as control frames yet.
+  private var allowance = 0
   private var resets: SlidingWindowLimit
   private var controls: SlidingWindowLimit
   private var faults: SlidingWindowLimit
@@ -94,6 +102,9 @@ struct HTTP2Receiver {
 
   /// All events were taken.
   mutating func settle() { frames.settle() }
+
+  /// The client has reason for `count` more WINDOW_UPDATE frames.
+  mutating func allow(_ count: Int) { allowance &+= count }
 
   /// Takes the next event; nil when more bytes are needed. A fault ends the connection.
   mutating func next() throws(HTTP2FrameReader.Fault) -> Event? {
@@ -182,15 +193,22 @@ struct HTTP2Receiver {
     case .pong(let data):
       try countControl()
       return .pong(data)
-    case .priority:
+    case .priority, .goAway:
       try countControl()
       return nil
-    case .goAway: return nil
+    case .unknown:
+      try countUpdate()
+      return nil
     }
   }
 
   private mutating func countControl() throws(HTTP2FrameReader.Fault) {
     guard controls.allows(at: now) else { throw .init(.enhanceYourCalm) }
+  }
+
+  /// Counts a WINDOW_UPDATE or unknown frame. Without a reason it is a control frame like others.
+  private mutating func countUpdate() throws(HTTP2FrameReader.Fault) {
+    if allowance > 0 { allowance &-= 1 } else { try countControl() }
   }
 
   /// Whether the client has opened a stream of this number, or a later one. Only odd numbers are its own (RFC 9113 §5.1.1).
@@ -210,6 +228,7 @@ struct HTTP2Receiver {
   private mutating func windowUpdate(
     _ stream: UInt32, _ increment: Int
   ) throws(HTTP2FrameReader.Fault) -> Event? {
+    try countUpdate()
     if stream == 0 {
       guard increment > 0 else { throw .init(.protocolError) }
       return .windowUpdate(stream: 0, increment)
@@ -305,6 +324,7 @@ struct HTTP2Receiver {
 
   private mutating func open(_ stream: UInt32, _ head: RequestHead?, missing: Int?, isEnd: Bool) -> Event {
     lastStream = stream
+    allowance &+= Self.allowedPerRequest
     guard streams.count < openStreams else {
       resetLocally(stream)
       return .surplus(stream: stream)

@@ -32,6 +32,8 @@ final class HTTP2Sender {
   var isHeld = false
   /// Frames that are not subject to flow control are written here.
   var frames = HTTP2FrameWriter()
+  /// WINDOW_UPDATE frames that the bodies written since the last `takeAllowance` account for.
+  private var allowance = 0
 
   private let context: ChannelHandlerContext
   private let loop: LoopContext
@@ -114,9 +116,20 @@ final class HTTP2Sender {
       frames.reset(stream, .internalError)
       return true
     }
-    window &-= length
-    bodyBytes &+= length
+    didWrite(length)
     return true
+  }
+
+  /// Bytes of a body are in frames.
+  private func didWrite(_ count: Int) {
+    window &-= count
+    bodyBytes &+= count
+    allowance &+= HTTP2Receiver.allowed(for: count)
+  }
+
+  func takeAllowance() -> Int {
+    defer { allowance = 0 }
+    return allowance
   }
 
   /// A stream is over that may have bytes to send.
@@ -178,9 +191,8 @@ final class HTTP2Sender {
         outbox.owner?.outboxDidFail("\(error)")
         return false
       }
-      window &-= length
       outbox.window &-= length
-      bodyBytes &+= length
+      didWrite(length)
     } while left > 0
     shares.append(Share(outbox: outbox, count: count, isLast: isLast))
     if isLast { outbox.owner?.outboxDidEnd() }

@@ -20,6 +20,7 @@ import Testing
 /// | ALTSVC and ORIGIN | are read | ignored | they mean nothing from a client |
 /// | a path without a slash, except for "*" | passes | ends the stream | RFC 9113 §8.3.1 |
 /// | many requests whose fields are too large | pass | end the connection | they cost more to read than to send |
+/// | many WINDOW_UPDATE, GOAWAY and unknown frames without a reason | pass | end the connection | they cost, and mean nothing |
 @Suite struct HTTP2DifferentialTests {
   private static let rounds = Arguments.environment()["WEIR_DIFFERENTIAL"].flatMap(Int.init) ?? 400
 
@@ -147,6 +148,40 @@ import Testing
     try expectFlood("a section without end", .protocolError, before: begun) { _ in
       http2Frame(9, stream: 1, [UInt8](repeating: 0x84, count: 16_384))
     }
+  }
+
+  /// NIO does not count these.
+  @Test(arguments: [
+    http2Frame(7, [UInt8](repeating: 0, count: 8)), http2Frame(0xB, [1]), http2Frame(8, [0, 0, 0, 1]),
+    http2Frame(8, stream: 1, [0, 0, 0, 1]), http2Frame(8, stream: 3, [0, 0, 0, 1]),
+  ])
+  func `floods of what nothing asks for end the connection`(frame: [UInt8]) {
+    var reading = HTTP2Reading()
+    reading.receive(HTTP2Bytes.preface)
+    // The second of them is closed.
+    reading.receive(HTTP2Bytes.request("/", stream: 1) + HTTP2Bytes.request("/", stream: 3))
+    reading.receive(http2Frame(3, stream: 3, [0, 0, 0, 8]))
+    // The settings were one.
+    for _ in 0..<HTTP2Receiver.rate - 1 { reading.receive(frame) }
+    #expect(reading.fault == nil)
+    // Four for each request may come beside.
+    for _ in 0..<9 { reading.receive(frame) }
+    #expect(reading.fault == .enhanceYourCalm)
+  }
+
+  /// Browsers do: the window of the stream, its priority (RFC 9218), and a frame of no meaning.
+  @Test func `a client may send a few small frames with each request`() {
+    var reading = HTTP2Reading()
+    reading.receive(HTTP2Bytes.preface)
+    for number in 0..<500 {
+      let stream = UInt32(2 * number + 1)
+      reading.receive(HTTP2Bytes.request("/", stream: stream, isEnd: false))
+      reading.receive(http2Frame(8, stream: stream, [0, 0, 1, 0]) + http2Frame(16, [0, 0, 0, 1, 0x75]))
+      reading.receive(http2Frame(0xB + 31, stream: stream) + http2Frame(8, [0, 0, 0, 1]))
+      reading.receive(http2Frame(0, flags: 1, stream: stream))
+      reading.answer(stream)
+    }
+    #expect(reading.fault == nil)
   }
 
   /// Of a rate, old events are forgotten.

@@ -45,6 +45,12 @@ struct HTTP2Reading: Equatable {
     heldBytes = max(heldBytes, receiver.heldBytes)
   }
 
+  /// The response of a stream is sent as a whole.
+  mutating func answer(_ stream: UInt32) { _ = receiver.endLocally(stream) }
+
+  /// The server resets a stream.
+  mutating func reset(_ stream: UInt32) { receiver.resetLocally(stream) }
+
   mutating func finish() {
     if let body = body.take() { events.append("data \(body.stream) \(body.bytes)") }
   }
