@@ -38,7 +38,8 @@ package struct HTTPLimits: Sendable {
   var liveBacklogBytes = 8 << 20
   /// Multiple of `liveBacklogBytes` that may wait at any time: a new stream sends all that was held back at once.
   var liveBurstFactor = 8
-  /// How long input of a refused client is read before the connection is closed.
+  /// How long input of a refused client is read before the connection is closed, and how long a client of HTTP/2 may open streams
+  /// behind the first GOAWAY.
   var lingerTime: TimeAmount = .seconds(2)
   /// How long responses may continue when the server stops.
   var stopTime: TimeAmount = .seconds(2)

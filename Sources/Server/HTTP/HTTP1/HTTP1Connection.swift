@@ -298,11 +298,11 @@ final class HTTP1Connection: HTTPConnection {
     phase = .lingering
     since = loop.now
     waiting.removeAll()
+    if !peer.isServed { peer.answered() }
     guard !peer.isTLS, !inputIsClosed else {
       close()
       return
     }
-    if !peer.isServed { peer.answered() }
     context.close(mode: .output, promise: nil)
     if isReadHeldBack {
       isReadHeldBack = false

@@ -30,8 +30,9 @@ final class HTTP2Connection: HTTPConnection {
   private var idleSince: Int
   /// The tick in which a field section began whose end has not come.
   private var sectionSince: Int?
-  private var isStopping = false
-  /// The last stream that the second GOAWAY still allowed.
+  /// The tick in which the connection began to stop.
+  private var stoppingSince: Int?
+  /// The last stream that the last GOAWAY still allowed.
   private var finalStream: UInt32?
   private var isClosed = false
 
@@ -97,11 +98,7 @@ final class HTTP2Connection: HTTPConnection {
       if !sender.widen(stream.outbox, by: increment) { try take(try receiver.fault(id, .flowControlError)) }
     case .settings(let settings): try take(settings)
     case .ping(let data): sender.frames.ping(data, acknowledges: true)
-    case .pong(let data):
-      if data == Self.goAwayPing, isStopping, finalStream == nil {
-        finalStream = receiver.lastStream
-        goAway(receiver.lastStream)
-      }
+    case .pong(let data): if data == Self.goAwayPing { allowNoMoreStreams() }
     case .surplus(let id): refuse(id)
     case .streamFault(let id, let code):
       services.logger.debug("stream failed", metadata: ["peer": "\(peer.address)", "code": "\(code)"])
@@ -251,22 +248,35 @@ final class HTTP2Connection: HTTPConnection {
   /// Sends a GOAWAY. Streams that the client opens before it receives that are still served (RFC 9113 §6.8). The connection ends
   /// with the last stream.
   func stop() {
-    guard !isStopping, !isClosed else { return }
-    isStopping = true
+    guard stoppingSince == nil, !isClosed else { return }
+    stoppingSince = loop.now
     if !streams.isEmpty {
-      goAway(Self.allStreams)
+      sender.frames.goAway(last: Self.allStreams, .noError)
       sender.frames.ping(Self.goAwayPing, acknowledges: false)
       sender.pump()
     }
     endIfDone()
   }
 
-  private func goAway(_ last: UInt32) { sender.frames.goAway(last: last, .noError) }
+  /// Sends the last GOAWAY: the client has received the first one or had enough time for it, or nothing is under way.
+  private func allowNoMoreStreams() {
+    guard stoppingSince != nil, finalStream == nil else { return }
+    finalStream = receiver.lastStream
+    goAway(.noError)
+  }
+
+  /// The last stream in a GOAWAY must not grow (RFC 9113 §6.8).
+  private func goAway(_ code: HTTP2Code) { sender.frames.goAway(last: finalStream ?? receiver.lastStream, code) }
 
   private func endIfDone() {
-    guard isStopping, !isClosed, !sender.isHeld, streams.isEmpty, sender.isIdle else { return }
-    goAway(receiver.lastStream)
-    sender.pump()
+    guard stoppingSince != nil, !isClosed, !sender.isHeld, streams.isEmpty, sender.isIdle else { return }
+    guard finalStream != nil else {
+      allowNoMoreStreams()
+      // It calls this again when that is on the socket.
+      return sender.pump()
+    }
+    // TLS waits for the client to close.
+    if !peer.isServed { peer.answered() }
     close()
   }
 
@@ -275,7 +285,7 @@ final class HTTP2Connection: HTTPConnection {
     guard !isClosed else { return }
     services.logger.debug(
       "connection ended", metadata: ["peer": "\(peer.address)", "code": "\(code)", "reason": "\(reason)"])
-    sender.frames.goAway(last: receiver.lastStream, code)
+    goAway(code)
     sender.isHeld = false
     sender.pump()
     close()
@@ -300,6 +310,10 @@ final class HTTP2Connection: HTTPConnection {
   func tick() {
     guard !isClosed else { return }
     let limits = services.limits
+    if let stoppingSince, finalStream == nil, loop.now &- stoppingSince >= loop.ticks(limits.lingerTime) {
+      allowNoMoreStreams()
+      sender.pump()
+    }
     if sender.isStalled(for: loop.ticks(limits.writeStall)) {
       services.logger.debug(
         "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "it read nothing for too long"])

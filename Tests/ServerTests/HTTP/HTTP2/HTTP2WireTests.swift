@@ -10,6 +10,7 @@ import Testing
 @testable import Basics
 @testable import HTTP
 @testable import Server
+@testable import Storage
 
 /// The frames of a connection, without sockets and TLS.
 @Suite struct HTTP2WireTests {
@@ -19,31 +20,40 @@ import Testing
     private final class Valve: ChannelOutboundHandler {
       typealias OutboundIn = ByteBuffer
       var isShut = false
+      /// As TLS does, whose client has to close as well.
+      var staysOpen = false
       private var held: [EventLoopPromise<Void>?] = []
       func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         if isShut { held.append(promise) } else { context.write(data, promise: promise) }
+      }
+      func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if staysOpen { held.append(promise) } else { context.close(mode: mode, promise: promise) }
       }
       deinit { for promise in held { promise?.fail(ChannelError.ioOnClosedChannel) } }
     }
 
     let channel = EmbeddedChannel()
+    let loop: LoopContext
     private let valve = Valve()
     private(set) var received: [UInt8] = []
 
+    static func limiter(_ limits: HTTPLimits) -> ConnectionLimiter {
+      ConnectionLimiter(
+        Reloadable(HTTPPolicy(limits, origins: .playersOnly)), limits: limits, memory: .unlimited,
+        descriptors: .unlimited, traffic: HTTPTraffic(), waker: Waker())
+    }
+
     init(
-      route: @escaping HTTPTestServer.Route, intake: (@Sendable () -> any ArrivingBody)? = nil
+      limits: HTTPLimits = HTTPLimits(), limiter: ConnectionLimiter? = nil, route: @escaping HTTPTestServer.Route,
+      intake: (@Sendable () -> any ArrivingBody)? = nil
     ) throws {
-      let limits = HTTPLimits()
-      let policy = Reloadable(HTTPPolicy(limits, origins: .playersOnly))
       let traffic = HTTPTraffic()
       let services = HTTPServices(
         responder: HTTPTestServer(route: route, intake: intake), passes: nil, limits: limits, proxies: .none,
-        policy: policy,
-        limiter: ConnectionLimiter(
-          policy, limits: limits, memory: .unlimited, descriptors: .unlimited, traffic: traffic, waker: Waker()),
+        policy: Reloadable(HTTPPolicy(limits, origins: .playersOnly)), limiter: limiter ?? Self.limiter(limits),
         traffic: traffic, pool: NIOSingletons.posixBlockingThreadPool,
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-      let loop = LoopContext(eventLoop: channel.eventLoop, interval: .milliseconds(250), traffic: traffic) { 5 }
+      loop = LoopContext(eventLoop: channel.eventLoop, interval: .milliseconds(250), traffic: traffic) { 5 }
       let peer = try #require(HTTPPeer(of: channel, kind: .plain, services: services, loop: loop))
       try channel.pipeline.syncOperations.addHandlers(
         [valve, HTTP2Handler(services: services, loop: loop, peer: peer)])
@@ -62,9 +72,26 @@ import Testing
 
     func stopReading() { valve.isShut = true }
 
+    /// The client does not close what the server has closed.
+    func stayOpen() { valve.staysOpen = true }
+
+    /// The server stops.
+    func stop() throws {
+      for case let connection as HTTP2Connection in loop.currentMembers { connection.stop() }
+      try take()
+    }
+
+    func wait(_ time: TimeAmount) throws {
+      channel.embeddedEventLoop.advanceTime(by: time)
+      try take()
+    }
+
     var frames: [HTTP2Bytes.Frame] { HTTP2Bytes.frames(received) }
 
-    deinit { _ = try? channel.finish(acceptAlreadyClosed: true) }
+    deinit {
+      valve.staysOpen = false
+      _ = try? channel.finish(acceptAlreadyClosed: true)
+    }
   }
 
   private static let text: HTTPTestServer.Route = { _, _ in .now(.text("x", cache: .never)) }
@@ -222,6 +249,74 @@ import Testing
     }
     #expect(!wire.channel.isActive)
     #expect(count < HTTP2Sender.waitingBytes / 50, "\(count) responses wait")
+  }
+
+  /// Clients of some libraries do, for each part of a body that they take.
+  @Test func `a client may open its windows little by little, and then no further`() throws {
+    let length = 1 << 18
+    let wire = try Wire(route: { _, _ in .now(.text(String(repeating: "x", count: length), cache: .never)) })
+    let opening = http2Frame(8, [0, 0, 4, 0]) + http2Frame(8, stream: 1, [0, 0, 4, 0])
+    try wire.send(HTTP2Bytes.request("/", stream: 1))
+    for _ in 0..<length / 1024 { try wire.send(opening) }
+    #expect(wire.frames.reduce(0) { $0 + ($1.type == 0 ? $1.payload.count : 0) } == length)
+    #expect(HTTP2Bytes.goAways(wire.received).isEmpty)
+    for _ in 0..<1000 where wire.channel.isActive { try wire.send(opening) }
+    #expect(HTTP2Bytes.goAways(wire.received) == [11])
+  }
+
+  @Test func `what a body has beyond its length is left out`() throws {
+    var frames = HTTP2FrameWriter()
+    let pieces: [BodyPiece] = [.bytes(ByteBuffer(bytes: [1, 1, 1])), .bytes(ByteBuffer(bytes: [2, 2, 2]))]
+    try frames.data(pieces, length: 5, stream: 1)
+    #expect(Array(frames.bytes.readableBytesView) == http2Frame(0, flags: 1, stream: 1, [1, 1, 1, 2, 2]))
+  }
+
+  // MARK: the end
+
+  private func lastStreams(_ wire: Wire) -> [[UInt8]] {
+    wire.frames.filter { $0.type == 7 }.map { Array($0.payload.prefix(4)) }
+  }
+
+  @Test func `a client that does not answer a goodbye opens streams for a while only`() throws {
+    let wire = try Wire(route: Self.later)
+    try wire.send(HTTP2Bytes.request("/", stream: 1))
+    try wire.stop()
+    try wire.send(HTTP2Bytes.request("/", stream: 3))
+    #expect(lastStreams(wire) == [[0x7F, 0xFF, 0xFF, 0xFF]] && HTTP2Bytes.resets(wire.received).isEmpty)
+    try wire.wait(.seconds(3))
+    #expect(lastStreams(wire).dropFirst() == [[0, 0, 0, 3]])
+    try wire.send(HTTP2Bytes.request("/", stream: 5))
+    #expect(HTTP2Bytes.resets(wire.received) == [5: 7])
+    try wire.send(http2Frame(3, stream: 1, [0, 0, 0, 8]) + http2Frame(3, stream: 3, [0, 0, 0, 8]))
+    #expect(lastStreams(wire).count == 2)
+    #expect(!wire.channel.isActive)
+  }
+
+  @Test func `the last response of a server that stops is followed by the last goodbye`() throws {
+    let wire = try Wire(route: { _, loop in
+      .later(loop.scheduleTask(in: .seconds(1)) { HTTPResponse(status: .noContent) }.futureResult)
+    })
+    try wire.send(HTTP2Bytes.request("/", stream: 1))
+    try wire.stop()
+    try wire.wait(.seconds(1))
+    #expect(wire.frames.dropFirst(2).map(\.type) == [7, 6, 1, 7])
+    #expect(lastStreams(wire).last == [0, 0, 0, 1])
+    #expect(!wire.channel.isActive)
+  }
+
+  @Test func `who was told that the server is full, and stays, makes room for the next`() throws {
+    var limits = HTTPLimits()
+    (limits.connections, limits.refusedConnections) = (0, 2)
+    let limiter = Wire.limiter(limits)
+    func wire() throws -> Wire { try Wire(limits: limits, limiter: limiter, route: Self.text) }
+    let (silent, told) = (try wire(), try wire())
+    told.stayOpen()
+    try told.send(HTTP2Bytes.request("/", stream: 1))
+    #expect(HTTP2Bytes.goAways(told.received) == [0])
+    #expect(told.channel.isActive)
+    let next = try wire()
+    for one in [silent, told] { try one.wait(.zero) }
+    #expect(silent.channel.isActive && next.channel.isActive && !told.channel.isActive)
   }
 
   @Test func `a ping is answered with what it says`() throws {
