@@ -7,21 +7,25 @@ import re
 import socket
 import statistics
 import time
+from collections.abc import Sequence
 
 import pytest
 
 from harness import offers, publishers, relay
 from harness.programs import free_port
+from harness.traps import Trap
+from test_whip import patch
 
-#: What a page does to watch: an offer, the answer of WHEP, and both media in one element.
-WATCH = """(async (path, only) => {
+#: What a page does to watch: an offer, the answer of WHEP, and both media in one element. `only` leaves some candidates of the
+#: answer: a protocol's, or an address's. `candidates`: lines that each section of the offer has besides.
+WATCH = """(async (path, only, candidates) => {
   const peer = new RTCPeerConnection();
   const media = new MediaStream();
   peer.ontrack = ({ track }) => media.addTrack(track);
   for (const kind of ['video', 'audio']) peer.addTransceiver(kind, { direction: 'recvonly' });
   await peer.setLocalDescription();
-  const response = await fetch(path, {
-    method: 'POST', body: peer.localDescription.sdp, headers: { 'Content-Type': 'application/sdp' } });
+  const offer = peer.localDescription.sdp.replace(/a=mid:.*\\r\\n/g, (line) => [line, ...candidates.map((one) => one + '\\r\\n')].join(''));
+  const response = await fetch(path, { method: 'POST', body: offer, headers: { 'Content-Type': 'application/sdp' } });
   const [leftOut, replaced] = ['Weir-Left-Out', 'Weir-Replaced'].map((name) => response.headers.get(name));
   if (response.status !== 201) return { status: response.status, problem: await response.json() };
   let sdp = await response.text();
@@ -32,7 +36,7 @@ WATCH = """(async (path, only) => {
   await video.play();
   video.muted = false;
   Object.assign(window, { peer, video, session: new URL(response.headers.get('Location'), response.url).href });
-  return { status: response.status, session: window.session, leftOut, replaced, sdp };
+  return { status: response.status, session: window.session, etag: response.headers.get('ETag'), leftOut, replaced, sdp, offer };
 })"""
 
 #: What its peer connection has received.
@@ -109,9 +113,9 @@ def sessions(weir) -> int:
     return sum(int(line.split()[-1]) for line in lines if 'protocol="webrtc"' in line and 'stream="plain"' in line)
 
 
-def watch(browser, weir, name: str, only: str = "") -> dict:
+def watch(browser, weir, name: str, only: str = "", candidates: Sequence[str] = ()) -> dict:
     browser.open(weir.web + "/time")
-    return browser.evaluate(f"{WATCH}({json.dumps(f'/whep/{name}')}, {json.dumps(only)})")
+    return browser.evaluate(f"{WATCH}({json.dumps(f'/whep/{name}')}, {json.dumps(only)}, {json.dumps(candidates)})")
 
 
 def judge(browser, size: tuple[int, int], seconds: float = 4, rate: float = 30) -> dict:
@@ -537,6 +541,21 @@ def test_however_often_viewers_ask_the_publisher_is_asked_for_a_key_frame_twice_
     # Two that come close together were sent half a second apart: the third shows it.
     assert all(later - first >= 0.9 for first, later in zip(asked, asked[2:])), asked
     assert min(shown) >= 0.8 * 30 * seconds, shown
+
+
+def test_candidates_of_viewers_are_never_contacted(weir, chromium):
+    """Those of an offer and of a change, by UDP and by TCP: the server answers where it is asked, and sends media nowhere else."""
+    with Trap("127.0.5.1") as first, Trap("127.0.5.2") as second:
+        answer = watch(chromium, weir, "plain", candidates=first.candidates)
+        assert answer["status"] == 201, answer
+        assert all(answer["offer"].count(f"{line}\r\n") == 2 for line in first.candidates), answer["offer"]
+        judge(chromium, (320, 180), 2)
+        status, text = patch(weir, answer, second.candidates)
+        assert status == 204, text
+        judge(chromium, (320, 180), 2)
+        assert leave(chromium) == 200
+        assert first.caught() == second.caught() == []
+        assert first.works() and second.works()
 
 
 def test_media_goes_only_to_addresses_that_answer(weir):

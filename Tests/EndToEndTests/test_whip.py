@@ -14,11 +14,13 @@ import pytest
 from harness import hls, http, offers, packets, publishers, relay, tools
 from harness.handshakes import binding
 from harness.programs import free_port
+from harness.traps import Trap
 
 #: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer, `types`
-#: names the only codecs that are offered, `rids` the encodings of simulcast, `size` that of the frames. `twice`: the camera is sent
-#: by two sections of the offer.
-PUBLISH = """(async (name, key, { only = '', types = [], rids = [], twice = false, size: [width, height] = [1280, 720] }) => {
+#: names the only codecs that are offered, `rids` the encodings of simulcast, `size` that of the frames, `candidates` lines that each
+#: section of the offer has besides. `twice`: the camera is sent by two sections of the offer.
+PUBLISH = """(async (name, key, {
+  only = '', types = [], rids = [], candidates = [], twice = false, size: [width, height] = [1280, 720] }) => {
   const media = await navigator.mediaDevices.getUserMedia({ video: { width, height, frameRate: 30 }, audio: true });
   const peer = new RTCPeerConnection();
   for (const track of [...media.getTracks(), ...(twice ? media.getVideoTracks().map((one) => one.clone()) : [])]) {
@@ -33,8 +35,9 @@ PUBLISH = """(async (name, key, { only = '', types = [], rids = [], twice = fals
   parameters.degradationPreference = 'maintain-resolution';
   await sender.setParameters(parameters);
   await peer.setLocalDescription();
+  const offer = peer.localDescription.sdp.replace(/a=mid:.*\\r\\n/g, (line) => [line, ...candidates.map((one) => one + '\\r\\n')].join(''));
   const response = await fetch(`/whip/${name}`, {
-    method: 'POST', body: peer.localDescription.sdp,
+    method: 'POST', body: offer,
     headers: { 'Content-Type': 'application/sdp', Authorization: `Bearer ${key}` } });
   if (response.status !== 201) return { status: response.status, text: await response.text() };
   let sdp = await response.text();
@@ -42,7 +45,7 @@ PUBLISH = """(async (name, key, { only = '', types = [], rids = [], twice = fals
   await peer.setRemoteDescription({ type: 'answer', sdp });
   window.peer = peer;
   window.session = response.headers.get('Location');
-  return { status: response.status, session: window.session, etag: response.headers.get('ETag'), sdp };
+  return { status: response.status, session: window.session, etag: response.headers.get('ETag'), sdp, offer };
 })"""
 
 #: What its peer connection has sent.
@@ -121,6 +124,15 @@ def finish(browser) -> dict:
     browser.evaluate("fetch(window.session, { method: 'DELETE' }).then((r) => r.status)")
     browser.evaluate("window.peer.close()")
     return sent
+
+
+def patch(weir, answer: dict, candidates: list[str]) -> tuple[int, str]:
+    """Tells the server of further candidates (RFC 9725 §4.3.1): the status, and the text."""
+    given = re.search(r"a=ice-ufrag:\S+\r\na=ice-pwd:\S+\r\n", answer["offer"])[0]
+    fragment = "\r\n".join(["m=audio 9 UDP/TLS/RTP/SAVPF 0", "a=mid:0", *candidates, ""])
+    status, _, text = ask(
+        weir, "PATCH", answer["session"], given + fragment, If_Match=answer["etag"], Content_Type="application/trickle-ice-sdpfrag")
+    return status, text
 
 
 def end_camera(browser) -> None:
@@ -499,6 +511,26 @@ def test_an_offer_is_answered_by_the_rules(weir):
     assert ask(weir, "GET", "/whip/rules")[0] == 405
     assert ask(weir, "DELETE", session)[0] == 200
     assert ask(weir, "DELETE", session)[0] == 404
+
+
+def test_candidates_of_publishers_are_never_contacted(weir, chromium):
+    """Those of an offer and of a change, by UDP and by TCP: the server answers where it is asked, and nowhere else."""
+    name = "elsewhere"
+
+    def frames(count: int) -> None:
+        until = weir.stream(name)["received"]["videoFrames"] + count
+        weir.wait(lambda: weir.stream(name)["received"]["videoFrames"] >= until, 10, f"{count} frames")
+
+    with Trap("127.0.5.1") as first, Trap("127.0.5.2") as second:
+        answer = publish(chromium, weir, name, size=[640, 360], candidates=first.candidates)
+        assert all(answer["offer"].count(f"{line}\r\n") == 2 for line in first.candidates), answer["offer"]
+        frames(60)
+        status, text = patch(weir, answer, second.candidates)
+        assert status == 204, text
+        frames(60)
+        finish(chromium)
+        assert first.caught() == second.caught() == []
+        assert first.works() and second.works()
 
 
 def test_vp8_of_chromium_is_encoded_anew(weir, chromium):
