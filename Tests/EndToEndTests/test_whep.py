@@ -335,6 +335,39 @@ def test_a_viewer_whose_network_is_slow_gets_a_smaller_video(slow, chromium):
         leave(chromium)
 
 
+#: Keeps what a page watches, while it begins to watch once more.
+KEEP = "void (window.kept = { peer, video, session })"
+
+
+def test_a_viewer_that_cannot_keep_up_is_ended_with_the_reason_and_others_go_on(chromium, start_shared):
+    """4 Mbit/s through half a megabit, and nothing smaller to send. Another viewer, by a way of its own, loses nothing."""
+    port = free_port()
+    network = relay.Relay(port)
+    weir = start_shared(
+        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--webrtc-address", f"127.0.0.1:{port}",
+        "--no-record", listeners=("http", "rtmp", "webrtc"))
+    try:
+        with published(weir, "large"):
+            answer = watch(chromium, weir, "large", f"127.0.0.1 {port}")
+            assert answer["status"] == 201, answer
+            chromium.wait("window.video.videoHeight === 360 && window.video.currentTime > 1")
+            chromium.evaluate(KEEP)
+            arguments = json.dumps(["/whep/large", f"127.0.0.1 {network.port}", []])
+            assert chromium.evaluate(f"{WATCH}(...{arguments})")["status"] == 201
+            chromium.wait("window.video.videoHeight === 360 && window.video.currentTime > 1")
+            assert network.passed > 100, network.passed
+            network.back = relay.Path(rate=60_000)
+            ask_session = "fetch(window.session).then(async (response) => [response.status, await response.text()])"
+            status, text = chromium.wait(f"{ask_session}.then((told) => told[0] === 410 && told)", 30)
+            assert json.loads(text)["detail"] == "its connection is too slow for the stream", text
+            chromium.evaluate("window.peer.close()")
+            chromium.evaluate("void Object.assign(window, kept)")
+            judge(chromium, (640, 360))
+            assert leave(chromium) == 200
+    finally:
+        network.stop()
+
+
 def test_the_watch_page_plays_with_the_lowest_delay(weir, chromium):
     play_by_webrtc(chromium, weir, "plain")
     chromium.evaluate("document.querySelector('#info').click()")
