@@ -2,7 +2,6 @@
 may be bad. Each frame has the time at which it was drawn in it, as 40 squares, so that the viewer can tell its age."""
 
 import dataclasses
-import re
 import statistics
 import subprocess
 import time
@@ -11,7 +10,7 @@ import pytest
 
 import browsers
 import watching
-from harness import packets, relay, tools
+from harness import hls, http, packets, relay, tools
 from harness.programs import free_port
 from test_publish_page import open_page, playlists, start, stop
 
@@ -225,6 +224,36 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
     assert recorded.count(None) <= 0.01 * len(recorded), recorded.count(None)
     assert statistics.median(ages) <= case.most, ages
     assert shown >= 0.99, [share(one, recorded) for one in tries]
+
+
+def test_the_wall_clock_is_the_senders(publisher, weir, tmp_path, record_property):
+    """A network takes 200 ms. Segments have the time at which their first frame was drawn, not that at which it came."""
+    name = "wall-clock"
+    weir.network.forth = weir.network.back = relay.Path(delay=0.2)
+    try:
+        open_page(publisher, weir, name, weir.key, copy=False)
+        start(publisher)
+        weir.wait_state(name, "live")
+        url = hls.first_playlist(f"{weir.web}/live/{name}/index.m3u8")
+
+        def there() -> hls.Media | None:
+            media = hls.parse_media(http.fetch(url).good().text, url)
+            return media if len(media.present) >= 5 else None
+
+        media = weir.wait(there, 30, "five segments")
+        apart = []
+        for segment in media.present[-3:]:
+            movie = tmp_path / f"{segment.sequence}.mp4"
+            movie.write_bytes(b"".join(http.fetch(media.absolute(part)).good().body for part in (segment.map, segment.uri)))
+            drawn = marks(movie)[0]
+            assert drawn is not None and segment.date is not None, (drawn, segment)
+            late = (round(1000 * segment.date.timestamp()) - drawn) % 2 ** 32
+            apart.append(late - 2 ** 32 if late >= 2 ** 31 else late)
+        stop(publisher)
+    finally:
+        weir.network.forth = weir.network.back = relay.Path()
+    record_property("figure", f"EXT-X-PROGRAM-DATE-TIME after the time at which a frame was drawn, 200 ms away: {apart} ms")
+    assert max(abs(one) for one in apart) <= 50, apart
 
 
 @pytest.mark.parametrize("way", ["hls", "webrtc"])
