@@ -1,6 +1,7 @@
 """From a browser's camera to other browsers: the publish page in one Chromium, the watch page in another, through a network that
 may be bad. Each frame has the time at which it was drawn in it, as 40 squares, so that the viewer can tell its age."""
 
+import collections
 import dataclasses
 import statistics
 import subprocess
@@ -222,6 +223,9 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
     assert told <= sent + 15, (received, sent)
     assert received["videoFrames"] <= sent + 15, (received, sent)
     assert recorded.count(None) <= 0.01 * len(recorded), recorded.count(None)
+    read = [time_ for time_ in recorded if time_ is not None]
+    doubled = [time_ for time_, count in collections.Counter(read).items() if count > 1]
+    assert not doubled, doubled
     assert statistics.median(ages) <= case.most, ages
     assert shown >= 0.99, [share(one, recorded) for one in tries]
 
