@@ -202,6 +202,35 @@ def test_a_network_that_is_cut_for_ten_seconds_is_survived(page, weir, tmp_path)
     assert 0 <= weir.stream("far")["received"]["videoFrames"] - len(video) <= (0 if holes else 3)
 
 
+#: How often the page has asked for paths that are so, since it was opened.
+ASKED = "performance.getEntriesByType('resource').filter(({ name }) => new URL(name).pathname%s).length"
+
+
+def test_a_network_that_changes_goes_on_in_the_same_session(page, weir):
+    """Five seconds without it: ICE begins again (RFC 8839 §4.4.1.1), in the session that there was. No other offer is made."""
+    def sessions() -> list[str]:
+        answer = weir.get("/api/v1/sessions?stream=moved", headers={"Authorization": f"Bearer {weir.admin}"}).good()
+        return [one["id"] for one in json.loads(answer.body)["sessions"]]
+
+
+    open_page(page, weir, "moved", weir.key)
+    start(page)
+    before = weir.wait_state("moved", "live")
+    epoch, session = playlists(weir, "moved"), sessions()
+    assert len(session) == 1, session
+    offers, changes = ASKED % " === '/whip/moved'", ASKED % ".startsWith('/whip/moved/')"
+    assert page.evaluate(f"[{offers}, {changes}]") == [1, 0]
+    weir.network.hole(5)
+    page.wait(f"{BADGE} === 'Reconnecting'", 8)
+    page.wait(f"{BADGE} === 'Live'", 15)
+    frames = weir.stream("moved")["received"]["videoFrames"]
+    weir.wait(lambda: weir.stream("moved")["received"]["videoFrames"] > frames + 60, 10, "frames after the change")
+    assert sessions() == session and playlists(weir, "moved") == epoch
+    assert page.evaluate(offers) == 1 and page.evaluate(changes) in (1, 2)
+    assert weir.stream("moved")["startedAt"] == before["startedAt"]
+    stop(page)
+
+
 def test_a_wrong_key_is_told_and_what_a_key_may_is_shown(page, weir, canary):
     """The key is in no address and no storage but that of its tab, where that was asked for."""
     open_page(page, weir, "keyed", f"{canary}-wrong")
