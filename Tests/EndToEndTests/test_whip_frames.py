@@ -10,6 +10,7 @@ import time
 import pytest
 
 from harness import boxes, hls, http, packets, tools
+from harness.metrics import Metrics
 from test_whip import end_camera, finish, publish, recorded
 
 aiortc = pytest.importorskip("aiortc")
@@ -108,7 +109,7 @@ def uneven(size=(320, 180)):
 def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_property):
     """A variable rate. Each frame is recorded once, at the time that its sender gave it, to a tick of its track. No part of several
     samples is longer than PART-TARGET. A part below 85 % of it is the last of its segment, or has or precedes a frame that comes
-    later than usual."""
+    later than usual. The server counts these."""
     publisher = Publisher(weir, "uneven", uneven())
     try:
         weir.wait_state("uneven", "live", seconds=20)
@@ -135,6 +136,11 @@ def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_pro
     rounds = sum(len(durations) for segment in found for durations in segment) / len(UNEVEN) + 1
     # Three frames of a round are late. Each shortens its own part and the one before at most, and one is a part by itself.
     assert counts["parts"] >= 30 and 1 <= counts["short"] <= 6 * rounds and 1 <= counts["late"] <= rounds, counts
+    whole = hls.parse_media(http.fetch(url).text, url)
+    assert whole.ended and whole.sequence == 1, whole.text
+    short = sum(
+        sum(durations) < 0.85 * target for segment in parts(whole, url, skip=0) for durations in segment[:-1])
+    assert Metrics(weir)("weir_parts_short_total", stream="uneven") == short >= counts["short"], (short, counts)
     movie = weir.only_recording("uneven")
     times = [round(packet.dts * 90_000) for packet in packets.probe(movie)["video"]]
     assert len(times) >= len(sent) - 10, (len(times), len(sent))
@@ -290,10 +296,10 @@ def part_target(text: str) -> float:
     return float(next(line for line in text.split("\n") if line.startswith("#EXT-X-PART-INF")).split("PART-TARGET=")[1])
 
 
-def parts(playlist, url: str) -> list[list[list[float]]]:
-    """Of each complete segment but the first the parts, of each part how long its samples last, in seconds."""
+def parts(playlist, url: str, skip: int = 1) -> list[list[list[float]]]:
+    """Of each complete segment but the first ones the parts, of each part how long its samples last, in seconds."""
     found = []
-    for segment in playlist.present[1:]:
+    for segment in playlist.present[skip:]:
         movie = boxes.read_movie(http.fetch(playlist.absolute(segment.map)).good().body)
         track = next(track for track in movie.tracks.values() if track.kind == "video")
         media = boxes.read_segment(http.fetch(playlist.absolute(segment.uri)).good().body, movie)
