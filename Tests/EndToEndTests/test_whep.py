@@ -379,6 +379,27 @@ def test_the_watch_page_plays_with_the_lowest_delay(weir, chromium):
     weir.wait(lambda: sessions(weir) == 0, 5, "no viewer by WebRTC")
 
 
+def test_the_lowest_delay_is_chosen_in_the_menu_of_the_watch_page(weir, chromium):
+    """The page plays in its usual way until then."""
+    chromium.open(f"{weir.web}/watch/plain")
+    chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
+    chromium.click("document.querySelector('#info')")
+    choice = "document.querySelector('#choose-webrtc')"
+    chromium.wait(f"{choice}.checkVisibility()")
+    assert "lowest delay" in chromium.evaluate(f"{choice}.innerText")
+    figures = "document.querySelector('#figures')?.innerText ?? ''"
+    chromium.wait(f"/\\d/.test({figures})")
+    assert "WebRTC" not in chromium.evaluate(figures) and sessions(weir) == 0
+    chromium.click(choice)
+    chromium.wait("location.search === '?player=webrtc' && document.querySelector('#stage')?.dataset.phase === 'playing'")
+    chromium.evaluate("document.querySelector('#details').hidden && document.querySelector('#info').click()")
+    chromium.wait(f"/WebRTC, UDP/.test({figures})")
+    assert chromium.evaluate("document.querySelector('#fallback').hidden")
+    weir.wait(lambda: sessions(weir) == 1, 5, "a viewer by WebRTC")
+    chromium.open("about:blank")
+    weir.wait(lambda: sessions(weir) == 0, 5, "no viewer by WebRTC")
+
+
 def test_the_watch_page_asks_the_ice_servers_that_it_is_told(chromium, start_shared):
     """They are known before the browser looks for its addresses."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stun:
