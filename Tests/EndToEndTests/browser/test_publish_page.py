@@ -202,6 +202,33 @@ def test_a_network_that_is_cut_for_ten_seconds_is_survived(page, weir, tmp_path)
     assert 0 <= weir.stream("far")["received"]["videoFrames"] - len(video) <= (0 if holes else 3)
 
 
+#: Chooses an entry of a menu.
+CHOOSE = "(() => { const m = document.querySelector('#%s'); m.%s = %s; m.dispatchEvent(new Event('change')); return m.value; })()"
+
+
+def test_what_is_chosen_in_the_menus_is_remembered(page, weir):
+    """Camera, microphone, size and codec, when the page is opened again. The preview shows them."""
+    open_page(page, weir, "menus")
+    assert page.evaluate(LABEL) == "fake_device_0"
+    heard = "document.querySelector('#microphone').selectedOptions[0].text"
+    usual = page.evaluate(heard)
+    chosen = {
+        "camera": page.evaluate(CHOOSE % ("camera", "selectedIndex", 2)),
+        "microphone": page.evaluate(CHOOSE % ("microphone", "selectedIndex", 2)),
+        "preset": page.evaluate(CHOOSE % ("preset", "value", "'480p30'")),
+        "codec": page.evaluate(CHOOSE % ("codec", "value", "'VP9'")),
+    }
+    page.wait(f"{LABEL} === 'fake_device_2'")
+    other = page.evaluate(heard)
+    assert other != usual and len(set(chosen.values())) == 4 and all(chosen.values()), (chosen, usual)
+    page.open(f"{weir.web}/publish/other-menus")
+    page.wait("!document.querySelector('#start').disabled && document.querySelector('#preview').videoWidth === 854")
+    assert page.evaluate(LABEL) == "fake_device_2"
+    assert {menu: page.evaluate(f"document.querySelector('#{menu}').value") for menu in chosen} == chosen
+    assert page.evaluate(heard) == other
+    assert page.evaluate("document.querySelector('#preview').srcObject.getVideoTracks()[0].getSettings().height") == 480
+
+
 #: How often the page has asked for paths that are so, since it was opened.
 ASKED = "performance.getEntriesByType('resource').filter(({ name }) => new URL(name).pathname%s).length"
 

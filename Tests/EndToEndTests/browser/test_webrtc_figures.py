@@ -304,3 +304,32 @@ def test_720p_has_its_size_at_once_and_its_rate_within_three_seconds(publisher, 
             break
     record_property("figure", f"720p30 from the publish page: {best:.1f} Mbit/s in the third second")
     assert best >= 2, best
+
+
+def test_the_bit_rate_that_is_chosen_while_live_is_sent(publisher, weir, record_property):
+    """Of a picture that needs more: less at once, and more again. The stream goes on in its size."""
+    def sent(seconds: float) -> float:
+        """Mbit/s of the newest seconds."""
+        seen = publisher.evaluate("window.sizes")
+        if len(seen) < 20:
+            return 0
+        first = next(one for one in seen if one[0] >= seen[-1][0] - 1000 * seconds)
+        return 8 * (seen[-1][1] - first[1]) / (seen[-1][0] - first[0]) / 1000
+
+    name, rates = "tuned", []
+    open_page(publisher, weir, name, weir.key, preset="720p30", copy=False)
+    start(publisher)
+    begun = weir.wait_state(name, "live")["startedAt"]
+    for least, most, wanted in ((2, 3.5, None), (0.6, 1.3, 1000), (2, 3.5, 2500)):
+        if wanted is not None:
+            publisher.evaluate(f"""(() => {{
+              const field = document.querySelector('#bit-rate');
+              field.value = {wanted};
+              field.dispatchEvent(new Event('change'));
+            }})()""")
+        weir.wait(lambda: least <= sent(2) <= most, 15, f"{least} to {most} Mbit/s", every=0.5)
+        rates.append(sent(2))
+    widths = {width for _, _, width, frames, _ in publisher.evaluate("window.sizes") if frames > 0}
+    assert widths == {1280} and weir.stream(name)["startedAt"] == begun, widths
+    record_property("figure", f"publish page, 2.5, 1 and 2.5 Mbit/s chosen: {', '.join(f'{one:.1f}' for one in rates)} sent")
+    stop(publisher)
