@@ -14,7 +14,7 @@ import pytest
 from harness import offers, publishers, relay
 from harness.programs import free_port
 from harness.traps import Trap
-from test_whip import patch
+from test_whip import REPAIRS, patch
 
 #: What a page does to watch: an offer, the answer of WHEP, and both media in one element. `only` leaves some candidates of the
 #: answer: a protocol's, or an address's. `candidates`: lines that each section of the offer has besides.
@@ -146,6 +146,7 @@ def test_chromium_plays_what_is_published_by_rtmp(weir, chromium, only):
     """H.264 and Opus by UDP, and by TCP alone. It is a viewer as others are, until it leaves."""
     answer = watch(chromium, weir, "plain", only)
     assert answer["status"] == 201 and answer["leftOut"] is None, answer
+    assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
     weir.wait(lambda: sessions(weir) == 1, 5, "a viewer by WebRTC")
     received = judge(chromium, (320, 180))
     assert received["video"]["freezeCount"] == 0, received["video"]

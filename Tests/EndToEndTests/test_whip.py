@@ -4,6 +4,7 @@ not."""
 import array
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -59,6 +60,10 @@ SENT = """(async () => {
 })()"""
 
 OFFER = offers.offer("sendonly")
+#: Codecs that repair others (RFC 2198, 5109, 8627).
+REPAIRS = re.compile(r"(?im)^a=rtpmap:\d+ (red|ulpfec|flexfec[-0-9]*)/|^a=ssrc-group:FEC")
+#: Offers of real clients.
+OFFERS = pathlib.Path(__file__).parent.parent / "Fixtures" / "sdp"
 
 #: How long flash and beep are watched: ten minutes in long runs.
 SYNC_SECONDS = 600 if os.environ.get("WEIR_FAULTS") == "long" else 30
@@ -161,7 +166,8 @@ def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only):
     """Its fake camera and microphone in full size, by UDP and by TCP alone: each frame that it sent is recorded. Key frames are
     asked for, so that each segment begins with one and keeps to the target."""
     name = f"chromium{only}"
-    publish(chromium, weir, name, only=only)
+    answer = publish(chromium, weir, name, only=only)
+    assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
     media = segments(weir, name)
     durations = [segment.duration for segment in media.present]
     assert media.target == 2 and max(durations) <= 2.05, durations
@@ -297,6 +303,7 @@ def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, chromium):
     }) as firefox:
         answer = publish(firefox, weir, name)
         assert "VP9/90000" in answer["sdp"], answer["sdp"]
+        assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
         media = segments(weir, name)
         assert max(segment.duration for segment in media.present) <= 2.05, media
         chromium.open(f"{weir.web}/watch/{name}")
@@ -531,6 +538,24 @@ def test_candidates_of_publishers_are_never_contacted(weir, chromium):
         finish(chromium)
         assert first.caught() == second.caught() == []
         assert first.works() and second.works()
+
+
+@pytest.mark.parametrize("client", sorted(path.stem for path in OFFERS.glob("*.sdp")))
+def test_redundancy_is_not_asked_for(weir, client):
+    """Of what real clients offer, all that browsers have of it. What is lost is asked for again instead."""
+    text = (OFFERS / f"{client}.sdp").read_bytes().decode()
+    end = "\r\n" if "\r\n" in text else "\n"
+    if client.startswith("chromium"):
+        # It offers this by a switch alone.
+        text = re.sub(r"(?m)^(m=video \d+ \S+ .*?)(\r?)$", r"\1 49\2", text, count=1) + "".join(
+            f"{line}{end}" for line in ("a=rtpmap:49 flexfec-03/90000", "a=fmtp:49 repair-window=10000000"))
+        assert {found.lower() for found in REPAIRS.findall(text)} == {"red", "ulpfec", "flexfec-03"}
+    status, fields, answer = offer(weir, f"of-{client.replace('.', '-')}", text)
+    assert status == 201, answer
+    assert REPAIRS.search(answer) is None, answer
+    taken = {kind for line in re.findall(r"(?m)^m=\S+ [1-9]\d* \S+ (.*)$", answer) for kind in line.split()}
+    assert taken and taken == set(re.findall(r"(?m)^a=rtpmap:(\d+) ", answer)) | (taken & {"0", "8"}), answer
+    assert ask(weir, "DELETE", fields["location"])[0] == 200
 
 
 def test_vp8_of_chromium_is_encoded_anew(weir, chromium):
