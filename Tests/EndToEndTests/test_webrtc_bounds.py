@@ -1,7 +1,8 @@
 """What bad peers of WebRTC cost a server (docs/limits.md): floods of STUN, handshakes of DTLS that never end or contradict
-themselves, false certificates, and sessions that are left by the thousand. Beside them ten viewers get their parts in time, and a
-publisher by WebRTC loses no frame."""
+themselves, false certificates, sessions that are left by the thousand, and admitted peers that send rubbish in place of RTP and
+RTCP. Beside them ten viewers get their parts in time, and a publisher by WebRTC loses no frame."""
 
+import asyncio
 import contextlib
 import os
 import pathlib
@@ -11,7 +12,7 @@ import time
 
 import pytest
 
-from harness import publishers, tools
+from harness import packets, publishers, tools
 from harness.followers import Beside
 from harness.handshakes import Caller, Cutter, binding, fingerprint, piece, record
 from test_attacks import LIMIT, LINES, MEBIBYTE, TIMES, VIEWERS, Scene, memory
@@ -210,3 +211,140 @@ def test_sessions_that_are_left_by_the_thousand_are_taken_to_a_bound_and_free_ag
         assert [caller.status for caller in callers] == [201] * WAITING + [429] * (40 - WAITING), kind
         assert {caller.leave() for caller in callers[:WAITING]} == {200}
     assert len(os.listdir(f"/proc/{weir.process.pid}/fd")) <= descriptors + 2 * WAITING
+
+
+@contextlib.asynccontextmanager
+async def beside(scene, *what):
+    """The same, while the peers of a test go on."""
+    judge = scene.beside(*what)
+    await asyncio.to_thread(judge.__enter__)
+    try:
+        yield
+    except BaseException as error:
+        await asyncio.to_thread(judge.__exit__, type(error), error, error.__traceback__)
+        raise
+    await asyncio.to_thread(judge.__exit__, None, None, None)
+
+
+async def until(weir, *condition) -> None:
+    await asyncio.to_thread(weir.wait, *condition)
+
+
+def frames(weir, name: str) -> int:
+    return weir.stream(name)["received"]["videoFrames"]
+
+
+async def goes_on(weir, name: str) -> None:
+    """Two seconds of its frames come."""
+    await until(weir, lambda: (weir.stream(name) or {}).get("state") == "live", 20, f"{name} is live")
+    before = frames(weir, name)
+    await until(weir, lambda: frames(weir, name) >= before + 60, 10, f"two seconds of {name}")
+
+
+async def admitted(scene, name: str, kind: str, record_property, ending: str = "") -> tuple[dict, int]:
+    """A publisher that sends rubbish of a kind. Returns its stream after that, and how its session ended. `ending`: a reason for
+    which the server ends it."""
+    rubbish = pytest.importorskip("harness.rubbish", reason="aiortc connects the peer", exc_type=ImportError)
+    weir = scene.weir
+    async with rubbish.Peer(weir, f"/whip/{name}") as peer:
+        await peer.publish()
+        await goes_on(weir, name)
+        begun, asked, sent, most = weir.stream(name)["startedAt"], len(peer.asked), peer.sent, 0
+
+        async def look() -> None:
+            nonlocal most
+            while True:
+                most = max(most, memory(weir.process.pid))
+                await asyncio.sleep(0.05)
+
+        before, looking = memory(weir.process.pid), asyncio.ensure_future(look())
+        async with beside(scene, f"{kind} of rubbish by a publisher", 24 * MEBIBYTE, record_property):
+            start = time.monotonic()
+            while time.monotonic() < start + STRETCH:
+                await rubbish.RUBBISH[kind](peer)
+            spent = time.monotonic() - start
+            await asyncio.sleep(1)
+        looking.cancel()
+        assert peer.sent - sent > 1000 and spent < 30, (peer.sent - sent, spent)
+        # It is asked for key frames four times a second at most (docs/limits.md).
+        assert len(peer.asked) - asked <= 4 * (spent + 1) + 5, (len(peer.asked) - asked, spent)
+        assert most - before < 48 * MEBIBYTE, (most - before) / MEBIBYTE
+        if ending:
+            await until(weir, lambda: any(re.search(f"{name}: .*{ending}", line) for _, line in weir.lines), 30, f"its end: {ending}")
+        else:
+            await goes_on(weir, name)
+        stream = weir.stream(name)
+        assert stream["startedAt"] == begun, stream
+        record_property("figure", f"WebRTC, {kind} of rubbish: {peer.sent - sent} packets within {spent:.1f} s, at most "
+                                  f"{(most - before) / MEBIBYTE:.1f} MiB, {stream['received']['lostVideoFrames']} frames lost")
+        return stream, await peer.leave()
+
+
+@pytest.mark.parametrize("kind", ["headers", "fragments", "units", "jumps", "reports"])
+def test_rubbish_of_an_admitted_publisher_costs_its_own_frames_at_most(scene, kind, record_property):
+    """It has keys, and publishes a stream. Its session and its stream go on; frames that the rubbish harmed are told as lost, and
+    what is recorded is whole."""
+    weir, name = scene.weir, f"rubbish-{kind}"
+    stream, status = asyncio.run(asyncio.wait_for(admitted(scene, name, kind, record_property), 90))
+    assert (stream["state"], status) == ("live", 200), "its session went on"
+    assert kind == "reports" or stream["received"]["lostVideoFrames"] > 0, stream["received"]
+    weir.wait_state(name, "ended", seconds=5)
+    movie = weir.only_recording(name)
+    errors, _ = packets.decode(movie)
+    assert not errors, errors
+    assert len(packets.probe(movie)["video"]) == frames(weir, name), weir.stream(name)["received"]
+
+
+@pytest.mark.parametrize(("kind", "reason"), [
+    ("sizes", r"its codec or frame size changed more than 30 times in a minute \(--max-changes\)"), ("senders", "no byte for")])
+def test_rubbish_that_leaves_no_stream_ends_its_session_with_the_reason(scene, kind, reason, record_property):
+    _, status = asyncio.run(asyncio.wait_for(admitted(scene, f"rubbish-{kind}", kind, record_property, reason), 90))
+    assert status == 410
+    scene.honest_lost_nothing()
+
+
+def test_rubbish_of_an_admitted_viewer_costs_no_other_viewer_a_packet(scene, record_property):
+    """It asks for everything again, for key frames and for rates that there are not, in compounds of rubbish. The source is asked
+    for a key frame at most twice a second, and what it gets is bounded."""
+    rubbish = pytest.importorskip("harness.rubbish", reason="aiortc connects the peer", exc_type=ImportError)
+    weir, name = scene.weir, "watched"
+
+    async def run() -> None:
+        async with (rubbish.Peer(weir, f"/whip/{name}") as publisher, rubbish.Peer(weir, f"/whep/{name}") as honest,
+                    rubbish.Peer(weir, f"/whep/{name}") as liar):
+            await publisher.publish()
+            await goes_on(weir, name)
+            await honest.watch()
+            await liar.watch()
+            source = int(re.search(r"a=ssrc:(\d+)", liar.answer)[1])
+            while not honest.arrived.get(source) or not liar.arrived.get(source):
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(1.5)
+            async with beside(scene, "rubbish by a viewer", 16 * MEBIBYTE, record_property):
+                publisher.asked.clear()
+                got, whole, sent, shown, start = liar.bytes, honest.bytes, liar.sent, frames(weir, name), time.monotonic()
+                while time.monotonic() < start + STRETCH:
+                    await rubbish.reports(liar, source)
+                spent = time.monotonic() - start
+                got, whole, shown = liar.bytes - got, honest.bytes - whole, frames(weir, name) - shown
+                asked = list(publisher.asked)
+            status = await liar.leave()
+            record_property(
+                "figure", f"WebRTC, rubbish of a viewer: {liar.sent - sent} packets within {spent:.1f} s, {len(asked)} requests for key frames to "
+                f"the publisher, {got / 1e6:.2f} MB to it, {whole / 1e6:.2f} MB to another one, its session {status}")
+            assert liar.sent - sent > 3000 and spent < 30, (liar.sent - sent, spent)
+            assert 1 <= len(asked) <= 2 * spent + 1, (asked, spent)
+            assert all(later - first >= 0.9 for first, later in zip(asked, asked[2:])), asked
+            # Half a megabyte a second is sent again at most, and 128 KiB at once (docs/limits.md).
+            assert 2 * whole < got <= 1.05 * (whole + 500_000 * spent + 128 * 1024), (got, whole, spent)
+            # Another viewer has every packet, once and in order.
+            numbers = honest.arrived[source]
+            assert all(b - a & 0xFFFF == 1 for a, b in zip(numbers, numbers[1:])), "packets are missing"
+            assert shown >= 0.9 * 30 * spent - 5, (shown, spent)
+            assert weir.stream(name)["received"]["lostVideoFrames"] == 0
+            # Its session went on, or was ended because it says that its network carries nothing.
+            assert status in (200, 410), status
+            assert await honest.leave() == 200
+            assert await publisher.leave() == 200
+
+    asyncio.run(asyncio.wait_for(run(), 90))
