@@ -2,6 +2,7 @@
 not."""
 
 import array
+import itertools
 import json
 import os
 import pathlib
@@ -19,9 +20,10 @@ from harness.traps import Trap
 
 #: What a page does to publish: devices, an offer, and the answer of WHIP. `only` leaves some candidates of the answer, `types`
 #: names the only codecs that are offered, `rids` the encodings of simulcast, `size` that of the frames, `candidates` lines that each
-#: section of the offer has besides. `twice`: the camera is sent by two sections of the offer.
+#: section of the offer has besides. `twice`: the camera is sent by two sections of the offer. `pauses`: packets of silence are left
+#: out (DTX, RFC 7587 §3.1.3).
 PUBLISH = """(async (name, key, {
-  only = '', types = [], rids = [], candidates = [], twice = false, size: [width, height] = [1280, 720] }) => {
+  only = '', types = [], rids = [], candidates = [], twice = false, pauses = false, size: [width, height] = [1280, 720] }) => {
   const media = await navigator.mediaDevices.getUserMedia({ video: { width, height, frameRate: 30 }, audio: true });
   const peer = new RTCPeerConnection();
   for (const track of [...media.getTracks(), ...(twice ? media.getVideoTracks().map((one) => one.clone()) : [])]) {
@@ -43,6 +45,7 @@ PUBLISH = """(async (name, key, {
   if (response.status !== 201) return { status: response.status, text: await response.text() };
   let sdp = await response.text();
   if (only) sdp = sdp.split('\\r\\n').filter((line) => !/^a=candidate/.test(line) || line.includes(` ${only} `)).join('\\r\\n');
+  if (pauses) sdp = sdp.replace(/a=rtpmap:(\\d+) opus.*\\r\\n/, (line, number) => `${line}a=fmtp:${number} usedtx=1\\r\\n`);
   await peer.setRemoteDescription({ type: 'answer', sdp });
   window.peer = peer;
   window.session = response.headers.get('Location');
@@ -518,6 +521,36 @@ def test_an_offer_is_answered_by_the_rules(weir):
     assert ask(weir, "GET", "/whip/rules")[0] == 405
     assert ask(weir, "DELETE", session)[0] == 200
     assert ask(weir, "DELETE", session)[0] == 404
+
+
+def test_silence_that_is_not_sent_leaves_no_hole(weir, chromium):
+    """Chromium sends a packet now and then while its microphone is off, in place of fifty a second. The recording has as much audio
+    as video, and the silence in its place."""
+    name = "pauses"
+    publish(chromium, weir, name, pauses=True, size=[640, 360])
+    microphone = "window.peer.getSenders().find((s) => s.track.kind === 'audio').track.enabled"
+    time.sleep(3)
+    chromium.evaluate(f"void ({microphone} = false)")
+    before, muted = chromium.evaluate(SENT)["audio"]["packetsSent"], time.monotonic()
+    time.sleep(4)
+    count, muted = chromium.evaluate(SENT)["audio"]["packetsSent"] - before, time.monotonic() - muted
+    chromium.evaluate(f"void ({microphone} = true)")
+    time.sleep(3)
+    received = weir.stream(name)["received"]
+    finish(chromium)
+    assert count <= 0.3 * 50 * muted, f"nothing is left out: {count} packets in {muted} s"
+    assert received["lostAudioFrames"] == 0 and weir.stream(name)["warnings"] == [], weir.stream(name)
+    movie = weir.only_recording(name)
+    found = judge(movie, 9)
+    times = [float(packet.dts) for packet in found["audio"]]
+    steps = [after - earlier for earlier, after in itertools.pairwise(times)]
+    assert max(abs(step - 0.020) for step in steps) < 0.001, max(steps)
+    assert abs(times[-1] - float(found["video"][-1].dts)) < 0.1, (times[-1], found["video"][-1])
+    samples = array.array("h", tools.output(tools.FFMPEG, "-v", "error", "-i", movie, "-vn", "-ac", "1", "-ar", "8000", "-f", "s16le", "-"))
+    loud = [at / 8000 for at, value in enumerate(samples) if abs(value) > 1000]
+    # The fake microphone beeps twice a second.
+    quiet = max(after - earlier for earlier, after in itertools.pairwise(loud))
+    assert muted - 0.2 <= quiet <= muted + 1.1, (quiet, muted)
 
 
 def test_candidates_of_publishers_are_never_contacted(weir, chromium):
