@@ -3,6 +3,7 @@
 import asyncio
 import fractions
 import itertools
+import os
 import random
 import threading
 import time
@@ -39,18 +40,28 @@ class Pictures(aiortc.VideoStreamTrack):
         await asyncio.sleep(max(0, self.begun + ticks / 90_000 - time.monotonic()))
         frame = av.VideoFrame(width, height, "yuv420p")
         for number, plane in enumerate(frame.planes):
-            # Another grey with each frame, so that none is skipped as nothing new.
-            plane.update(bytes([len(self.sent) * 3 % 200 + 20 if number == 0 else 128]) * plane.buffer_size)
+            plane.update(self.paint(number, plane.buffer_size))
         frame.pts, frame.time_base = ticks, fractions.Fraction(1, 90_000)
         self.sent.append(ticks)
         return frame
+
+    def paint(self, plane: int, size: int) -> bytes:
+        """Another grey with each frame, so that none is skipped as nothing new."""
+        return bytes([len(self.sent) * 3 % 200 + 20 if plane == 0 else 128]) * size
+
+
+class Noise(Pictures):
+    """Frames that need any bit rate."""
+
+    def paint(self, plane: int, size: int) -> bytes:
+        return os.urandom(size)
 
 
 class Publisher:
     """Publishes on a thread of its own, until `stop`."""
 
-    def __init__(self, weir, name: str, plan):
-        self.weir, self.name, self.plan = weir, name, plan
+    def __init__(self, weir, name: str, plan, kind=Pictures):
+        self.weir, self.name, self.plan, self.kind = weir, name, plan, kind
         self.error = None
         self.loop = asyncio.new_event_loop()
         self.stopping = asyncio.Event()
@@ -67,14 +78,15 @@ class Publisher:
 
     async def _publish(self):
         peer = aiortc.RTCPeerConnection()
-        self.pictures = Pictures(self.plan)
+        self.pictures = self.kind(self.plan)
         try:
-            peer.addTransceiver(self.pictures, direction="sendonly")
+            self.sender = peer.addTransceiver(self.pictures, direction="sendonly").sender
             await peer.setLocalDescription(await peer.createOffer())
             answer = self.weir.get(
                 f"/whip/{self.name}", method="POST", body=peer.localDescription.sdp.encode(),
                 headers={"Content-Type": "application/sdp", "Authorization": f"Bearer {KEY}"})
             assert answer.status == 201, answer.text
+            self.answer = answer.text
             await peer.setRemoteDescription(aiortc.RTCSessionDescription(sdp=answer.text, type="answer"))
             await self.stopping.wait()
             ended = self.weir.get(answer.headers["location"], method="DELETE")
@@ -174,6 +186,29 @@ def test_a_camera_that_almost_keeps_to_a_rate_keeps_its_own_times(weir):
     steps = [after - before for before, after in itertools.pairwise(times)]
     expected = [after - before for before, after in itertools.pairwise(sent)]
     assert any(steps == expected[start:start + len(steps)] for start in range(len(expected) - len(steps) + 1)), (steps[:40], expected[:40])
+
+
+def test_a_sender_without_numbers_of_transport_is_told_the_rate_that_comes_through(weir, record_property):
+    """aiortc knows REMB alone, and begins with 1 Mbit/s. What it is told lets it send more."""
+    from aiortc.codecs import h264  # noqa: PLC0415
+
+    publisher = Publisher(weir, "rate", ((number * 3000, (320, 180)) for number in itertools.count()), Noise)
+
+    def target() -> int:
+        """Of its encoder, which is there from the first frame on."""
+        return getattr(publisher.sender._RTCRtpSender__encoder, "target_bitrate", 0)
+
+    try:
+        weir.wait_state("rate", "live", seconds=20)
+        assert "goog-remb" in publisher.answer and "transport-cc" not in publisher.answer, publisher.answer
+        weir.wait(lambda: target() > 1.5 * h264.DEFAULT_BITRATE, 20, "more than 1.5 Mbit/s of the encoder")
+        before, begun = weir.stream("rate")["received"]["bytes"], time.monotonic()
+        time.sleep(4)
+        rate = 8 * (weir.stream("rate")["received"]["bytes"] - before) / (time.monotonic() - begun)
+        record_property("figure", f"WebRTC, aiortc by REMB: {target() / 1e6:.1f} Mbit/s wanted, {rate / 1e6:.1f} received")
+        assert rate > 1.2 * h264.DEFAULT_BITRATE, rate
+    finally:
+        publisher.stop()
 
 
 @pytest.fixture(scope="module")
