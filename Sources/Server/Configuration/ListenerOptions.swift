@@ -12,13 +12,13 @@ struct ListenerOptions: TitledSettings {
   let srt = Setting("srt", at: "srt.listen", .address, "Address for SRT publishers (UDP).")
   let webRTC = Setting(
     "webrtc", at: "webrtc.listen", .address,
-    "Address for the media of WebRTC publishers (UDP and TCP); their offers come by HTTP.")
+    "Address for the media of WebRTC publishers and viewers (UDP and TCP); their offers come by HTTP.")
   let webRTCAddress = Setting(
     each: "webrtc-address", at: "webrtc.publicAddresses", SettingText("host[:port]", PublicMediaAddress.parse),
-    "Addresses that WebRTC publishers are told, in place of this machine's: behind NAT.")
+    "Addresses that WebRTC publishers and viewers are told, in place of this machine's: behind NAT.")
   let iceServers = Setting(
     each: "webrtc-ice-server", at: "webrtc.iceServers", SettingText("url", ICEServerText.parse), isSecret: true,
-    "STUN and TURN servers that WebRTC publishers are told: turn:USER:CREDENTIAL@HOST:3478.")
+    "STUN and TURN servers that WebRTC publishers and viewers are told: turn:USER:CREDENTIAL@HOST:3478.")
   let tlsCert = Setting("tls-cert", at: "tls.certificate", .file, "Certificate chain (PEM) for HTTPS and RTMPS.")
   let tlsKey = Setting("tls-key", at: "tls.key", .file, "Its private key (PEM).")
   let tlsMin = Setting<TLSMinimum>(
