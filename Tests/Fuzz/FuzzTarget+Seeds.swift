@@ -14,7 +14,7 @@ extension FuzzTarget {
     case .codecs: Self.records
     case .http: Self.requests.map { Array($0.utf8) }
     case .scanner: Self.connections.map { [7] + Array($0.utf8) }
-    case .http2: [Self.frames(piece: 0), Self.frames(piece: 255)]
+    case .http2: [Self.frames(piece: 0), Self.frames(piece: 255)] + Self.http2Connections
     case .fields: [[UInt8(Self.section.count)] + Self.section + [2, 0x82, 0xBE]]
     case .recording, .demux: [Self.recordingFile].compactMap { $0 }
     case .names:

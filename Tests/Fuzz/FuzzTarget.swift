@@ -19,7 +19,7 @@ enum FuzzTarget: String, CaseIterable {
   case http
   /// An HTTP/1.1 connection, read by weir's scanner and by NIO's decoder.
   case scanner
-  /// An HTTP/2 connection, cut anywhere.
+  /// An HTTP/2 connection, cut anywhere, and what a server sends on it.
   case http2
   /// Field sections of HTTP/2.
   case fields
