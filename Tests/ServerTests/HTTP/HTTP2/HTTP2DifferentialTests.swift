@@ -13,6 +13,9 @@ import Testing
 /// | where they differ | NIO | here | why |
 /// |---|---|---|---|
 /// | fields on a stream that the server has reset | ends the connection | ignored | RFC 9113 §5.1: they may have crossed |
+/// | empty DATA frames with other DATA between them | count together | do not count | those carry something |
+/// | a window widened by nothing, on a stream that is answered | ignored | ends the stream | RFC 9113 §6.9 |
+/// | GOAWAY that names a stream of the client, or a later one than before | ends the connection | counts as any | nothing is pushed |
 /// | frames of a fixed length that are longer | read as far as known | end the connection | RFC 9113 §6.3, §6.4, §6.9 |
 /// | control characters in values, other than CR, LF and NUL | pass | end the stream | as in HTTP/1.1 |
 /// | blanks at the ends of values | pass | end the stream | RFC 9113 §8.2.1 |
@@ -24,10 +27,14 @@ import Testing
 @Suite struct HTTP2DifferentialTests {
   private static let rounds = Arguments.environment()["WEIR_DIFFERENTIAL"].flatMap(Int.init) ?? 400
 
-  /// NIO's server, of which only the resets and the end of the connection are looked at.
+  /// NIO's server, which answers and resets streams as it is told. Looked at are the resets that it makes by itself, and the end of
+  /// the connection.
   private final class Judge {
     private let channel = EmbeddedChannel()
-    private var written: [UInt8] = []
+    /// Bytes of a frame that is not whole yet.
+    private var rest: [UInt8] = []
+    /// Streams that it was told to reset.
+    private var told: Set<UInt32> = []
     private(set) var resets: [UInt32] = []
     private(set) var code: UInt8?
 
@@ -46,43 +53,172 @@ import Testing
     func receive(_ bytes: [UInt8]) throws {
       // It throws what it has answered.
       _ = try? channel.writeInbound(ByteBuffer(bytes: bytes))
-      while let part = try channel.readOutbound(as: ByteBuffer.self) { written += part.readableBytesView }
-      let frames = HTTP2Bytes.frames(written)
-      resets = frames.filter { $0.type == 3 }.map(\.stream)
-      code = frames.first { $0.type == 7 }?.payload[7]
+      try look()
     }
+
+    private func look() throws {
+      while let part = try channel.readOutbound(as: ByteBuffer.self) { rest += part.readableBytesView }
+      for frame in HTTP2Bytes.frames(rest) {
+        rest.removeFirst(9 + frame.payload.count)
+        if frame.type == 3, !told.contains(frame.stream) { resets.append(frame.stream) }
+        if frame.type == 7, code == nil { code = frame.payload[7] }
+      }
+    }
+
+    private func send(_ payload: HTTP2Frame.FramePayload, on stream: UInt32) throws {
+      try channel.writeOutbound(HTTP2Frame(streamID: HTTP2StreamID(Int(stream)), payload: payload))
+      try look()
+    }
+
+    func answer(_ stream: UInt32, hasBody: Bool) throws {
+      try send(.headers(.init(headers: HPACKHeaders([(":status", "200")]), endStream: !hasBody)), on: stream)
+      // Of no bytes: it may be the answer to HEAD.
+      if hasBody { try send(.data(.init(data: .byteBuffer(ByteBuffer()), endStream: true)), on: stream) }
+    }
+
+    func reset(_ stream: UInt32) throws {
+      told.insert(stream)
+      try send(.rstStream(.cancel), on: stream)
+    }
+
+    func reopenWindow(by count: Int) throws { try send(.windowUpdate(windowSizeIncrement: count), on: 0) }
 
     deinit { _ = try? channel.finish(acceptAlreadyClosed: true) }
   }
 
+  /// Both, which get the same frames and give the same answers.
+  private struct Pair {
+    private let judge: Judge
+    private(set) var reading = HTTP2Reading()
+    /// What came so far: frames, and the streams that were answered or reset.
+    private var story: [[UInt8]] = []
+    /// An empty DATA frame came after the last fields and the last end of a stream.
+    private var hasEmptyData = false
+
+    init() throws { judge = try Judge() }
+
+    /// The client sends a frame, or several. False when both end the connection.
+    mutating func receive(_ bytes: [UInt8], _ name: String = "") throws -> Bool {
+      story.append(bytes)
+      if bytes[3] == 1 || bytes[3] == 0 && bytes[4] & 1 == 1 { hasEmptyData = false }
+      if Self.isEmptyData(bytes) { hasEmptyData = true }
+      try judge.receive(bytes)
+      reading.receive(bytes)
+      // Which of two codes fits is not always said.
+      let (fault, code) = (reading.fault, judge.code)
+      try #require((fault == nil) == (code == nil), "\(name): \(story), \(reading.events); NIO says \(code ?? 0)")
+      guard fault == nil else { return false }
+      let (faulty, resets) = (reading.faultyStreams, judge.resets)
+      try #require(faulty == resets, "\(name): \(story), \(reading.events)")
+      return true
+    }
+
+    mutating func answer(_ stream: UInt32, hasBody: Bool = false) throws {
+      story.append(Array("answer \(stream)".utf8))
+      try judge.answer(stream, hasBody: hasBody)
+      reading.answer(stream)
+    }
+
+    mutating func reset(_ stream: UInt32) throws {
+      story.append(Array("reset \(stream)".utf8))
+      try judge.reset(stream)
+      reading.reset(stream)
+    }
+
+    mutating func reopenWindow() throws {
+      let count = reading.reopenWindow()
+      if count > 0 { try judge.reopenWindow(by: count) }
+    }
+
+    /// Whether they need not agree on a frame, as the table above says.
+    func mayDiffer(on frame: [UInt8]) -> Bool {
+      let stream = UInt32(frame[8])
+      switch frame[3] {
+      case 0: return Self.isEmptyData(frame) && hasEmptyData
+      case 1: return reading.resetStreams.contains(stream)
+      case 8: return frame.suffix(4) == [0, 0, 0, 0] && reading.answeredStreams.contains(stream)
+      default: return false
+      }
+    }
+
+    private static func isEmptyData(_ frame: [UInt8]) -> Bool {
+      frame[3] == 0 && frame[4] & 1 == 0
+        && (frame.count == 9 || frame[4] & 8 != 0 && frame.count == 10 + Int(frame[9]))
+    }
+  }
+
   @Test(arguments: 0..<8) func `the same frames have the same end`(seed: UInt64) throws {
     var ends: [String: Int] = [:]
+    var lengths: [Int] = []
     var maker = HTTP2FrameMaker(seed: seed)
     for round in 0..<Self.rounds {
       maker.begin()
-      let judge = try Judge()
-      var reading = HTTP2Reading()
-      for bytes in [HTTP2Bytes.preface + HTTP2Bytes.acknowledgement] + (0...maker.pick(12)).map({ _ in maker.frame() })
-      {
-        // NIO ends the connection here, and need not.
-        if bytes[3] == 1, reading.faultyStreams.contains(UInt32(bytes[8])) { break }
-        try judge.receive(bytes)
-        reading.receive(bytes)
-        let code = judge.code.map { "\($0)" } ?? "nothing"
-        let history = "round \(round), frame \(bytes), events \(reading.events); NIO says \(code)"
-        try #require((reading.fault == nil) == (judge.code == nil), "\(history)")
-        if let fault = reading.fault {
-          // Which of two codes fits is not always said.
-          ends["\(fault)", default: 0] += 1
-          break
-        }
-        try #require(reading.faultyStreams == judge.resets, "\(history)")
+      var pair = try Pair()
+      var goesOn = try pair.receive(HTTP2Bytes.preface + HTTP2Bytes.acknowledgement)
+      let length = 1 + maker.pick(60)
+      var count = 0
+      while goesOn, count < length {
+        let frame = maker.frame(open: pair.reading.openStreams)
+        if pair.mayDiffer(on: frame) { break }
+        goesOn = try pair.receive(frame, "round \(round)")
+        count += 1
+        if goesOn { try serve(&pair, &maker) }
       }
-      if reading.fault == nil { ends[reading.faultyStreams.isEmpty ? "good" : "faulty streams", default: 0] += 1 }
+      lengths.append(count)
+      let reading = pair.reading
+      let end = reading.fault.map { "\($0)" } ?? (reading.faultyStreams.isEmpty ? "good" : "faulty streams")
+      ends[end, default: 0] += 1
     }
     for end in ["good", "faulty streams", "protocolError", "frameSizeError", "compressionError", "streamClosed"] {
       #expect(ends[end, default: 0] > 0, "\(end) is among \(ends)")
     }
+    #expect(lengths.contains { $0 > 50 }, "some connections are long: \(lengths.max() ?? 0)")
+  }
+
+  /// What the server does between two frames of the client: mostly nothing.
+  private func serve(_ pair: inout Pair, _ maker: inout HTTP2FrameMaker) throws {
+    let (open, unanswered) = (pair.reading.openStreams, pair.reading.unansweredStreams)
+    switch maker.pick(12) {
+    case 0, 1:
+      guard !unanswered.isEmpty else { return }
+      try pair.answer(unanswered[maker.pick(unanswered.count)], hasBody: maker.pick(2) == 0)
+    case 2 where !open.isEmpty: try pair.reset(open[maker.pick(open.count)])
+    case 3: try pair.reopenWindow()
+    default: break
+    }
+  }
+
+  @Test func `a stream that is answered takes the rest of its request, and is then closed`() throws {
+    for hasBody in [false, true] {
+      var pair = try Pair()
+      let data = http2Frame(0, stream: 1, [7])
+      let open = HTTP2Bytes.preface + HTTP2Bytes.request("/", stream: 1, isEnd: false)
+      #expect(try pair.receive(open) && pair.receive(data))
+      try pair.answer(1, hasBody: hasBody)
+      #expect(try pair.receive(data) && pair.receive(http2Frame(8, stream: 1, [0, 0, 0, 1])))
+      #expect(try pair.receive(http2Frame(0, flags: 1, stream: 1, [7])))
+      #expect(pair.reading.openStreams.isEmpty)
+      // What may have crossed is ignored, but no more of the body.
+      #expect(try pair.receive(http2Frame(8, stream: 1, [0, 0, 0, 1])))
+      #expect(try pair.receive(http2Frame(3, stream: 1, [0, 0, 0, 8])))
+      #expect(try !pair.receive(data))
+      #expect(pair.reading.fault == .streamClosed)
+    }
+  }
+
+  @Test func `a client may reset a stream that is answered, and open others after its goodbye`() throws {
+    var pair = try Pair()
+    #expect(try pair.receive(HTTP2Bytes.preface + HTTP2Bytes.request("/", stream: 1, isEnd: false)))
+    try pair.answer(1)
+    #expect(try pair.receive(http2Frame(3, stream: 1, [0, 0, 0, 8])))
+    #expect(try pair.receive(http2Frame(7, [UInt8](repeating: 0, count: 8))))
+    #expect(try pair.receive(HTTP2Bytes.request("/", stream: 3)))
+    #expect(pair.reading.openStreams == [3])
+    try pair.reset(3)
+    // Late frames of a stream that the server has reset.
+    #expect(try pair.receive(http2Frame(0, flags: 1, stream: 3, [7])))
+    #expect(try pair.receive(http2Frame(8, stream: 3, [0, 0, 0, 0]) + http2Frame(3, stream: 3, [0, 0, 0, 8])))
+    #expect(pair.reading.faultyStreams.isEmpty)
   }
 
   /// However they are cut.
@@ -236,6 +372,9 @@ struct HTTP2FrameMaker {
   private var generator: RequestMaker.Generator
   private var encoder = HPACKEncoder(allocator: ByteBufferAllocator())
   private var next: UInt32 = 1
+  /// Whether the client also sends what none may send. Such a connection ends soon.
+  private var isWild = true
+  private var open: [UInt32] = []
 
   init(seed: UInt64) { generator = .init(state: seed &* 0x1234_5678_9ABC_DEF1 &+ 1) }
 
@@ -243,6 +382,7 @@ struct HTTP2FrameMaker {
   mutating func begin() {
     encoder = HPACKEncoder(allocator: ByteBufferAllocator())
     next = 1
+    isWild = pick(2) == 0
   }
 
   mutating func pick(_ count: Int) -> Int { Int(generator.next() % UInt64(count)) }
@@ -251,18 +391,25 @@ struct HTTP2FrameMaker {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
   }
 
-  /// One that was opened, mostly.
+  /// One that is open, mostly. Frames for others are late, or wrong.
   private mutating func stream() -> UInt32 {
-    switch pick(40) {
-    case 0: 0
-    case 1: next
-    case 2: 2
-    default: next > 1 ? UInt32(1 + 2 * pick(Int(next / 2))) : 1
+    if isWild {
+      switch pick(40) {
+      case 0: return 0
+      case 1: return next
+      case 2: return 2
+      default: break
+      }
     }
+    guard open.isEmpty || pick(isWild ? 2 : 40) == 0 else { return open[pick(open.count)] }
+    return next > 1 ? UInt32(1 + 2 * pick(Int(next / 2))) : 1
   }
 
-  mutating func frame() -> [UInt8] {
-    switch pick(26) {
+  /// `open` are the streams that are not closed.
+  mutating func frame(open: [UInt32] = []) -> [UInt8] {
+    self.open = open
+    guard isWild || !open.isEmpty else { return request() }
+    switch pick(28) {
     case 0..<9: return request()
     case 9..<13: return data()
     case 13: return http2Frame(2, stream: stream(), bytes(5))
@@ -271,23 +418,25 @@ struct HTTP2FrameMaker {
     case 16: return http2Frame(6, flags: UInt8(pick(2)), bytes(8))
     case 17, 18:
       let increment: [UInt8] = [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 255, 255], [0, 1, 0, 0]][pick(4)]
-      return http2Frame(8, stream: pick(3) == 0 ? 0 : stream(), increment)
+      let isOfConnection = pick(3) == 0 && (isWild || increment != [0, 0, 0, 0])
+      return http2Frame(8, stream: isOfConnection ? 0 : stream(), increment)
     case 19: return http2Frame(20 + UInt8(pick(200)), flags: 0xFF, stream: stream(), bytes(pick(20)))
-    case 20: return pick(4) == 0 ? http2Frame(4, flags: 1) : data()
-    case 21: return odd()
+    case 20: return isWild && pick(4) == 0 ? http2Frame(4, flags: 1) : data()
+    case 21, 23: return isWild ? odd() : data()
+    case 22: return http2Frame(7, [0, 0, 0, 0] + bytes(4 + pick(9)))
     default: return trailers()
     }
   }
 
   /// Something that no client may send.
   private mutating func odd() -> [UInt8] {
-    switch pick(9) {
+    switch pick(10) {
     case 0: http2Frame(9, flags: 4, stream: stream(), [0x84])
     case 1: http2Frame(5, flags: 4, stream: stream(), [0, 0, 0, 2, 0x84])
     case 2: http2Frame(0, stream: stream(), bytes(16_385))
     case 3: http2Frame(6, bytes(7))
     case 4: http2Frame(4, bytes(7))
-    case 5: http2Frame(1, flags: 5, stream: stream(), bytes(30))
+    case 5, 9: http2Frame(1, flags: 5, stream: stream(), bytes(30))
     case 6: http2Frame(7, bytes(7))
     case 7: http2Frame(8, bytes(3))
     default: http2Frame(3, stream: stream(), bytes(3))
@@ -299,13 +448,13 @@ struct HTTP2FrameMaker {
       [0, 4, 0, 0, 16, 0], [0, 4, 0x80, 0, 0, 0], [0, 2, 0, 0, 0, 1], [0, 2, 0, 0, 0, 2], [0, 5, 0, 0, 0x40, 0],
       [0, 5, 0, 0, 0x3F, 255], [0, 1, 0, 0, 0, 0], [0, 99, 1, 2, 3, 4],
     ]
-    return http2Frame(4, (0..<pick(3)).flatMap { _ in values[pick(pick(3) == 0 ? values.count : 1)] })
+    return http2Frame(4, (0..<pick(3)).flatMap { _ in values[pick(isWild && pick(3) == 0 ? values.count : 1)] })
   }
 
   private mutating func data() -> [UInt8] {
     let flags: UInt8 = [0, 1, 8, 9][pick(4)]
     var payload = bytes(pick(3) == 0 ? pick(16_000) : pick(30))
-    if flags & 8 != 0 { payload = [UInt8(pick(pick(8) == 0 ? 256 : min(payload.count + 1, 200)))] + payload }
+    if flags & 8 != 0 { payload = [UInt8(pick(isWild && pick(8) == 0 ? 256 : min(payload.count + 1, 200)))] + payload }
     return http2Frame(0, flags: flags, stream: stream(), payload)
   }
 
@@ -332,7 +481,7 @@ struct HTTP2FrameMaker {
     if pick(2) == 0 { fields.append(("user-agent", "player \(pick(3))")) }
     if pick(6) == 0 { fields.append(("content-length", "\([0, 5, 20][pick(3)])")) }
     if pick(6) == 0 { spoil(&fields) }
-    if pick(10) > 0 || next == 1 { next += 2 }
+    if !isWild || pick(10) > 0 || next == 1 { next += 2 }
     var flags: UInt8 = pick(3) == 0 ? 0 : 1
     var payload = section(fields)
     if pick(5) == 0 {
@@ -346,7 +495,7 @@ struct HTTP2FrameMaker {
     } else if pick(5) == 0, payload.count > 6 {
       // In two frames.
       let cut = 5 + pick(payload.count - 5)
-      let last = pick(20) == 0 ? next : next - 2
+      let last = isWild && pick(20) == 0 ? next : next - 2
       return http2Frame(1, flags: flags, stream: next - 2, Array(payload[..<cut]))
         + http2Frame(9, flags: 4, stream: last, Array(payload[cut...]))
     }

@@ -7,6 +7,8 @@ import NIOCore
 struct HTTP2Reading: Equatable {
   /// Each event as a line; the parts of a body are one.
   private(set) var events: [String] = []
+  /// The bodies, in the order of their lines.
+  private var bodies: [[UInt8]] = []
   /// The code that ends the connection.
   private(set) var fault: HTTP2Code?
   /// The streams that a fault of the client ended, in order.
@@ -29,7 +31,7 @@ struct HTTP2Reading: Equatable {
   }
 
   static func == (one: HTTP2Reading, other: HTTP2Reading) -> Bool {
-    one.events == other.events && one.fault == other.fault
+    one.events == other.events && one.bodies == other.bodies && one.fault == other.fault
   }
 
   mutating func receive(_ bytes: [UInt8], at tick: Int = 0) {
@@ -45,14 +47,34 @@ struct HTTP2Reading: Equatable {
     heldBytes = max(heldBytes, receiver.heldBytes)
   }
 
+  // MARK: What the server does
+
+  /// Streams that a fault of the client or the server has reset.
+  private(set) var resetStreams: Set<UInt32> = []
+
+  /// Those that are not closed, and those of them that are answered and not.
+  var openStreams: [UInt32] { receiver.streams.map(\.id) }
+  var answeredStreams: [UInt32] { receiver.streams.filter(\.localHasEnded).map(\.id) }
+  var unansweredStreams: [UInt32] { receiver.streams.filter { !$0.localHasEnded }.map(\.id) }
+
   /// The response of a stream is sent as a whole.
   mutating func answer(_ stream: UInt32) { _ = receiver.endLocally(stream) }
 
-  /// The server resets a stream.
-  mutating func reset(_ stream: UInt32) { receiver.resetLocally(stream) }
+  mutating func reset(_ stream: UInt32) {
+    receiver.resetLocally(stream)
+    resetStreams.insert(stream)
+  }
+
+  /// The client may send again what it may at first, on the connection. By how much its window grows.
+  mutating func reopenWindow() -> Int {
+    defer { receiver.window = HTTP2Receiver.window }
+    return HTTP2Receiver.window - receiver.window
+  }
 
   mutating func finish() {
-    if let body = body.take() { events.append("data \(body.stream) \(body.bytes)") }
+    guard let body = body.take() else { return }
+    events.append("data \(body.stream) \(body.bytes.count)")
+    bodies.append(body.bytes)
   }
 
   private mutating func take(_ event: HTTP2Receiver.Event) {
@@ -70,6 +92,7 @@ struct HTTP2Reading: Equatable {
     case .request(let stream, let head, let isEnd): events.append("request \(stream) \(isEnd) \(Self.text(head))")
     case .streamFault(let stream, let code):
       faultyStreams.append(stream)
+      resetStreams.insert(stream)
       events.append("fault \(stream) \(code)")
     default: events.append("\(event)")
     }
