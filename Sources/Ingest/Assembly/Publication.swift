@@ -324,7 +324,7 @@ struct Publication {
     let kind = unit.coding.kind
     guard let place = timeline.place(unit.track, kind, wire: unit.time, length: length, now: now) else {
       out.append(.lost(kind))
-      warn(.stepBack, "audio stepped back in time; it is dropped until it catches up", to: &out)
+      warn(.stepBack, "\(kind.rawValue) stepped back in time; it is dropped until it catches up", to: &out)
       return nil
     }
     if let difference = place.alignedBy {

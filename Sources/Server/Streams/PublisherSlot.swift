@@ -57,6 +57,8 @@ struct PublisherSlot: Sendable {
   var counters = StreamCounters()
   /// The ends of the audio and the video.
   private var ends = AVSkew()
+  /// The video by which fragments are cut, and whether the timeline broke: what comes before its next key frame is left out.
+  private var leader: (video: TrackID?, awaitsKeyFrame: Bool) = (nil, false)
 
   init(_ limits: PublicationBounds.Limits) {
     bounds = PublicationBounds(limits)
@@ -95,6 +97,7 @@ struct PublisherSlot: Sendable {
     lastAddress = request.origin == .server ? nil : request.remoteAddress
     anonymousHost = right == .anonymous ? request.host : nil
     let token = PublicationToken(number: publications)
+    leader = (nil, false)
     holder = Holder(
       token: token, software: request.software, since: now, remoteAddress: request.remoteAddress, host: request.host,
       evict: request.onEviction,
@@ -146,15 +149,24 @@ struct PublisherSlot: Sendable {
     case .sample(let sample):
       counters.intake.bytes &+= sample.payload.readableBytes
       holder?.bytes &+= sample.payload.readableBytes
-      switch ends.take(sample) {
+      let kind = ends.take(sample)
+      if sample.track == leader.video, leader.awaitsKeyFrame {
+        leader.awaitsKeyFrame = !sample.isSync
+        if !sample.isSync { return countLost(.video) }
+      }
+      switch kind {
       case .video?:
         counters.intake.frames &+= 1
         if sample.isSync { counters.intake.keyFrames &+= 1 }
       case .audio?: counters.intake.audioFrames &+= 1
       case nil: break
       }
-    case .discontinuity: counters.intake.jumps &+= 1
-    case .tracks(let tracks): ends.use(tracks)
+    case .discontinuity:
+      counters.intake.jumps &+= 1
+      leader.awaitsKeyFrame = true
+    case .tracks(let tracks):
+      ends.use(tracks)
+      leader.video = tracks.first(.video)?.id
     case .clock, .progress, .end: break
     }
   }

@@ -11,7 +11,11 @@ struct ShortParts: Sendable {
   mutating func take(_ length: MediaTime, segment: Int, target: MediaTime?) {
     if isShort, segment == self.segment { count &+= 1 }
     self.segment = segment
-    isShort = target.map { length.rescaled(to: 1_000_000) &* 100 < $0.rescaled(to: 1_000_000) &* 85 } ?? false
+    isShort =
+      target.map {
+        MediaTime(ticks: length.ticks &* 100, timescale: length.timescale)
+          < MediaTime(ticks: $0.ticks &* 85, timescale: $0.timescale)
+      } ?? false
   }
 
   static func += (total: inout ShortParts, more: ShortParts) { total.count &+= more.count }

@@ -23,6 +23,15 @@ import Testing
     #expect(count([(1, 200), (1, 10), (2, 200), (2, 10)]) == 0)
   }
 
+  /// Both are as they come, not rounded: 17/75 of a second is 85 % of 4/15, and not below 85 % of 0.266666.
+  @Test func `a part of exactly 85 % is not short`() {
+    for target in [MediaTime(ticks: 4, timescale: 15), MediaTime(ticks: 266_666, timescale: 1_000_000)] {
+      var short = ShortParts()
+      for _ in 0..<3 { short.take(MediaTime(ticks: 20_400, timescale: 90_000), segment: 1, target: target) }
+      #expect(short.count == 0)
+    }
+  }
+
   @Test func `nothing is short without a target`() {
     #expect(count([(1, 1), (1, 1)], target: nil) == 0)
   }

@@ -44,6 +44,19 @@ import Testing
     #expect(slot.counters.intake.jumps == 1 && slot.anonymousHost == "b")
   }
 
+  /// Fragments begin with a key frame there, and so does what counts as received.
+  @Test func framesBetweenABreakAndTheNextKeyFrameAreLost() throws {
+    var slot = PublisherSlot(PublicationBounds.Limits())
+    _ = try slot.admit(try request("a"), Authorizer.Proof(right: .anonymous), now: 0)
+    slot.count(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]), now: 0)
+    for index in 0..<10 { slot.count(.sample(SyntheticMedia.frame(index, group: 8)), now: 0) }
+    slot.count(.discontinuity, now: 0)
+    slot.count(.sample(SyntheticMedia.audio(0)), now: 0)
+    for index in 10..<20 { slot.count(.sample(SyntheticMedia.frame(index, group: 8)), now: 0) }
+    let counted = slot.counters.intake
+    #expect(counted.frames == 14 && counted.lostFrames == 6 && counted.keyFrames == 3 && counted.audioFrames == 1)
+  }
+
   // MARK: The epoch's life
 
   private func life(_ phase: StreamPhase = .live) throws -> EpochLife {
