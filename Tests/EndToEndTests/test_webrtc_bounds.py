@@ -330,8 +330,8 @@ def test_rubbish_of_an_admitted_viewer_costs_no_other_viewer_a_packet(scene, rec
                 asked = list(publisher.asked)
             status = await liar.leave()
             record_property(
-                "figure", f"WebRTC, rubbish of a viewer: {liar.sent - sent} packets within {spent:.1f} s, {len(asked)} requests for key frames to "
-                f"the publisher, {got / 1e6:.2f} MB to it, {whole / 1e6:.2f} MB to another one, its session {status}")
+                "figure", f"WebRTC, rubbish of a viewer: {liar.sent - sent} packets within {spent:.1f} s, {len(asked)} requests for "
+                f"key frames to the publisher, {got / 1e6:.2f} MB to it, {whole / 1e6:.2f} MB to another one, its session {status}")
             assert liar.sent - sent > 3000 and spent < 30, (liar.sent - sent, spent)
             assert 1 <= len(asked) <= 2 * spent + 1, (asked, spent)
             assert all(later - first >= 0.9 for first, later in zip(asked, asked[2:])), asked

@@ -287,11 +287,13 @@ def requests(source: int, ours: int, newest: int) -> list[bytes]:
     """What a receiver may ask for: everything again, key frames, and rates that there are not."""
     pair = struct.pack(">II", ours, source)
     remb = [b"REMB" + struct.pack(">BBHI", 1, exponent << 2 | 3, 0xFFFF, source) for exponent in (0, 17, 46, 63)]
-    arrivals = [struct.pack(">HHI", base, 0xFFFF, 0) + chunks for base, chunks in ((0, b"\x3f\xff" * 2), (0xFFFF, b"\xff\xff" * 40), (7, b""))]
+    chunks = (0, b"\x3f\xff" * 2), (0xFFFF, b"\xff\xff" * 40), (7, b"")
+    arrivals = [struct.pack(">HHI", base, 0xFFFF, 0) + some for base, some in chunks]
     every = [struct.pack(">HH", number & 0xFFFF, 0xFFFF) for number in range(0, 1 << 16, 17)]
     late = b"".join(struct.pack(">HH", newest - 17 * number & 0xFFFF, 0xFFFF) for number in range(1, 16))
     return [
-        *[control(TRANSPORT, 1, pair + late)] * 10, *(control(TRANSPORT, 1, pair + b"".join(every[at:at + 280])) for at in range(0, len(every), 280)),
+        *[control(TRANSPORT, 1, pair + late)] * 10,
+        *(control(TRANSPORT, 1, pair + b"".join(every[at:at + 280])) for at in range(0, len(every), 280)),
         control(PAYLOAD, 1, pair), control(PAYLOAD, 1, pair), control(PAYLOAD, 4, pair + struct.pack(">II", source, 0)),
         *(control(PAYLOAD, 15, struct.pack(">II", ours, 0) + one) for one in remb),
         control(PAYLOAD, 15, struct.pack(">II", ours, 0) + b"REMB\xff"), *(control(TRANSPORT, 15, pair + one) for one in arrivals)]
