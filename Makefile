@@ -153,7 +153,9 @@ faults: check test-deps ## what goes wrong in the field, as often as is promised
 	  Tests/EndToEndTests/test_load.py Tests/EndToEndTests/test_attacks.py Tests/EndToEndTests/test_restart.py Tests/EndToEndTests/test_reload.py \
 	  Tests/EndToEndTests/test_events.py Tests/EndToEndTests/test_viewer_tokens.py Tests/EndToEndTests/test_key_sets.py \
 	  Tests/EndToEndTests/test_guessing.py Tests/EndToEndTests/test_days.py \
-	  Tests/EndToEndTests/browser/test_page_restart.py Tests/EndToEndTests/browser/test_tracks.py -s $(ARGS)
+	  Tests/EndToEndTests/browser/test_page_restart.py Tests/EndToEndTests/browser/test_tracks.py \
+	  Tests/EndToEndTests/test_whip.py::test_flash_and_beep_stay_together \
+	  Tests/EndToEndTests/browser/test_webrtc_figures.py::test_flash_and_beep_of_the_publish_page_stay_together -s $(ARGS)
 
 # How often weir is killed while it records, within salvage and within finalising, and the power is cut.
 KILLS ?= 250

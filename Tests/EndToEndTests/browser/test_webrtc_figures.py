@@ -3,6 +3,8 @@ may be bad. Each frame has the time at which it was drawn in it, as 40 squares, 
 
 import collections
 import dataclasses
+import json
+import os
 import statistics
 import subprocess
 import time
@@ -13,7 +15,13 @@ import browsers
 import watching
 from harness import hls, http, packets, relay, tools
 from harness.programs import free_port
+from test_publish_devices import standing_in
 from test_publish_page import open_page, playlists, start, stop
+
+#: How long flash and beep of the publish page are watched: ten minutes in long runs.
+SYNC_SECONDS = 600 if os.environ.get("WEIR_FAULTS") == "long" else 20
+#: Flashes before the second report of audio: one comes each 5 s.
+EARLY = 8
 
 #: Laid over the page before its own scripts run: the camera's frames pass a canvas that writes the time into them, in
 #: milliseconds by 32 bits, and 8 bits of a sum. Noise keeps an encoder at its rate. The connection is kept for its figures.
@@ -76,6 +84,52 @@ MARK = """(() => {
     return new MediaStream([track, ...media.getAudioTracks()]);
   };
 })()"""
+
+#: A camera that flashes at each second of the clock of a microphone that beeps then. Each frame has the time at which it was drawn
+#: in it, in milliseconds by that clock, as 40 squares: a flash is up to a frame late. Both may be sent to a witness, too.
+FLASHES = """async (wanted, open, made) => {
+  const media = await open(wanted);
+  const [camera] = media.getVideoTracks(), [microphone] = media.getAudioTracks();
+  const context = new AudioContext({ sampleRate: 48000 }), end = new MediaStreamAudioDestinationNode(context);
+  const tone = new OscillatorNode(context, { frequency: 1000 }), gate = new GainNode(context, { gain: 0 });
+  tone.connect(gate).connect(end);
+  tone.start();
+  const canvas = Object.assign(document.createElement("canvas"), { width: 640, height: 360 });
+  const pen = canvas.getContext("2d");
+  const now = () => {
+    const { contextTime, performanceTime } = context.getOutputTimestamp();
+    return contextTime + (performance.now() - performanceTime) / 1000;
+  };
+  let last = -Infinity, second = Math.ceil(context.currentTime) + 1;
+  const draw = (at) => {
+    if (camera.readyState === "ended") return;
+    requestAnimationFrame(draw);
+    if (at - last < 30) return;
+    last = at;
+    for (; second < context.currentTime + 3; second += 1) {
+      gate.gain.setValueAtTime(0.5, second);
+      gate.gain.setValueAtTime(0, second + 0.1);
+    }
+    const time = Math.max(0, Math.round(1000 * now())), sum = (time ^ time >> 8 ^ time >> 16 ^ time >> 24) & 255;
+    pen.fillStyle = time % 1000 < 300 ? "white" : "black";
+    pen.fillRect(0, 32, 640, 328);
+    for (let bit = 0; bit < 40; bit += 1) {
+      pen.fillStyle = (bit < 32 ? time >>> 31 - bit & 1 : sum >> 39 - bit & 1) ? "white" : "black";
+      pen.fillRect(bit * 16, 0, 16, 32);
+    }
+  };
+  requestAnimationFrame(draw);
+  const [flash] = canvas.captureStream().getVideoTracks(), [beep] = end.stream.getAudioTracks();
+  globalThis.offer = async () => {
+    const peer = globalThis.witness = new RTCPeerConnection();
+    for (const track of [flash.clone(), beep.clone()]) peer.addTransceiver(track, { direction: "sendonly" });
+    await peer.setLocalDescription();
+    while (peer.iceGatheringState !== "complete") await new Promise((done) => setTimeout(done, 50));
+    return peer.localDescription.sdp;
+  };
+  globalThis.take = (sdp) => globalThis.witness.setRemoteDescription({ type: "answer", sdp });
+  return new MediaStream([made(beep, microphone), made(flash, camera)]);
+}"""
 
 #: Frames that are shown within some seconds: the time in it, its age in milliseconds, and how many were shown until then.
 SHOWN = """(async (seconds) => {
@@ -333,3 +387,46 @@ def test_the_bit_rate_that_is_chosen_while_live_is_sent(publisher, weir, record_
     assert widths == {1280} and weir.stream(name)["startedAt"] == begun, widths
     record_property("figure", f"publish page, 2.5, 1 and 2.5 Mbit/s chosen: {', '.join(f'{one:.1f}' for one in rates)} sent")
     stop(publisher)
+
+
+def told(some) -> str:
+    values = sorted(1000 * one for one in some)
+    return f"median {statistics.median(values):.1f} ms ({values[0]:.1f} to {values[-1]:.1f})"
+
+
+def test_flash_and_beep_of_the_publish_page_stay_together(weir, tmp_path, record_property):
+    """The browser's canvas and its audio have a distance of their own, which its reports tell every receiver. A witness gets the same
+    tracks by another connection: the recording and HLS may differ by 20 ms from what it finds."""
+    witness = pytest.importorskip("harness.witness", reason="aiortc receives the same tracks", exc_type=ImportError)
+    name, other = "flashes", witness.Witness()
+    with browsers.chromium("--use-fake-device-for-media-stream=fps=30", "--use-fake-ui-for-media-stream",
+                           "--autoplay-policy=no-user-gesture-required") as page:
+        with standing_in(page, FLASHES):
+            open_page(page, weir, name, weir.key, copy=False)
+        page.evaluate(f"take({json.dumps(other.answer(page.evaluate('offer()')))})")
+        start(page)
+        weir.wait_state(name, "live")
+        time.sleep(SYNC_SECONDS - 8)
+        live = tmp_path / "live.mp4"
+        tools.run(
+            tools.FFMPEG, "-v", "error", "-i", f"{weir.web}/live/{name}/index.m3u8", "-t", "8", "-c", "copy", live, timeout=60)
+        time.sleep(4)
+        stop(page)
+        other.stop()
+        page.evaluate("void (BeforeUnloadEvent.prototype.preventDefault = () => {})")
+        page.open("about:blank")
+    theirs, ours, seen = other.distances, witness.of_file(weir.only_recording(name)), witness.of_file(live)
+    apart = [ours[second] - theirs[second] for second in sorted(ours) if second in theirs]
+    shown = [seen[second] - theirs[second] for second in sorted(seen) if second in theirs]
+    moved = statistics.fmean(apart[-10:]) - statistics.fmean(apart[:10])
+    record_property(
+        "figure", f"publish page, flash to beep within {SYNC_SECONDS} s: recorded {told(ours.values())}, by the browser's reports "
+        f"{told(theirs.values())}, between them {told(apart)} at {len(apart)} flashes, moved by {1000 * moved:.1f} ms; by HLS "
+        f"{told(shown)} at {len(shown)}; reports are {1000 * other.jitter['audio']:.1f} ms off (audio) and {1000 * other.jitter['video']:.1f} (video)")
+    assert len(apart) >= 0.9 * SYNC_SECONDS, (len(apart), len(theirs), len(ours))
+    assert len(shown) >= 5, (seen, theirs)
+    assert abs(statistics.median(apart)) <= 0.020 and abs(statistics.median(shown)) <= 0.020, (apart, shown)
+    # Reports are dated some milliseconds off: by so much the witness may be wrong.
+    assert max(map(abs, [*apart[EARLY:], *shown])) <= 0.020 + max(other.jitter.values()), (apart, shown)
+    # Before the first reports of audio arrival counts, which may be a frame off.
+    assert max(map(abs, apart[:EARLY])) <= 0.020 + 1 / 30, apart
