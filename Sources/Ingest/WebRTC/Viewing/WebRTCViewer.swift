@@ -20,6 +20,8 @@ final class WebRTCViewer: RelayViewer {
   private static let (leastRate, headroom, burst): (Int64, Int64, Int64) = (1_000_000, 3, 64 * 1024)
   /// Bytes that are sent again at once, at most, and the part of the stream's rate for it.
   private static let (repeatBurst, repeatShare): (Int64, Int64) = (128 * 1024, 2)
+  /// Bytes of a packet beside its payload: its header, and the tag of its encryption.
+  private static let headAndTag = 28
   private static let reportPause: Int64 = 1_000_000_000
   /// From 1900 to 1970, in seconds.
   private static let epoch: Int64 = 2_208_988_800
@@ -262,7 +264,7 @@ final class WebRTCViewer: RelayViewer {
     for number in numbers where repeats.bytes > 0 && path.isWritable {
       guard let (packet, outgoing) = sender.again(number, log) else { continue }
       send(packet, outgoing, sender, srtp, path)
-      repeats.take(packet.piece.byteCount)
+      repeats.take(packet.piece.byteCount &+ Self.headAndTag)
     }
     hub.batch.flush(path)
     path.flush()
