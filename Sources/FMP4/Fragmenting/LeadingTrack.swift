@@ -154,8 +154,11 @@ struct LeadingTrack: Sendable {
     guard !sample.isSync, reach > policy.nominalLimit.rescaled(to: queue.timescale) else { return false }
     let nextSync = cadence.lastSync.map { $0 &+ cadence.longest &- segmentStart }
     if let nextSync, cadence.longest > 0, nextSync > elapsed, nextSync <= limit { return false }
-    return sample.presentationTime >= presentationEnd
+    return isInOrder(sample) || sample.presentationTime >= presentationEnd
   }
+
+  /// Whether frames are shown as they are decoded. Then a frame says when the one before ends, which was only expected before.
+  func isInOrder(_ sample: Sample) -> Bool { sample.compositionOffset == 0 && reorderDelay == 0 }
 
   /// Whether a sync sample at `decodeTime` would begin the next segment.
   private func segmentEnds(atSync decodeTime: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {

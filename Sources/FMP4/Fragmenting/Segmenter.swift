@@ -203,7 +203,7 @@ package struct Segmenter: Sendable {
       let endsSegment =
         leader.awaitsSync || leader.segmentEnds(before: sample, at: decodeTime, in: queues[leaderIndex], policy)
       if endsSegment {
-        let next = sample.isSync ? sample.presentationTime : leader.presentationEnd
+        let next = sample.isSync || leader.isInOrder(sample) ? sample.presentationTime : leader.presentationEnd
         let mayOpenGroup = sample.isSync && leader.mayOpenGroup(sample, duration: expected)
         closeFragment(at: decodeTime, endsSegment: true, presentationEnd: next, awaitsGroup: mayOpenGroup)
         // A recording that goes on in another file begins with a key frame.
