@@ -8,13 +8,13 @@ import Testing
 @Suite struct VariableRateTests {
   /// `stated` is the frame duration that the publisher states, whatever it sends.
   private static func cut(
-    _ times: [Int64], stated: UInt32? = nil
+    _ times: [Int64], stated: UInt32? = nil, group: Int = 60, wholeSecondLimit: Int? = nil
   ) throws -> (fragments: [Fragment], limit: MediaTime) {
-    var segmenter = Segmenter(policy: CutPolicy(startsEarly: true))
+    var segmenter = Segmenter(policy: CutPolicy(wholeSecondLimit: wholeSecondLimit, startsEarly: true))
     var events = segmenter.receive(.tracks([try SyntheticMedia.video(frameDuration: stated)]))
     for (index, time) in times.enumerated() {
       let sample = Sample(
-        track: .video, decodeTime: time, duration: stated, isSync: index % 60 == 0,
+        track: .video, decodeTime: time, duration: stated, isSync: index % group == 0,
         payload: ByteBuffer(repeating: 1, count: 100))
       events += segmenter.receive(.sample(sample))
     }
@@ -64,6 +64,21 @@ import Testing
       $0.0.duration.seconds / limit.seconds
     }
     #expect(inside.allSatisfy { $0 >= 0.85 }, "\(limit.seconds) \(inside.min() ?? 0)")
+  }
+
+  /// After a frame of 400 ms the next one is expected to be as long. It is not, and no key frame comes in time.
+  @Test func aSegmentWithoutAKeyFrameBeginsWhereItsFirstFrameIsShown() throws {
+    var (times, time): ([Int64], Int64) = ([], 0)
+    for index in 0..<160 {
+      times.append(time)
+      time += index % 40 == 35 ? 12_000 : 1150
+    }
+    let (fragments, _) = try Self.cut(times, group: 1000, wholeSecondLimit: 2)
+    #expect(fragments.count { $0.startsSegment } >= 3)
+    for (fragment, next) in zip(fragments, fragments.dropFirst()) {
+      #expect(fragment.end == next.start, "\(fragment.end.seconds) \(next.start.seconds)")
+      #expect(next.start.ticks == next.runs[0].baseDecodeTime)
+    }
   }
 
   /// ffmpeg states 30 frames a second also where it leaves most of them out.
