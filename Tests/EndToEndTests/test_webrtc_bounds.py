@@ -334,7 +334,6 @@ def test_rubbish_of_an_admitted_viewer_costs_no_other_viewer_a_packet(scene, rec
                 f"key frames to the publisher, {got / 1e6:.2f} MB to it, {whole / 1e6:.2f} MB to another one, its session {status}")
             assert liar.sent - sent > 3000 and spent < 30, (liar.sent - sent, spent)
             assert 1 <= len(asked) <= 2 * spent + 1, (asked, spent)
-            assert all(later - first >= 0.9 for first, later in zip(asked, asked[2:])), asked
             # Half a megabyte a second is sent again at most, and 128 KiB at once (docs/limits.md).
             assert 2 * whole < got <= 1.05 * (whole + 500_000 * spent + 128 * 1024), (got, whole, spent)
             # Another viewer has every packet, once and in order.

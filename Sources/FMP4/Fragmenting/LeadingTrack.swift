@@ -28,6 +28,8 @@ struct LeadingTrack: Sendable {
   var presentationEnd = Int64.min
   /// The smallest composition offset so far.
   private var leastOffset = Int64.max
+  /// All composition offsets so far are 0.
+  private var isInOrder = true
   /// Set while frames shown before the first key frame are dropped: the key frame's presentation time and the number of
   /// dropped frames.
   private var beginning: (shown: Int64, leftOut: Int)?
@@ -80,6 +82,7 @@ struct LeadingTrack: Sendable {
     fragmentIsEmpty = false
     segmentBytes += sample.payload.readableBytes
     leastOffset = min(leastOffset, Int64(sample.compositionOffset))
+    if sample.compositionOffset != 0 { isInOrder = false }
     presentationEnd = max(presentationEnd, sample.presentationTime &+ duration)
   }
 
@@ -158,7 +161,7 @@ struct LeadingTrack: Sendable {
   }
 
   /// Whether frames are shown as they are decoded. Then a frame says when the one before ends, which was only expected before.
-  func isInOrder(_ sample: Sample) -> Bool { sample.compositionOffset == 0 && reorderDelay == 0 }
+  func isInOrder(_ sample: Sample) -> Bool { isInOrder && sample.compositionOffset == 0 && reorderDelay == 0 }
 
   /// Whether a sync sample at `decodeTime` would begin the next segment.
   private func segmentEnds(atSync decodeTime: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {

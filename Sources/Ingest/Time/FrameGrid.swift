@@ -2,7 +2,7 @@ internal import FMP4
 
 /// Puts the frames of a constant rate back on their grid. The wire has rounded their times, to milliseconds at worst.
 ///
-/// Each output time is within the wire's rounding of the wire time, relative to one constant. A frame that does not fit the
+/// Each output time is within a millisecond of the wire time, captured times within their rounding, relative to one constant. A frame that does not fit the
 /// grid keeps its time. The grid is used again once enough frames fit. Decode times strictly rise. Dropped frames are
 /// gaps of whole steps. Presentation times are put on the grid separately, because senders round them separately.
 struct FrameGrid: Sendable {
@@ -73,7 +73,7 @@ struct FrameGrid: Sendable {
     (row, first) = (nil, nil)
     isOnGrid = clock != nil && isTrusted
     step = (1, 0, false)
-    if learner != nil { learner = RateLearner() }
+    if learner != nil || !isTrusted { learner = RateLearner() }
   }
 
   /// Places the next frame in decoding order. `decode` and `composition` are wire times in nanoseconds.

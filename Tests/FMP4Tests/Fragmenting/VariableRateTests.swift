@@ -81,6 +81,26 @@ import Testing
     }
   }
 
+  /// One key frame, then groups of four: a frame that the other three refer to is decoded before them and shown after them. One of
+  /// these is shown when it is decoded.
+  @Test func aSegmentWithoutAKeyFrameBeginsBehindAllFramesThatWereDecodedBeforeIt() throws {
+    var segmenter = Segmenter(policy: CutPolicy(wholeSecondLimit: 2))
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(frameDuration: 1200)]))
+    for index in 0..<160 {
+      let offset: Int32 = index == 0 ? 0 : [3, 0, -2, -1][(index - 1) % 4]
+      events += segmenter.receive(
+        .sample(SyntheticMedia.frame(index, group: 1000, duration: 1200, offset: offset * 1200, isSteady: true)))
+    }
+    events += segmenter.receive(.end(.finished))
+    let fragments = events.compactMap { event in if case .fragment(let fragment) = event { fragment } else { nil } }
+    #expect(fragments.count { $0.startsSegment } >= 3)
+    var shown: Int64 = 0
+    for fragment in fragments {
+      if fragment.startsSegment { #expect(shown <= fragment.start.ticks, "\(fragment.start.seconds)") }
+      shown = max(shown, fragment.runs[0].presentationEnd)
+    }
+  }
+
   /// ffmpeg states 30 frames a second also where it leaves most of them out.
   @Test func whereAConstantRateIsStatedAndNotKeptNoPartOfSeveralFramesIsTooLong() throws {
     var times: [Int64] = []

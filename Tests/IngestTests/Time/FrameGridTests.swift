@@ -126,6 +126,18 @@ struct FrameGridTests {
     #expect(last.allSatisfy { $0.duration == 3753 || $0.duration == 3754 })
   }
 
+  @Test func aCameraMayChangeItsRateWhereItsTimelineBreaks() throws {
+    var grid = FrameGrid(rate: nil, wire: 90_000, isCaptured: true)
+    for rate in [30, 25] as [UInt32] {
+      for number in Int64(0)..<300 {
+        let time = MediaTime(ticks: number * 90_000 / Int64(rate), timescale: 90_000)
+        _ = grid.place(decode: time.nanoseconds, composition: 0)
+      }
+      #expect(grid.rate == FrameRate(numerator: rate, denominator: 1))
+      grid.restart()
+    }
+  }
+
   @Test func decimalRatesAreRecognised() {
     #expect(FrameClock.recognise(framesPerSecond: 29.97) == FrameRate(numerator: 30_000, denominator: 1001))
     #expect(FrameClock.recognise(framesPerSecond: 23.98) == FrameRate(numerator: 24_000, denominator: 1001))

@@ -52,7 +52,7 @@ struct RecordingTrial {
   /// Counts a held fragment.
   mutating func add(_ published: PublishedFragment, isMemoryShort: Bool) {
     let fragment = published.fragment
-    let media = (media ?? 0) + (fragment.end - fragment.start).seconds
+    let media = (media ?? 0) + fragment.duration.seconds
     self.media = media
     bytes += published.range.length
     if isMemoryShort || bytes > Self.mostBytes || media >= Self.leastMedia { pass() }

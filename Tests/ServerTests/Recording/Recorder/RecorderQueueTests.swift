@@ -101,6 +101,19 @@ import Testing
     #expect(budget.waiting == 0)
   }
 
+  /// Further tracks come beside the fragment that has them: they are no further media.
+  @Test func `Fragments beside another one do not make a moment long`() throws {
+    var queue = RecorderQueue(budget: RecordingBudget(limit: 1 << 20), trial: RecordingTrial())
+    let fragments = try fragments(54)
+    _ = queue.admit(fragments[0], now: 0)
+    _ = queue.admit(fragments[1], now: 0)
+    var beside = fragments[1]
+    (beside.fragment.isAside, beside.fragment.duration) = (true, .zero)
+    for _ in 0..<10 { _ = queue.admit(beside, now: 0) }
+    let written = rest(of: &queue)
+    #expect(written.isEmpty)
+  }
+
   @Test func `What was held of another codec is given up`() throws {
     var queue = RecorderQueue(budget: RecordingBudget(limit: 1 << 20), trial: RecordingTrial())
     queue.add(try telling([SyntheticMedia.video()]), now: 0)
