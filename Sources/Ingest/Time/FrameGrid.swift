@@ -2,9 +2,10 @@ internal import FMP4
 
 /// Puts the frames of a constant rate back on their grid. The wire has rounded their times, to milliseconds at worst.
 ///
-/// Each output time is within a millisecond of the wire time, captured times within their rounding, relative to one constant. A frame that does not fit the
-/// grid keeps its time. The grid is used again once enough frames fit. Decode times strictly rise. Dropped frames are
-/// gaps of whole steps. Presentation times are put on the grid separately, because senders round them separately.
+/// Each output time is within a millisecond of the wire time, captured times within their rounding, relative to one constant.
+/// A frame that does not fit the grid keeps its time. The grid is used again once enough frames fit. Decode times strictly rise.
+/// Dropped frames are gaps of whole steps. Presentation times are put on the grid separately, because senders round them
+/// separately.
 struct FrameGrid: Sendable {
   /// A frame's times, in ticks of the grid's timescale.
   struct Place: Sendable, Equatable {
