@@ -118,20 +118,35 @@ def uneven(size=(320, 180)):
         ticks += step
 
 
-def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_property):
-    """A variable rate. Each frame is recorded once, at the time that its sender gave it, to a tick of its track. No part of several
-    samples is longer than PART-TARGET. A part below 85 % of it is the last of its segment, or has or precedes a frame that comes
-    later than usual. The server counts these."""
-    publisher = Publisher(weir, "uneven", uneven())
+def published(weir, name: str, plan, segments: int) -> tuple[str, list[list[list[float]]], float, list[int]]:
+    """Publishes until so many segments are listed. Returns the playlist's address, the parts of its segments but the first,
+    PART-TARGET, and the times of the frames that were sent."""
+    publisher = Publisher(weir, name, plan)
     try:
-        weir.wait_state("uneven", "live", seconds=20)
-        url = hls.first_playlist(f"{weir.web}/live/uneven/index.m3u8")
-        weir.wait(lambda: len(hls.parse_media(http.fetch(url).text, url).present) >= 7, 40, "seven segments")
+        weir.wait_state(name, "live", seconds=20)
+        url = hls.first_playlist(f"{weir.web}/live/{name}/index.m3u8")
+        weir.wait(lambda: len(hls.parse_media(http.fetch(url).text, url).present) >= segments, 40, f"{segments} segments")
         playlist = hls.parse_media(http.fetch(url).text, url)
         found = parts(playlist, url)
     finally:
         sent = publisher.stop()
-    target = part_target(playlist.text)
+    return url, found, part_target(playlist.text), sent
+
+
+def recorded_as_sent(weir, name: str, sent: list[int]) -> None:
+    """All frames but the last few are in the recording, and the time between two is to the tick what the sender gave."""
+    times = [round(packet.dts * 90_000) for packet in packets.probe(weir.only_recording(name))["video"]]
+    assert len(times) >= len(sent) - 10, (len(times), len(sent))
+    steps, expected = ([after - before for before, after in itertools.pairwise(some)] for some in (times, sent))
+    starts = range(len(expected) - len(steps) + 1)
+    assert any(steps == expected[start:start + len(steps)] for start in starts), (steps[:40], expected[:40])
+
+
+def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_property):
+    """A variable rate. Each frame is recorded once, at the time that its sender gave it, to a tick of its track. No part of several
+    samples is longer than PART-TARGET. A part below 85 % of it is the last of its segment, or has or precedes a frame that comes
+    later than usual. The server counts these."""
+    url, found, target, sent = published(weir, "uneven", uneven(), 7)
     usual = 0.040
     counts = {"parts": 0, "short": 0, "late": 0}
     for segment in found:
@@ -155,39 +170,20 @@ def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_pro
         sum(durations) < 0.85 * target
         for number, segment in enumerate(parts(whole, url, skip=0)) for durations in segment[number == 0:-1])
     assert Metrics(weir)("weir_parts_short_total", stream="uneven") == short >= counts["short"], (short, counts)
-    movie = weir.only_recording("uneven")
-    times = [round(packet.dts * 90_000) for packet in packets.probe(movie)["video"]]
-    assert len(times) >= len(sent) - 10, (len(times), len(sent))
-    steps = [after - before for before, after in itertools.pairwise(times)]
-    expected = [after - before for before, after in itertools.pairwise(sent)]
-    found = [
-        start for start in range(len(expected) - len(steps) + 1) if steps == expected[start:start + len(steps)]]
-    assert found, (steps[:40], expected[:40])
+    recorded_as_sent(weir, "uneven", sent)
 
 
 def test_a_camera_that_almost_keeps_to_a_rate_keeps_its_own_times(weir):
     """Each picture is up to 0.7 ms off the thirtieth of a second that its parameter sets state. None is moved by a tick, and all parts
     obey their rule."""
     dice = random.Random(5)
-    publisher = Publisher(weir, "almost", ((number * 3000 + dice.randint(-60, 60) * (number > 0), (320, 180)) for number in itertools.count()))
-    try:
-        weir.wait_state("almost", "live", seconds=20)
-        url = hls.first_playlist(f"{weir.web}/live/almost/index.m3u8")
-        weir.wait(lambda: len(hls.parse_media(http.fetch(url).text, url).present) >= 4, 40, "four segments")
-        playlist = hls.parse_media(http.fetch(url).text, url)
-        found = parts(playlist, url)
-    finally:
-        sent = publisher.stop()
-    target = part_target(playlist.text)
+    plan = ((number * 3000 + dice.randint(-60, 60) * (number > 0), (320, 180)) for number in itertools.count())
+    _, found, target, sent = published(weir, "almost", plan, 4)
     for segment in found:
         for number, durations in enumerate(segment):
             assert sum(durations) <= target + 1e-6, (durations, target)
             assert sum(durations) >= 0.85 * target or number + 1 == len(segment), (durations, target)
-    times = [round(packet.dts * 90_000) for packet in packets.probe(weir.only_recording("almost"))["video"]]
-    assert len(times) >= len(sent) - 10, (len(times), len(sent))
-    steps = [after - before for before, after in itertools.pairwise(times)]
-    expected = [after - before for before, after in itertools.pairwise(sent)]
-    assert any(steps == expected[start:start + len(steps)] for start in range(len(expected) - len(steps) + 1)), (steps[:40], expected[:40])
+    recorded_as_sent(weir, "almost", sent)
 
 
 def test_a_sender_without_numbers_of_transport_is_told_the_rate_that_comes_through(weir, record_property):

@@ -28,8 +28,8 @@ struct LeadingTrack: Sendable {
   var presentationEnd = Int64.min
   /// The smallest composition offset so far.
   private var leastOffset = Int64.max
-  /// All composition offsets so far are 0.
-  private var isInOrder = true
+  /// A composition offset was not 0.
+  private var hasOffsets = false
   /// Set while frames shown before the first key frame are dropped: the key frame's presentation time and the number of
   /// dropped frames.
   private var beginning: (shown: Int64, leftOut: Int)?
@@ -82,7 +82,7 @@ struct LeadingTrack: Sendable {
     fragmentIsEmpty = false
     segmentBytes += sample.payload.readableBytes
     leastOffset = min(leastOffset, Int64(sample.compositionOffset))
-    if sample.compositionOffset != 0 { isInOrder = false }
+    if sample.compositionOffset != 0 { hasOffsets = true }
     presentationEnd = max(presentationEnd, sample.presentationTime &+ duration)
   }
 
@@ -160,8 +160,9 @@ struct LeadingTrack: Sendable {
     return isInOrder(sample) || sample.presentationTime >= presentationEnd
   }
 
-  /// Whether frames are shown as they are decoded. Then a frame says when the one before ends, which was only expected before.
-  func isInOrder(_ sample: Sample) -> Bool { isInOrder && sample.compositionOffset == 0 && reorderDelay == 0 }
+  /// Whether frames are shown in decoding order, up to this one. The presentation of the frame before it then ends where this one
+  /// begins; until it came that end was a guess.
+  func isInOrder(_ sample: Sample) -> Bool { !hasOffsets && sample.compositionOffset == 0 && reorderDelay == 0 }
 
   /// Whether a sync sample at `decodeTime` would begin the next segment.
   private func segmentEnds(atSync decodeTime: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {

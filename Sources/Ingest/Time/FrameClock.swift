@@ -30,6 +30,11 @@ struct FrameClock: Sendable, Hashable {
     return rest == 0 ? UInt32(exactly: step) : nil
   }
 
+  /// The ticks of a timescale that so many nanoseconds are, rounded up.
+  static func ticks(_ nanoseconds: Int64, _ timescale: UInt32) -> Int64 {
+    (nanoseconds &* Int64(timescale) &+ 999_999_999) / 1_000_000_000
+  }
+
   /// The quotient rounded to the nearest, halves up. `divisor` is positive.
   private static func nearest(_ value: Int64, _ divisor: Int64) -> Int64 {
     let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)

@@ -37,8 +37,9 @@ struct FrameGrid: Sendable {
   private var lastDecode: Int64?
   private var step: (frames: Int64, count: Int, varied: Bool) = (1, 0, false)
   private var shortestStep = Int64.max
-  /// How far rounding may have moved a time, in nanoseconds; and what that is where the wire's own ticks are used.
+  /// How far rounding may have moved a time, in nanoseconds.
   private var rounding = Self.millisecond
+  /// The same where the sender's times use all ticks of the wire.
   private let leastRounding: Int64
   /// A rate holds from the first frame on. Otherwise enough of them have to fit first.
   private let isTrusted: Bool
@@ -50,9 +51,9 @@ struct FrameGrid: Sendable {
   /// - Parameters:
   ///   - rate: the publisher's statement. Nil: the rate is learned.
   ///   - wire: ticks per second of the protocol's times.
-  ///   - isCaptured: times are those at which pictures were taken, so that a rate explains no more than their rounding, and not
-  ///     from the first frame on. Some senders count 90 kHz in whole milliseconds: a time between two of them shows that the
-  ///     sender's are finer.
+  ///   - isCaptured: times are those at which pictures were taken. A frame may be moved to the grid by no more than the rounding
+  ///     of its time, once enough frames fit. Browsers count 90 kHz in whole milliseconds; a time between two of them shows that
+  ///     a sender's times are finer.
   init(rate: FrameRate?, wire: UInt32 = 1000, isCaptured: Bool = false) {
     timescale = FrameClock.timescale(for: rate, wire: wire)
     // Two ticks: both ends of a distance are rounded.
@@ -81,7 +82,7 @@ struct FrameGrid: Sendable {
   mutating func place(decode: Int64, composition: Int64) -> Place {
     if rounding > leastRounding, (decode &- (first ?? decode)) % Self.millisecond != 0 { rounding = leastRounding }
     if first == nil { first = decode }
-    let tolerance = Self.ticks(rounding, timescale)
+    let tolerance = FrameClock.ticks(rounding, timescale)
     let wire = MediaTime(nanoseconds: decode).rescaled(to: timescale)
     var presentation = MediaTime(nanoseconds: decode &+ composition).rescaled(to: timescale)
     var time = wire
@@ -104,11 +105,6 @@ struct FrameGrid: Sendable {
     lastDecode = time
     return Place(
       decodeTime: time, compositionOffset: Int32(clamping: presentation &- time), duration: duration)
-  }
-
-  /// The ticks that so many nanoseconds are, rounded up.
-  static func ticks(_ nanoseconds: Int64, _ timescale: UInt32) -> Int64 {
-    (nanoseconds &* Int64(timescale) &+ 999_999_999) / 1_000_000_000
   }
 
   /// Decides whether the frame is on the grid, and at which place.

@@ -27,7 +27,7 @@ struct RateLearner: Sendable {
   mutating func learn(_ decode: Int64, rounding: Int64 = 1_000_000) -> FrameRate? {
     for index in candidates.indices {
       let timescale = candidates[index].clock.timescale
-      let tolerance = FrameGrid.ticks(rounding, timescale)
+      let tolerance = FrameClock.ticks(rounding, timescale)
       let time = MediaTime(nanoseconds: decode).rescaled(to: timescale)
       let ticks = time &- candidates[index].anchor
       let frame = candidates[index].clock.frame(nearest: ticks)

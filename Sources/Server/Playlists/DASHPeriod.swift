@@ -250,12 +250,9 @@ struct DASHPeriod {
 
   /// An integer or a fraction (§5.3.7.3, FrameRateType).
   private func frameRate(_ track: TrackDescription) -> String? {
-    let stated = track.codec.frameRate.map { ($0.numerator, $0.denominator) }
-    guard track.kind == .video, let (ticks, frame) = track.frameDuration.map({ (track.timescale, $0) }) ?? stated,
-      frame > 0
-    else { return nil }
-    let whole = ticks.quotientAndRemainder(dividingBy: frame)
-    return whole.remainder == 0 ? String(whole.quotient) : "\(ticks)/\(frame)"
+    guard track.kind == .video, let duration = track.frameDuration, duration > 0 else { return nil }
+    let whole = track.timescale.quotientAndRemainder(dividingBy: duration)
+    return whole.remainder == 0 ? String(whole.quotient) : "\(track.timescale)/\(duration)"
   }
 
   private func segmentTemplate(

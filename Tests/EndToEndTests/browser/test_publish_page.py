@@ -240,7 +240,6 @@ def test_a_network_that_changes_goes_on_in_the_same_session(page, weir):
         answer = weir.get("/api/v1/sessions?stream=moved", headers={"Authorization": f"Bearer {weir.admin}"}).good()
         return [one["id"] for one in json.loads(answer.body)["sessions"]]
 
-
     open_page(page, weir, "moved", weir.key)
     start(page)
     before = weir.wait_state("moved", "live")

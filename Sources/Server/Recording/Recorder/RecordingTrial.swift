@@ -7,7 +7,8 @@ struct RecordingTrial {
   /// In seconds; a publisher's second may be one frame shorter.
   private static let leastMedia = 0.95
   private static let mostBytes = 4 << 20
-  /// A browser may enlarge its picture this many times while its trial lasts, or its connection break.
+  /// Most discontinuities within the held media. A browser that enlarges its picture makes one each time, and so does a
+  /// connection that was lost.
   private static let mostBreaks = 2
 
   /// The trial goes on: media is held.
@@ -28,7 +29,7 @@ struct RecordingTrial {
     return false
   }
 
-  /// Counts a discontinuity, as comes before tracks that are changed. False if what is held must be given up: there were too many.
+  /// Counts a discontinuity; changed tracks come after one. False if there were too many: what is held must be given up.
   mutating func goesOnAfterBreak() -> Bool {
     breaks += 1
     return !isOn || breaks <= Self.mostBreaks
