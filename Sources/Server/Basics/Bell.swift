@@ -25,7 +25,7 @@ package final class Bell: Sendable {
       waiters.all[waiters.count] = (isMet, promise)
       return waiters.count
     }
-    let late = eventLoop.scheduleTask(in: patience) { self.answer(number, false) }
+    let late = eventLoop.scheduleTask(in: patience) { self.answer(number, isMet()) }
     promise.futureResult.whenComplete { _ in late.cancel() }
     ring()
     return promise.futureResult

@@ -118,6 +118,16 @@ import Testing
     #expect(driver.frames.suffix(4) == [nil, nil, nil, nil])
   }
 
+  /// The numbers of a sender that lies have no gap where packets are missing.
+  @Test func `A frame without its first slice is lost, whatever the numbers say`() throws {
+    var driver = Self.hevc()
+    try driver.feed(frames: [Self.later, Self.together(Self.later, Self.frame), [0x62, 1, 0xC1, 0x50], [0x02, 1]])
+    #expect(driver.frames == [nil, nil, nil, nil])
+    var other = Driver(assembler: H264Assembler())
+    try other.feed(frames: [[0x65, 0x38, 1], [0x78, 0, 2, 0x41, 0x3A], [0x7C, 0xC5, 0x38], [0x41], [0x65, 0x88, 1]])
+    #expect(other.frames == [nil, nil, nil, nil, [0, 0, 0, 3, 0x65, 0x88, 1]])
+  }
+
   @Test func `Whole frames of HEVC that are missing are told once`() throws {
     var driver = Self.hevc()
     try driver.feed(Self.key, marker: true)

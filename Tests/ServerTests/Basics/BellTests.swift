@@ -24,6 +24,11 @@ import Testing
     #expect(try await !bell.wait(patience: .milliseconds(5)) { false }.get())
   }
 
+  @Test(.timeLimit(.minutes(1))) func whatHoldsIsToldWithoutPatience() async throws {
+    let bell = Bell()
+    for _ in 0..<2000 { #expect(try await bell.wait(patience: .zero) { true }.get()) }
+  }
+
   @Test(.timeLimit(.minutes(1))) func aFlagIsSetOnce() async {
     let flag = Latch()
     #expect(await flag.wait(patience: .milliseconds(5)) == false)

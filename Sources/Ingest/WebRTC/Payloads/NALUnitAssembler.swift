@@ -84,7 +84,7 @@ struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {
       frame?.parameterSets.append(Array(unit.readableBytesView))
     case .leftOut: break
     case .key, .slice, .other, .unknown:
-      note(header)
+      note(header, then: unit.getInteger(at: unit.readerIndex + Payload.headerBytes))
       frame?.payload.writeInteger(UInt32(clamping: unit.readableBytes))
       frame?.payload.writeImmutableBuffer(unit)
     }
@@ -103,7 +103,7 @@ struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {
       // A start within a unit: the unit before has no end.
       if frame?.open != nil { frame?.isDamaged = true }
       let unit = Payload.unitHeader(first, fragment: header)
-      note(unit)
+      note(unit, then: payload.getInteger(at: payload.readerIndex))
       let start = frame?.payload.writerIndex
       frame?.open = start
       frame?.payload.writeInteger(UInt32(0))
@@ -133,12 +133,16 @@ struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {
     if let unit { add(unit) }
   }
 
-  private mutating func note(_ header: UInt8) {
-    switch Payload.use(header) {
-    case .key:
-      frame?.isKey = true
+  /// A unit begins: the first byte of its header, and the one behind its header.
+  private mutating func note(_ header: UInt8, then next: UInt8?) {
+    let use = Payload.use(header)
+    switch use {
+    case .key, .slice:
+      // A picture begins with its first slice, whatever the packets' numbers say: those of H.264 begin with
+      // `first_mb_in_slice`, whose code for 0 is one bit that is set, those of HEVC with `first_slice_segment_in_pic_flag`.
+      if frame?.hasSlice == false, next.map({ $0 & 0x80 == 0 }) ?? true { frame?.isDamaged = true }
       frame?.hasSlice = true
-    case .slice: frame?.hasSlice = true
+      if use == .key { frame?.isKey = true }
     case .unknown: frame?.isDamaged = true
     case .parameterSet, .leftOut, .other: break
     }
