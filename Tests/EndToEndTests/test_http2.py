@@ -332,7 +332,7 @@ def test_a_flood_ends_its_own_connection_and_no_viewer_notices(live, kind):
 def test_a_publish_in_frames_of_a_byte_costs_what_chunks_of_a_byte_cost(live, record_property):
     """They are no flood: each carries something. The transport stream has null packets alone (ISO/IEC 13818-1 §2.4.1)."""
     weir, paths = live
-    packet, count = b"\x47\x1f\xff\x10" + b"\xff" * 184, 5000
+    packet, count = b"\x47\x1f\xff\x10" + b"\xff" * 184, 2500
 
     def cost(send) -> float:
         before = cpu_seconds(weir.process.pid)
@@ -366,9 +366,11 @@ def test_a_publish_in_frames_of_a_byte_costs_what_chunks_of_a_byte_cost(live, re
             assert bad.recv(1 << 16).startswith(b"HTTP/1.1 204 ")
 
     with undisturbed(weir, paths):
-        new, old = cost(frames), cost(chunks)
+        # In turn, and the least: other work on the machine only adds.
+        turns = [(cost(frames), cost(chunks)) for _ in range(3)]
+    new, old = (min(some) for some in zip(*turns))
     record_property("figure", f"{count * len(packet)} bytes: HTTP/2 {new:.2f} s of CPU, HTTP/1.1 {old:.2f} s")
-    assert new < 2 * old + 0.2
+    assert new < 2 * old + 0.1, turns
 
 
 def serial(address: str) -> str:
