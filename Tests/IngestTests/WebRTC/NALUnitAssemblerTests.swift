@@ -55,7 +55,7 @@ import Testing
 
   @Test(arguments: 1...20) func `A unit comes back from fragments of any length`(length: Int) throws {
     // Of a layer and a temporal layer above the lowest ones.
-    let unit: [UInt8] = [0x03, 0x0B] + (0..<20).map { UInt8($0) }
+    let unit: [UInt8] = [0x03, 0x0B, 0x80] + (1..<20).map { UInt8($0) }
     let long = Self.sps + [UInt8](repeating: 7, count: 16)
     var driver = Self.hevc()
     for fragment in Self.fragments(long, of: length) + Self.fragments(unit, of: length) { try driver.feed(fragment) }
