@@ -37,6 +37,13 @@ extension FuzzTarget {
     }
   }
 
+  /// More fields than a table can have, in sections of 60: it gives the places of old ones back.
+  static var manyFields: [UInt8] {
+    let field: [UInt8] = [0x40, 1, 0x61, 0]
+    let section = [UInt8](repeating: 0, count: 60).flatMap { _ in field }
+    return (0..<10).flatMap { _ in [UInt8(section.count)] + section }
+  }
+
   /// Requests of each kind, uploads, and ends of connections, with orders to the server (`FuzzConnection`).
   static var http2Connections: [[UInt8]] {
     func order(_ number: UInt8, _ value: UInt8 = 0) -> [UInt8] { http2Frame(0xF0 + number, [value]) }

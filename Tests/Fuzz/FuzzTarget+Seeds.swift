@@ -15,7 +15,7 @@ extension FuzzTarget {
     case .http: Self.requests.map { Array($0.utf8) }
     case .scanner: Self.connections.map { [7] + Array($0.utf8) }
     case .http2: [Self.frames(piece: 0), Self.frames(piece: 255)] + Self.http2Connections
-    case .fields: [[UInt8(Self.section.count)] + Self.section + [2, 0x82, 0xBE]]
+    case .fields: [[UInt8(Self.section.count)] + Self.section + [2, 0x82, 0xBE], Self.manyFields]
     case .recording, .demux: [Self.recordingFile].compactMap { $0 }
     case .names:
       Self.words(["cam", "12.m4s", "12.0-2.m4s", "t1-720000.m4s", "init-1.mp4", "20261121T072410Z.mp4", "720p"])

@@ -67,7 +67,8 @@ class Peer:
         self.arrived: dict[int, list[int]] = {}  # by the sender: the numbers of what came
         self.bytes = self.sent = 0  # bytes of payload that came, also again, and datagrams that went
         self.holds = False  # honest frames are kept back
-        self.units: dict[int, list[bytearray]] = {}  # of its honest frames, by their time
+        self.frames: list[list[bytearray]] = []  # the units of its honest frames, as they went
+        self.begun: list[bytearray] = []  # those of a frame that is not whole yet
 
     async def __aenter__(self) -> "Peer":
         return self
@@ -155,36 +156,38 @@ class Peer:
             return
         self.codec = data[1] & 0x7F
         self.newest = struct.unpack(">I", data[4:8])[0]
-        if self.holds:
+        # A frame is kept back whole, or not at all.
+        if self.holds and not self.begun:
             return
         header = 12 + 4 * (data[0] & 15)
         if data[0] & 0x10:
             header += 4 + 4 * struct.unpack(">H", data[header + 2:header + 4])[0]
-        self._note(data[header:])
+        self._note(data[header:], is_last=data[1] >> 7 == 1)
         await self.send(data, header)
 
-    def _note(self, payload: bytes) -> None:
+    def _note(self, payload: bytes, *, is_last: bool) -> None:
         """The units of a payload of H.264 (RFC 6184): one, several (STAP-A), or a part of one (FU-A)."""
-        units = self.units.setdefault(self.newest, [])
         kind = payload[0] & 31
         if kind == 28:
             if payload[1] & 0x80:
-                units.append(bytearray([payload[0] & 0xE0 | payload[1] & 31]))
-            units[-1] += payload[2:]
+                self.begun.append(bytearray([payload[0] & 0xE0 | payload[1] & 31]))
+            self.begun[-1] += payload[2:]
         elif kind == 24:
             place = 1
             while place < len(payload):
                 size, = struct.unpack(">H", payload[place:place + 2])
-                units.append(bytearray(payload[place + 2:place + 2 + size]))
+                self.begun.append(bytearray(payload[place + 2:place + 2 + size]))
                 place += 2 + size
         else:
-            units.append(bytearray(payload))
+            self.begun.append(bytearray(payload))
+        if is_last:
+            self.frames.append(self.begun)
+            self.begun = []
 
-    def honest(self) -> set[str]:
-        """The hashes of its honest frames as samples have them (ISO/IEC 14496-15), without parameter sets."""
-        samples = (b"".join(struct.pack(">I", len(unit)) + unit for unit in units if unit[0] & 31 not in (7, 8))
-                   for units in self.units.values())
-        return {f"MD5:{hashlib.md5(sample).hexdigest()}" for sample in samples}
+    def honest(self) -> list[str]:
+        """The hashes of its whole honest frames, as samples have them (ISO/IEC 14496-15), without parameter sets."""
+        samples = (b"".join(struct.pack(">I", len(unit)) + unit for unit in units if unit[0] & 31 not in (7, 8)) for units in self.frames)
+        return [f"MD5:{hashlib.md5(sample).hexdigest()}" for sample in samples]
 
     async def send(self, packet: bytes, header: int = 12, step: int = 1) -> None:
         """Under the number that is so many behind the newest of its sender."""
