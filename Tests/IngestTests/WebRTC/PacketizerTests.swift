@@ -41,7 +41,7 @@ import Testing
   }
 
   private static func unit(_ header: UInt8, _ count: Int) -> [UInt8] {
-    [header] + (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    [header] + (0..<count).map { UInt8(truncatingIfNeeded: 0x80 &+ $0 &* 7) }
   }
 
   // MARK: H.264
