@@ -40,6 +40,7 @@ import Testing
     return events.compactMap { if case .frame(let frame) = $0 { frame } else { nil } }
   }
 
+  /// Of so many bytes behind its header. A slice of it begins its picture.
   private static func unit(_ header: UInt8, _ count: Int) -> [UInt8] {
     [header] + (0..<count).map { UInt8(truncatingIfNeeded: 0x80 &+ $0 &* 7) }
   }
