@@ -138,8 +138,8 @@ struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {
     let use = Payload.use(header)
     switch use {
     case .key, .slice:
-      // A picture begins with its first slice, whatever the packets' numbers say: those of H.264 begin with
-      // `first_mb_in_slice`, whose code for 0 is one bit that is set, those of HEVC with `first_slice_segment_in_pic_flag`.
+      // A picture begins with its first slice, whatever the packets' numbers say. The first bit of that slice is set:
+      // `first_mb_in_slice` is 0 (H.264 §7.4.3), `first_slice_segment_in_pic_flag` is 1 (H.265 §7.4.7.1).
       if frame?.hasSlice == false, next.map({ $0 & 0x80 == 0 }) ?? true { frame?.isDamaged = true }
       frame?.hasSlice = true
       if use == .key { frame?.isKey = true }
