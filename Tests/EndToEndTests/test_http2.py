@@ -38,8 +38,8 @@ def path_of(url: str) -> str:
 @pytest.fixture(scope="module")
 def live(start_shared, tmp_path_factory):
     """A server with TLS, a stream that is live throughout, and the paths that a viewer finds."""
-    # h2load requests one playlist repeatedly.
-    weir = start_secure(start_shared, tmp_path_factory.mktemp("tls"), "--poll-limit", "0")
+    # h2load requests one playlist repeatedly; the first segment is there to the last test.
+    weir = start_secure(start_shared, tmp_path_factory.mktemp("tls"), "--poll-limit", "0", "--window", "30m")
     short = publishers.ffmpeg("short", f"{weir.rtmp}/live/short")
     publisher = publishers.ffmpeg("h264-30", f"{weir.addresses['rtmps']}/live/{NAME}", loop=-1)
     try:

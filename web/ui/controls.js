@@ -86,14 +86,16 @@ export class Controls {
 
   /**
    * Stores a pause that was made here, by a headset or by the system, so that playback does not restart with the next media.
-   * A pause at the end of the media, after an error or on a hidden page does not count.
+   * A pause at the end of the media, after an error, without media or on a hidden page does not count.
    */
   #followIntent() {
     const video = this.#video, { intent } = this.#session;
     video.addEventListener("play", () => { if (!video.paused) intent.plays = true; });
     video.addEventListener("pause", () => {
       const byItself = video.ended || video.error || document.hidden;
-      if (!byItself && video.readyState > HTMLMediaElement.HAVE_METADATA) intent.plays = false;
+      // Media that is sought to is not there yet.
+      const hasMedia = video.seeking || video.readyState > HTMLMediaElement.HAVE_METADATA;
+      if (!byItself && hasMedia) intent.plays = false;
     });
   }
 

@@ -26,10 +26,13 @@ final class ViewerRegistry: Sendable {
     /// The number of its place without an endless response. Later places have higher numbers.
     var number: Int
     var expiry: MonotonicTime
-    /// Nil until a request shows the protocol.
-    var delivery: Delivery?
+    /// The protocol of its requests. Nil until one shows it.
+    var requested: Delivery?
     /// Its open endless responses, oldest first.
     var seats: [OpenSeat] = []
+
+    /// An open endless response decides it, while it lasts.
+    var delivery: Delivery? { seats.last?.delivery ?? requested }
 
     /// Its number of places: one for each endless response, at least one. Playlist requests of the same client add none.
     var weight: Int { max(1, seats.count) }
@@ -49,8 +52,7 @@ final class ViewerRegistry: Sendable {
 
     mutating func renew(_ expiry: MonotonicTime, _ delivery: Delivery?) {
       self.expiry = expiry
-      // An open endless response decides the delivery.
-      if let delivery, seats.isEmpty { self.delivery = delivery }
+      if let delivery { requested = delivery }
     }
   }
 
@@ -150,7 +152,7 @@ final class ViewerRegistry: Sendable {
       let room = takeRoom(for: client, &state)
       guard room.isFree else { return room }
       let number = state.number()
-      state.set(Viewer(number: number, expiry: expiry, delivery: delivery), stream, client)
+      state.set(Viewer(number: number, expiry: expiry, requested: delivery), stream, client)
       state.note(number, stream, client)
       return room
     }
@@ -197,7 +199,6 @@ final class ViewerRegistry: Sendable {
       }
       var viewer = known ?? Viewer(number: number, expiry: now)
       viewer.seats.append(OpenSeat(number: number, since: now, delivery: delivery, seat: seat))
-      viewer.delivery = delivery
       state.set(viewer, stream, client)
       state.note(number, stream, client)
       return (seat, room.seat)
@@ -213,9 +214,9 @@ final class ViewerRegistry: Sendable {
       guard var viewer = state.streams[stream]?[client],
         let index = viewer.seats.firstIndex(where: { $0.number == number })
       else { return }
-      viewer.seats.remove(at: index)
+      let delivery = viewer.seats.remove(at: index).delivery
       if viewer.seats.isEmpty { viewer.number = number }
-      viewer.expiry = max(viewer.expiry, expiry)
+      if expiry > viewer.expiry { (viewer.expiry, viewer.requested) = (expiry, delivery) }
       state.set(viewer, stream, client)
     }
   }

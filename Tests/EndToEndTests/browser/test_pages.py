@@ -236,6 +236,17 @@ def test_a_pause_stays_a_pause_and_playing_again_returns_to_the_live_edge(page, 
     page.wait("document.querySelector('#live').dataset.edge === 'live'")
 
 
+@pytest.mark.parametrize("player", ["mse", "hls"])
+def test_a_pause_while_the_video_seeks_stays_a_pause(page, demo, player):
+    """By a headset or by the system: the page is only told of it."""
+    watching.watch(page, demo, "demo", f"?player={player}")
+    page.evaluate("(() => { const video = document.querySelector('#video'); video.currentTime += 0.01; video.pause(); })()")
+    time.sleep(2)
+    assert watching.state(page)["paused"]
+    page.evaluate("document.querySelector('#play').click()")
+    page.wait("!document.querySelector('#video').paused")
+
+
 def test_every_control_has_a_name(page, demo):
     watching.watch(page, demo, "demo", "?player=mse")
     nameless = page.evaluate(

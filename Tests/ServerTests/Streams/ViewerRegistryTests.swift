@@ -62,6 +62,23 @@ import Testing
     withExtendedLifetime(seat) {}
   }
 
+  @Test func aClientThatLeavesWebRTCCountsAsWhatItsRequestsWere() throws {
+    let viewers = registry(limit: 2)
+    let cam = try #require(StreamName("cam"))
+    #expect(viewers.touch(stream: cam, client: client(1), lifetime: life, delivery: .hls))
+    var seat = viewers.seat(stream: cam, client: client(1), lifetime: .zero, delivery: .webrtc)
+    #expect(viewers.counts.streams == [cam: [.webrtc: 1]])
+    seat = nil
+    #expect(viewers.counts.streams == [cam: [.hls: 1]])
+    time.advance(seconds: 6)
+    #expect(viewers.counts.streams.isEmpty)
+    seat = viewers.seat(stream: cam, client: client(1), lifetime: .zero, delivery: .webrtc)
+    #expect(viewers.counts.streams == [cam: [.webrtc: 1]])
+    seat = nil
+    #expect(viewers.counts.streams.isEmpty)
+    withExtendedLifetime(seat) {}
+  }
+
   @Test func aSeatIsGivenUpForAStreamThatIsGone() throws {
     let viewers = registry(limit: 1)
     let cam = try #require(StreamName("cam"))
