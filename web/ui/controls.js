@@ -93,7 +93,7 @@ export class Controls {
     video.addEventListener("play", () => { if (!video.paused) intent.plays = true; });
     video.addEventListener("pause", () => {
       const byItself = video.ended || video.error || document.hidden;
-      // Media that is sought to is not there yet.
+      // While a video seeks, the media that it seeks to is still to come.
       const hasMedia = video.seeking || video.readyState > HTMLMediaElement.HAVE_METADATA;
       if (!byItself && hasMedia) intent.plays = false;
     });

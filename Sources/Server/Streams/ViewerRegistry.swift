@@ -26,13 +26,13 @@ final class ViewerRegistry: Sendable {
     /// The number of its place without an endless response. Later places have higher numbers.
     var number: Int
     var expiry: MonotonicTime
-    /// The protocol of its requests. Nil until one shows it.
+    /// The protocol of its requests, or of an endless response after which it may return. Nil until one shows it.
     var requested: Delivery?
     /// Its open endless responses, oldest first.
     var seats: [OpenSeat] = []
 
-    /// An open endless response decides it, while it lasts.
-    var delivery: Delivery? { seats.last?.delivery ?? requested }
+    /// The protocols of its places: of each endless response, or else of its requests.
+    var deliveries: [Delivery?] { seats.isEmpty ? [requested] : seats.map(\.delivery) }
 
     /// Its number of places: one for each endless response, at least one. Playlist requests of the same client add none.
     var weight: Int { max(1, seats.count) }
@@ -216,7 +216,7 @@ final class ViewerRegistry: Sendable {
       else { return }
       let delivery = viewer.seats.remove(at: index).delivery
       if viewer.seats.isEmpty { viewer.number = number }
-      if expiry > viewer.expiry { (viewer.expiry, viewer.requested) = (expiry, delivery) }
+      if lifetime > .zero, expiry > viewer.expiry { (viewer.expiry, viewer.requested) = (expiry, delivery) }
       state.set(viewer, stream, client)
     }
   }
@@ -272,7 +272,9 @@ final class ViewerRegistry: Sendable {
     return state.withLock { state in
       state.sweep(now: now, nextSweep: now &+ Self.sweepInterval)
       let streams = state.streams.mapValues { clients in
-        clients.values.reduce(into: [Delivery?: Int]()) { $0[$1.delivery, default: 0] += $1.weight }
+        clients.values.reduce(into: [Delivery?: Int]()) { counts, viewer in
+          for delivery in viewer.deliveries { counts[delivery, default: 0] += 1 }
+        }
       }
       return (streams, state.refused, state.displaced)
     }

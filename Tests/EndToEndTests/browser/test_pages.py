@@ -240,7 +240,12 @@ def test_a_pause_stays_a_pause_and_playing_again_returns_to_the_live_edge(page, 
 def test_a_pause_while_the_video_seeks_stays_a_pause(page, demo, player):
     """By a headset or by the system: the page is only told of it."""
     watching.watch(page, demo, "demo", f"?player={player}")
-    page.evaluate("(() => { const video = document.querySelector('#video'); video.currentTime += 0.01; video.pause(); })()")
+    assert page.evaluate("""new Promise((told) => {
+      const video = document.querySelector("#video");
+      video.addEventListener("pause", () => told(video.seeking), { once: true });
+      video.currentTime += 0.01;
+      video.pause();
+    })"""), "the page is told while the video seeks"
     time.sleep(2)
     assert watching.state(page)["paused"]
     page.evaluate("document.querySelector('#play').click()")

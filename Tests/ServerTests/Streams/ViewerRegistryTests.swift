@@ -72,11 +72,37 @@ import Testing
     #expect(viewers.counts.streams == [cam: [.hls: 1]])
     time.advance(seconds: 6)
     #expect(viewers.counts.streams.isEmpty)
+    #expect(viewers.touch(stream: cam, client: client(1), lifetime: life, delivery: .hls))
     seat = viewers.seat(stream: cam, client: client(1), lifetime: .zero, delivery: .webrtc)
+    time.advance(seconds: 3600)
     #expect(viewers.counts.streams == [cam: [.webrtc: 1]])
     seat = nil
-    #expect(viewers.counts.streams.isEmpty)
+    // Nobody has looked since: it is still known.
+    #expect(viewers.touch(stream: cam, client: client(1), lifetime: life))
+    #expect(viewers.counts.streams == [cam: [.hls: 1]])
     withExtendedLifetime(seat) {}
+  }
+
+  @Test func aClientThatEndsAnEndlessResponseCountsAsOneOfThose() throws {
+    let viewers = registry(limit: 2)
+    let cam = try #require(StreamName("cam"))
+    #expect(viewers.touch(stream: cam, client: client(1), lifetime: life))
+    #expect(viewers.counts.streams == [cam: [nil: 1]])
+    var seat = viewers.seat(stream: cam, client: client(1), lifetime: life)
+    time.advance(seconds: 1)
+    seat = nil
+    #expect(viewers.counts.streams == [cam: [.mp4: 1]])
+    withExtendedLifetime(seat) {}
+  }
+
+  @Test func eachEndlessResponseOfAClientCountsAsWhatItIs() throws {
+    let viewers = registry(limit: 2)
+    let cam = try #require(StreamName("cam"))
+    let seats = [Delivery.webrtc, .mp4].map { delivery in
+      viewers.seat(stream: cam, client: client(1), lifetime: life, delivery: delivery)
+    }
+    #expect(seats.allSatisfy { $0 != nil })
+    #expect(viewers.counts.streams == [cam: [.webrtc: 1, .mp4: 1]])
   }
 
   @Test func aSeatIsGivenUpForAStreamThatIsGone() throws {

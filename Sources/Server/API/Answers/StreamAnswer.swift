@@ -77,7 +77,8 @@ struct StreamAnswer: APIObject {
     "description": "As configured.",
     "startedAt": .time("When its epoch began."),
     "ageSeconds": "Since then, until its end.",
-    "viewers": "Clients that requested media within three target durations, and open responses without an end.",
+    "viewers":
+      "Clients that requested media or a playlist within three target durations, open responses without an end, and sessions of WebRTC.",
     "bitrate": "Bits a second.",
     "gopSeconds": "The longest distance of key frames.",
     "targetDuration": "Of its playlists, in seconds.",

@@ -47,7 +47,7 @@ extension Metric {
       "Waits of requests for what was not there yet; those of one event loop for one thing count once."
     case .renders: "HLS playlists that were rendered."
     case .viewers:
-      "Clients that asked for media or a playlist within the last three target durations, and each stream.mp4."
+      "Clients that asked for media or a playlist within the last three target durations, each stream.mp4, each session of WebRTC."
     case .ladderRungs: "Renditions of the ladder that can be played."
     case .ladderWorker: "1 while the worker that transcodes is running."
     case .ladderRestarts: "Times at which a worker was lost."
