@@ -20,6 +20,7 @@ import warnings
 import pytest
 
 from harness import nothing_wrong, boxes, dash, disks, hls, http, packets, publishers, recordings, scripts, sources, tools
+from harness.programs import free_port
 from harness.rawrtmp import RawRTMP, Refused
 from harness.weir import clean_environment
 
@@ -175,10 +176,11 @@ def test_recordings_are_listed_by_paths_that_other_commands_take(start):
 
 
 def test_a_busy_port_is_one_line_and_78(tmp_path):
+    port = free_port()
     with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", port))
         holder.listen()
-        port = holder.getsockname()[1]
         for flag, other in (("--http", "--rtmp"), ("--rtmp", "--http")):
             said = refused(CONFIGURATION, "serve", flag, f"127.0.0.1:{port}", other, "127.0.0.1:0", "--no-record",
                            cwd=tmp_path)
@@ -186,6 +188,7 @@ def test_a_busy_port_is_one_line_and_78(tmp_path):
             assert f": pid {os.getpid()} ({pathlib.Path('/proc/self/comm').read_text().strip()}) has the port" in said
             advised = int(re.search(rf"choose another port: {flag} 127.0.0.1:(\d+)$", said)[1])
             with socket.socket() as free:
+                free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 free.bind(("127.0.0.1", advised))
 
 

@@ -47,28 +47,32 @@ H264 = r"avc1\.64[0-9A-Fa-f]{4},mp4a\.40\.2"
 
 @pytest.fixture(scope="module")
 def matrix(start_shared, canary, tmp_path_factory):
-    """Publishes and follows everything, and returns the outcomes by stream name."""
+    """Publishes and follows everything, and returns the outcomes by stream name.
+
+    The publishers begin one after another: processors that are busy with their starts would hold up what each sends first."""
     folder = tmp_path_factory.mktemp("matrix")
     for film, _ in STREAMS.values():
         sources.source(film)
     weir = start_shared("--publish-key", canary)
     weir.secrets.append(canary)
     outcomes = {name: Outcome(weir, name, folder) for name in STREAMS}
-    running = []
+    running = {}
     with contextlib.ExitStack() as stack:
-        for name, (film, sender) in STREAMS.items():
+        # The live viewers' stream is the last to end.
+        for name, (film, sender) in sorted(STREAMS.items(), key=lambda one: one[0] == "h264-30"):
             url = f"{weir.rtmp}/live/{name}?key={canary}"
             if sender == "gstreamer":
                 publisher = publishers.gstreamer(film, url)
             else:
                 publisher = publishers.ffmpeg(film, url, version="new" if sender == "new" else None)
             stack.callback(publisher.kill)
-            running.append(publisher)
+            running[name] = publisher
+            weir.wait(lambda: weir.get(f"/live/{name}/status.json").status == 200, 15, f"{name} is published")
         viewers = {kind: stack.enter_context(live_viewer(weir, folder, path)) for kind, path in
                    (("hls", "index.m3u8"), ("dash", "manifest.mpd"))}
         with concurrent.futures.ThreadPoolExecutor(len(running)) as pool:
             # Each is collected as soon as its publisher ends, because an ended stream stays for only a minute.
-            list(pool.map(lambda pair: pair[0].wait(60) and pair[1].collect(), zip(running, outcomes.values())))
+            list(pool.map(lambda name: running[name].wait(60) and outcomes[name].collect(), running))
         # ffmpeg's DASH demuxer does not notice that a manifest has become static.
         for kind, viewer in viewers.items():
             viewer.finish(ends_by_itself=kind == "hls")
