@@ -315,3 +315,14 @@ class Watch:
         self._stop.set()
         self._thread.join(15)
         return self
+
+
+#: What the server logs where the media that a publisher sent first came late: dates told before may be that much too late.
+LATE = r" {name}: the first media came late; times of day are set (\d+) ms earlier"
+
+
+def unexplained(problems: list[str], log: str, name: str) -> list[str]:
+    """Without the steps of dates that the log tells of this stream, each of the same length."""
+    told = [int(step) for step in re.findall(LATE.format(name=re.escape(name)), log)]
+    steps = {problem: int(found[1]) for problem in problems if (found := re.search(r"^B11 .* is -(\d+) ms off the durations$", problem))}
+    return [problem for problem in problems if not any(abs(steps.get(problem, -1) - step) <= 2 for step in told)]
