@@ -84,11 +84,12 @@ struct SourcesAPI {
     }
     switch recordings.perform(asked, on: source) {
     case .done:
-      guard let recorder = source.recorder else { return .now(.json(SourceAnswer(source))) }
+      guard let recording = source.recording else { return .now(.json(SourceAnswer(source))) }
+      let recorder = recording.recorder
       return .later(
         recorder.wait(until: \.isSettled, on: request.eventLoop, patience: action.patience)
           .map { _ in
-            if case .start = asked, let problem = failure(of: source, recorder) { return problem }
+            if case .start = asked, let problem = Self.failure(of: recording) { return problem }
             return action.response(SourceAnswer(source), isReached: recorder.isSettled)
           })
     case .refused(let refusal): return .now(RecordingAPI.response(refusal))
@@ -96,8 +97,8 @@ struct SourcesAPI {
   }
 
   /// Why a new recording holds nothing: its source ended before any media came.
-  private func failure(of source: LocalSource, _ recorder: Recorder) -> HTTPResponse? {
-    guard case .stopped(let reason?) = source.activity, !recorder.isActive, case .idle = recorder.state else {
+  private static func failure(of recording: SourceRecording) -> HTTPResponse? {
+    guard let reason = recording.endReason, !recording.isActive, case .idle = recording.recorder.state else {
       return nil
     }
     return Problem(.sourceEnded, "The source ended before anything was recorded: \(reason.words)").response
@@ -154,7 +155,7 @@ struct SourceAnswer: APIObject {
       }
     capture = source.status.map(CaptureAnswer.init)
     reception = source.reception.map(ReceptionAnswer.init)
-    recording = source.recorder.flatMap { recorder in
+    recording = (source.recording?.recorder).flatMap { recorder in
       if case .idle = recorder.state, !recorder.isActive { nil } else { RecordingStateAnswer(recorder) }
     }
   }

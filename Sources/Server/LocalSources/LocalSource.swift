@@ -163,8 +163,8 @@ final class LocalSource: Sendable {
 
   // MARK: Recording
 
-  /// The recorder of its newest recording; nil before the first.
-  var recorder: Recorder? { state.withLock { $0.recording }?.recorder }
+  /// Its newest recording; nil before the first.
+  var recording: SourceRecording? { state.withLock { $0.recording } }
 
   /// Records from its next key frame on, on air and off, until the recording is ended or the source stops. If the source does not
   /// run, its devices are opened without publishing. `makeRecording` is called if recording is possible.

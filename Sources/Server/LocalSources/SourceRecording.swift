@@ -9,64 +9,68 @@ internal import Logging
 final class SourceRecording: MediaSink {
   let recorder: Recorder
   private let logger: Logger
-  /// Nil once it has ended.
-  private let epoch: RankedMutex<Epoch?>
+  /// The epoch: nil once it has ended. The reason: nil unless the source ended it.
+  private let state: RankedMutex<(epoch: Epoch?, reason: EndReason?)>
 
   /// - Parameter settings: those of streams, which also apply to the cutting of recordings.
   init(recorder: Recorder, settings: StreamSettings, logger: Logger) {
     self.recorder = recorder
     self.logger = logger
     // The recorder keeps what waits for the disk.
-    epoch = RankedMutex(.sourceRecording, Epoch(id: "recording", settings: settings.forOwnUse))
+    state = RankedMutex(.sourceRecording, (Epoch(id: "recording", settings: settings.forOwnUse), nil))
   }
 
   /// More may still be recorded.
   var isActive: Bool { recorder.isActive }
 
+  /// Why the source ended it. Known once its recorder is closed, which may be before the source's own state tells. Nil if the
+  /// recording was ended otherwise.
+  var endReason: EndReason? { state.withLock { $0.reason } }
+
   func receive(_ event: MediaEvent) -> SinkVerdict {
-    epoch.withLock { epoch in
-      guard epoch != nil, recorder.isActive else {
-        epoch = nil
+    state.withLock { state in
+      guard state.epoch != nil, recorder.isActive else {
+        state.epoch = nil
         return .closed(.finished)
       }
       do {
-        epoch?.alignTracks(at: recorder.splitsAt)
-        for stored in try epoch?.receive(event) ?? [] { recorder.receive(stored) }
+        state.epoch?.alignTracks(at: recorder.splitsAt)
+        for stored in try state.epoch?.receive(event) ?? [] { recorder.receive(stored) }
       } catch {
         logger.of(recorder.stream).error("recording stops: \(error)")
         recorder.stop()
-        epoch = nil
+        state.epoch = nil
         return .closed(.failed("\(error)"))
       }
-      if case .end = event { epoch = nil }
+      if case .end(let reason) = event { state = (nil, reason) }
       return .accepted
     }
   }
 
   /// Ends it and makes a movie of everything received. False if it has ended already.
   func stop() -> Bool {
-    epoch.withLock { epoch in
-      for stored in (try? epoch?.interrupt()) ?? [] {
+    state.withLock { state in
+      for stored in (try? state.epoch?.interrupt()) ?? [] {
         // Nothing follows the end, so a discontinuity has no meaning.
         if case .discontinuity = stored { continue }
         recorder.receive(stored)
       }
-      epoch = nil
+      state.epoch = nil
       return recorder.stop()
     }
   }
 
   /// Ends it and removes the file being written. False if it has ended already.
   func cancel() -> Bool {
-    epoch.withLock { epoch in
-      epoch = nil
+    state.withLock { state in
+      state.epoch = nil
       return recorder.cancel()
     }
   }
 
   func carries(_ event: InBandEvent) {
     guard case .captions(let track, let services) = event else { return }
-    epoch.withLock { epoch in _ = epoch?.note(services, of: track) }
+    state.withLock { state in _ = state.epoch?.note(services, of: track) }
   }
 
   func warn(_ warning: PublicationWarning) {}

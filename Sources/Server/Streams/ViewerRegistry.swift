@@ -31,9 +31,6 @@ final class ViewerRegistry: Sendable {
     /// Its open endless responses, oldest first.
     var seats: [OpenSeat] = []
 
-    /// The protocols of its places: of each endless response, or else of its requests.
-    var deliveries: [Delivery?] { seats.isEmpty ? [requested] : seats.map(\.delivery) }
-
     /// Its number of places: one for each endless response, at least one. Playlist requests of the same client add none.
     var weight: Int { max(1, seats.count) }
 
@@ -273,7 +270,8 @@ final class ViewerRegistry: Sendable {
       state.sweep(now: now, nextSweep: now &+ Self.sweepInterval)
       let streams = state.streams.mapValues { clients in
         clients.values.reduce(into: [Delivery?: Int]()) { counts, viewer in
-          for delivery in viewer.deliveries { counts[delivery, default: 0] += 1 }
+          if viewer.seats.isEmpty { counts[viewer.requested, default: 0] += 1 }
+          for seat in viewer.seats { counts[seat.delivery, default: 0] += 1 }
         }
       }
       return (streams, state.refused, state.displaced)

@@ -317,12 +317,19 @@ class Watch:
         return self
 
 
-#: What the server logs where the media that a publisher sent first came late: dates told before may be that much too late.
+#: The server logs this where a publisher's first media came late. Dates of before are too late by as much.
 LATE = r" {name}: the first media came late; times of day are set (\d+) ms earlier"
 
 
 def unexplained(problems: list[str], log: str, name: str) -> list[str]:
-    """Without the steps of dates that the log tells of this stream, each of the same length."""
+    """The problems that are left when each such line of the log has explained one step of the dates, of its length."""
     told = [int(step) for step in re.findall(LATE.format(name=re.escape(name)), log)]
-    steps = {problem: int(found[1]) for problem in problems if (found := re.search(r"^B11 .* is -(\d+) ms off the durations$", problem))}
-    return [problem for problem in problems if not any(abs(steps.get(problem, -1) - step) <= 2 for step in told)]
+    left = []
+    for problem in problems:
+        found = re.search(r"^B11 .* is -(\d+) ms off the durations$", problem)
+        step = next((step for step in told if found and abs(int(found[1]) - step) <= 2), None)
+        if step is None:
+            left.append(problem)
+        else:
+            told.remove(step)
+    return left

@@ -110,10 +110,10 @@ import Testing
 
     func wait(_ isThere: (RecordingState?) -> Bool) async throws {
       for _ in 0..<1000 {
-        if isThere(source.recorder?.state) { return }
+        if isThere(source.recording?.recorder.state) { return }
         try await Task.sleep(for: .milliseconds(10))
       }
-      Issue.record("\(source.recorder?.state as Any)")
+      Issue.record("\(source.recording?.recorder.state as Any)")
     }
 
     func waitForEnd() async throws {
@@ -150,7 +150,7 @@ import Testing
     try await staged { scene in
       let sink = try await scene.sink()
       scene.send(0..<50, to: sink)
-      #expect(scene.source.recorder == nil)
+      #expect(scene.source.recording == nil)
       #expect(scene.perform(.start()) == .done)
       #expect(scene.perform(.start()) == .refused(.alreadyRecording))
       scene.send(50..<200, to: sink)
@@ -253,7 +253,7 @@ import Testing
       let loop = MultiThreadedEventLoopGroup.singleton.next()
       let sink = try await scene.sink()
       #expect(scene.perform(.start()) == .done)
-      let recorder = try #require(scene.source.recorder)
+      let recorder = try #require(scene.source.recording?.recorder)
       // Nothing comes: the answer does not wait for ever.
       try await recorder.wait(until: \.isSettled, on: loop, patience: .milliseconds(20)).get()
       #expect(recorder.state == .idle)
@@ -264,6 +264,28 @@ import Testing
       #expect(scene.perform(.cancel) == .done)
       try await recorder.wait(until: \.isSettled, on: loop, patience: .seconds(20)).get()
       #expect(recorder.state == .cancelled)
+    }
+  }
+
+  @Test func itTellsWhyItsSourceEndedBeforeTheSourceDoes() async throws {
+    try await staged { scene in
+      let sink = try await scene.sink()
+      #expect(scene.perform(.start()) == .done)
+      let recording = try #require(scene.source.recording)
+      #expect(recording.endReason == nil)
+      _ = sink.receive(.end(.failed("no media")))
+      #expect(recording.endReason == .failed("no media") && !recording.isActive)
+      if case .preview = scene.source.activity {} else { Issue.record("\(scene.source.activity)") }
+    }
+  }
+
+  @Test func itHasNoSuchReasonWhereSomebodyElseEndedIt() async throws {
+    try await staged { scene in
+      let sink = try await scene.sink()
+      #expect(scene.perform(.start()) == .done)
+      #expect(scene.perform(.stop) == .done)
+      _ = sink.receive(.end(.finished))
+      #expect(scene.source.recording?.endReason == nil)
     }
   }
 
@@ -314,7 +336,7 @@ import Testing
       #expect(scene.perform(.start()) == .done)
       scene.send(0..<100, to: sink)
       scene.source.shutDown()
-      while scene.source.recorder?.isActive == true { try await Task.sleep(for: .milliseconds(1)) }
+      while scene.source.recording?.recorder.isActive == true { try await Task.sleep(for: .milliseconds(1)) }
       await scene.library.shutDown()
       #expect(try scene.samples[0] == 100)
     }
