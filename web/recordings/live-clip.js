@@ -86,9 +86,12 @@ export class LiveClip {
   #take(length) {
     const now = this.#now;
     if (now === null) return;
-    const written = this.#session.atLiveEdge ? now - UNWRITTEN * 1000 : now;
-    const recorded = (this.#session.stream?.recording?.seconds ?? length) * 1000;
-    [this.#from, this.#to] = [written - Math.min(length * 1000, Math.max(recorded - UNWRITTEN * 1000, SHORTEST * 1000)), written];
+    const { atLiveEdge, engine, stream } = this.#session;
+    const unwritten = atLiveEdge ? UNWRITTEN : 0;
+    // The clip begins with the recording at the soonest.
+    const recorded = (stream?.recording?.seconds ?? Infinity) - engine.behind - unwritten;
+    this.#to = now - unwritten * 1000;
+    this.#from = this.#to - Math.min(length, Math.max(recorded, SHORTEST)) * 1000;
     this.#tell();
   }
 
