@@ -1,5 +1,6 @@
 """Fixtures of the end-to-end tests: servers that are checked when they end, and folders that are removed."""
 
+import contextlib
 import os
 import pathlib
 import secrets
@@ -9,9 +10,12 @@ import time
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent / "browser")]
 
-from harness import events  # noqa: E402  (the path above makes it importable)
+import browsers  # noqa: E402
+import lanes  # noqa: E402  (the path above makes it importable)
+import watching  # noqa: E402
+from harness import events, sources, tokens  # noqa: E402
 from harness.metronome import Metronome  # noqa: E402
 from harness.supervisor import Supervisor  # noqa: E402
 from harness.weir import Weir  # noqa: E402
@@ -103,17 +107,130 @@ def canary() -> str:
     return "canary" + secrets.token_hex(12)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--lane", choices=lanes.LANES, help="only tests of this lane (lanes.py)")
+    parser.addoption("--long", action="store_true", help="only tests marked long, instead of the others")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Chooses the tests of a lane, the files that take longest first. Without --lane all are chosen, long ones too."""
+    wanted = config.getoption("--lane")
+    if not wanted:
+        return
+    long = config.getoption("--long")
+    chosen = [item for item in items if lanes.lane(item) == wanted and lanes.is_long(item) == long]
+    left = set(items) - set(chosen)
+    seconds = lanes.budgets()
+    column = "long" if long else wanted
+    files = {item.nodeid: item.nodeid.split("::")[0] for item in chosen}
+    chosen.sort(key=lambda item: (-seconds.get((files[item.nodeid], column), 60), files[item.nodeid]))
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = chosen
+
+
+@pytest.fixture(autouse=True)
+def _tokens(request):
+    """A test of the browser lane holds a token while it runs, one marked `encoder` that of encoders."""
+    with contextlib.ExitStack() as held:
+        if request.node.get_closest_marker("encoder"):
+            held.enter_context(tokens.token("encoder"))
+        if lanes.lane(request.node) == "browser":
+            held.enter_context(tokens.token("browser"))
+        yield
+
+
+class _Kept:
+    """A browser that a worker starts once, for all of its files."""
+
+    def __init__(self, make):
+        self._make, self._browser = make, None
+
+    def fresh(self):
+        """The browser with a fresh context; a new one where it has ended."""
+        if self._browser and self._browser.is_running:
+            self._browser.renew()
+        else:
+            self.close()
+            self._browser = self._make()
+        return self._browser
+
+    def close(self):
+        if self._browser:
+            self._browser.close()
+        self._browser = None
+
+
+@pytest.fixture(scope="session")
+def _chromium():
+    with contextlib.closing(_Kept(browsers.chromium)) as kept:
+        yield kept
+
+
+@pytest.fixture(scope="session")
+def _firefox():
+    with contextlib.closing(_Kept(browsers.firefox)) as kept:
+        yield kept
+
+
+@pytest.fixture(scope="module")
+def chromium(_chromium):
+    """The worker's Chromium. Each file has a fresh context, without cookies, storage or cache of other files."""
+    browser = _chromium.fresh()
+    yield browser
+    if browser.is_running:
+        browser.open("about:blank")
+
+
+@pytest.fixture(scope="module")
+def firefox(_firefox):
+    """The same of Firefox."""
+    browser = _firefox.fresh()
+    yield browser
+    if browser.is_running:
+        browser.open("about:blank")
+
+
+@pytest.fixture
+def page(chromium):
+    """Chromium with the usual screen size, which a test may change."""
+    chromium.viewport(1280, 900)
+    chromium.prefer(color_scheme="dark")
+    yield chromium
+    watching.leave(chromium)
+    chromium.viewport(1280, 900)
+
+
+@pytest.fixture
+def browser(request):
+    """The browser that a test is parametrised with, by name."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="module")
+def demo(start_shared):
+    """A server whose stream `demo` is a film that begins again at its end, with a key frame each half second: decoding it
+    costs a browser a third of what the test pattern does, and weir encodes nothing."""
+    server = start_shared("--source", f"demo=file:{sources.source('loop')}")
+    server.wait_state("demo", "live", seconds=30)
+    return server
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Gives each worker one file of tests at a time. Tests with a browser run one after the other, because browsers use the
-    same cores on which servers and judges measure time."""
+    """Gives each worker one file of tests at a time, and the next one while it still runs the last test of the file."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneBrowserAtATime(LoadScopeScheduling):
+    class FileAtATime(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "browser" if "browser/" in nodeid.split("::")[0] else super()._split_scope(nodeid)
+            return nodeid.split("::")[0]
 
-    return OneBrowserAtATime(config, log)
+        def _reschedule(self, node) -> None:
+            # The library's own asks at two tests: then a file waits behind two tests of another one.
+            if self._pending_of(self.assigned_work[node]) > 1 and not node.shutting_down:
+                return
+            super()._reschedule(node)
+
+    return FileAtATime(config, log)
 
 
 def pytest_sessionstart(session):

@@ -111,6 +111,14 @@ class Browser:
             preexec_fn=_die_with_parent,
         )
 
+    def renew(self):
+        """Closes the page, and opens one that has nothing of it: no cookies, storage, cache or permissions."""
+        raise NotImplementedError
+
+    @property
+    def is_running(self):
+        return self._process.poll() is None
+
     def evaluate(self, expression):
         """The value of a JavaScript expression, after a promise is resolved. The value must be expressible in JSON."""
         raise NotImplementedError
@@ -180,8 +188,17 @@ class Chromium(Browser):
         port_file = pathlib.Path(profile) / "DevToolsActivePort"
         lines = self._wait_for_text(lambda: port_file.exists() and port_file.read_text().splitlines()[1:] and port_file.read_text().splitlines())
         self._wire = Wire(f"ws://127.0.0.1:{lines[0]}{lines[1]}", self._event)
-        target = self._wire.call("Target.createTarget", url="about:blank")["targetId"]
+        self._context = None
+        self.renew()
+
+    def renew(self):
+        context = self._wire.call("Target.createBrowserContext")["browserContextId"]
+        target = self._wire.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         self._session = self._wire.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        if self._context:
+            self._wire.call("Target.disposeBrowserContext", browserContextId=self._context)
+        self._context = context
+        self.errors.clear()
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
         self.call("Page.addScriptToEvaluateOnNewDocument", source=TELL_VIOLATIONS)
@@ -218,11 +235,11 @@ class Chromium(Browser):
 
     def open_tab(self, url):
         """Opens another page beside this one."""
-        self._wire.call("Target.createTarget", url=url)
+        self._wire.call("Target.createTarget", url=url, browserContextId=self._context)
 
     def allow(self, *permissions):
         """Lets pages have what they would ask for, by the names of DevTools: "audioCapture", "videoCapture"."""
-        self._wire.call("Browser.grantPermissions", permissions=permissions)
+        self._wire.call("Browser.grantPermissions", permissions=permissions, browserContextId=self._context)
 
     def viewport(self, width, height, scale=1):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
@@ -322,7 +339,18 @@ class Firefox(Browser):
         self.call("session.new", capabilities={})
         self.call("session.subscribe", events=["log.entryAdded"])
         self.call("script.addPreloadScript", functionDeclaration="() => {" + TELL_VIOLATIONS + "}")
+        self._user = None
         self._context = self.call("browsingContext.getTree")["contexts"][0]["context"]
+        self.renew()
+
+    def renew(self):
+        before, user = self._context, self._user
+        self._user = self.call("browser.createUserContext")["userContext"]
+        self._context = self.call("browsingContext.create", type="tab", userContext=self._user)["context"]
+        self.call("browsingContext.close", context=before)
+        if user:
+            self.call("browser.removeUserContext", userContext=user)
+        self.errors.clear()
 
     def call(self, method, **params):
         """A WebDriver BiDi command."""

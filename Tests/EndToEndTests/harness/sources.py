@@ -108,6 +108,8 @@ RECIPES = {
         Recipe("megabit", seconds=16, video=(
             "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "900k", "-minrate", "900k",
             "-maxrate", "900k", "-bufsize", "450k", "-x264-params", "nal-hrd=cbr")),
+        # What a file source plays for pages and lists: what is judged there does not depend on the media.
+        Recipe("loop", seconds=10, gop=15),
         # Without B-frames.
         Recipe("straight", seconds=4, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),

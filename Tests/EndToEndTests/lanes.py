@@ -1,0 +1,35 @@
+"""Which test runs where (CONTRIBUTING.md): `idle` waits and computes little, eight at a time; `browser` starts a browser, two at
+a time; `quiet` measures time, alone, after the others. A test marked `long` runs in the same lane, by `make test-long` alone.
+
+budget.txt has the seconds that each file may take in each lane; the longest begin first."""
+
+import pathlib
+
+LANES = ("idle", "browser", "quiet")
+#: Workers of each lane, and the seconds of wall time that all of its files may take, as budgeted.
+WORKERS = {"idle": 8, "browser": 2, "quiet": 1}
+WALL = {"idle": 480, "browser": 750, "quiet": 90}
+#: Seconds that all long tests may take, one lane after the other.
+LONG_WALL = 3600
+#: Fixtures that are a browser.
+BROWSERS = {"chromium", "firefox", "page", "browser"}
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+
+def lane(item) -> str:
+    """Of a collected test."""
+    if item.get_closest_marker("quiet"):
+        return "quiet"
+    if item.get_closest_marker("browser") or "browser/" in item.nodeid.split("::")[0] or BROWSERS & set(item.fixturenames):
+        return "browser"
+    return "idle"
+
+
+def is_long(item) -> bool:
+    return item.get_closest_marker("long") is not None
+
+
+def budgets(path: pathlib.Path = FOLDER / "budget.txt") -> dict[tuple[str, str], float]:
+    """Seconds by (file, lane). The lane `long` has the long tests of a file, whichever lane they run in."""
+    lines = [line.split() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    return {(file, lane): float(seconds) for file, lane, seconds in lines}
