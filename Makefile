@@ -10,26 +10,23 @@ DESTDIR ?=
 PYTHON := .venv/bin/python
 # Where players and benchmarks find publishers, judges and browsers of the end-to-end tests.
 HARNESS := Tests/EndToEndTests
-# End-to-end tests mostly wait for live media: three files of them at a time leave two cores room to keep time, where
-# one browser plays at a time (Tests/EndToEndTests/conftest.py).
-WORKERS ?= 3
-
 # What is shipped: no Swift runtime to install beside it, and no dynamic exclusivity checks, which cost up to 13 % (docs/figures.md).
 # Overflow and bounds checks stay.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked
-BIN = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)/weir
-# The same, found without a compiler.
 BUILT ?= .build/release/weir
+BIN = $(abspath $(BUILT))
 SHARE = $(PREFIX)/share
 
 # What is packed, and where artefacts go. Given another binary (BUILT=…), nothing is built.
 OUT ?= out
 BUILD_FIRST = $(if $(filter file,$(origin BUILT)),build)
 
-# What tests run: one optimised build for the unit tests and for the server that the end-to-end tests start.
+# What tests run: one optimised build for the unit tests and for the server that the end-to-end tests start. The server is
+# linked as the released one is.
 TESTED := -c release -Xswiftc -enable-testing -Xswiftc -enforce-exclusivity=unchecked \
-  -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error --scratch-path .build/tested
-TESTED_BIN = $(abspath $(shell $(SWIFT) build $(TESTED) --show-bin-path)/weir)
+  -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+TESTED_BIN := $(abspath .build/tested/weir)
+UNIT_TESTS := .build/tested/weirPackageTests.xctest
 
 BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev libavformat-dev libavutil-dev libc6-dev \
   libsqlite3-dev libsrt-gnutls-dev libsrtp2-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config \
@@ -48,11 +45,10 @@ DEVICE_PACKAGES := $(SHORT_DEVICE_PACKAGES) gcc-12 make
 BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-client nginx-light openssl python3 \
   util-linux-extra wrk xfsprogs
 
-# One at a time: all at once, hundreds of them share as many threads as there are cores, and those that keep time wait for
-# those that compute.
-UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
+# When it began, what each step took, and how well the machine kept time meanwhile.
+export WEIR_STEPS ?= $(abspath .build/steps)
 
-.PHONY: help run build install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz fuzz-coverage sanitize players bench exclusivity deps test-deps bench-deps clean
+.PHONY: help run build tested check-sources rules test-long all-deps clean-cache install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz fuzz-coverage sanitize players bench exclusivity deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -62,7 +58,7 @@ run: build ## build weir and start it with a demo stream
 
 build: deps ## build the release binary
 	.ci/embed-pages
-	$(SWIFT) build $(RELEASE) --product weir
+	.ci/build release "$(RELEASE)" weir
 
 # Without a build: sudo has a PATH of its own, mostly without a compiler, and what root builds others cannot replace.
 install: ## install what `make build` made to $(PREFIX): the program, its manual, completions, and units of systemd (docs/service.md)
@@ -93,13 +89,19 @@ dist: $(BUILD_FIRST) pack-deps ## a tarball of what `make install` installs, and
 deb: $(BUILD_FIRST) pack-deps ## a Debian package, and its sha256, in $(OUT)
 	packaging/build-deb "$(BUILT)" "$(OUT)"
 
-check: deps web ## format, lint, imports, sizes, which folder uses which, the pages, and a build in which every warning is an error
+check: check-sources tested ## format, lint, imports, sizes, which folder uses which, the pages, and a build in which every warning is an error
+
+check-sources: web # what of `check` needs no build
 	@.ci/install-packages "the checks" $(CHECK_PACKAGES)
 	$(SWIFT) format lint --strict -r Package.swift Sources Tests
 	.ci/check-sources
 	.ci/fuzz-coverage --check >/dev/null
 	.ci/figures --unnamed >/dev/null || { .ci/figures --unnamed | grep error >&2; exit 1; }
-	$(SWIFT) build $(TESTED) --build-tests
+	$(HARNESS)/budget.py --check
+
+# Beside tests that keep time: `chrt -i 0 make tested`. `nice` does not reach the compiler's processes.
+tested: deps # the unit tests, and the server for end-to-end tests
+	.ci/build tested "$(TESTED)" weir weirPackageTests.xctest
 
 web: ## the pages' scripts: that all are embedded, their types, and tests of what needs no browser (10 s)
 	@.ci/install-packages "the pages" $(WEB_PACKAGES)
@@ -114,25 +116,41 @@ docs: build ## write the tables of docs/flags.md and docs/http.md: what the help
 format: ## lay the sources out as `make check` wants them
 	$(SWIFT) format -i -r Package.swift Sources Tests
 
-# Unit tests mostly sleep, one at a time: the others need not wait for them. All that is installed and built is there before.
-# The virtual machine comes last: it takes all processors for a while.
-test: check test-deps ## check, and all tests (half an hour)
-	$(MAKE) --no-print-directory -j2 CHECKED=1 unit e2e
-	$(MAKE) --no-print-directory CHECKED=1 test-devices-short
+# The unit tests have the machine to themselves, then the end-to-end tests. The virtual machine comes last: it takes all
+# processors for a while.
+test: ## check, and all tests (18 minutes when built)
+	@mkdir -p .build && rm -f $(WEIR_STEPS)
+	.ci/step packages $(MAKE) --no-print-directory all-deps
+	.ci/step "build and checks" $(MAKE) --no-print-directory -j2 tested check-sources rules
+	.ci/step "unit tests" $(MAKE) --no-print-directory CHECKED=1 unit
+	$(MAKE) --no-print-directory CHECKED=1 e2e
+	.ci/step "device test" $(MAKE) --no-print-directory CHECKED=1 test-devices-short
+	$(HARNESS)/budget.py --steps $(WEIR_STEPS)
+
+# Tests/long.txt tells the last run; `make check` wants it.
+test-long: check test-deps build pack-deps ## what `make test` leaves out: variants of speed, second browsers, encoders, attacks; contract, days, packages (an hour)
+	@rm -f $(WEIR_STEPS)
+	WEIR_BIN="$(TESTED_BIN)" $(HARNESS)/run --long
+	mkdir -p .build/tests-long && cp .build/tests/*.json .build/tests-long
+	WEIR_BIN="$(BIN)" $(HARNESS)/run --only idle
+	.ci/step contract $(MAKE) --no-print-directory CHECKED=1 contract
+	.ci/step packages $(MAKE) --no-print-directory test-packages
+	$(HARNESS)/budget.py --steps $(WEIR_STEPS)
+	$(HARNESS)/budget.py --note .build/tests-long $(WEIR_STEPS)
 
 # Empty where `make test` has checked already.
 CHECK = $(if $(CHECKED),,check)
 
-unit: $(CHECK) ## unit tests
-	sync # tests keep time: what the build wrote does not hold the disk up meanwhile
-	$(UNIT)
+unit: $(if $(CHECKED),,tested) ## unit tests, several suites at a time (MODULES="FMP4 Ingest" picks some)
+	.ci/quick "$(UNIT_TESTS)" $(MODULES)
 
-quick: deps ## unit tests, several suites at a time (a minute when built); those that need quiet are left out and named
-	$(SWIFT) build $(TESTED) --build-tests
-	.ci/quick "$$(dirname "$(TESTED_BIN)")/weirPackageTests.xctest"
+quick: tested unit ## build, and the unit tests (45 seconds when built; MODULES=FMP4 picks those of one module)
+
+rules: .venv/ready # tests of judges and documents, which need no server
+	$(PYTHON) -m pytest $(HARNESS) --rootdir $(HARNESS) --lane rules -q
 
 e2e: $(CHECK) test-deps ## end-to-end tests: publish, watch and record, judged by independent tools (ARGS="-k rtmp" picks some)
-	WEIR_BIN="$(TESTED_BIN)" Tests/EndToEndTests/run $(WORKERS) $(ARGS)
+	WEIR_BIN="$(TESTED_BIN)" $(HARNESS)/run $(ARGS)
 
 # WEIR_PACKAGES=long has 300 viewers and 20 publishers. WEIR_MACHINE=chroot does without systemd, as where it cannot be started.
 test-packages: $(BUILD_FIRST) test-deps ## the package in an empty Debian: install, watch, upgrade, remove (3 minutes; root, debootstrap)
@@ -164,7 +182,7 @@ FINALS ?= 100
 CUTS ?= 100
 
 torture: check test-deps ## recordings under kill -9, power cuts and failing disks, as often as is promised (an hour; root)
-	WEIR_TORTURE=1 $(UNIT) --filter RecordingScanner
+	WEIR_TORTURE=1 $(UNIT_TESTS) --testing-library swift-testing --no-parallel --filter RecordingScanner
 	WEIR_TORTURE=1 WEIR_TORTURE_KILLS=$(KILLS) WEIR_TORTURE_SALVAGES=$(SALVAGES) WEIR_TORTURE_FINALS=$(FINALS) \
 	  WEIR_TORTURE_CUTS=$(CUTS) WEIR_BIN="$(TESTED_BIN)" \
 	  $(PYTHON) -m pytest Tests/EndToEndTests/test_recording_crash.py Tests/EndToEndTests/test_recording_disk.py \
@@ -186,7 +204,7 @@ CALLS ?= 300
 calls: check test-deps ## calls for descriptors, memory and disks that fail, CALLS=300 of each kind, while all goes on (two hours)
 	WEIR_CALLS=long WEIR_CALLS_COUNT=$(CALLS) WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_calls.py -s $(ARGS)
 
-contract: check test-deps ## the API under 20,000 calls made up from its own description (schemathesis): no 500, no answer that it does not declare
+contract: $(CHECK) test-deps ## the API under 20,000 calls made up from its own description (schemathesis): no 500, no answer that it does not declare
 	WEIR_CONTRACT=20000 WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_contract.py -s $(ARGS)
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
@@ -266,6 +284,10 @@ deps: # system packages that the build needs
 	  echo "error: $(SWIFT) is no Swift 6.3 or newer: install it from https://www.swift.org/install/ and put it first on PATH" >&2; \
 	  exit 1; }
 
+all-deps: deps test-deps # what `make test` needs
+	@.ci/install-packages "the checks and pages" $(CHECK_PACKAGES) $(WEB_PACKAGES)
+	@.ci/install-packages "the short device test" $(SHORT_DEVICE_PACKAGES) || true
+
 pack-deps: # packages that packing needs
 	@.ci/install-packages "packing" $(PACK_PACKAGES)
 
@@ -281,5 +303,8 @@ bench-deps: # packages that the benchmarks compare with
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-clean: ## remove everything that was built
+clean: ## remove everything that was built here
 	rm -rf .build .venv out
+
+clean-cache: ## remove the compiled dependencies that checkouts share (.ci/scratch)
+	rm -rf "$${WEIR_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/weir}"

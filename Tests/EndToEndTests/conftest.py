@@ -1,11 +1,12 @@
 """Fixtures of the end-to-end tests: servers that are checked when they end, and folders that are removed."""
 
 import contextlib
+import json
 import os
 import pathlib
 import secrets
+import shutil
 import sys
-import tempfile
 import time
 
 import pytest
@@ -13,10 +14,11 @@ import pytest
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent / "browser")]
 
 import browsers  # noqa: E402
+import budget  # noqa: E402
 import lanes  # noqa: E402  (the path above makes it importable)
 import watching  # noqa: E402
-from harness import events, sources, tokens  # noqa: E402
-from harness.metronome import Metronome  # noqa: E402
+from harness import events, metronome, sources, tokens  # noqa: E402
+from harness import weir as weir_harness  # noqa: E402
 from harness.supervisor import Supervisor  # noqa: E402
 from harness.weir import Weir  # noqa: E402
 
@@ -109,6 +111,7 @@ def canary() -> str:
 
 def pytest_addoption(parser):
     parser.addoption("--lane", choices=lanes.LANES, help="only tests of this lane (lanes.py)")
+    parser.addoption("--any", action="store_true", help="tests marked long beside the others")
     parser.addoption("--long", action="store_true", help="only tests marked long, instead of the others")
 
 
@@ -118,13 +121,12 @@ def pytest_collection_modifyitems(config, items):
     if not wanted:
         return
     long = config.getoption("--long")
-    chosen = [item for item in items if lanes.lane(item) == wanted and lanes.is_long(item) == long]
-    left = set(items) - set(chosen)
+    chosen = [item for item in items if lanes.lane(item) == wanted and (lanes.is_long(item) == long or config.getoption("--any"))]
     seconds = lanes.budgets()
     column = "long" if long else wanted
     files = {item.nodeid: item.nodeid.split("::")[0] for item in chosen}
     chosen.sort(key=lambda item: (-seconds.get((files[item.nodeid], column), 60), files[item.nodeid]))
-    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    config.hook.pytest_deselected(items=list(set(items) - set(chosen)))
     items[:] = chosen
 
 
@@ -233,44 +235,80 @@ def pytest_xdist_make_scheduler(config, log):
     return FileAtATime(config, log)
 
 
-def pytest_sessionstart(session):
-    session.config.metronome = Metronome(pathlib.Path(tempfile.mkdtemp(prefix="weir-metronome-")) / "beats")
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Results(config), "weir-results")
 
 
-def pytest_sessionfinish(session):
-    session.config.metronome.stop()
-    session.config.metronome.path.unlink(missing_ok=True)
-    session.config.metronome.path.parent.rmdir()
+class Results:
+    """What a run tells `run`: each test's outcome, seconds and log, and the measured figures."""
+
+    def __init__(self, config):
+        self.config = config
+        self.tests: dict[str, dict] = {}
+        self.figures: list[str] = []
+
+    def pytest_runtest_logreport(self, report):
+        test = self.tests.setdefault(report.nodeid, {
+            "id": report.nodeid, "outcome": "passed", "seconds": 0.0, "call": 0.0, "began": report.start, "ended": 0.0, "held": "",
+            "reason": "", "failed": ""})
+        test["seconds"] += report.duration
+        test["ended"] = report.stop
+        if report.when == "call":
+            test["call"] = report.duration
+            self.figures += [value for name, value in report.user_properties if name == "figure"]
+        if report.skipped:
+            test["outcome"], test["reason"] = "skipped", f"{report.nodeid.split('::')[0]}: {report.longrepr[2]}" if isinstance(report.longrepr, tuple) else ""
+        if report.failed:
+            test["outcome"] = "failed"
+            test["held"] = dict(report.user_properties).get("held up", "")
+            said = "\n".join(f"--- {title}\n{text}" for title, text in report.sections)
+            test["failed"] += f"{report.when}: {report.longreprtext}\n{said[-20_000:]}\n"
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self):
+        if path := os.environ.get("WEIR_REPORT"):
+            # Their clock is that of the day; the metronome's is monotonic.
+            apart = time.monotonic() - time.time()
+            for test in self.tests.values():
+                test["began"], test["ended"] = test["began"] + apart, test["ended"] + apart
+            long = self.config.getoption("--long")
+            pathlib.Path(path).write_text(json.dumps({"tests": list(self.tests.values()), "figures": self.figures, "long": long}))
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.figures:
+            terminalreporter.section("figures")
+            for figure in sorted(self.figures):
+                terminalreporter.write_line(figure)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Reports for a failed test how badly the machine kept time meanwhile, if it did."""
+    """Keeps what a failed test leaves, and notes whether the machine stood still right before."""
     report = yield
     if report.failed:
-        kept = item.config.metronome.between(time.monotonic() - call.duration, time.monotonic())
-        if not kept.is_well:
-            report.sections.append(("machine", str(kept)))
-            report.user_properties.append(("held up", str(kept)))
+        if (beats := os.environ.get("WEIR_BEATS")) and (held := metronome.held_up(pathlib.Path(beats))):
+            report.user_properties.append(("held up", held))
+            report.sections.append(("machine", held))
+        if path := os.environ.get("WEIR_REPORT"):
+            _keep(item, report, pathlib.Path(path).parent / "failed" / budget.slug(item.nodeid))
     return report
 
 
-def pytest_terminal_summary(terminalreporter):
-    """The measured figures of the tests in one list, and the names of failed tests, for `run`."""
-    if "WEIR_FAILED" in os.environ:
-        _name_failed(terminalreporter, pathlib.Path(os.environ["WEIR_FAILED"]))
-    figures = [
-        value for reports in terminalreporter.stats.values() for report in reports
-        if getattr(report, "when", "") == "call" for name, value in report.user_properties if name == "figure"]
-    if figures:
-        terminalreporter.section("figures")
-        for figure in sorted(figures):
-            terminalreporter.write_line(figure)
+#: Larger files of a failed test are not kept: recordings.
+MOST_KEPT = 20 << 20
 
 
-def _name_failed(terminalreporter, path: pathlib.Path):
-    """Writes the failed tests, one per line, and for each whether the machine itself held it up. Writes nothing if the failure
-    was outside of a test: a server that ends badly is no matter of timing."""
-    root = pathlib.Path(terminalreporter.config.rootpath)
-    failed = [] if terminalreporter.stats.get("error") else terminalreporter.stats.get("failed", [])
-    path.write_text("".join(f"{root / r.nodeid}\t{dict(r.user_properties).get('held up', '')}\n" for r in failed))
+def _keep(item, report, folder: pathlib.Path):
+    """Copies the test's folder, with what its servers said."""
+    folder.mkdir(parents=True, exist_ok=True)
+    said = "\n".join(f"--- {title}\n{text}" for title, text in report.sections)
+    (folder / f"{report.when}.txt").write_text(f"{report.longreprtext}\n{said}\n")
+    for number, server in enumerate(weir_harness.RUNNING):
+        (folder / f"weir-{number}.log").write_text(server.text() + "\n")
+    made = item.funcargs.get("tmp_path")
+    for file in made.rglob("*") if made and made.is_dir() else []:
+        if file.is_file() and not file.is_symlink() and file.stat().st_size <= MOST_KEPT:
+            target = folder / file.relative_to(made)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)

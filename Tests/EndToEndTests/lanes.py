@@ -1,14 +1,14 @@
-"""Which test runs where (CONTRIBUTING.md): `idle` waits and computes little, eight at a time; `browser` starts a browser, two at
+"""Which test runs where (CONTRIBUTING.md): `rules` needs no server and runs beside the build; `idle` waits and computes little, eight at a time; `browser` starts a browser, two at
 a time; `quiet` measures time, alone, after the others. A test marked `long` runs in the same lane, by `make test-long` alone.
 
 budget.txt has the seconds that each file may take in each lane; the longest begin first."""
 
 import pathlib
 
-LANES = ("idle", "browser", "quiet")
+LANES = ("rules", "idle", "browser", "quiet")
 #: Workers of each lane, and the seconds of wall time that all of its files may take, as budgeted.
-WORKERS = {"idle": 8, "browser": 2, "quiet": 1}
-WALL = {"idle": 480, "browser": 750, "quiet": 90}
+WORKERS = {"rules": 1, "idle": 8, "browser": 2, "quiet": 1}
+WALL = {"rules": 60, "idle": 480, "browser": 750, "quiet": 90}
 #: Seconds that all long tests may take, one lane after the other.
 LONG_WALL = 3600
 #: Fixtures that are a browser.
@@ -18,8 +18,9 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 
 def lane(item) -> str:
     """Of a collected test."""
-    if item.get_closest_marker("quiet"):
-        return "quiet"
+    for name in ("rules", "quiet"):
+        if item.get_closest_marker(name):
+            return name
     if item.get_closest_marker("browser") or "browser/" in item.nodeid.split("::")[0] or BROWSERS & set(item.fixturenames):
         return "browser"
     return "idle"

@@ -22,6 +22,10 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
 
 
+#: Servers of this process that run, for the logs of a failed test.
+RUNNING: list["Weir"] = []
+
+
 class Weir:
     """A running server. `http`, `https`, `rtmp`, `rtmps` and `srt` are its addresses, as scheme://host:port."""
 
@@ -48,6 +52,7 @@ class Weir:
             line, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**clean_environment(), "SWIFT_BACKTRACE": "enable=no", **(environment or {})})
         self.ended = False
+        RUNNING.append(self)
         self._ready = threading.Condition()
         self._readers = [
             threading.Thread(target=self._read, args=(name, pipe), daemon=True)
@@ -147,7 +152,7 @@ class Weir:
 
         return self.wait(there, seconds, f"stream {name} is {' or '.join(states)}")
 
-    def wait_log(self, pattern: str, seconds: float = 5) -> str:
+    def wait_log(self, pattern: str, seconds: float = 15) -> str:
         return self.wait(lambda: next((l for _, l in list(self.lines) if re.search(pattern, l)), None), seconds,
                          f"a log line like {pattern!r}")
 
@@ -197,6 +202,7 @@ class Weir:
         took = time.monotonic() - began
         for reader in self._readers:
             reader.join(2)
+        self._forget()
         everything = self.text()
         if CRASHES.search(self.text("err")):
             problems.append("the log speaks of a crash")
@@ -211,3 +217,8 @@ class Weir:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        self._forget()
+
+    def _forget(self) -> None:
+        if self in RUNNING:
+            RUNNING.remove(self)
