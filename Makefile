@@ -146,8 +146,8 @@ unit: $(if $(CHECKED),,tested) ## unit tests, several suites at a time (MODULES=
 
 quick: tested unit ## build, and the unit tests (45 seconds when built; MODULES=FMP4 picks those of one module)
 
-rules: .venv/ready # tests of judges and documents, which need no server
-	$(PYTHON) -m pytest $(HARNESS) --rootdir $(HARNESS) --lane rules -q
+rules: .venv/ready # tests of judges and documents, which need no server; and which tests each lane has
+	WEIR_LANES=$(abspath .build/tests/lanes.json) $(PYTHON) -m pytest $(HARNESS) --rootdir $(HARNESS) --lane rules -q
 
 e2e: $(CHECK) test-deps ## end-to-end tests: publish, watch and record, judged by independent tools (ARGS="-k rtmp" picks some)
 	WEIR_BIN="$(TESTED_BIN)" $(HARNESS)/run $(ARGS)
