@@ -91,18 +91,18 @@ class Publisher:
             self.answer = answer.text
             await peer.setRemoteDescription(aiortc.RTCSessionDescription(sdp=answer.text, type="answer"))
             await self.stopping.wait()
-            ended = self.weir.get(answer.headers["location"], method="DELETE")
-            assert ended.status == 200, ended.text
+            self.ended = self.weir.get(answer.headers["location"], method="DELETE").status
         finally:
             await peer.close()
 
-    def stop(self) -> list[int]:
-        """Ends the session, and returns the times of the frames that were sent."""
+    def stop(self, status: int = 200) -> list[int]:
+        """Ends the session, which is answered by a status, and returns the times of the frames that were sent."""
         if self.thread.is_alive():
             self.loop.call_soon_threadsafe(self.stopping.set)
         self.thread.join(20)
         if self.error is not None:
             raise self.error
+        assert self.ended == status, self.ended
         return self.pictures.sent
 
 
