@@ -8,6 +8,7 @@ import contextlib
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import time
 
@@ -100,6 +101,14 @@ def call(scene, path: str, *parts, source: str = ELSEWHERE) -> Caller:
     return caller.connect()
 
 
+def call_again(caller: Caller) -> socket.socket:
+    """Another address of a peer, which is known, too."""
+    former, caller.socket = caller.socket, None
+    caller.connect()
+    other, caller.socket = caller.socket, former
+    return other
+
+
 def viewers(weir) -> int:
     """Of the camera by WebRTC, as /metrics counts them."""
     lines = [line for line in weir.get("/metrics").text.splitlines() if line.startswith("weir_viewers{")]
@@ -170,6 +179,21 @@ def test_fragments_that_overlap_make_a_message_or_end_their_session(scene, certi
     # Another one of the same address is taken as ever.
     caller = call(scene, "/whip/contradiction", mark)
     assert caller.shake_hands(*certificate)
+    assert caller.leave() == 200
+    scene.honest_lost_nothing()
+
+
+def test_a_handshake_goes_on_where_its_peer_takes_another_path(scene, certificate):
+    """The second hello comes from another address than the first one, with its cookie, as where ICE finds a better path meanwhile."""
+    caller = call(scene, "/whip/moving", fingerprint(certificate[0]))
+    other = call_again(caller)
+
+    def moves(datagram: bytes) -> list[bytes]:
+        if caller.received:
+            caller.socket = other
+        return [datagram]
+
+    assert caller.shake_hands(*certificate, moves) and caller.socket is other
     assert caller.leave() == 200
     scene.honest_lost_nothing()
 
