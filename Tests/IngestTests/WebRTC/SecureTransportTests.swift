@@ -65,10 +65,13 @@ import Testing
   @Test func `A cookie that was not given ends the handshake`() throws {
     let (_, client, identity, first) = try Self.pair()
     let second = try #require(DTLSConnection(identity, .server))
-    client.start()
-    for datagram in client.takeOutgoing() { first.receive(datagram, from: Self.place) }
-    for datagram in first.takeOutgoing() { client.receive(datagram, from: Self.place) }
     let elsewhere = STUNResponse.Place(address: Self.place.address, port: 10)
+    client.start()
+    for datagram in client.takeOutgoing() {
+      first.receive(datagram, from: Self.place)
+      second.receive(datagram, from: elsewhere)
+    }
+    for datagram in first.takeOutgoing() { client.receive(datagram, from: Self.place) }
     for datagram in client.takeOutgoing() { second.receive(datagram, from: elsewhere) }
     #expect(second.state == .failed)
   }
