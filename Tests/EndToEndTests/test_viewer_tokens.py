@@ -588,7 +588,8 @@ def test_keys_of_an_address_come_and_go(start):
 
 
 @pytest.mark.parametrize(("name", "path", "method", "body"), [
-    ("read", "/api/v1/settings", "GET", None), ("body", "/api/v1/streams/cam/settings", "PUT", b"{}")])
+    ("read", "/api/v1/settings", "GET", None),
+    pytest.param("body", "/api/v1/streams/cam/settings", "PUT", b"{}", marks=pytest.mark.long)])
 def test_an_administrator_waits_for_a_key_that_is_new_in_the_set(start, tmp_path, name, path, method, body):
     (tmp_path / "state").mkdir()
     issuer = KeySet()
