@@ -300,7 +300,7 @@ async def admitted(scene, name: str, kind: str, record_property, ending: str = "
             while time.monotonic() < start + STRETCH:
                 await rubbish.RUBBISH[kind](peer)
             spent = time.monotonic() - start
-            await asyncio.sleep(1)
+            await asyncio.sleep(1)  # real time: requests for key frames that what came still makes
         looking.cancel()
         assert peer.sent - sent > 1000 and spent < 30, (peer.sent - sent, spent)
         # It is asked for key frames four times a second at most (docs/limits.md).

@@ -174,16 +174,22 @@ def segments(weir, name: str, count: int = 3) -> hls.Media:
     return weir.wait(there, 40, f"{count} segments of {name}")
 
 
-@pytest.mark.parametrize("only", ["", "tcp"])
-def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only):
+#: Seconds that a segment may last where key frames are asked for: by the rules of the playlist, whose target is 2 s; and where nothing
+#: holds the browser up that makes them.
+MOST, MOST_IN_TIME = 2.499, 2.05
+
+
+@pytest.mark.parametrize(("only", "most"), [
+    ("", MOST), ("tcp", MOST), pytest.param("", MOST_IN_TIME, marks=[pytest.mark.quiet, pytest.mark.long])])
+def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only, most):
     """Its fake camera and microphone in full size, by UDP and by TCP alone: each frame that it sent is recorded. Key frames are
     asked for, so that each segment begins with one and keeps to the target."""
-    name = f"chromium{only}"
+    name = f"chromium{only}{'-in-time' if most < MOST else ''}"
     answer = publish(chromium, weir, name, only=only)
     assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
     media = segments(weir, name, 4)
     durations = [segment.duration for segment in media.present]
-    assert media.target == 2 and max(durations) <= 2.05, durations
+    assert media.target == 2 and max(durations) <= most, durations
     assert not any("key frame" in warning for warning in weir.stream(name)["warnings"]), weir.stream(name)["warnings"]
     live = packets.probe(f"{weir.web}/live/{name}/stream.mp4", "-read_intervals", "%+2")
     assert {"video", "audio"} <= set(live), live.keys()
@@ -200,7 +206,7 @@ def test_vp9_and_g711_of_chromium_are_served(weir, chromium):
     answer = publish(chromium, weir, name, types=["video/VP9", "audio/PCMU"])
     assert "VP9/90000" in answer["sdp"] and "PCMU/8000" in answer["sdp"], answer["sdp"]
     media = segments(weir, name)
-    assert max(segment.duration for segment in media.present) <= 2.05, media
+    assert max(segment.duration for segment in media.present) <= MOST, media
     index = weir.get(f"/live/{name}/index.m3u8").text
     assert re.search('CODECS="vp09\\.00\\.40\\.08[^"]*,mp4a\\.40\\.2"', index), index
     assert 'codecs="vp09.00.40.08' in weir.get(f"/live/{name}/manifest.mpd").text
@@ -217,7 +223,7 @@ def test_av1_of_chromium_is_served(weir, chromium):
     answer = publish(chromium, weir, name, types=["video/AV1"])
     assert "AV1/90000" in answer["sdp"], answer["sdp"]
     media = segments(weir, name)
-    assert max(segment.duration for segment in media.present) <= 2.05, media
+    assert max(segment.duration for segment in media.present) <= MOST, media
     assert re.search('CODECS="av01\\.0\\.', weir.get(f"/live/{name}/index.m3u8").text)
     end_camera(chromium)
     sent = finish(chromium)
@@ -319,28 +325,33 @@ def test_a_server_that_stands_still_for_a_second_loses_no_frame(start_shared, ca
     assert 0 <= sent["video"]["framesSent"] - len(found["video"]) <= 1, (len(found["video"]), sent["video"]["framesSent"])
 
 
-def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, chromium):
-    """Firefox has no H.264. Its VP9 is taken, played by the watch page in Chromium, read as DASH, and recorded."""
-    name = "firefox"
+@pytest.fixture(scope="module")
+def firefox():
     with browsers.Firefox(**{
         "media.navigator.streams.fake": True, "media.navigator.permission.disabled": True,
         "media.getusermedia.insecure.enabled": True, "media.peerconnection.ice.loopback": True,
     }) as firefox:
-        answer = publish(firefox, weir, name)
-        assert "VP9/90000" in answer["sdp"], answer["sdp"]
-        assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
-        media = segments(weir, name)
-        assert max(segment.duration for segment in media.present) <= 2.05, media
-        chromium.open(f"{weir.web}/watch/{name}")
-        chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
-        frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
-        before = chromium.evaluate(frames)
-        chromium.wait(f"{frames} > {before + 30}")
-        dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-read_intervals", "%+2")
-        assert len(dash["video"]) > 20, len(dash["video"])
-        chromium.open("about:blank")
-        end_camera(firefox)
-        sent = finish(firefox)
+        yield firefox
+
+
+def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, firefox, chromium):
+    """Firefox has no H.264. Its VP9 is taken, played by the watch page in Chromium, read as DASH, and recorded."""
+    name = "firefox"
+    answer = publish(firefox, weir, name)
+    assert "VP9/90000" in answer["sdp"], answer["sdp"]
+    assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
+    media = segments(weir, name, 2)
+    assert max(segment.duration for segment in media.present) <= MOST, media
+    chromium.open(f"{weir.web}/watch/{name}")
+    chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
+    frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
+    before = chromium.evaluate(frames)
+    chromium.wait(f"{frames} > {before + 30}")
+    dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-read_intervals", "%+2")
+    assert len(dash["video"]) > 20, len(dash["video"])
+    chromium.open("about:blank")
+    end_camera(firefox)
+    sent = finish(firefox)
     found = judge(weir.only_recording(name), 5)
     assert len(found["video"]) >= 0.95 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
@@ -456,7 +467,7 @@ def test_an_encoding_that_is_turned_off_leaves_and_the_others_go_on(weir, chromi
     later = weir.wait(
         lambda: (media := hls.parse_media(http.fetch(url).good().text, url)).present[-1].sequence >= before + 2 and media, 30,
         "the others' segments")
-    assert max(segment.duration for segment in later.present if segment.sequence > before) <= 2.05, later.text
+    assert max(segment.duration for segment in later.present if segment.sequence > before) <= MOST, later.text
     assert weir.stream(name)["state"] == "live"
     chromium.evaluate(f"{turn}(true)")
     weir.wait(lambda: videos(weir, name) == ["video", "video-2", "video-3"], 30, "three videos again")
@@ -619,7 +630,7 @@ def test_vp8_of_chromium_is_encoded_anew(weir, chromium):
     answer = publish(chromium, weir, name, types=["video/VP8"], size=[640, 360])
     assert "VP8/90000" in answer["sdp"], answer["sdp"]
     media = segments(weir, name)
-    assert max(segment.duration for segment in media.present) <= 2.05, media
+    assert max(segment.duration for segment in media.present) <= MOST, media
     assert re.search('CODECS="avc1\\.', weir.get(f"/live/{name}/index.m3u8").text)
     end_camera(chromium)
     lost = weir.stream(name)["received"]["lostVideoFrames"]

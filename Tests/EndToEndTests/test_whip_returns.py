@@ -61,8 +61,8 @@ class Silent:
         more(weir, name, 100)
         weir.network.hole(600)
         self.cut, self.missed = time.monotonic(), 0.0
-        self._thread = threading.Thread(target=self._run, args=(publisher,))
-        self._thread.start()
+        self.thread = threading.Thread(target=self._run, args=(publisher,))
+        self.thread.start()
 
     def _publish(self) -> Publisher:
         plan = ((number * 3000, (320, 180)) for number in itertools.count())
@@ -92,8 +92,8 @@ class Silent:
             self.watch.stop()
 
     def wait(self) -> None:
-        self._thread.join(150)
-        assert not self._thread.is_alive()
+        self.thread.join(150)
+        assert not self.thread.is_alive()
         if self.error:
             raise self.error
 
@@ -103,7 +103,7 @@ def silent(start_shared):
     weir = narrow(start_shared)
     made = Silent(weir, "silent")
     yield made
-    made._thread.join(150)
+    made.thread.join(150)
     weir.network.stop()
 
 
