@@ -274,11 +274,12 @@ def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chro
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
-@pytest.mark.parametrize("frames", [60, pytest.param(12, marks=[pytest.mark.quiet, pytest.mark.long])])
-def test_a_beginning_that_is_lost_is_told_and_comes_again_at_once(start_shared, canary, chromium, tmp_path, frames):
+@pytest.mark.parametrize(("comes", "frames"), [
+    (True, 0), (False, 60), pytest.param(False, 12, marks=[pytest.mark.quiet, pytest.mark.long])])
+def test_a_beginning_that_is_lost_is_told_and_comes_again_at_once(start_shared, canary, chromium, tmp_path, comes, frames):
     """The first packet of the video, which has its parameter sets. No number shows that it is missing, and no frame can be shown
-    without it: a key frame is asked for at once, and the frames before that are told as lost. `frames`: how many those may be, where
-    the browser is held up, and where nothing else runs."""
+    without it: it and a key frame are asked for at once. Where it does not come, the frames before the key frame are told as lost.
+    `frames`: how many those may be, where the browser is held up, and where nothing else runs."""
     swallowed: list[bytes] = []
     chromium.open("about:blank")
     offered = chromium.evaluate("""(async () => {
@@ -288,21 +289,29 @@ def test_a_beginning_that_is_lost_is_told_and_comes_again_at_once(start_shared, 
     })()""")
     # By it Chromium probes the network before there is a frame.
     others = {int(kind) for kind in re.findall(r"a=rtpmap:(\d+) (?:rtx|opus)/", offered)}
+    repairs = {int(kind) for kind in re.findall(r"a=rtpmap:(\d+) rtx/", offered)}
+    until = 0.0
 
     def is_first_of_video(datagram: bytes) -> bool:
+        nonlocal until
         # RTP, and no RTCP.
-        found = not swallowed and 128 <= datagram[0] < 192 and not 192 <= datagram[1] < 224 and datagram[1] & 127 not in others
-        if found:
-            swallowed.append(datagram)
-        return found
+        if not 128 <= datagram[0] < 192 or 192 <= datagram[1] < 224:
+            return False
+        if datagram[1] & 127 in others:
+            return not comes and datagram[1] & 127 in repairs and time.monotonic() < until
+        if swallowed:
+            return False
+        swallowed.append(datagram)
+        until = time.monotonic() + 0.3
+        return True
 
     path = relay.Path(delay=0.025)
     weir, network, _, sent, lost = publish_through(
-        start_shared, canary, chromium, "beheaded", 100, tmp_path, forth=path, back=path, swallows=is_first_of_video)
-    assert swallowed and network.lost == 1, network.lost
-    found = judge(weir.only_recording("beheaded"), 3)
+        start_shared, canary, chromium, f"beheaded-{comes}-{frames}", 100, tmp_path, forth=path, back=path, swallows=is_first_of_video)
+    assert swallowed and (network.lost == 1 or not comes), network.lost
+    found = judge(weir.only_recording(f"beheaded-{comes}-{frames}"), 3)
     # The rest of the frame, two ways of 25 ms, a look of the server each 20 ms, and the encoder. Half a second would be 15 frames.
-    assert 1 <= lost <= frames, (lost, sent["video"]["framesSent"])
+    assert (0 if comes else 1) <= lost <= frames, (lost, sent["video"]["framesSent"])
     assert 0 <= sent["video"]["framesSent"] - len(found["video"]) - lost <= 1, (len(found["video"]), lost, sent["video"]["framesSent"])
 
 
