@@ -14,6 +14,7 @@ from http.client import HTTPConnection, IncompleteRead
 
 import jwt
 import pytest
+import watching
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
@@ -35,7 +36,7 @@ def token(seconds: float = 600, key=SECRET, algorithm: str = "HS256", headers: d
 @contextlib.contextmanager
 def served(weir, *names):
     """Publishes the names, and waits until they can be played."""
-    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=-1) for name in names]
+    running = [publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1) for name in names]
     try:
         admin = {"Authorization": f"Bearer {ADMIN}"}
         for name in names:
@@ -72,6 +73,10 @@ def media_playlist(base: str, name: str = NAME) -> str:
 
 
 # MARK: Who may
+
+
+#: Whether it is judged how soon something happens: where nothing else runs.
+in_time = pytest.mark.parametrize("in_time", [False, pytest.param(True, marks=[pytest.mark.quiet, pytest.mark.long])])
 
 
 #: Everything of a stream.
@@ -151,7 +156,7 @@ def test_http2_knows_the_same_tokens(guarded, start, tmp_path):
 
 
 def test_low_latency_hls(gate):
-    player = llhls.Player(media_playlist(gate.base)).play(6).judge_media()
+    player = llhls.Player(media_playlist(gate.base)).play(4).judge_media()
     assert player.problems == [] and len(player.playlists) > 10
 
 
@@ -169,7 +174,7 @@ def test_dash_with_patches(gate):
     follower = mpd_players.Follower(url, "rfc5261")
     end = time.monotonic() + 30
     while follower.patched < 3 and time.monotonic() < end:
-        time.sleep(1)
+        time.sleep(0.5)
         follower.update()
     assert follower.patched >= 3
     manifest = dash.parse(http.fetch(url).good().text, url)
@@ -205,32 +210,29 @@ def test_parts_as_byte_ranges(start):
     weir.secrets.append(good)
     with served(weir, NAME):
         proxy = toll.Toll(weir.web, good)
-        player = llhls.Player(media_playlist(proxy.base)).play(5).judge_media()
+        player = llhls.Player(media_playlist(proxy.base)).play(4).judge_media()
         assert player.problems == [] and proxy.refused == []
         proxy.stop()
 
 
-def test_the_watch_page(gate):
-    import browser.browsers as browsers  # noqa: PLC0415  (the folder is no package)
-    import browser.watching as watching  # noqa: PLC0415
-
-    with browsers.chromium() as chromium:
-        for way in ("mse", "hls"):
-            chromium.open(f"{gate.base}/watch/{NAME}?player={way}")
-            first = watching.wait_phase(chromium, "playing")
-            chromium.wait(f"document.querySelector('#video').currentTime > {first['time'] + 3}", 20)
-        links = chromium.evaluate("[...document.querySelectorAll('a')].map((a) => a.getAttribute('href') && a.href)")
-        assert all(link.startswith(gate.base + "/") for link in links if link), links
-        shown = chromium.evaluate("document.body.innerText + [...document.querySelectorAll('input')].map((i) => i.value)")
-        assert "~" not in shown, "what is shown to be shared has no token"
-        assert chromium.errors == []
-        watching.leave(chromium)
+def test_the_watch_page(gate, chromium):
+    for way in ("mse", "hls"):
+        chromium.open(f"{gate.base}/watch/{NAME}?player={way}")
+        first = watching.wait_phase(chromium, "playing")
+        chromium.wait(f"document.querySelector('#video').currentTime > {first['time'] + 2}")
+    links = chromium.evaluate("[...document.querySelectorAll('a')].map((a) => a.getAttribute('href') && a.href)")
+    assert all(link.startswith(gate.base + "/") for link in links if link), links
+    shown = chromium.evaluate("document.body.innerText + [...document.querySelectorAll('input')].map((i) => i.value)")
+    assert "~" not in shown, "what is shown to be shared has no token"
+    assert chromium.errors == []
+    watching.leave(chromium)
 
 
 # MARK: The end of a token
 
 
-def test_what_is_under_way_ends_with_the_token(guarded):
+@in_time
+def test_what_is_under_way_ends_with_the_token(guarded, in_time):
     short = token(seconds=-5)  # for 5 s more, by the allowed difference of clocks
     guarded.secrets.append(short)
     base = f"{guarded.web}/~{short}"
@@ -239,15 +241,16 @@ def test_what_is_under_way_ends_with_the_token(guarded):
     assert stream.status == 200
     with contextlib.suppress(ConnectionError, IncompleteRead):
         stream.read(20)
-    assert -1 < time.monotonic() - ends < 2
+    assert -1 < time.monotonic() - ends < (2 if in_time else 10)
     answer = guarded.get(f"/~{short}/live/{NAME}/index.m3u8")
     assert answer.status == 403 and "expired" in answer.json["detail"]
 
 
-def test_a_request_that_waits_ends_with_the_token(start):
+@in_time
+def test_a_request_that_waits_ends_with_the_token(start, in_time):
     weir = start("--no-record", "--viewers", "token", "--segment-duration", "10s", "--target-duration", "20",
                  environment={"WEIR_JWT_SECRET": SECRET, "WEIR_ADMIN_TOKEN": ADMIN})
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         weir.wait(lambda: weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": f"Bearer {ADMIN}"}).status == 200, 30,
                   "the stream is live")
@@ -257,7 +260,7 @@ def test_a_request_that_waits_ends_with_the_token(start):
         begins = time.monotonic()
         answer = http.fetch(f"{weir.web}/~{token(seconds=-8)}/{path}?_HLS_msn={len(newest.segments) + 1}", timeout=30)
         assert answer.status == 403 and answer.json["detail"] == "The token has expired or was revoked."
-        assert 1 < time.monotonic() - begins < 4.5
+        assert 1 < time.monotonic() - begins < (4.5 if in_time else 12)
     finally:
         publisher.kill()
 
@@ -320,6 +323,8 @@ def test_behind_a_cache_a_token_reaches_no_other_stream_by_an_escaped_slash(guar
         assert http.fetch(f"{cache.web}/~{own}/{path}").status == 403
 
 
+# What is in the cache has to grow old for each spelling. Without tokens test_cdn.py judges the same.
+@pytest.mark.long
 def test_behind_a_cache_another_spelling_does_not_change_what_other_tokens_get(guarded, cache):
     prefix = f"/~{guarded.good}"
     path = urllib.parse.urlsplit(media_playlist(guarded.web + prefix)).path.removeprefix(prefix)
@@ -369,8 +374,8 @@ def test_behind_a_cache_wrong_tokens_count_for_who_sends_them(start, tmp_path, k
 def test_behind_a_cache_expired_tokens_stop_in_time_for_playlists_and_media(guarded, cache):
     url = media_playlist(f"{cache.web}/~{guarded.good}")
     media = first_media(url)
-    # weir allows the issuer's clock ten seconds: this token holds for four seconds more.
-    brief, end = token(seconds=-6, sub=f"brief-{cache.web}"), time.monotonic() + 4
+    # weir allows the issuer's clock ten seconds: this token holds for six seconds more.
+    brief, end = token(seconds=-4, sub=f"brief-{cache.web}"), time.monotonic() + 6
     wanted = [f"live/{NAME}/index.m3u8", urllib.parse.urlsplit(url).path.split("/", 2)[2], media]
     assert [http.fetch(f"{cache.web}/~{brief}/{path}").status for path in wanted] == [200] * 3
     guarded.wait(lambda: time.monotonic() > end + 1.5, 10, "the end of the token")
@@ -577,28 +582,28 @@ def test_keys_of_an_address_come_and_go(start):
         assert status("first", first) == 200
         second = issuer.new("second")
         # Within ten seconds of a fetch nothing asks again.
-        weir.wait(lambda: status("second", second) == 200, 15, "the new key is known", every=1)
+        weir.wait(lambda: status("second", second) == 200, 30, "the new key is known", every=1)
         assert len(issuer.requests) <= 4
     issuer.stop()
 
 
-def test_an_administrator_waits_for_a_key_that_is_new_in_the_set(start, tmp_path):
+@pytest.mark.parametrize(("name", "path", "method", "body"), [
+    ("read", "/api/v1/settings", "GET", None),
+    pytest.param("body", "/api/v1/streams/cam/settings", "PUT", b"{}", marks=pytest.mark.long)])
+def test_an_administrator_waits_for_a_key_that_is_new_in_the_set(start, tmp_path, name, path, method, body):
     (tmp_path / "state").mkdir()
     issuer = KeySet()
     issuer.new("first")
     weir = start("--no-record", "--state", tmp_path / "state", "--jwt-key-set", issuer.url)
-    for name, ask in (("read", lambda admin: weir.get("/api/v1/settings", headers=admin)),
-                      ("body", lambda admin: weir.get("/api/v1/streams/cam/settings", method="PUT", headers=admin, body=b"{}"))):
-        # A fetch for an unknown key comes ten seconds after the last one, at most.
-        time.sleep(11)
-        key = issuer.new(name)
-        good = token(key=key, algorithm="ES256", headers={"kid": name}, weir={"admin": "admin"})
-        weir.secrets.append(good)
-        assert ask({"Authorization": f"Bearer {good}"}).status == 200, name
-        # Nobody's token is admitted unverified meanwhile.
-        forged = token(key=ec.generate_private_key(ec.SECP256R1()), algorithm="ES256", headers={"kid": "none"}, weir={"admin": "admin"})
-        assert ask({"Authorization": f"Bearer {forged}"}).status == 401, name
-    assert 'weir_admin_rejected_total{reason="wrong"} 2' in weir.get("/metrics").text
+    time.sleep(11)  # real time: a fetch for an unknown key comes ten seconds after the last one, at most
+    key = issuer.new(name)
+    good = token(key=key, algorithm="ES256", headers={"kid": name}, weir={"admin": "admin"})
+    weir.secrets.append(good)
+    assert weir.get(path, method=method, headers={"Authorization": f"Bearer {good}"}, body=body).status == 200
+    # Nobody's token is admitted unverified meanwhile.
+    forged = token(key=ec.generate_private_key(ec.SECP256R1()), algorithm="ES256", headers={"kid": "none"}, weir={"admin": "admin"})
+    assert weir.get(path, method=method, headers={"Authorization": f"Bearer {forged}"}, body=body).status == 401
+    assert 'weir_admin_rejected_total{reason="wrong"} 1' in weir.get("/metrics").text
     issuer.stop()
 
 
@@ -611,7 +616,7 @@ def test_an_address_that_misbehaves_costs_little_and_is_told(start, behaviour, r
     weir = start("--no-record", "--viewers", "token", "--jwt-key-set", issuer.url, environment={"WEIR_ADMIN_TOKEN": ADMIN})
     begins = time.monotonic()
     answer = weir.get(f"/~{token(key=key, algorithm='ES256', headers={'kid': 'a'})}/live/{NAME}/index.m3u8")
-    assert answer.status == 403 and time.monotonic() - begins < 7
+    assert answer.status == 403 and time.monotonic() - begins < 15
     weir.wait_log(rf"the key set for tokens cannot be fetched: .*{reason}", 10)
     assert all(path == "/jwks.json" for path in issuer.requests) and len(issuer.requests) <= 2
     issuer.stop()

@@ -1,12 +1,14 @@
 """What bad peers of WebRTC cost a server (docs/limits.md): floods of STUN, handshakes of DTLS that never end or contradict
 themselves, false certificates, sessions that are left by the thousand, and admitted peers that send rubbish in place of RTP and
-RTCP. Beside them ten viewers get their parts in time, and a publisher by WebRTC loses no frame."""
+RTCP. Beside them ten viewers get their parts, and a publisher by WebRTC loses no frame. That parts come in time is measured alone, by
+`make test-long`; of one attack of test_attacks.py it is measured each time."""
 
 import asyncio
 import contextlib
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import time
 
@@ -29,10 +31,11 @@ STRETCH = 3
 
 
 class Studio(Scene):
-    """The server of the attacks (test_attacks.py), with a publisher by WebRTC."""
+    """The server of the attacks (test_attacks.py), with a publisher by WebRTC. `keeps_time`: whether lateness is judged, too."""
 
-    def __init__(self, start, folder: pathlib.Path):
-        super().__init__(start, folder, "--webrtc", "127.0.0.1:0", listeners=("http", "rtmp", "webrtc"))
+    def __init__(self, start, folder: pathlib.Path, keeps_time: bool):
+        super().__init__(start, folder, "--webrtc", "127.0.0.1:0", listeners=("http", "rtmp", "webrtc"), compares=keeps_time)
+        self.keeps_time = keeps_time
         self.publishers.append(publishers.whip("h264-30", f"{self.weir.web}/whip/{CAMERA}", loop=-1))
         self.camera = self.weir.wait_state(CAMERA, "live", seconds=20)
 
@@ -45,14 +48,18 @@ class Studio(Scene):
 
     @contextlib.contextmanager
     def beside(self, what: str, growth: int, record_property):
-        """Judges what is done within: nobody else is late or loses anything, and the server grows by so many bytes at most."""
+        """Judges what is done within: nobody else loses anything, or is late, and the server grows by so many bytes at most."""
         crowds = [Beside(url, VIEWERS) for url in self.lists]
         before = memory(self.weir.process.pid)
         try:
-            time.sleep(1 + STRETCH)
+            for crowd in crowds:
+                crowd.ready()
+            if self.keeps_time:
+                time.sleep(STRETCH)  # real time: parts of a calm stretch
             lines, begin = len(self.weir.lines), time.monotonic()
             yield
-            time.sleep(max(0, begin + STRETCH - time.monotonic()))
+            if self.keeps_time:
+                time.sleep(max(0, begin + STRETCH - time.monotonic()))
             grown, end = memory(self.weir.process.pid) - before, time.monotonic()
             for crowd in crowds:
                 crowd.stop()
@@ -60,21 +67,24 @@ class Studio(Scene):
             for crowd in crowds:
                 crowd.kill()
         lines = len(self.weir.lines) - lines
-        calm, rough = (crowds[0].late(*times, 0.95) for times in ((begin - STRETCH, begin), (begin, end)))
-        idle = crowds[1].late(begin, end, 0.95) if self.neighbour else calm
-        record_property(
-            "figure", f"WebRTC, {what}: 95 % of the parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms before it, "
-            f"{idle * 1000:.0f} ms beside it, {grown / MEBIBYTE:.1f} MiB, {lines} lines of the log")
-        assert not [viewer.errors for viewer in crowds[0].viewers if viewer.errors]
+        figure = f"WebRTC, {what}: {grown / MEBIBYTE:.1f} MiB, {lines} lines of the log"
+        if self.keeps_time:
+            calm, rough = (crowds[0].late(*times, 0.95) for times in ((begin - STRETCH, begin), (begin, end)))
+            idle = crowds[1].late(begin, end, 0.95) if self.neighbour else calm
+            figure += (f", 95 % of the parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms before it, "
+                       f"{idle * 1000:.0f} ms beside it")
+            assert rough < TIMES * max(calm, idle, LIMIT), (rough, calm, idle)
+        record_property("figure", figure)
+        for viewer in crowds[0].viewers:
+            assert not viewer.errors, viewer.errors[:3]
         self.honest_lost_nothing()
-        assert rough < TIMES * max(calm, idle, LIMIT), (rough, calm, idle)
         assert grown < growth, grown / MEBIBYTE
-        assert lines < LINES * (end - begin), self.weir.tail()
+        assert lines < LINES * max(end - begin, STRETCH), self.weir.tail()
 
 
-@pytest.fixture(scope="module")
-def scene(start_shared, tmp_path_factory):
-    made = Studio(start_shared, tmp_path_factory.getbasetemp())
+@pytest.fixture(scope="module", params=["counts", pytest.param("lateness", marks=[pytest.mark.quiet, pytest.mark.long])])
+def scene(request, start_shared, tmp_path_factory):
+    made = Studio(start_shared, tmp_path_factory.getbasetemp(), request.param == "lateness")
     yield made
     made.close()
 
@@ -89,6 +99,14 @@ def call(scene, path: str, *parts, source: str = ELSEWHERE) -> Caller:
     caller = Caller(scene.weir, path, *parts, source=source)
     assert caller.status == 201, caller.answer
     return caller.connect()
+
+
+def call_again(caller: Caller) -> socket.socket:
+    """Another address of a peer, which is known, too."""
+    former, caller.socket = caller.socket, None
+    caller.connect()
+    other, caller.socket = caller.socket, former
+    return other
 
 
 def viewers(weir) -> int:
@@ -109,7 +127,7 @@ def test_a_flood_of_forged_requests_gets_no_answer(scene, tmp_path, record_prope
             [program, str(caller.port), "60000", "3"], input=binding(caller.user), capture_output=True, check=True, timeout=30)
         sent, answers, took = done.stdout.decode().split()
     assert (int(sent), int(answers)) == (60_000, 0), done.stdout
-    assert float(took) < 4, "a slower flood is another test"
+    assert float(took) < 4 or not scene.keeps_time, "a slower flood is another test"
     # The session is not harmed by what came in its name.
     assert caller.connect().leave() == 200
 
@@ -142,7 +160,7 @@ def test_a_message_that_says_to_be_huge_ends_its_session(scene, record_property)
             if number % 10 == 0:
                 time.sleep(0.001)
         scene.weir.wait(
-            lambda: any("its DTLS handshake failed" in line for _, line in scene.weir.lines[seen:]), 5, "its end, with the reason")
+            lambda: any("its DTLS handshake failed" in line for _, line in scene.weir.lines[seen:]), 10, "its end, with the reason")
         caller.receive(0.1)
         assert caller.received <= caller.sent
     assert caller.leave() == 410
@@ -165,6 +183,21 @@ def test_fragments_that_overlap_make_a_message_or_end_their_session(scene, certi
     scene.honest_lost_nothing()
 
 
+def test_a_handshake_goes_on_where_its_peer_takes_another_path(scene, certificate):
+    """The second hello comes from another address than the first one, with its cookie, as where ICE finds a better path meanwhile."""
+    caller = call(scene, "/whip/moving", fingerprint(certificate[0]))
+    other = call_again(caller)
+
+    def moves(datagram: bytes) -> list[bytes]:
+        if caller.received:
+            caller.socket = other
+        return [datagram]
+
+    assert caller.shake_hands(*certificate, moves) and caller.socket is other
+    assert caller.leave() == 200
+    scene.honest_lost_nothing()
+
+
 def test_who_shows_another_certificate_than_it_offered_is_ended_with_the_reason(scene, certificate):
     """Its name is free at once, and so is the place of a viewer; without that they would be after 15 s."""
     weir = scene.weir
@@ -173,44 +206,48 @@ def test_who_shows_another_certificate_than_it_offered_is_ended_with_the_reason(
     seen = len(weir.lines)
     caller.shake_hands(*certificate)
     weir.wait(
-        lambda: any(re.search(r"false.*its certificate is not the one of its offer", line) for _, line in weir.lines[seen:]), 3,
+        lambda: any(re.search(r"false.*its certificate is not the one of its offer", line) for _, line in weir.lines[seen:]), 10,
         "a line with the reason")
     assert caller.leave() == 410
     other = Caller(weir, "/whip/false", source="127.0.2.2")
     assert other.status == 201, other.answer
     assert other.leave() == 200
     viewer = call(scene, f"/whep/{CAMERA}")
-    weir.wait(lambda: viewers(weir) == 1, 5, "a viewer by WebRTC")
+    weir.wait(lambda: viewers(weir) == 1, 10, "a viewer by WebRTC")
     viewer.shake_hands(*certificate)
-    weir.wait(lambda: viewers(weir) == 0, 5, "no viewer by WebRTC")
+    weir.wait(lambda: viewers(weir) == 0, 10, "no viewer by WebRTC")
     assert viewer.leave() == 410
     scene.honest_lost_nothing()
 
 
-def test_sessions_that_are_left_by_the_thousand_are_taken_to_a_bound_and_free_again(scene, record_property):
+PATHS = {"whip": lambda number: f"/whip/left{number}", "whep": lambda number: f"/whep/{CAMERA}"}
+
+
+class Left:
     """1,000 offers of publishers and 1,000 of viewers from one address, none of which connects."""
-    weir = scene.weir
-    paths = {"whip": lambda number: f"/whip/left{number}", "whep": lambda number: f"/whep/{CAMERA}"}
-    descriptors = len(os.listdir(f"/proc/{weir.process.pid}/fd"))
-    with scene.beside("2,000 offers that nobody follows", 24 * MEBIBYTE, record_property):
-        for kind, path in paths.items():
-            callers = [Caller(weir, path(number), source="127.0.2.3") for number in range(1000)]
-            assert [caller.status for caller in callers] == [201] * WAITING + [429] * (1000 - WAITING), kind
-            assert {caller.headers.get("retry-after") for caller in callers[WAITING:]} == {"5"}, kind
-        # Another address has places of its own.
-        assert Caller(weir, f"/whep/{CAMERA}", source="127.0.2.4").leave() == 200
-    weir.wait(lambda: viewers(weir) == 0, 20, "no viewer by WebRTC")
 
-    def first() -> Caller | None:
-        caller = Caller(weir, "/whip/left0", source="127.0.2.3")
-        return caller if caller.status == 201 else None
+    def __init__(self, scene):
+        self.descriptors = len(os.listdir(f"/proc/{scene.weir.process.pid}/fd"))
+        self.figures: list[tuple[str, str]] = []
+        with scene.beside("2,000 offers that nobody follows", 24 * MEBIBYTE, lambda *figure: self.figures.append(figure)):
+            self.callers = {
+                kind: [Caller(scene.weir, path(number), source="127.0.2.3") for number in range(1000)] for kind, path in PATHS.items()}
+            # Another address has places of its own.
+            assert Caller(scene.weir, f"/whep/{CAMERA}", source="127.0.2.4").leave() == 200
 
-    assert weir.wait(first, 10, "a free place for a publisher").leave() == 200
-    for kind, path in paths.items():
-        callers = [Caller(weir, path(number), source="127.0.2.3") for number in range(40)]
-        assert [caller.status for caller in callers] == [201] * WAITING + [429] * (40 - WAITING), kind
-        assert {caller.leave() for caller in callers[:WAITING]} == {200}
-    assert len(os.listdir(f"/proc/{weir.process.pid}/fd")) <= descriptors + 2 * WAITING
+
+@pytest.fixture(scope="module")
+def left(scene):
+    return Left(scene)
+
+
+def test_sessions_that_are_left_by_the_thousand_are_taken_to_a_bound(left, record_property):
+    """That they are free again is judged at the end of this file: until then they take 15 s."""
+    for figure in left.figures:
+        record_property(*figure)
+    for kind, callers in left.callers.items():
+        assert [caller.status for caller in callers] == [201] * WAITING + [429] * (1000 - WAITING), kind
+        assert {caller.headers.get("retry-after") for caller in callers[WAITING:]} == {"5"}, kind
 
 
 @contextlib.asynccontextmanager
@@ -235,10 +272,10 @@ def frames(weir, name: str) -> int:
 
 
 async def goes_on(weir, name: str) -> None:
-    """Two seconds of its frames come."""
-    await until(weir, lambda: (weir.stream(name) or {}).get("state") == "live", 20, f"{name} is live")
+    """A second of its frames comes."""
+    await until(weir, lambda: (weir.stream(name) or {}).get("state") == "live", 40, f"{name} is live")
     before = frames(weir, name)
-    await until(weir, lambda: frames(weir, name) >= before + 60, 10, f"two seconds of {name}")
+    await until(weir, lambda: frames(weir, name) >= before + 30, 30, f"a second of {name}")
 
 
 async def admitted(scene, name: str, kind: str, record_property, ending: str = "") -> tuple[dict, int, list[str]]:
@@ -263,7 +300,7 @@ async def admitted(scene, name: str, kind: str, record_property, ending: str = "
             while time.monotonic() < start + STRETCH:
                 await rubbish.RUBBISH[kind](peer)
             spent = time.monotonic() - start
-            await asyncio.sleep(1)
+            await asyncio.sleep(1)  # real time: requests for key frames that what came still makes
         looking.cancel()
         assert peer.sent - sent > 1000 and spent < 30, (peer.sent - sent, spent)
         # It is asked for key frames four times a second at most (docs/limits.md).
@@ -288,7 +325,7 @@ def test_rubbish_of_an_admitted_publisher_costs_its_own_frames_at_most(scene, ki
     stream, status, honest = asyncio.run(asyncio.wait_for(admitted(scene, name, kind, record_property), 90))
     assert (stream["state"], status) == ("live", 200), "its session went on"
     assert kind == "reports" or stream["received"]["lostVideoFrames"] > 0, stream["received"]
-    weir.wait_state(name, "ended", seconds=5)
+    weir.wait_state(name, "ended")
     movie = weir.only_recording(name)
     recorded = packets.probe(movie)["video"]
     assert len(recorded) == frames(weir, name), weir.stream(name)["received"]
@@ -301,7 +338,9 @@ def test_rubbish_of_an_admitted_publisher_costs_its_own_frames_at_most(scene, ki
 
 
 @pytest.mark.parametrize(("kind", "reason"), [
-    ("sizes", r"its codec or frame size changed more than 30 times in a minute \(--max-changes\)"), ("senders", "no byte for")])
+    ("sizes", r"its codec or frame size changed more than 30 times in a minute \(--max-changes\)"),
+    # After 20 s.
+    pytest.param("senders", "no byte for", marks=pytest.mark.long)])
 def test_rubbish_that_leaves_no_stream_ends_its_session_with_the_reason(scene, kind, reason, record_property):
     _, status, _ = asyncio.run(asyncio.wait_for(admitted(scene, f"rubbish-{kind}", kind, record_property, reason), 90))
     assert status == 410
@@ -324,14 +363,16 @@ def test_rubbish_of_an_admitted_viewer_costs_no_other_viewer_a_packet(scene, rec
             source = int(re.search(r"a=ssrc:(\d+)", liar.answer)[1])
             while not honest.arrived.get(source) or not liar.arrived.get(source):
                 await asyncio.sleep(0.02)
-            await asyncio.sleep(1.5)
+            await asyncio.sleep(1)  # real time: the key frames that both asked for have come
             async with beside(scene, "rubbish by a viewer", 16 * MEBIBYTE, record_property):
                 publisher.asked.clear()
                 got, whole, sent, shown, start = liar.bytes, honest.bytes, liar.sent, frames(weir, name), time.monotonic()
+                made = len(publisher.frames)
                 while time.monotonic() < start + STRETCH:
                     await rubbish.reports(liar, source)
                 spent = time.monotonic() - start
                 got, whole, shown = liar.bytes - got, honest.bytes - whole, frames(weir, name) - shown
+                made = len(publisher.frames) - made
                 asked = list(publisher.asked)
             status = await liar.leave()
             record_property(
@@ -344,7 +385,7 @@ def test_rubbish_of_an_admitted_viewer_costs_no_other_viewer_a_packet(scene, rec
             # Another viewer has every packet, once and in order.
             numbers = honest.arrived[source]
             assert all(b - a & 0xFFFF == 1 for a, b in zip(numbers, numbers[1:])), "packets are missing"
-            assert shown >= 0.9 * 30 * spent - 5, (shown, spent)
+            assert shown >= 0.9 * made - 5 > 0, (shown, made)
             assert weir.stream(name)["received"]["lostVideoFrames"] == 0
             # Its session went on, or was ended because it says that its network carries nothing.
             assert status in (200, 410), status
@@ -352,3 +393,20 @@ def test_rubbish_of_an_admitted_viewer_costs_no_other_viewer_a_packet(scene, rec
             assert await publisher.leave() == 200
 
     asyncio.run(asyncio.wait_for(run(), 90))
+
+
+def test_sessions_that_were_left_are_free_again(scene, left):
+    """Each of them, and nothing of them stays."""
+    weir = scene.weir
+    weir.wait(lambda: viewers(weir) == 0, 20, "no viewer by WebRTC")
+
+    def first() -> Caller | None:
+        caller = Caller(weir, "/whip/left0", source="127.0.2.3")
+        return caller if caller.status == 201 else None
+
+    assert weir.wait(first, 20, "a free place for a publisher").leave() == 200
+    for kind, path in PATHS.items():
+        callers = [Caller(weir, path(number), source="127.0.2.3") for number in range(40)]
+        assert [caller.status for caller in callers] == [201] * WAITING + [429] * (40 - WAITING), kind
+        assert {caller.leave() for caller in callers[:WAITING]} == {200}
+    assert len(os.listdir(f"/proc/{weir.process.pid}/fd")) <= left.descriptors + 2 * WAITING

@@ -6,10 +6,13 @@ import json
 import re
 import socket
 import statistics
+import threading
 import time
 from collections.abc import Sequence
 
+import browsers
 import pytest
+import watching
 
 from harness import offers, publishers, relay
 from harness.programs import free_port
@@ -60,15 +63,18 @@ FILMS = {
 
 
 @contextlib.contextmanager
-def published(weir, name: str):
-    """Publishes a film until the end, and waits until it can be watched."""
-    film, options = FILMS[name]
-    publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", loop=-1, version="new", options=options)
+def published(weir, *names: str):
+    """Publishes films until the end, and waits until they can be watched."""
+    running = [
+        publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", loop=-1, version="new", options=options)
+        for name, (film, options) in ((name, FILMS[name]) for name in names)]
     try:
-        weir.wait_state(name, "live", seconds=20)
+        for name in names:
+            weir.wait_state(name, "live", seconds=40)
         yield
     finally:
-        publisher.kill()
+        for publisher in running:
+            publisher.kill()
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +83,6 @@ def weir(start_shared):
         "--webrtc", ":0", "--no-record", "--webrtc-ice-server", "stun:stun.example.net", listeners=("http", "rtmp", "webrtc"))
     with published(weir, "plain"):
         yield weir
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    import browser.browsers as browsers  # noqa: PLC0415  (the folder is no package)
-
-    with browsers.Chromium("--autoplay-policy=no-user-gesture-required") as chromium:
-        yield chromium
 
 
 def ask(weir, method: str, path: str, body: str = "", **fields):
@@ -115,23 +113,49 @@ def sessions(weir) -> int:
 
 def watch(browser, weir, name: str, only: str = "", candidates: Sequence[str] = ()) -> dict:
     browser.open(weir.web + "/time")
+    if browser.name == "chromium":
+        # Somebody was there: from now on the page may be heard.
+        browser.call("Runtime.evaluate", expression="1", userGesture=True)
     return browser.evaluate(f"{WATCH}({json.dumps(f'/whep/{name}')}, {json.dumps(only)}, {json.dumps(candidates)})")
 
 
-def judge(browser, size: tuple[int, int], seconds: float = 4, rate: float = 30) -> dict:
-    """Frames are decoded as they come, in full size, none is lost for good, and the audio is not silent."""
+#: Seconds for which a browser may be behind. What comes late counts; what is lost does not come.
+PATIENCE = 10
+
+
+def lacks(first: dict, last: dict, kind: str, figure: str, rate: float) -> float:
+    """How much of a figure is missing between two reports, in seconds of media."""
+    before, after = first[kind], last[kind]
+    return (after["timestamp"] - before["timestamp"]) / 1000 - (after[figure] - before[figure]) / rate
+
+
+def keeps_up(browser, size: tuple[int, int], seconds: float = 4, rate: float = 30) -> tuple[dict, dict]:
+    """Frames are decoded as they come, in full size, and so is the audio, which is not silent. Of the time that passes by the browser's
+    own clock, a tenth of `seconds` may be missing in either, however long it lasts. Returns the first report and the last one."""
     browser.wait("window.video.videoWidth > 0 && window.video.currentTime > 1")
-    first = browser.evaluate(RECEIVED)
-    time.sleep(seconds)
-    last = browser.evaluate(RECEIVED)
+    first = last = browser.evaluate(RECEIVED)
+
+    def missing() -> list[float]:
+        return [lacks(first, last, "video", "framesDecoded", rate), lacks(first, last, "audio", "totalSamplesReceived", 48000)]
+
+    def passed() -> float:
+        return (last["video"]["timestamp"] - first["video"]["timestamp"]) / 1000
+
+    end = time.monotonic() + seconds + PATIENCE
+    while (passed() < seconds or max(missing()) > 0.1 * seconds) and time.monotonic() < end:
+        time.sleep(0.2)
+        last = browser.evaluate(RECEIVED)
     assert (last["width"], last["height"]) == size, last
-    shown = last["video"]["framesDecoded"] - first["video"]["framesDecoded"]
-    assert shown >= 0.9 * rate * seconds, (shown, last["video"])
-    assert last["video"].get("packetsLost", 0) == 0, last["video"]
-    heard = last["audio"]["totalSamplesReceived"] - first["audio"]["totalSamplesReceived"]
-    assert heard >= 0.9 * 48000 * seconds, last["audio"]
+    assert passed() >= seconds and max(missing()) <= 0.1 * seconds, (passed(), missing(), first, last)
     if "totalAudioEnergy" in last["audio"]:
         assert last["audio"]["totalAudioEnergy"] > first["audio"]["totalAudioEnergy"], last["audio"]
+    return first, last
+
+
+def judge(browser, size: tuple[int, int], seconds: float = 4) -> dict:
+    """It keeps up, and no packet of the video is lost for good. Returns the last report."""
+    _, last = keeps_up(browser, size, seconds)
+    assert last["video"].get("packetsLost", 0) == 0, last["video"]
     return last
 
 
@@ -141,21 +165,123 @@ def leave(browser) -> int:
     return status
 
 
+class Left:
+    """Two viewers that are left to themselves: one never connects, of the other one the network becomes silent while it plays. The
+    server ends both by itself, while other tests run."""
+
+    def __init__(self, weir):
+        self.weir, self.begun, self.ended = weir, {}, {}  # when each was left, and when it was seen that the server had ended it
+        self.sessions: dict[str, str] = {}
+        self.error: BaseException | None = None
+        self.plays = threading.Event()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._watch())
+        except BaseException as error:  # noqa: BLE001  (told by `wait`)
+            self.error = error
+        finally:
+            self.plays.set()
+
+    async def _watch(self) -> None:
+        aiortc = pytest.importorskip("aiortc")
+        peer, shown = aiortc.RTCPeerConnection(), 0
+
+        async def count(track) -> None:
+            nonlocal shown
+            with contextlib.suppress(aiortc.mediastreams.MediaStreamError):
+                while True:
+                    await track.recv()
+                    shown += 1
+
+        counting = []
+        peer.on("track", lambda track: counting.append(asyncio.ensure_future(count(track))))
+        try:
+            _, fields, _ = offer(self.weir, "plain")
+            self._leave("unconnected", fields)
+            peer.addTransceiver("video", direction="recvonly")
+            await peer.setLocalDescription(await peer.createOffer())
+            status, fields, text = await asyncio.to_thread(offer, self.weir, "plain", peer.localDescription.sdp)
+            assert status == 201, text
+            await peer.setRemoteDescription(aiortc.RTCSessionDescription(sdp=text, type="answer"))
+            while shown < 10:
+                await asyncio.sleep(0.05)
+            self.weir.network.hole(60)
+            self._leave("silent", fields)
+            self.plays.set()
+            while len(self.ended) < 2 and not self._over.is_set():
+                for name, path in self.sessions.items():
+                    if name not in self.ended and (await asyncio.to_thread(ask, self.weir, "GET", path))[0] == 410:
+                        self.ended[name] = time.monotonic()
+                await asyncio.sleep(0.2)
+        finally:
+            await peer.close()
+            await asyncio.gather(*counting)
+
+    def _leave(self, name: str, fields) -> None:
+        self.begun[name], self.sessions[name] = time.monotonic(), fields["location"]
+
+    def wait(self) -> None:
+        """Until both are ended."""
+        self.weir.wait(lambda: len(self.ended) == 2 or self.error, 60, "the end of both viewers")
+        self._thread.join(20)
+        if self.error:
+            raise self.error
+
+    def lasted(self, name: str) -> float:
+        return self.ended[name] - self.begun[name]
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def left(start_shared):
+    port = free_port()
+    network = relay.Relay(port)
+    weir = start_shared(
+        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--no-record",
+        listeners=("http", "rtmp", "webrtc"))
+    weir.network = network
+    with published(weir, "plain"):
+        made = Left(weir)
+        yield made
+        made.stop()
+    network.stop()
+
+
+def test_viewers_that_will_be_left_are_viewers(left):
+    """They are left at the beginning of this file, and are judged at its end: meanwhile the server may forget them."""
+    assert left.plays.wait(60)
+    assert left.error is None, left.error
+    left.weir.wait(lambda: sessions(left.weir) == 2, 10, "two viewers by WebRTC")
+
+
 @pytest.mark.parametrize("only", ["", "tcp"])
 def test_chromium_plays_what_is_published_by_rtmp(weir, chromium, only):
     """H.264 and Opus by UDP, and by TCP alone. It is a viewer as others are, until it leaves."""
     answer = watch(chromium, weir, "plain", only)
     assert answer["status"] == 201 and answer["leftOut"] is None, answer
     assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
-    weir.wait(lambda: sessions(weir) == 1, 5, "a viewer by WebRTC")
+    weir.wait(lambda: sessions(weir) == 1, 20, "a viewer by WebRTC")
+    received = judge(chromium, (320, 180))
+    # One clock for both: what is shown together was sent together. A browser that was held up puts them together again.
+    if all(received[kind].get("estimatedPlayoutTimestamp") for kind in ("video", "audio")):
+        chromium.wait(f"{RECEIVED}.then(({{ video, audio }}) => Math.abs(video.estimatedPlayoutTimestamp - audio.estimatedPlayoutTimestamp) < 150)")
+    assert leave(chromium) == 200
+    weir.wait(lambda: sessions(weir) == 0, 20, "no viewer by WebRTC")
+
+
+@pytest.mark.quiet
+def test_chromium_plays_without_a_freeze(weir, chromium):
+    watch(chromium, weir, "plain")
     received = judge(chromium, (320, 180))
     assert received["video"]["freezeCount"] == 0, received["video"]
-    # One clock for both: what is shown together was sent together.
-    played = [received[kind].get("estimatedPlayoutTimestamp") for kind in ("video", "audio")]
-    if all(played):
-        assert abs(played[0] - played[1]) < 150, played
     assert leave(chromium) == 200
-    weir.wait(lambda: sessions(weir) == 0, 5, "no viewer by WebRTC")
 
 
 @pytest.mark.parametrize("name", ["vp9", "av1"])
@@ -172,26 +298,35 @@ def test_more_than_a_browser_begins_with_is_not_held_back(weir, chromium):
     with published(weir, "large"):
         watch(chromium, weir, "large")
         received = judge(chromium, (640, 360))
-        assert received["video"]["pliCount"] == 0 and received["video"]["freezeCount"] == 0, received["video"]
+        assert received["video"]["pliCount"] == 0, received["video"]
         leave(chromium)
 
 
-def test_aac_becomes_opus_while_somebody_watches(weir, chromium):
-    with published(weir, "aac"):
-        assert not weir.children()
-        assert watch(chromium, weir, "aac")["leftOut"] is None
+@pytest.fixture
+def own(start):
+    """A server of the test's own: no other one has made it start a worker."""
+    return start("--webrtc", ":0", "--no-record", listeners=("http", "rtmp", "webrtc"))
+
+
+def test_aac_becomes_opus_while_somebody_watches(own, chromium):
+    with published(own, "aac"):
+        assert not own.children()
+        assert watch(chromium, own, "aac")["leftOut"] is None
         judge(chromium, (320, 180))
-        assert len(weir.children()) == 1
+        assert len(own.children()) == 1
         leave(chromium)
-        weir.wait(lambda: not weir.children(), 10, "the end of the worker")
 
 
-def test_firefox_plays_vp9(weir):
-    import browser.browsers as browsers  # noqa: PLC0415
-
-    with published(weir, "vp9"), browsers.Firefox(**{
+@pytest.fixture(scope="module")
+def firefox():
+    with browsers.Firefox(**{
         "media.peerconnection.ice.loopback": True, "media.autoplay.default": 0, "media.autoplay.blocking_policy": 0,
     }) as firefox:
+        yield firefox
+
+
+def test_firefox_plays_vp9(weir, firefox):
+    with published(weir, "vp9"):
         answer = watch(firefox, weir, "vp9")
         assert answer["status"] == 201, answer
         judge(firefox, (320, 180))
@@ -199,20 +334,19 @@ def test_firefox_plays_vp9(weir):
 
 
 @pytest.mark.parametrize(("name", "code"), [("reordered", "b-frames"), ("hevc", "not-offered")])
-def test_video_that_does_not_fit_is_encoded_anew_while_somebody_watches(weir, chromium, name, code):
-    """B-frames, and a codec that the viewer does not offer. The answer tells of it; nothing is made once nobody watches."""
-    with published(weir, name):
+def test_video_that_does_not_fit_is_encoded_anew_while_somebody_watches(own, chromium, name, code):
+    """B-frames, and a codec that the viewer does not offer. The answer tells of it."""
+    with published(own, name):
         if code == "b-frames":
-            weir.wait(lambda: code in replaced(weir, name), 10, "B-frames that are noticed")
-            weir.wait(lambda: not weir.children(), 10, "the end of what was made for offers that nobody took")
-        assert not weir.children()
-        answer = watch(chromium, weir, name)
+            own.wait(lambda: code in replaced(own, name), 30, "B-frames that are noticed")
+        else:
+            assert not own.children()
+        answer = watch(chromium, own, name)
         assert answer["status"] == 201 and answer["leftOut"] is None, answer
         assert answer["replaced"].startswith(f"video;rung=180p;code={code};"), answer
         judge(chromium, (320, 180))
-        assert len(weir.children()) == 1
+        assert len(own.children()) == 1
         leave(chromium)
-        weir.wait(lambda: not weir.children(), 10, "the end of the worker")
 
 
 #: A second viewer of a page, of the audio alone. The first one stays as it is.
@@ -234,25 +368,41 @@ HEARD = """(async () => {
 })()"""
 
 
-def test_an_encoder_ends_soon_after_its_last_viewer_though_others_go_on(weir, chromium):
-    """Who hears the audio alone does not keep the encoder that another viewer has started."""
-    with published(weir, "reordered"):
-        weir.wait(lambda: "b-frames" in replaced(weir, "reordered"), 10, "B-frames that are noticed")
-        weir.wait(lambda: not weir.children(), 10, "the end of what was made for offers that nobody took")
-        watch(chromium, weir, "reordered")
-        judge(chromium, (320, 180), 2)
+#: Keeps what a page watches, while it begins to watch once more; and goes back to that.
+KEEP, BACK = "void (window.kept = { peer, video, session })", "void Object.assign(window, kept)"
+
+
+def test_workers_end_soon_after_their_last_viewer_though_others_go_on(own, chromium):
+    """Ten seconds later. Who hears the audio alone does not keep the encoder that another viewer has started. A worker that is used for
+    longer is kept."""
+    with published(own, "hevc", "aac", "reordered"):
+        own.wait(lambda: "b-frames" in replaced(own, "reordered"), 30, "B-frames that are noticed")
+        seen = "window.video.videoWidth > 0 && window.video.currentTime > 0.5"
+        watch(chromium, own, "hevc")
+        chromium.wait(seen)
+        used = set(own.children())
+        chromium.evaluate(KEEP)
+        for name in ("aac", "reordered"):
+            assert chromium.evaluate(f"{WATCH}({json.dumps(f'/whep/{name}')}, '', [])")["status"] == 201
+            chromium.wait(seen)
+            chromium.evaluate("void (window.others ??= []).push({ peer, session })")
         listening = chromium.evaluate(f"{LISTEN}('/whep/reordered')")
         chromium.wait(f"{HEARD}.then((packets) => packets > 50)")
-        assert len(weir.children()) == 1
-        # It is kept while it is used.
-        time.sleep(12)
-        assert len(weir.children()) == 1
-        leave(chromium)
-        weir.wait(lambda: not weir.children(), 20, "the end of the encoder")
+        assert len(own.children()) == 3, own.children()
+        chromium.evaluate("""Promise.all(others.map(async ({ peer, session }) => {
+          await fetch(session, { method: 'DELETE' });
+          peer.close();
+        }))""")
+        own.wait(lambda: len(own.children()) == 1, 40, "the end of two workers")
+        assert set(own.children()) <= used, "the one that is used is kept"
         before = chromium.evaluate(HEARD)
         chromium.wait(f"{HEARD}.then((packets) => packets > {before + 50})")
         assert chromium.evaluate(f"fetch({json.dumps(listening)}, {{ method: 'DELETE' }}).then((r) => r.status)") == 200
         chromium.evaluate("window.listener.close()")
+        chromium.evaluate(BACK)
+        before = chromium.evaluate(RECEIVED)["video"]["framesDecoded"]
+        chromium.wait(f"{RECEIVED}.then(({{ video }}) => video.framesDecoded > {before + 15})")
+        assert leave(chromium) == 200
 
 
 def play_by_webrtc(chromium, weir, name: str) -> None:
@@ -275,7 +425,7 @@ def test_where_nothing_may_be_encoded_b_frames_are_refused_with_the_reason(chrom
     """The audio alone is sent where an offer has both."""
     weir = start_shared("--webrtc", ":0", "--no-record", "--webrtc-encoding", "off", listeners=("http", "rtmp", "webrtc"))
     with published(weir, "reordered"):
-        weir.wait(lambda: "b-frames" in str(offer(weir, "reordered")[1].get("weir-left-out")), 5, "B-frames that are noticed")
+        weir.wait(lambda: "b-frames" in str(offer(weir, "reordered")[1].get("weir-left-out")), 30, "B-frames that are noticed")
         answer = watch(chromium, weir, "reordered")
         assert answer["status"] == 201 and answer["leftOut"].startswith("video;code=b-frames;"), answer
         assert "a=inactive" in answer["sdp"] and not weir.children()
@@ -305,7 +455,7 @@ def slow(start_shared):
 
 def test_of_a_ladder_the_largest_rung_takes_the_place_of_b_frames(slow, chromium):
     with published(slow, "reordered"):
-        slow.wait(lambda: "rung=120p" in replaced(slow, "reordered"), 10, "B-frames that are noticed")
+        slow.wait(lambda: "rung=120p" in replaced(slow, "reordered"), 30, "B-frames that are noticed")
         answer = watch(chromium, slow, "reordered")
         assert answer["status"] == 201 and answer["replaced"].startswith("video;rung=120p;code=b-frames;"), answer
         # Nothing is made but the ladder.
@@ -314,30 +464,24 @@ def test_of_a_ladder_the_largest_rung_takes_the_place_of_b_frames(slow, chromium
         leave(chromium)
 
 
-def test_a_viewer_whose_network_is_slow_gets_a_smaller_video(slow, chromium):
-    """4 Mbit/s and 300 kbit/s through 1 Mbit/s. The session goes on, the picture is shown at its rate, and never stops for long."""
+@pytest.mark.parametrize("freezes", [True, pytest.param(False, marks=[pytest.mark.quiet, pytest.mark.long])])
+def test_a_viewer_whose_network_is_slow_gets_a_smaller_video(slow, chromium, freezes):
+    """4 Mbit/s and 300 kbit/s through 1 Mbit/s. The session goes on, and the picture is shown at its rate. Where nothing else holds the
+    browser up, it never stops for long."""
     with published(slow, "large"):
         slow.wait(lambda: slow.stream("large")["ladder"]["renditions"], 20, "a rung")
         assert watch(chromium, slow, "large")["replaced"] is None
         chromium.wait("window.video.videoHeight === 360 && window.video.currentTime > 2")
         slow.network.back = relay.Path(rate=125_000)
         try:
-            chromium.wait("window.video.videoHeight === 180", 15)
-            time.sleep(2)
-            first = chromium.evaluate(RECEIVED)
-            time.sleep(5)
-            last = chromium.evaluate(RECEIVED)
+            chromium.wait("window.video.videoHeight === 180", 40)
+            time.sleep(1)  # real time: what waits in the narrow network comes first
+            first, last = keeps_up(chromium, (320, 180))
         finally:
             slow.network.back = relay.Path()
-        assert last["state"] == "connected" and (last["width"], last["height"]) == (320, 180), last
-        shown = last["video"]["framesDecoded"] - first["video"]["framesDecoded"]
-        assert shown >= 0.9 * 30 * 5, (shown, last["video"])
-        assert last["video"]["freezeCount"] == first["video"]["freezeCount"], last["video"]
+        assert last["state"] == "connected", last
+        assert freezes or last["video"]["freezeCount"] == first["video"]["freezeCount"], last["video"]
         leave(chromium)
-
-
-#: Keeps what a page watches, while it begins to watch once more.
-KEEP = "void (window.kept = { peer, video, session })"
 
 
 def test_a_viewer_that_cannot_keep_up_is_ended_with_the_reason_and_others_go_on(chromium, start_shared):
@@ -358,12 +502,14 @@ def test_a_viewer_that_cannot_keep_up_is_ended_with_the_reason_and_others_go_on(
             chromium.wait("window.video.videoHeight === 360 && window.video.currentTime > 1")
             assert network.passed > 100, network.passed
             network.back = relay.Path(rate=60_000)
-            ask_session = "fetch(window.session).then(async (response) => [response.status, await response.text()])"
-            status, text = chromium.wait(f"{ask_session}.then((told) => told[0] === 410 && told)", 30)
-            assert json.loads(text)["detail"] == "its connection is too slow for the stream", text
-            chromium.evaluate("window.peer.close()")
-            chromium.evaluate("void Object.assign(window, kept)")
+            chromium.evaluate("void (window.narrow = { peer, session })")
+            chromium.evaluate(BACK)
             judge(chromium, (640, 360))
+            ask_session = "fetch(window.narrow.session).then(async (response) => [response.status, await response.text()])"
+            status, text = chromium.wait(f"{ask_session}.then((told) => told[0] === 410 && told)", 60)
+            assert json.loads(text)["detail"] == "its connection is too slow for the stream", text
+            chromium.evaluate("window.narrow.peer.close()")
+            judge(chromium, (640, 360), 1)
             assert leave(chromium) == 200
     finally:
         network.stop()
@@ -374,10 +520,10 @@ def test_the_watch_page_plays_with_the_lowest_delay(weir, chromium):
     chromium.evaluate("document.querySelector('#info').click()")
     chromium.wait("/WebRTC, UDP/.test(document.querySelector('#figures').textContent)")
     chromium.wait("!document.querySelector('#choose-webrtc').hidden")
-    weir.wait(lambda: sessions(weir) == 1, 5, "a viewer by WebRTC")
+    weir.wait(lambda: sessions(weir) == 1, 20, "a viewer by WebRTC")
     # Leaving the page ends the session.
     chromium.open("about:blank")
-    weir.wait(lambda: sessions(weir) == 0, 5, "no viewer by WebRTC")
+    weir.wait(lambda: sessions(weir) == 0, 20, "no viewer by WebRTC")
 
 
 def test_the_lowest_delay_is_chosen_in_the_menu_of_the_watch_page(weir, chromium):
@@ -396,9 +542,9 @@ def test_the_lowest_delay_is_chosen_in_the_menu_of_the_watch_page(weir, chromium
     chromium.evaluate("document.querySelector('#details').hidden && document.querySelector('#info').click()")
     chromium.wait(f"/WebRTC, UDP/.test({figures})")
     assert chromium.evaluate("document.querySelector('#fallback').hidden")
-    weir.wait(lambda: sessions(weir) == 1, 5, "a viewer by WebRTC")
+    weir.wait(lambda: sessions(weir) == 1, 20, "a viewer by WebRTC")
     chromium.open("about:blank")
-    weir.wait(lambda: sessions(weir) == 0, 5, "no viewer by WebRTC")
+    weir.wait(lambda: sessions(weir) == 0, 20, "no viewer by WebRTC")
 
 
 def test_the_watch_page_asks_the_ice_servers_that_it_is_told(chromium, start_shared):
@@ -431,7 +577,7 @@ def test_the_watch_page_says_why_the_server_ended_it(chromium, start_shared, can
         play_by_webrtc(chromium, other, "plain")
         fallback = "document.querySelector('#fallback').innerText"
         ended = set()
-        for _ in range(60):
+        for _ in range(80):
             if chromium.evaluate(fallback):
                 break
             for session in set(viewers()) - ended:
@@ -444,24 +590,18 @@ def test_the_watch_page_says_why_the_server_ended_it(chromium, start_shared, can
         chromium.open("about:blank")
 
 
+@pytest.mark.quiet
 def test_glass_to_glass_is_within_half_a_second(chromium, start_shared, record_property):
     """The burned-in time of the test pattern, whose AAC becomes Opus."""
-    import browser.watching as watching  # noqa: PLC0415
-
     demo = start_shared("--webrtc", ":0", "--no-record", "--test-pattern", "demo", listeners=("http", "rtmp", "webrtc"))
     watching.watch(chromium, demo, "demo", "?player=webrtc")
-    time.sleep(3)
-    best = None
-    for _ in range(4):  # later attempts allow for delays of a busy machine
-        delays = chromium.evaluate(watching.GLASS_TO_GLASS)
-        assert len(delays) > 10, f"the burned-in time could be read {len(delays)} times"
-        median = statistics.median(delays)
-        best = median if best is None else min(best, median)
-        if best <= 0.4:
-            break
-    record_property("figure", f"glass to glass, Chromium, webrtc: median {best:.2f} s")
+    chromium.wait("document.querySelector('#video').currentTime > 2")
+    delays = chromium.evaluate(watching.GLASS_TO_GLASS)
+    assert len(delays) > 10, f"the burned-in time could be read {len(delays)} times"
+    median = statistics.median(delays)
+    record_property("figure", f"glass to glass, Chromium, webrtc: median {median:.2f} s")
     assert chromium.evaluate("document.querySelector('#fallback').hidden")
-    assert best <= 0.5, best
+    assert median <= 0.5, median
     chromium.open("about:blank")
 
 
@@ -470,7 +610,7 @@ def test_a_page_that_no_media_reaches_plays_in_another_way(weir, chromium, start
     other = start_shared("--webrtc", ":0", "--no-record", "--webrtc-address", "127.0.0.1:9", listeners=("http", "rtmp", "webrtc"))
     with published(other, "plain"):
         chromium.open(f"{other.web}/watch/plain?player=webrtc")
-        chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'", 15)
+        chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
         chromium.wait("/firewall/.test(document.querySelector('#fallback').textContent)")
         chromium.open("about:blank")
 
@@ -480,7 +620,8 @@ def test_aiortc_plays_with_losses(weir, monkeypatch):
     aiortc = pytest.importorskip("aiortc")
     import aioice  # noqa: PLC0415
 
-    dropped, repeated, frames = set(), set(), {"audio": 0, "video": 0}
+    dropped, repeated = set(), set()
+    times = {"audio": [], "video": []}  # of what was decoded, in seconds of media
     video_type = None
     receive = aioice.Connection.recv
 
@@ -499,8 +640,8 @@ def test_aiortc_plays_with_losses(weir, monkeypatch):
     async def count(track):
         with contextlib.suppress(aiortc.mediastreams.MediaStreamError):
             while True:
-                await track.recv()
-                frames[track.kind] += 1
+                frame = await track.recv()
+                times[track.kind].append(frame.pts * frame.time_base)
 
     async def run():
         nonlocal video_type
@@ -515,16 +656,19 @@ def test_aiortc_plays_with_losses(weir, monkeypatch):
             assert status == 201, text
             video_type = int(re.search(r"m=video \d+ \S+ (\d+)", text)[1])
             await peer.setRemoteDescription(aiortc.RTCSessionDescription(sdp=text, type="answer"))
-            await asyncio.sleep(8)
+            while min(map(len, times.values())) < 150 or len(dropped) < 20:
+                await asyncio.sleep(0.1)
             assert ask(weir, "DELETE", fields["location"])[0] == 200
         finally:
             await peer.close()
             await asyncio.gather(*counting)
 
     monkeypatch.setattr(aioice.Connection, "recv", lossy)
-    asyncio.run(run())
-    assert len(dropped) >= 20 and len(repeated) >= 0.8 * len(dropped), (len(dropped), len(repeated))
-    assert frames["audio"] >= 250 and frames["video"] >= 150, frames
+    asyncio.run(asyncio.wait_for(run(), 60))
+    assert len(repeated) >= 0.8 * len(dropped), (len(dropped), len(repeated))
+    for kind, rate in (("audio", 50), ("video", 30)):
+        found = times[kind]
+        assert len(found) >= 0.9 * rate * (found[-1] - found[0]), (kind, len(found), float(found[-1] - found[0]))
 
 
 def test_however_often_viewers_ask_the_publisher_is_asked_for_a_key_frame_twice_a_second(start_shared, record_property):
@@ -552,17 +696,26 @@ def test_however_often_viewers_ask_the_publisher_is_asked_for_a_key_frame_twice_
 
     async def complain(receiver, source: int, until: float) -> int:
         count = 0
-        while time.monotonic() < until:
+        while time.monotonic() < until or count < 20 * seconds:
             await receiver._send_rtcp_pli(source)
             count += 1
             await asyncio.sleep(0.02)
         return count
 
-    async def run() -> list[int]:
+    class Pictures(aiortc.VideoStreamTrack):
+        count = 0
+
+        async def recv(self):
+            self.count += 1
+            return await super().recv()
+
+    pictures = Pictures()
+
+    async def run() -> tuple[list[int], float, int]:
         publisher, viewers = aiortc.RTCPeerConnection(), [aiortc.RTCPeerConnection() for _ in shown]
         watching = []
         try:
-            sender = publisher.addTransceiver(aiortc.VideoStreamTrack(), direction="sendonly").sender
+            sender = publisher.addTransceiver(pictures, direction="sendonly").sender
             encode = sender._send_keyframe
 
             def note() -> None:
@@ -582,20 +735,20 @@ def test_however_often_viewers_ask_the_publisher_is_asked_for_a_key_frame_twice_
                 await asyncio.sleep(0.05)
             shown[:] = [0, 0]
             asked.clear()
-            until = time.monotonic() + seconds
-            return await asyncio.gather(*(complain(*pair, until) for pair in zip(receivers, sources)))
+            begun, before = time.monotonic(), pictures.count
+            requests = await asyncio.gather(*(complain(*pair, begun + seconds) for pair in zip(receivers, sources)))
+            return requests, time.monotonic() - begun, pictures.count - before
         finally:
             for peer in (publisher, *viewers):
                 await peer.close()
             await asyncio.gather(*watching)
 
-    requests = asyncio.run(asyncio.wait_for(run(), 60))
-    assert min(requests) >= 20 * seconds, requests
-    record_property("figure", f"WebRTC, requests for key frames within {seconds} s: {sum(requests)} of viewers, {len(asked)} to the publisher")
-    assert seconds <= len(asked) <= 2 * seconds + 1, len(asked)
-    # Two that come close together were sent half a second apart: the third shows it.
-    assert all(later - first >= 0.9 for first, later in zip(asked, asked[2:])), asked
-    assert min(shown) >= 0.8 * 30 * seconds, shown
+    requests, spent, sent = asyncio.run(asyncio.wait_for(run(), 60))
+    record_property("figure", f"WebRTC, requests for key frames within {spent:.1f} s: {sum(requests)} of viewers, {len(asked)} to the publisher")
+    # In what distances they are sent, StreamRelayTests judges.
+    assert spent - 1 <= len(asked) <= 2 * spent + 1, (len(asked), spent)
+    assert sum(requests) >= 10 * len(asked), (requests, len(asked))
+    assert min(shown) >= 0.8 * sent - 10, (shown, sent)
 
 
 def test_candidates_of_viewers_are_never_contacted(weir, chromium):
@@ -673,26 +826,18 @@ def test_media_goes_only_to_addresses_that_answer(weir):
     asyncio.run(asyncio.wait_for(run(), 30))
 
 
-def test_a_viewer_that_vanishes_frees_its_place(weir):
-    """It is never connected (15 s); its session is gone."""
-    status, fields, _ = offer(weir, "plain")
-    assert status == 201
-    weir.wait(lambda: sessions(weir) == 1, 5, "a viewer by WebRTC")
-    weir.wait(lambda: sessions(weir) == 0, 20, "no viewer by WebRTC")
-    assert ask(weir, "DELETE", fields["location"])[0] == 410
-
-
-def test_a_viewer_whose_network_is_silent_is_ended_within_thirty_seconds(slow, chromium, record_property):
-    """It plays. Then nothing comes from it, and nothing reaches it: its consent is over (RFC 7675), and its place is free."""
+@pytest.mark.long
+def test_chromium_whose_network_is_silent_is_ended_within_thirty_seconds(slow, chromium, record_property):
+    """As below. What it shows until then is judged, and what its page is told."""
     with published(slow, "plain"):
         answer = watch(chromium, slow, "plain")
         assert answer["status"] == 201, answer
         judge(chromium, (320, 180), 2)
-        slow.wait(lambda: sessions(slow) == 1, 5, "a viewer by WebRTC")
+        slow.wait(lambda: sessions(slow) == 1, 20, "a viewer by WebRTC")
         slow.network.hole(60)
         cut = time.monotonic()
         try:
-            time.sleep(10)
+            time.sleep(10)  # real time: the outage that is judged
             assert sessions(slow) == 1, "an outage of ten seconds ends nobody"
             slow.wait(lambda: sessions(slow) == 0, cut + 30 - time.monotonic(), "no viewer by WebRTC")
             record_property("figure", f"WebRTC, a viewer whose network is silent is ended after {time.monotonic() - cut:.1f} s")
@@ -725,7 +870,7 @@ def test_an_offer_is_answered_by_the_rules(weir):
     assert ask(weir, "GET", "/whep/plain")[0] == 405
     assert ask(weir, "DELETE", session)[0] == 200
     assert ask(weir, "DELETE", session)[0] == 404
-    weir.wait(lambda: sessions(weir) == 0, 5, "no viewer by WebRTC")
+    weir.wait(lambda: sessions(weir) == 0, 20, "no viewer by WebRTC")
 
 
 @pytest.mark.parametrize(("change", "status", "code"), [
@@ -740,7 +885,7 @@ def test_an_offer_is_answered_by_the_rules(weir):
 def test_an_offer_that_cannot_be_taken_is_refused_with_the_reason(weir, change, status, code):
     found, _, text = offer(weir, "plain", change(OFFER))
     assert (found, json.loads(text)["code"]) == (status, code), text
-    weir.wait(lambda: sessions(weir) == 0, 5, "no viewer by WebRTC")
+    weir.wait(lambda: sessions(weir) == 0, 20, "no viewer by WebRTC")
 
 
 def test_who_may_not_watch_gets_no_answer(start_shared):
@@ -770,3 +915,14 @@ def test_who_may_not_watch_gets_no_answer(start_shared):
     off = start_shared("--no-record")
     status, _, text = offer(off, "plain")
     assert (status, json.loads(text)["code"]) == (404, "webrtc-off"), text
+
+
+def test_viewers_that_were_left_free_their_places(left, record_property):
+    """One that never connects after 15 s. One that plays, and from which nothing comes any more, within 30 s: its consent is over
+    (RFC 7675). An outage of ten seconds ends nobody."""
+    left.wait()
+    record_property("figure", f"WebRTC, a viewer whose network is silent is ended after {left.lasted('silent'):.1f} s")
+    assert 14 <= left.lasted("unconnected") <= 20, left.lasted("unconnected")
+    assert 10 < left.lasted("silent") <= 30, left.lasted("silent")
+    left.weir.wait(lambda: sessions(left.weir) == 0, 10, "no viewer by WebRTC")
+    assert [ask(left.weir, "DELETE", path)[0] for path in left.sessions.values()] == [410, 410]

@@ -11,6 +11,7 @@ import signal
 import socket
 import time
 
+import browsers
 import pytest
 
 from harness import hls, http, offers, packets, publishers, relay, tools
@@ -68,8 +69,8 @@ REPAIRS = re.compile(r"(?im)^a=rtpmap:\d+ (red|ulpfec|flexfec[-0-9]*)/|^a=ssrc-g
 #: Offers of real clients.
 OFFERS = pathlib.Path(__file__).parent.parent / "Fixtures" / "sdp"
 
-#: How long flash and beep are watched: ten minutes in long runs.
-SYNC_SECONDS = 600 if os.environ.get("WEIR_FAULTS") == "long" else 30
+#: How long flash and beep are watched: ten minutes in long runs. Reports put the clocks together within the first seconds.
+SYNC_SECONDS = 600 if os.environ.get("WEIR_FAULTS") == "long" else 12
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +85,6 @@ def weir(start_shared, canary):
 
 @pytest.fixture(scope="module")
 def chromium():
-    import browser.browsers as browsers  # noqa: PLC0415  (the folder is no package)
-
     with browsers.Chromium(
             "--use-fake-device-for-media-stream=fps=30", "--use-fake-ui-for-media-stream") as chromium:
         yield chromium
@@ -122,7 +121,7 @@ def publish(browser, weir, name: str, **choices) -> dict:
     browser.open(weir.web + "/time")
     answer = browser.evaluate(f"{PUBLISH}({json.dumps(name)}, {json.dumps(weir.key)}, {json.dumps(choices)})")
     assert answer["status"] == 201, answer
-    weir.wait_state(name, "live", seconds=20)
+    weir.wait_state(name, "live", seconds=40)
     return answer
 
 
@@ -147,11 +146,22 @@ def end_camera(browser) -> None:
     """Ends what the camera sends, and waits until it is through. What is on its way, or asked for again, when a session ends is lost
     with it."""
     browser.evaluate("window.peer.getSenders().find((s) => s.track?.kind === 'video').replaceTrack(null)")
-    time.sleep(1.5)
+    time.sleep(1.5)  # real time: what is lost now is asked for again up to six times, and waited for up to 600 ms
 
 
-def segments(weir, name: str) -> hls.Media:
-    """The first rendition's playlist, when it has four segments."""
+def frames(weir, name: str) -> int:
+    """Frames of video that have come."""
+    return weir.stream(name)["received"]["videoFrames"]
+
+
+def more(weir, name: str, count: int) -> None:
+    """Waits until so many further frames have come."""
+    until = frames(weir, name) + count
+    weir.wait(lambda: frames(weir, name) >= until, 30, f"{count} frames of {name}")
+
+
+def segments(weir, name: str, count: int = 3) -> hls.Media:
+    """The first rendition's playlist, when it has so many segments."""
     def there():
         index = weir.get(f"/live/{name}/index.m3u8")
         if index.status != 200:
@@ -159,24 +169,31 @@ def segments(weir, name: str) -> hls.Media:
         whole = hls.parse_multivariant(index.text, f"{weir.web}/live/{name}/index.m3u8")
         url = whole.absolute(whole.variants[0].uri)
         media = hls.parse_media(weir.get(url).text, url)
-        return media if len(media.present) >= 4 else None
+        return media if len(media.present) >= count else None
 
-    return weir.wait(there, 20, f"four segments of {name}")
+    return weir.wait(there, 40, f"{count} segments of {name}")
 
 
-@pytest.mark.parametrize("only", ["", "tcp"])
-def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only):
+#: Seconds that a segment may last where key frames are asked for: by the rules of the playlist, whose target is 2 s; and where nothing
+#: holds the browser up that makes them.
+MOST, MOST_IN_TIME = 2.499, 2.05
+
+
+@pytest.mark.parametrize(("only", "most"), [
+    ("", MOST), ("tcp", MOST), pytest.param("", MOST_IN_TIME, marks=[pytest.mark.quiet, pytest.mark.long])])
+def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only, most):
     """Its fake camera and microphone in full size, by UDP and by TCP alone: each frame that it sent is recorded. Key frames are
     asked for, so that each segment begins with one and keeps to the target."""
-    name = f"chromium{only}"
+    name = f"chromium{only}{'-in-time' if most < MOST else ''}"
     answer = publish(chromium, weir, name, only=only)
     assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
-    media = segments(weir, name)
+    media = segments(weir, name, 4)
     durations = [segment.duration for segment in media.present]
-    assert media.target == 2 and max(durations) <= 2.05, durations
+    assert media.target == 2 and max(durations) <= most, durations
     assert not any("key frame" in warning for warning in weir.stream(name)["warnings"]), weir.stream(name)["warnings"]
     live = packets.probe(f"{weir.web}/live/{name}/stream.mp4", "-read_intervals", "%+2")
     assert {"video", "audio"} <= set(live), live.keys()
+    end_camera(chromium)
     sent = finish(chromium)
     found = judge(weir.only_recording(name), 5)
     assert sent["video"]["frameWidth"] == 1280, sent["video"]
@@ -189,12 +206,13 @@ def test_vp9_and_g711_of_chromium_are_served(weir, chromium):
     answer = publish(chromium, weir, name, types=["video/VP9", "audio/PCMU"])
     assert "VP9/90000" in answer["sdp"] and "PCMU/8000" in answer["sdp"], answer["sdp"]
     media = segments(weir, name)
-    assert max(segment.duration for segment in media.present) <= 2.05, media
+    assert max(segment.duration for segment in media.present) <= MOST, media
     index = weir.get(f"/live/{name}/index.m3u8").text
     assert re.search('CODECS="vp09\\.00\\.40\\.08[^"]*,mp4a\\.40\\.2"', index), index
     assert 'codecs="vp09.00.40.08' in weir.get(f"/live/{name}/manifest.mpd").text
     picture = weir.get(f"/live/{name}/thumbnail.jpg")
     assert picture.status == 200 and picture.body[:2] == b"\xff\xd8", picture.status
+    end_camera(chromium)
     sent = finish(chromium)
     found = judge(weir.only_recording(name), 5)
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
@@ -205,40 +223,50 @@ def test_av1_of_chromium_is_served(weir, chromium):
     answer = publish(chromium, weir, name, types=["video/AV1"])
     assert "AV1/90000" in answer["sdp"], answer["sdp"]
     media = segments(weir, name)
-    assert max(segment.duration for segment in media.present) <= 2.05, media
+    assert max(segment.duration for segment in media.present) <= MOST, media
     assert re.search('CODECS="av01\\.0\\.', weir.get(f"/live/{name}/index.m3u8").text)
+    end_camera(chromium)
     sent = finish(chromium)
     found = judge(weir.only_recording(name), 5)
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
-def publish_through(start_shared, canary, chromium, name: str, seconds: float, **network):
-    """Chromium's camera through a relay to a server of its own, for so long: the server, the relay, its answer, what Chromium sent,
-    and the frames that the server told as lost."""
+def publish_through(start_shared, canary, chromium, name: str, count: int, tmp_path, *, later: relay.Path | None = None, **network):
+    """Chromium's camera through a relay to a server of its own, for so many frames: the server, the relay, its answer, what Chromium
+    sent, and the frames that the server told as lost. `later`: how the network is in both directions, once the stream is live. The
+    datagrams and the log are kept in the test's folder."""
     port = free_port()
     between = relay.Relay(port, **network)
     weir = start_shared(
         "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{between.port}", "--publish-key", f"{canary}-all",
-        listeners=("http", "rtmp", "webrtc"))
+        "--log-level", "debug", listeners=("http", "rtmp", "webrtc"))
     weir.secrets += [canary]
     weir.key = f"{canary}-all"
+    told = {}
     try:
-        answer = publish(chromium, weir, name)
-        time.sleep(seconds)
+        told["answer"] = answer = publish(chromium, weir, name)
+        if later:
+            between.forth = between.back = later
+        more(weir, name, count)
         end_camera(chromium)
-        lost = weir.stream(name)["received"]["lostVideoFrames"]
-        sent = finish(chromium)
+        told["stream"] = weir.stream(name)
+        told["sent"] = sent = finish(chromium)
     finally:
         between.stop()
-    return weir, between, answer, sent, lost
+        between.write(tmp_path / "datagrams.txt")
+        (tmp_path / "weir.log").write_text(weir.text())
+        (tmp_path / "told.json").write_text(json.dumps(told, indent=1))
+    return weir, between, answer, sent, told["stream"]["received"]["lostVideoFrames"]
 
 
-def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chromium):
-    """5 % of the packets in either direction, with a round trip of 50 ms: what is lost is asked for again, in time."""
-    path = relay.Path(delay=0.025, loss=0.05)
-    weir, network, answer, sent, lost = publish_through(start_shared, canary, chromium, "lossy", 10, forth=path, back=path)
+def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chromium, tmp_path):
+    """5 % of the packets in either direction, with a round trip of 50 ms: what is lost is asked for again, in time. Of the first packet
+    of all no number shows that it is missing: what that costs is judged below, and here none is lost before the stream is live."""
+    path = relay.Path(delay=0.025)
+    weir, network, answer, sent, lost = publish_through(
+        start_shared, canary, chromium, "lossy", 240, tmp_path, forth=path, back=path, later=relay.Path(delay=0.025, loss=0.05))
     assert network.lost >= 50, network.lost
-    found = judge(weir.only_recording("lossy"), 9)
+    found = judge(weir.only_recording("lossy"), 7)
     # What browsers send to probe the network is none of the video: lost, it is no lost frame.
     assert "rtx/90000" in answer["sdp"] and sent["video"]["retransmittedPacketsSent"] > 0, (answer["sdp"], sent["video"])
     # Each is there or told, but for the last one: nothing comes behind it that shows that a part of it is missing.
@@ -246,9 +274,12 @@ def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chro
     assert len(found["video"]) >= 0.98 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
 
-def test_a_beginning_that_is_lost_is_told_and_comes_again_at_once(start_shared, canary, chromium):
+@pytest.mark.parametrize(("comes", "frames"), [
+    (True, 0), (False, 60), pytest.param(False, 12, marks=[pytest.mark.quiet, pytest.mark.long])])
+def test_a_beginning_that_is_lost_is_told_and_comes_again_at_once(start_shared, canary, chromium, tmp_path, comes, frames):
     """The first packet of the video, which has its parameter sets. No number shows that it is missing, and no frame can be shown
-    without it: a key frame is asked for at once, and the frames before that are told as lost."""
+    without it: it and a key frame are asked for at once. Where it does not come, the frames before the key frame are told as lost.
+    `frames`: how many those may be, where the browser is held up, and where nothing else runs."""
     swallowed: list[bytes] = []
     chromium.open("about:blank")
     offered = chromium.evaluate("""(async () => {
@@ -258,21 +289,29 @@ def test_a_beginning_that_is_lost_is_told_and_comes_again_at_once(start_shared, 
     })()""")
     # By it Chromium probes the network before there is a frame.
     others = {int(kind) for kind in re.findall(r"a=rtpmap:(\d+) (?:rtx|opus)/", offered)}
+    repairs = {int(kind) for kind in re.findall(r"a=rtpmap:(\d+) rtx/", offered)}
+    until = 0.0
 
     def is_first_of_video(datagram: bytes) -> bool:
+        nonlocal until
         # RTP, and no RTCP.
-        found = not swallowed and 128 <= datagram[0] < 192 and not 192 <= datagram[1] < 224 and datagram[1] & 127 not in others
-        if found:
-            swallowed.append(datagram)
-        return found
+        if not 128 <= datagram[0] < 192 or 192 <= datagram[1] < 224:
+            return False
+        if datagram[1] & 127 in others:
+            return not comes and datagram[1] & 127 in repairs and time.monotonic() < until
+        if swallowed:
+            return False
+        swallowed.append(datagram)
+        until = time.monotonic() + 0.3
+        return True
 
     path = relay.Path(delay=0.025)
     weir, network, _, sent, lost = publish_through(
-        start_shared, canary, chromium, "beheaded", 4, forth=path, back=path, swallows=is_first_of_video)
-    assert swallowed and network.lost == 1, network.lost
-    found = judge(weir.only_recording("beheaded"), 3)
+        start_shared, canary, chromium, f"beheaded-{comes}-{frames}", 100, tmp_path, forth=path, back=path, swallows=is_first_of_video)
+    assert swallowed and (network.lost == 1 or not comes), network.lost
+    found = judge(weir.only_recording(f"beheaded-{comes}-{frames}"), 3)
     # The rest of the frame, two ways of 25 ms, a look of the server each 20 ms, and the encoder. Half a second would be 15 frames.
-    assert 1 <= lost <= 12, (lost, sent["video"]["framesSent"])
+    assert (0 if comes else 1) <= lost <= frames, (lost, sent["video"]["framesSent"])
     assert 0 <= sent["video"]["framesSent"] - len(found["video"]) - lost <= 1, (len(found["video"]), lost, sent["video"]["framesSent"])
 
 
@@ -282,42 +321,46 @@ def test_a_server_that_stands_still_for_a_second_loses_no_frame(start_shared, ca
     weir.secrets += [canary]
     weir.key = f"{canary}-all"
     publish(chromium, weir, "stalled")
-    time.sleep(4)
+    more(weir, "stalled", 60)
     weir.process.send_signal(signal.SIGSTOP)
-    time.sleep(1)
+    time.sleep(1)  # real time: the halt that is judged
     weir.process.send_signal(signal.SIGCONT)
-    time.sleep(4)
+    more(weir, "stalled", 90)
     end_camera(chromium)
     stream = weir.stream("stalled")
     sent = finish(chromium)
     assert stream["received"]["lostVideoFrames"] == 0 and not stream["warnings"], stream
-    found = judge(weir.only_recording("stalled"), 8)
+    found = judge(weir.only_recording("stalled"), 5)
     assert 0 <= sent["video"]["framesSent"] - len(found["video"]) <= 1, (len(found["video"]), sent["video"]["framesSent"])
 
 
-def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, chromium):
-    """Firefox has no H.264. Its VP9 is taken, played by the watch page in Chromium, read as DASH, and recorded."""
-    import browser.browsers as browsers  # noqa: PLC0415
-
-    name = "firefox"
+@pytest.fixture(scope="module")
+def firefox():
     with browsers.Firefox(**{
         "media.navigator.streams.fake": True, "media.navigator.permission.disabled": True,
         "media.getusermedia.insecure.enabled": True, "media.peerconnection.ice.loopback": True,
     }) as firefox:
-        answer = publish(firefox, weir, name)
-        assert "VP9/90000" in answer["sdp"], answer["sdp"]
-        assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
-        media = segments(weir, name)
-        assert max(segment.duration for segment in media.present) <= 2.05, media
-        chromium.open(f"{weir.web}/watch/{name}")
-        chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
-        frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
-        before = chromium.evaluate(frames)
-        chromium.wait(f"{frames} > {before + 30}")
-        dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-read_intervals", "%+2")
-        assert len(dash["video"]) > 20, len(dash["video"])
-        chromium.open("about:blank")
-        sent = finish(firefox)
+        yield firefox
+
+
+def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, firefox, chromium):
+    """Firefox has no H.264. Its VP9 is taken, played by the watch page in Chromium, read as DASH, and recorded."""
+    name = "firefox"
+    answer = publish(firefox, weir, name)
+    assert "VP9/90000" in answer["sdp"], answer["sdp"]
+    assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
+    media = segments(weir, name, 2)
+    assert max(segment.duration for segment in media.present) <= MOST, media
+    chromium.open(f"{weir.web}/watch/{name}")
+    chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
+    frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
+    before = chromium.evaluate(frames)
+    chromium.wait(f"{frames} > {before + 30}")
+    dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-read_intervals", "%+2")
+    assert len(dash["video"]) > 20, len(dash["video"])
+    chromium.open("about:blank")
+    end_camera(firefox)
+    sent = finish(firefox)
     found = judge(weir.only_recording(name), 5)
     assert len(found["video"]) >= 0.95 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
 
@@ -370,9 +413,9 @@ def test_two_videos_of_a_page_are_two_renditions(weir, chromium, tmp_path):
         found = hls.parse_multivariant(http.fetch(f"{address}?video=2").good().text, address)
         url = found.absolute(found.variants[0].uri)
         media = hls.parse_media(http.fetch(url).good().text, url)
-        return url if len(media.present) >= 4 else None
+        return url if len(media.present) >= 2 else None
 
-    urls = [hls.first_playlist(address), weir.wait(second, 30, "four segments of the second video")]
+    urls = [hls.first_playlist(address), weir.wait(second, 40, "two segments of the second video")]
     assert [url.split("/")[-2] for url in urls] == ["video", "video-2"], urls
     for place, url in enumerate(urls):
         media = hls.parse_media(http.fetch(url).good().text, url)
@@ -427,13 +470,13 @@ def test_an_encoding_that_is_turned_off_leaves_and_the_others_go_on(weir, chromi
       await sender.setParameters(parameters);
     })"""
     chromium.evaluate(f"{turn}(false)")
-    weir.wait(lambda: videos(weir, name) == ["video-2", "video-3"], 10, "two videos")
+    weir.wait(lambda: videos(weir, name) == ["video-2", "video-3"], 30, "two videos")
     url = next(url for url in urls if url.split("/")[-2] == "video-3")
     before = hls.parse_media(http.fetch(url).good().text, url).present[-1].sequence
     later = weir.wait(
-        lambda: (media := hls.parse_media(http.fetch(url).good().text, url)).present[-1].sequence >= before + 2 and media, 12,
+        lambda: (media := hls.parse_media(http.fetch(url).good().text, url)).present[-1].sequence >= before + 2 and media, 30,
         "the others' segments")
-    assert max(segment.duration for segment in later.present if segment.sequence > before) <= 2.05, later.text
+    assert max(segment.duration for segment in later.present if segment.sequence > before) <= MOST, later.text
     assert weir.stream(name)["state"] == "live"
     chromium.evaluate(f"{turn}(true)")
     weir.wait(lambda: videos(weir, name) == ["video", "video-2", "video-3"], 30, "three videos again")
@@ -476,6 +519,7 @@ def apart(movie) -> list[float]:
     return [beep - flash for flash in flashes for beep in beeps if abs(beep - flash) < 0.3]
 
 
+@pytest.mark.encoder
 def test_flash_and_beep_stay_together(weir, start_shared, record_property):
     """The server's own pattern, published by ffmpeg: two clocks of RTP, which reports put together."""
     demo = start_shared("--test-pattern", "demo", "--no-record")
@@ -529,19 +573,21 @@ def test_silence_that_is_not_sent_leaves_no_hole(weir, chromium):
     name = "pauses"
     publish(chromium, weir, name, pauses=True, size=[640, 360])
     microphone = "window.peer.getSenders().find((s) => s.track.kind === 'audio').track.enabled"
-    time.sleep(3)
+    more(weir, name, 60)
     chromium.evaluate(f"void ({microphone} = false)")
-    before, muted = chromium.evaluate(SENT)["audio"]["packetsSent"], time.monotonic()
-    time.sleep(4)
-    count, muted = chromium.evaluate(SENT)["audio"]["packetsSent"] - before, time.monotonic() - muted
+    first = chromium.evaluate(SENT)["audio"]
+    time.sleep(3)  # real time: the silence that is judged
+    last = chromium.evaluate(SENT)["audio"]
     chromium.evaluate(f"void ({microphone} = true)")
-    time.sleep(3)
+    # By the clock of the browser's own reports.
+    count, muted = last["packetsSent"] - first["packetsSent"], (last["timestamp"] - first["timestamp"]) / 1000
+    more(weir, name, 60)
     received = weir.stream(name)["received"]
     finish(chromium)
     assert count <= 0.3 * 50 * muted, f"nothing is left out: {count} packets in {muted} s"
     assert received["lostAudioFrames"] == 0 and weir.stream(name)["warnings"] == [], weir.stream(name)
     movie = weir.only_recording(name)
-    found = judge(movie, 9)
+    found = judge(movie, 6)
     times = [float(packet.dts) for packet in found["audio"]]
     steps = [after - earlier for earlier, after in itertools.pairwise(times)]
     assert max(abs(step - 0.020) for step in steps) < 0.001, max(steps)
@@ -556,18 +602,13 @@ def test_silence_that_is_not_sent_leaves_no_hole(weir, chromium):
 def test_candidates_of_publishers_are_never_contacted(weir, chromium):
     """Those of an offer and of a change, by UDP and by TCP: the server answers where it is asked, and nowhere else."""
     name = "elsewhere"
-
-    def frames(count: int) -> None:
-        until = weir.stream(name)["received"]["videoFrames"] + count
-        weir.wait(lambda: weir.stream(name)["received"]["videoFrames"] >= until, 10, f"{count} frames")
-
     with Trap("127.0.5.1") as first, Trap("127.0.5.2") as second:
         answer = publish(chromium, weir, name, size=[640, 360], candidates=first.candidates)
         assert all(answer["offer"].count(f"{line}\r\n") == 2 for line in first.candidates), answer["offer"]
-        frames(60)
+        more(weir, name, 60)
         status, text = patch(weir, answer, second.candidates)
         assert status == 204, text
-        frames(60)
+        more(weir, name, 60)
         finish(chromium)
         assert first.caught() == second.caught() == []
         assert first.works() and second.works()
@@ -598,8 +639,9 @@ def test_vp8_of_chromium_is_encoded_anew(weir, chromium):
     answer = publish(chromium, weir, name, types=["video/VP8"], size=[640, 360])
     assert "VP8/90000" in answer["sdp"], answer["sdp"]
     media = segments(weir, name)
-    assert max(segment.duration for segment in media.present) <= 2.05, media
+    assert max(segment.duration for segment in media.present) <= MOST, media
     assert re.search('CODECS="avc1\\.', weir.get(f"/live/{name}/index.m3u8").text)
+    end_camera(chromium)
     lost = weir.stream(name)["received"]["lostVideoFrames"]
     sent = finish(chromium)
     movie = weir.only_recording(name)
@@ -657,7 +699,7 @@ def test_strangers_get_no_answer(weir):
         with pytest.raises(TimeoutError):
             one.recv(2048)
     with socket.create_connection((host, int(port))) as one:
-        one.settimeout(8)
+        one.settimeout(30)
         one.sendall(b"\xff\xff" + b"\0" * 100)
         assert one.recv(100) == b""
     assert ask(weir, "DELETE", fields["location"])[0] == 200

@@ -317,8 +317,10 @@ class Watch:
         return self
 
 
-#: The server logs this where a publisher's first media came late. Dates of before are too late by as much.
-LATE = r" {name}: the first media came late; times of day are set (\d+) ms earlier"
+#: The server logs this where a publisher's first media came late, and where a publisher by WebRTC tells when media was made. Dates of
+#: before are too late by as much.
+LATE = (r" {name}: (?:the first media came late; times of day are set|times of day are the publisher's own: frames ended) (\d+) ms "
+        r"(?:earlier|before they came)")
 
 
 def unexplained(problems: list[str], log: str, name: str) -> list[str]:

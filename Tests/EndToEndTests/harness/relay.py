@@ -2,6 +2,7 @@
 
 import dataclasses
 import heapq
+import pathlib
 import random
 import select
 import socket
@@ -29,7 +30,10 @@ class Relay:
     """Takes datagrams at `port` for a server's port. Each client has a socket of its own towards the server. `forth` is the
     direction to the server. `hole` cuts both directions for a while. Each direction draws its own numbers: relays of one seed
     do the same to the n-th datagram of a direction, however many the other one has. `swallows` names the datagrams to the server
-    that are lost in any case."""
+    that are lost in any case. What came is noted, and can be written to a file."""
+
+    #: Bytes of each datagram that are noted: of RTP the whole header, which is not encrypted. Datagrams that are noted at most.
+    HEAD, NOTED = 20, 200_000
 
     def __init__(self, target: int, *, forth: Path = Path(), back: Path = Path(), seed: int = 1,
                  swallows: Callable[[bytes], bool] = lambda datagram: False):
@@ -40,6 +44,7 @@ class Relay:
         self.front.bind(("127.0.0.1", 0))
         self.port = self.front.getsockname()[1]
         self.lost = self.passed = 0
+        self.noted: list[tuple[float, bool, int, bool, bytes]] = []  # when, to the server, bytes, whether it is lost, how it begins
         self._hole = 0.0
         self._over = False
         self._free: dict[bool, float] = {}  # of each direction, when its rate has room
@@ -89,12 +94,16 @@ class Relay:
                             clients[client].bind(("127.0.0.1", 0))
                             behind[clients[client]] = client
                         out, to = clients[client], self.target
-                        if self._swallows(data):
-                            self.lost += 1
-                            continue
                     else:
                         out, to = self.front, behind[ready]
-                    for moment in self._plan(ready is self.front, now, len(data)):
+                    if ready is self.front and self._swallows(data):
+                        self.lost += 1
+                        moments = []
+                    else:
+                        moments = self._plan(ready is self.front, now, len(data))
+                    if len(self.noted) < self.NOTED:
+                        self.noted.append((now, ready is self.front, len(data), not moments, data[:self.HEAD]))
+                    for moment in moments:
                         number += 1
                         heapq.heappush(queue, (moment, number, out, to, data))
             now = time.monotonic()
@@ -111,3 +120,10 @@ class Relay:
     def stop(self) -> None:
         self._over = True
         self._thread.join(2)
+
+    def write(self, path: pathlib.Path) -> None:
+        """What came, a datagram in a line: seconds, direction, bytes, whether it is lost, and its first bytes."""
+        begun = self.noted[0][0] if self.noted else 0
+        path.write_text("".join(
+            f"{at - begun:.4f} {'>' if forth else '<'} {size} {'lost' if lost else 'on'} {head.hex()}\n"
+            for at, forth, size, lost, head in self.noted))

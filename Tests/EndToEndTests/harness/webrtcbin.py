@@ -52,10 +52,10 @@ def ask(peer, signal: str, *parts):
 
 
 class Decoder:
-    """Depacketizes and decodes what a peer receives, and counts frames."""
+    """Depacketizes and decodes what a peer receives, and counts frames. `seconds`: from the first one to the last, by their times."""
 
     def __init__(self, pipe, peer):
-        self.pipe, self.frames, self.size = pipe, 0, (0, 0)
+        self.pipe, self.frames, self.size, self.first, self.last = pipe, 0, (0, 0), None, 0
         peer.connect("pad-added", self._added)
 
     def _added(self, _, pad):
@@ -67,8 +67,14 @@ class Decoder:
         chain.sync_state_with_parent()
         pad.link(chain.get_static_pad("sink"))
 
-    def _shown(self, pad, _):
+    @property
+    def seconds(self):
+        return 0 if self.first is None else (self.last - self.first) / Gst.SECOND
+
+    def _shown(self, pad, info):
         self.frames += 1
+        self.last = info.get_buffer().pts
+        self.first = self.last if self.first is None else self.first
         shape = pad.get_current_caps().get_structure(0)
         self.size = (shape.get_value("width"), shape.get_value("height"))
         return Gst.PadProbeReturn.OK
@@ -138,7 +144,9 @@ def main(role: str, url: str, seconds: float, key: str = "") -> dict:
                 time.sleep(0.05)
             time.sleep(REST)
         else:
-            time.sleep(seconds)
+            while media.seconds < seconds and time.monotonic() < end:
+                time.sleep(0.05)
+            result["seconds"] = media.seconds
         result |= {"frames": media.frames, "size": getattr(media, "size", (WIDTH, HEIGHT)), "errors": errors(pipe)}
         return result | {"ended": request("DELETE", place, key)[0]}
     finally:

@@ -44,12 +44,36 @@ import Testing
     server.receive(hello, from: Self.place)
     let answer = server.takeOutgoing()
     #expect(answer.count == 1 && answer[0].readableBytes <= hello.readableBytes)
-    // A cookie of another address counts for nothing.
-    client.receive(answer[0], from: Self.place)
-    let again = try #require(client.takeOutgoing().first)
-    server.receive(again, from: STUNResponse.Place(address: Self.place.address, port: 10))
-    #expect(server.takeOutgoing().reduce(0) { $0 + $1.readableBytes } <= again.readableBytes)
-    #expect(server.state != .connected)
+    #expect(server.validatedPlace == nil)
+  }
+
+  /// A peer may take another path between its two hellos. `WebRTCTransport` sends no more to an address that is not validated than
+  /// came for the session.
+  @Test func `A cookie of another address goes on with the handshake, and validates none`() throws {
+    let (one, client, _, server) = try Self.pair()
+    let other = STUNResponse.Place(address: Self.place.address, port: 10)
+    client.start()
+    for datagram in client.takeOutgoing() { server.receive(datagram, from: Self.place) }
+    for _ in 0..<20 {
+      for datagram in server.takeOutgoing() { client.receive(datagram, from: Self.place) }
+      for datagram in client.takeOutgoing() { server.receive(datagram, from: other) }
+    }
+    #expect(client.state == .connected && server.state == .connected && server.hasPeer(one.fingerprint))
+    #expect(server.validatedPlace == nil)
+  }
+
+  @Test func `A cookie that was not given ends the handshake`() throws {
+    let (_, client, identity, first) = try Self.pair()
+    let second = try #require(DTLSConnection(identity, .server))
+    let elsewhere = STUNResponse.Place(address: Self.place.address, port: 10)
+    client.start()
+    for datagram in client.takeOutgoing() {
+      first.receive(datagram, from: Self.place)
+      second.receive(datagram, from: elsewhere)
+    }
+    for datagram in first.takeOutgoing() { client.receive(datagram, from: Self.place) }
+    for datagram in client.takeOutgoing() { second.receive(datagram, from: elsewhere) }
+    #expect(second.state == .failed)
   }
 
   @Test func `Rubbish neither connects nor traps`() throws {

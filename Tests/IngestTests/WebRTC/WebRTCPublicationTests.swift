@@ -102,16 +102,16 @@ import Testing
     #expect(asked == 3)
   }
 
-  /// A key frame, with its parameter sets, as a packet of its own sequence number.
-  static let keyFrame: [UInt8] = {
+  /// Parameter sets, and a key frame behind them, each as a packet of its own sequence number, and both in one.
+  static let parameterSets: [UInt8] = {
     // A record of H.264 with one set of each kind.
     let record = RTMPScript.avc25
     let end = 8 + Int(record[7])
-    let sets = [
-      Array(record[8..<end]), Array(record[(end + 3)..<(end + 3 + Int(record[end + 2]))]), [0x65, 0x88, 0x84, 1],
-    ]
+    let sets = [Array(record[8..<end]), Array(record[(end + 3)..<(end + 3 + Int(record[end + 2]))])]
     return [0x78] + sets.flatMap { [0, UInt8($0.count)] + $0 }
   }()
+  static let slice: [UInt8] = [0x65, 0x88, 0x84, 1]
+  static let keyFrame: [UInt8] = parameterSets + [0, UInt8(slice.count)] + slice
 
   /// Its parameter sets state 25 frames a second. One keeps far from it, one within 0.7 ms.
   @Test(arguments: [(2000, 1999), (3540, 121)] as [(UInt32, UInt32)])
@@ -311,18 +311,31 @@ import Testing
     #expect(before.last == -200 && ((driver.clocks.last ?? 0) + 800).magnitude <= 1)
   }
 
-  /// The packet with the parameter sets is the first one: no number shows that it is missing.
-  @Test func `Frames without their parameter sets are told as lost, and a key frame is asked for at once`() throws {
+  /// The packet with the parameter sets is the first one: no number shows that it is missing. It and a key frame are
+  /// asked for at once, and it is waited for as any other one.
+  @Test(arguments: [true, false])
+  func `A lost packet in front of the first one is asked for again, and a key frame is, too`(comes: Bool) throws {
     var driver = try Driver()
-    for number in UInt16(1)..<4 {
-      let payload: [UInt8] = number == 1 ? [0x65, 0x88, 0x84, 1] : [0x41, 0x9A, 3]
+    for number in UInt16(11)..<14 {
+      let payload: [UInt8] = number == 11 ? Self.slice : [0x41, 0x9A, 3]
       let packet = RTPPackets.bytes(number, at: UInt32(number) * 3000, source: 77, marker: true, payload)
       try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
     }
     let bytes = try driver.tick().flatMap { Array($0.readableBytesView) }
+    let again: [UInt8] = [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 77, 0, 10, 0, 0]
     let request: [UInt8] = [0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 77]
-    #expect(bytes.indices.contains { bytes[$0...].starts(with: request) })
-    #expect(driver.out.count { if case .lost(.video) = $0 { true } else { false } } == 3)
+    for wanted in [again, request] { #expect(bytes.indices.contains { bytes[$0...].starts(with: wanted) }) }
+    var lost: Int { driver.out.count { if case .lost(.video) = $0 { true } else { false } } }
+    #expect(lost == 0)
+    if comes {
+      let packet = RTPPackets.bytes(10, at: 33_000, source: 77, Self.parameterSets)
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    for number in UInt16(0)..<3 { try driver.audio(number, at: UInt32(number) * 960) }
+    try driver.wait()
+    let videos = driver.out.count { if case .event(.sample(let sample)) = $0 { sample.track == .video } else { false } }
+    // Without them each frame is told as lost, once: what was not there is none.
+    #expect((videos, lost) == (comes ? (3, 0) : (0, 3)))
   }
 
   @Test func `Where packets are lost a key frame is asked for four times a second`() throws {

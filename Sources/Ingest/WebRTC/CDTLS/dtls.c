@@ -16,6 +16,8 @@ enum {
   secret_size = 32,
   cookie_size = 20,
   peer_limit = 64,
+  // Addresses whose cookies are known: as many as a session's peer has (WebRTCLimits.paths).
+  peers_limit = 8,
   // Largest certificate that a peer may send. Browsers send one of some 300 bytes.
   certificates_limit = 16 * 1024,
 };
@@ -37,6 +39,9 @@ struct weir_dtls {
   size_t mtu;
   uint8_t peer[peer_limit];
   size_t peer_count;
+  // The cookies that were given, the newest in place of the oldest.
+  uint8_t given[peers_limit][cookie_size];
+  size_t given_count;
   // The peer has sent back a cookie.
   int is_validated;
   weir_dtls_state state;
@@ -107,16 +112,27 @@ static int make_cookie(SSL *ssl, uint8_t cookie[cookie_size]) {
 }
 
 static int generate_cookie(SSL *ssl, unsigned char *cookie, unsigned int *length) {
+  weir_dtls *connection = SSL_get_ex_data(ssl, connection_index);
   *length = cookie_size;
-  return make_cookie(ssl, cookie);
+  if (!make_cookie(ssl, cookie)) return 0;
+  memcpy(connection->given[connection->given_count++ % peers_limit], cookie, cookie_size);
+  return 1;
 }
 
+// A peer may take another path between its two hellos (RFC 8445 §12), and brings the cookie of the former one. OpenSSL ends a
+// handshake whose cookie is refused. So that one is taken, too, but it says nothing of the address that it came from.
 static int verify_cookie(SSL *ssl, const unsigned char *cookie, unsigned int length) {
   uint8_t expected[cookie_size];
-  if (length != cookie_size || !make_cookie(ssl, expected) || CRYPTO_memcmp(cookie, expected, cookie_size) != 0) return 0;
   weir_dtls *connection = SSL_get_ex_data(ssl, connection_index);
-  connection->is_validated = 1;
-  return 1;
+  if (length != cookie_size || !make_cookie(ssl, expected)) return 0;
+  if (CRYPTO_memcmp(cookie, expected, cookie_size) == 0) {
+    connection->is_validated = 1;
+    return 1;
+  }
+  size_t count = connection->given_count < peers_limit ? connection->given_count : peers_limit;
+  for (size_t place = 0; place < count; place++)
+    if (CRYPTO_memcmp(cookie, connection->given[place], cookie_size) == 0) return 1;
+  return 0;
 }
 
 static int add_certificate(SSL_CTX *context, uint8_t *fingerprint) {

@@ -41,6 +41,18 @@ struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {
     if packet.hasMarker { finish(to: &out) }
   }
 
+  /// A key frame begins with its parameter sets, and senders give them a packet of their own.
+  func lacksBeginning(_ payload: ByteBuffer) -> Bool {
+    guard let first: UInt8 = payload.getInteger(at: payload.readerIndex) else { return false }
+    switch Payload.form(first) {
+    case .unit: return Payload.use(first) == .key
+    case .fragment:
+      guard let own: UInt8 = payload.getInteger(at: payload.readerIndex + Payload.headerBytes) else { return false }
+      return Payload.use(Payload.unitHeader(first, fragment: own)) == .key
+    case .aggregation, .unknown: return false
+    }
+  }
+
   private mutating func read(_ payload: ByteBuffer) {
     var payload = payload
     guard let first: UInt8 = payload.getInteger(at: payload.readerIndex) else { return }

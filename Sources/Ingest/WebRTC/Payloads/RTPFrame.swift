@@ -22,4 +22,10 @@ enum RTPFrameEvent {
 /// Puts frames together. The packets come in order; `afterGap` says that some are missing in front of this one.
 protocol RTPFrameAssembler {
   mutating func receive(_ packet: RTPPacket, afterGap: Bool, to out: inout [RTPFrameEvent])
+  /// Whether the first payload of a sender is of a key frame whose beginning is missing.
+  func lacksBeginning(_ payload: ByteBuffer) -> Bool
+}
+
+extension RTPFrameAssembler {
+  func lacksBeginning(_ payload: ByteBuffer) -> Bool { false }
 }

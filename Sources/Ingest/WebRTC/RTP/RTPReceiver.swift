@@ -50,7 +50,13 @@ struct RTPReceiver {
   var repaired: UInt64 { window.repaired }
   var dropped: UInt64 { window.dropped }
 
+  /// Whether this is the first packet, and what a decoder begins with came in front of it.
+  func lacksBeginning(_ packet: RTPPacket) -> Bool {
+    window.highest == nil && assembler?.lacksBeginning(packet.payload) == true
+  }
+
   mutating func receive(_ packet: RTPPacket, now: MonotonicTime, to out: inout [Event]) {
+    if track.asksAgain, lacksBeginning(packet) { window.expect(before: packet.sequence) }
     steps.removeAll(keepingCapacity: true)
     window.receive(packet, now: now, to: &steps)
     if let highest = window.highest { meter.saw(packet, number: highest, now: now) }

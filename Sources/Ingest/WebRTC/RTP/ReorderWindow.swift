@@ -27,6 +27,8 @@ struct ReorderWindow {
   private var counter = SequenceCounter()
   /// The number that goes on next.
   private var next: Int64?
+  /// The number in front of the first packet, which is waited for although nothing shows that there is one.
+  private var guess: Int64?
   private var held: [Int64: (packet: RTPPacket, at: MonotonicTime)] = [:]
   private var heldBytes = 0
   private var requests: [Int64: Request] = [:]
@@ -54,6 +56,13 @@ struct ReorderWindow {
     return step <= Self.longestStep && highest &+ step >= next && held[highest &+ step] == nil
   }
 
+  /// Waits for the packet in front of the first one, which is about to be received. If none comes, that is no loss.
+  mutating func expect(before sequence: UInt16) {
+    guard counter.highest == nil else { return }
+    let number = counter.extend(sequence)
+    (next, guess) = (number &- 1, number &- 1)
+  }
+
   mutating func receive(_ packet: RTPPacket, now: MonotonicTime, to out: inout [Step]) {
     received &+= 1
     if let highest = counter.highest,
@@ -63,13 +72,18 @@ struct ReorderWindow {
       flush(to: &out)
       answers.forget()
       counter = SequenceCounter()
-      next = nil
+      (next, guess) = (nil, nil)
     }
     let number = counter.extend(packet.sequence)
     answers.came(number, now)
     let expected = next ?? number
     guard number >= expected, held.isEmpty || held[number] == nil else { return }
     if !requests.isEmpty, let request = requests.removeValue(forKey: number), request.asked > 0 { repaired &+= 1 }
+    if number == guess {
+      // There is one.
+      guess = nil
+      late &+= 1
+    }
     if number == expected {
       out.append(.packet(packet))
       next = expected &+ 1
@@ -86,7 +100,7 @@ struct ReorderWindow {
       for missing in first..<number {
         guard requests.count < WebRTCLimits.missingPackets else { break }
         requests[missing] = Request(asked: 0, next: now)
-        late &+= 1
+        if missing != guess { late &+= 1 }
       }
     }
     held[number] = (packet, now)
@@ -134,7 +148,8 @@ struct ReorderWindow {
   /// Goes on behind the gap in front.
   private mutating func skip(to out: inout [Step]) {
     guard let first = held.keys.min(), let next else { return }
-    let lost = first &- next
+    let lost = next == guess ? 0 : first &- next
+    guess = nil
     if lost > 0 {
       out.append(.gap(Int(clamping: lost)))
       dropped &+= UInt64(clamping: lost)

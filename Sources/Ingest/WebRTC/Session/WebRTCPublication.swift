@@ -114,8 +114,11 @@ struct WebRTCPublication {
   private mutating func begin(_ packet: RTPPacket) -> Int? {
     guard packet.payload.readableBytes > 0, takes(source: packet.source), let track = negotiation.track(of: packet)
     else { return nil }
+    let receiver = RTPReceiver(track, source: packet.source)
+    // What is missing is asked for again. It may not come, so a key frame is asked for as well.
+    if receiver.lacksBeginning(packet) { videos[track.id, default: Video()].isBroken = true }
     sources.append(packet.source)
-    receivers.append(RTPReceiver(track, source: packet.source))
+    receivers.append(receiver)
     if let former = current.updateValue(packet.source, forKey: track.id) {
       if let place = sources.firstIndex(of: former) { receivers[place].end() }
       repairs = repairs.filter { $0.value != track.id }
