@@ -40,7 +40,7 @@ def curl(*options) -> list[str]:
 def test_what_clients_send_is_recorded_with_its_times(start, tmp_path):
     """ffmpeg, curl with a length, in chunks and by HTTP/2, GStreamer: the clean end of the body ends the stream."""
     certificate, key = tools.make_certificate(tmp_path)
-    film = transport.film("h264-30")
+    film = transport.film("short")
     weir = start("--https", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key, "--admin-token", TOKEN,
                  listeners=("http", "rtmp", "https"))
     https = weir.addresses["https"]
@@ -50,7 +50,7 @@ def test_what_clients_send_is_recorded_with_its_times(start, tmp_path):
 
     clients = {
         "ffmpeg": publishers.Publisher([
-            tools.FFMPEG, "-v", "warning", "-nostdin", "-re", "-i", str(sources.source("h264-30")), "-c", "copy",
+            tools.FFMPEG, "-v", "warning", "-nostdin", "-re", "-i", str(sources.source("short")), "-c", "copy",
             "-f", "mpegts", "-method", "POST", to("ffmpeg")]),
         "length": publishers.Publisher(curl("-T", film, "--limit-rate", "150K", to("length"))),
         "chunks": publishers.Publisher([
@@ -59,7 +59,7 @@ def test_what_clients_send_is_recorded_with_its_times(start, tmp_path):
             "--http2", "-k", "-X", "POST", "-H", "Content-Type: video/mp2t", "-T", film, "--limit-rate", "150K",
             to("http2", https))),
         "gstreamer": publishers.Publisher([
-            tools.GSTREAMER, "-q", "filesrc", f"location={sources.source('h264-30')}", "!", "qtdemux", "name=d",
+            tools.GSTREAMER, "-q", "filesrc", f"location={sources.source('short')}", "!", "qtdemux", "name=d",
             "mpegtsmux", "name=m", "!", "curlhttpsink", f"location={to('gstreamer')}", "content-type=video/mp2t",
             "d.video_0", "!", "queue", "!", "h264parse", "!", "identity", "sync=true", "!", "m.",
             "d.audio_0", "!", "queue", "!", "aacparse", "!", "identity", "sync=true", "!", "m."]),
@@ -71,7 +71,7 @@ def test_what_clients_send_is_recorded_with_its_times(start, tmp_path):
             problems.append(f"{name}: exit {code}: {log}")
     for name in clients:
         problems += [f"{name}: {problem}" for problem in packets.compare(
-            packets.probe(sources.source("h264-30")), packets.probe(weir.only_recording(name)),
+            packets.probe(sources.source("short")), packets.probe(weir.only_recording(name)),
             whole=name != "gstreamer")]  # which leaves out the last frame of the audio
         if weir.stream(name)["protocol"] != ("HTTPS" if name == "http2" else "HTTP"):
             problems.append(f"{name}: {weir.stream(name)}")
