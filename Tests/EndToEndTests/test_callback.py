@@ -127,7 +127,7 @@ def test_an_srt_caller_is_held_back_until_the_callback_answers(start, accounts):
 
     server = accounts(respond)
     token = "sesame-0815-4711"
-    weir = start("--auth-callback", server.url, "--auth-callback-timeout", "20s", "--no-record", "--srt", "127.0.0.1:0",
+    weir = start("--auth-callback", server.url, "--auth-callback-timeout", "5s", "--no-record", "--srt", "127.0.0.1:0",
                  "--admin-token", token, listeners=("http", "rtmp", "srt"))
     weir.secrets += ["right-key", "wrong-key", token]
     port = int(weir.srt.rsplit(":", 1)[1])

@@ -14,6 +14,7 @@ import time
 import pytest
 
 from harness import nothing_wrong, amf, flv, http, hls, publishers, scripts, sources, tools
+from harness.metrics import Metrics
 from harness.rawrtmp import (
     ABORT, COMMAND, COMMAND_AMF0, CONTROL, SET_CHUNK_SIZE, VIDEO, Closed, RawRTMP, Refused)
 
@@ -33,7 +34,7 @@ class Scene:
         self.viewer = publishers.Publisher([
             tools.FFMPEG, "-v", "error", "-i", f"{weir.web}/live/{GOOD}/stream.mp4", "-map", "0:v", "-c", "copy",
             "-f", "framemd5", str(self.viewed)])
-        weir.wait(lambda: self.viewed.exists() and self.viewed.read_bytes().count(b"\n0,"), 20, "a frame at the viewer")
+        weir.wait(lambda: Metrics(weir).total("weir_viewers", stream=GOOD, protocol="mp4"), 20, "the viewer")
         self.memory = weir.resident_kilobytes()
         self.over = False
 

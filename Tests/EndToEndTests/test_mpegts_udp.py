@@ -103,7 +103,7 @@ def test_senders_of_rubbish_disturb_nothing_and_are_counted(start):
                  "--admin-token", TOKEN)
     sender = transport.Sender(film, port, 4)
     weir.wait_state("field", "live")
-    intruder = transport.Sender(film[:len(film) // 2], port, 1.5, own="127.0.0.3")
+    intruder = transport.Sender(film[:len(film) // 376 * 188], port, 1.5, own="127.0.0.3")
     ignored = transport.Sender(film[:188 * 70], other, 1, own="127.0.0.3")
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as noise:
         for number in range(400):
