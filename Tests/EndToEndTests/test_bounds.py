@@ -321,7 +321,7 @@ def test_frames_of_a_megabyte_take_no_more_memory_than_a_stream_may_have(start):
     honest = Honest(weir)
     try:
         for step in (1, 100):
-            most, warnings = heavy(weir, 800, step)
+            most, warnings = heavy(weir, 300, step)
             print(f"{step} ms apart: {most / MEBIBYTE:.0f} MiB of memory files at most, {sorted(warnings)}")
             assert 32 * MEBIBYTE < most <= 96 * MEBIBYTE
             assert any("--stream-memory" in warning for warning in warnings), warnings

@@ -175,7 +175,7 @@ def test_who_is_live_is_not_touched_by_a_callback_in_trouble(start, accounts, tm
         if not troubled:
             return by_key(handler, question)
         if trouble == "slow":
-            time.sleep(2)
+            time.sleep(2)  # real time: longer than the answer is waited for
         status(handler, 500)
 
     server = accounts(respond)

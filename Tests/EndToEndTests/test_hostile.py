@@ -407,7 +407,9 @@ def test_slow_headers_are_cut(stalled):
 ], ids=["binary", "no-path", "version", "method", "negative-length", "both-lengths", "long-header", "many-headers",
         "long-path"])
 def test_http_garbage_gets_an_error_and_the_end_of_the_connection(scene, request_bytes):
-    answer = http.raw(scene.weir.web, request_bytes, timeout=3)
+    began = time.monotonic()
+    answer = http.raw(scene.weir.web, request_bytes, timeout=20)
+    assert time.monotonic() - began < 15, "the connection was kept open"
     if answer:
         assert answer.startswith(b"HTTP/1."), answer[:100]
         assert answer.split(b" ", 2)[1][:1] in (b"4", b"5"), answer[:100]
@@ -440,7 +442,7 @@ def test_writes_are_refused_without_an_admin_token_also_from_localhost(scene):
 def test_a_body_that_no_route_wants_from_this_client_is_refused_at_its_head(scene, target, status):
     """The body is not sent, and not requested by 100: the head decides."""
     head = f"{target} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4096\r\n\r\n"
-    answer = http.raw(scene.weir.web, head.encode(), timeout=3)
+    answer = http.raw(scene.weir.web, head.encode(), timeout=20)
     assert answer.split(b" ", 2)[1] == status, answer[:300]
 
 

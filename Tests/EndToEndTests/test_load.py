@@ -241,7 +241,7 @@ def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, measured
         assert weir.get("/healthz").status == 200
 
 
-@pytest.mark.parametrize("count", [10_000 if LONG else 2000])
+@pytest.mark.parametrize("count", [10_000 if LONG else 1000])
 def test_what_a_crowd_took_is_given_back_within_a_minute(start, count, record_property):
     """The C library would keep it for the next crowd. Without giving back nearly all of it stays."""
     weir = start("--no-record", "--max-viewers", "20000")
@@ -257,7 +257,7 @@ def test_what_a_crowd_took_is_given_back_within_a_minute(start, count, record_pr
 
 
 @judged(pytest.mark.long)
-@pytest.mark.parametrize("count", [5000 if LONG else 1500])
+@pytest.mark.parametrize("count", [5000 if LONG else 1000])
 def test_half_requests_hold_up_no_other_and_are_cut(start, measured, count):
     """From several addresses, because each may have only so many connections without a request."""
     weir = start("--no-record")

@@ -27,7 +27,7 @@ def configured(start, tmp_path):
 
 @contextlib.contextmanager
 def published(weir, *names: str):
-    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=-1) for name in names]
+    running = [publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1) for name in names]
     try:
         for name in names:
             weir.wait_state(name.partition("?")[0], "live")
@@ -64,7 +64,7 @@ def test_the_level_of_the_log_is_that_of_the_newest_settings(configured):
 
 
 def test_a_limit_of_viewers_that_is_raised_admits_and_one_that_is_lowered_drops_nobody(configured):
-    server = configured({"limits": {"viewers": 1}}, "--no-record")
+    server = configured({"limits": {"viewers": 1}}, "--no-record", "--segment-duration", "500ms")
     weir = server.weir
     with published(weir, "cam"), contextlib.ExitStack() as stack:
         url = f"{weir.web}/live/cam/stream.mp4"

@@ -221,13 +221,14 @@ def test_the_figures_of_a_connection_that_is_over_are_told(start):
     weir.secrets.append(token)
     relay = Relay(port(weir), forth=Path(0.02, 0.002, 0.03), back=Path(0.02, 0.002), seed=5)
     try:
-        publishers.ffmpeg("short", f"{weir.rtmp}/live/plain").wait()
+        plain = publishers.ffmpeg("short", f"{weir.rtmp}/live/plain")
         sender = srt.Paced(sources.ts("short"), relay.port, "told", seconds=4, options="&latency=400")
         weir.wait_state("told", "live")
         sender.wait()
         time.sleep(1.5)  # real time: what is within the latency, and the figures of each second
         last = weir.stream("told")["link"]
         sender.stop()
+        plain.wait()
         weir.wait_state("told", "ended", seconds=15)
         weir.wait_state("plain", "ended", seconds=15)
         events = weir.get("/api/v1/events", headers={"Authorization": f"Bearer {token}"}).json["events"]
@@ -295,17 +296,21 @@ def test_a_hole_is_told_to_the_packet(weir):
     a part of its bytes is stored."""
     relay = Relay(port(weir))
     whole = srt.ffmpeg(sources.ts("h264-30"), port(weir), "whole")
+
+    def told() -> int:
+        return sum(int(n) for n in re.findall(r"hole: (\d+) packets came too late and are missing", weir.text()))
+
     try:
         sender = srt.Paced(sources.ts("h264-30"), relay.port, "hole", seconds=8)
         weir.wait_state("hole", "live")
         time.sleep(0.5)
         relay.hole(2)
-        sender.wait()
-        time.sleep(1.2)  # real time: the figures of a second
+        # The figures are a second old at most.
+        weir.wait(lambda: 0 < told() == weir.stream("hole")["link"]["droppedPackets"], 20, "every packet that is missing in the log")
+        weir.wait(lambda: weir.stream("hole")["received"]["videoFrames"] > 100, 20, "media behind the hole")
         link = weir.stream("hole")["link"]
         sender.stop()
-        told = [int(n) for n in re.findall(r"hole: (\d+) packets came too late and are missing", weir.text())]
-        assert sum(told) == link["droppedPackets"] > 0, (told, link)
+        assert told() == link["droppedPackets"], (told(), link)
     finally:
         relay.stop()
         whole.kill()
