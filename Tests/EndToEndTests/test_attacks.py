@@ -188,8 +188,8 @@ def test_an_attack_costs_only_the_attacker(scene, attack, record_property):
     attacked.judge()
 
 
-def late(scene: Scene, attack: str, rounds: int, record_property) -> None:
-    attacked = Attacked(scene, attack, rounds, calm=SECONDS)
+def late(scene: Scene, attack: str, rounds: int, calm: float, record_property) -> None:
+    attacked = Attacked(scene, attack, rounds, calm)
 
     def later(crowd: Beside, first: int) -> float:
         """Of 95 % of the parts, by the stretches' median."""
@@ -210,11 +210,11 @@ def late(scene: Scene, attack: str, rounds: int, record_property) -> None:
 
 @pytest.mark.quiet
 def test_an_attack_makes_no_part_late(measured, record_property):
-    late(measured, USUAL, 1, record_property)
+    late(measured, USUAL, 1, 2, record_property)
 
 
 @pytest.mark.quiet
 @pytest.mark.long
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_no_attack_makes_parts_late(measured, attack, record_property):
-    late(measured, attack, ROUNDS, record_property)
+    late(measured, attack, ROUNDS, SECONDS, record_property)

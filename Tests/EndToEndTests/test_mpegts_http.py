@@ -111,7 +111,7 @@ def test_surround_keeps_its_channels(start, layout):
     """AAC of six and eight channels: HLS, DASH and the API tell them, and what is recorded has each in its place."""
     film, count = surround(layout), SURROUND[layout]
     weir = start("--hls-layout", "separate")
-    publishers.Publisher(curl("-T", film, "--limit-rate", "150K", f"{weir.web}/live/all/ingest")).wait()
+    publishers.Publisher(curl("-T", film, "--limit-rate", "400K", f"{weir.web}/live/all/ingest")).wait()
     audio = next(track for track in weir.stream("all")["tracks"] if track["kind"] == "audio")
     assert (audio["codec"], audio["channels"]) == ("AAC", count), audio
     text = weir.get("/live/all/index.m3u8").good().text
@@ -133,7 +133,7 @@ def test_surround_keeps_its_channels(start, layout):
 
 def test_one_of_several_programmes_is_chosen_by_its_number(start):
     """By HTTP, by SRT, and by neither: then it is the first one with a track."""
-    two = transport.film("h264-30", "-map", "0", "-map", "1", "-program", "program_num=1:st=0:st=1",
+    two = transport.film("short", "-map", "0", "-map", "1", "-program", "program_num=1:st=0:st=1",
                          "-program", "program_num=7:st=2:st=3", inputs=("-i", str(sources.source("straight"))))
     weir = start("--srt", "127.0.0.1:0", listeners=("http", "rtmp", "srt"))
     host = weir.srt.removeprefix("srt://")
@@ -154,7 +154,7 @@ def test_one_of_several_programmes_is_chosen_by_its_number(start):
         code, log = client.outcome(40)
         if code:
             problems.append(f"{name}: exit {code}: {log}")
-    for name, published in (("none", "h264-30"), ("http", "straight")):
+    for name, published in (("none", "short"), ("http", "straight")):
         problems += [f"{name}: {problem}" for problem in packets.compare(
             packets.probe(sources.source(published)), packets.probe(weir.only_recording(name)))]
     assert weir.get("/live/cam/ingest").status == 405
@@ -166,7 +166,7 @@ def test_each_programme_is_a_stream_of_its_own(start, canary):
     """One sender, by HTTP and by SRT: the first programme has the name, the others have their numbers behind it. Each has its
     own frames and times. A key that is not for one of them costs that one alone."""
     numbers = ("-program", "program_num=1:st=0:st=1", "-program", "program_num=7:st=2:st=3")
-    two = transport.film("h264-30", "-map", "0", "-map", "1", *numbers, inputs=("-i", str(sources.source("straight"))))
+    two = transport.film("short", "-map", "0", "-map", "1", *numbers, inputs=("-i", str(sources.source("straight"))))
     keys = [f"{name}={canary}-mux" for name in ("mux", "mux-7", "muxed", "muxed-7")] + [f"some={canary}-some"]
     weir = start("--srt", "127.0.0.1:0", "--admin-token", TOKEN, "--reconnect-window", "1s",
                  *(flag for key in keys for flag in ("--publish-key", key)), listeners=("http", "rtmp", "srt"))
@@ -194,8 +194,8 @@ def test_each_programme_is_a_stream_of_its_own(start, canary):
     assert weir.stream("some-7") is None
     weir.wait_log("programme 7 of .* is not taken: refused")
     weir.wait_state("mux-7", "ended", seconds=5)
-    for name, published, whole in (("mux", "h264-30", True), ("mux-7", "straight", True), ("some", "h264-30", True),
-                                   ("muxed", "h264-30", False), ("muxed-7", "straight", False)):
+    for name, published, whole in (("mux", "short", True), ("mux-7", "straight", True), ("some", "short", True),
+                                   ("muxed", "short", False), ("muxed-7", "straight", False)):
         # What lies within SRT's latency when the caller closes is lost.
         problems += [f"{name}: {problem}" for problem in packets.compare(
             packets.probe(sources.source(published)), packets.probe(weir.only_recording(name)), whole=whole)]
