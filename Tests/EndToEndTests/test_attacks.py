@@ -1,7 +1,8 @@
 """Attacks on a small server that also has an honest publisher and ten viewers. The attacker gets a reason, memory stays
 bounded, and the others are not affected (docs/limits.md). The attacks are in harness/attacks.py.
 
-The counts are in WEIR_FAULTS: "short" (the default) or "long", as in test_faults.py.
+What is counted is judged beside other tests. How late the others' parts come is measured alone: of one attack each time, of
+all by `make test-long`. The counts are in WEIR_FAULTS: "short" (the default) or "long", as in test_faults.py.
 """
 
 import contextlib
@@ -20,13 +21,14 @@ from harness.followers import Beside
 from harness.groups import MemoryGroup
 
 LONG = os.environ.get("WEIR_FAULTS") == "long"
-# The median of several rounds: one alone may fall together with what other tests do on the same cores.
-ROUNDS, SECONDS = (5, 8) if LONG else (3, 4)
-#: Further rounds, without the lower priority, for an attacker that a busy machine kept from reaching its limit.
-MORE = 3
-#: Seconds by which parts of the honest stream may be later during an attack. In `make test` other tests share the cores:
-#: then parts may be this many times as late as those of an idle server at the same time.
+SECONDS = 8 if LONG else 4
+#: Stretches of an attack whose median is judged.
+ROUNDS = 5 if LONG else 3
+#: Seconds by which parts of the honest stream may be later during an attack. A machine that is not only for the server may
+#: delay them so many times as it delays those of an idle server at the same time.
 LIMIT, TIMES = 0.02, 3
+#: The attack whose lateness is measured each time: its requests cost the server most.
+USUAL = "bodies"
 NAME, VIEWERS = "honest", 10
 MEBIBYTE = 1 << 20
 #: Room for the attackers' recordings: at the long counts they send 34 GB. With less, `--keep-free` ends the honest one as well.
@@ -58,9 +60,9 @@ def memory(process: int) -> int:
 
 
 class Scene:
-    """The small server with its stream and viewers, and an idle one if other tests share the machine."""
+    """The small server with its stream, and an idle one to compare with, where lateness is measured."""
 
-    def __init__(self, start, folder: pathlib.Path, *flags, listeners: tuple[str, ...] = ("http", "rtmp")):
+    def __init__(self, start, folder: pathlib.Path, *flags, listeners: tuple[str, ...] = ("http", "rtmp"), compares: bool = not LONG):
         free = shutil.disk_usage(folder).free
         assert free >= ROOM, f"the recordings of all attacks take up to {ROOM >> 30} GiB; {folder} has {free >> 30}"
         # Where no control group can be created, its limits are set by flags, and memory is measured all the same.
@@ -74,11 +76,12 @@ class Scene:
             print(f"without a memory control group, memory is watched alone: {reason}")
             self.weir = self._started(
                 start, "--stream-memory", "128MiB", "--media-memory", "256MiB", *flags, listeners=listeners, wrapper=few)
-        self.neighbour = None if LONG else self._started(start, "--no-record")
+        self.neighbour = self._started(start, "--no-record") if compares else None
         self.servers = [weir for weir in (self.weir, self.neighbour) if weir]
         self.publishers = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1) for weir in self.servers]
         self.lists = [self._playlist(weir) for weir in self.servers]
-        time.sleep(4)
+        # Its recording runs, and the server knows the interval of its key frames.
+        self.weir.wait(lambda: self.weir.stream(NAME)["recording"]["seconds"] > 2, 15, "a recording")
         self.before = self.weir.stream(NAME)
 
     @staticmethod
@@ -119,49 +122,99 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(start_shared, tmp_path_factory):
+    made = Scene(start_shared, tmp_path_factory.getbasetemp(), compares=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def measured(start_shared, tmp_path_factory):
     made = Scene(start_shared, tmp_path_factory.getbasetemp())
     yield made
     made.close()
 
 
+class Attacked:
+    """The honest viewers and the server during some rounds of an attack, each after a calm time of so many seconds."""
+
+    def __init__(self, scene: Scene, attack: str, rounds: int, calm: float):
+        self.scene, self.attack, self.told, self.most, before = scene, attack, "", 0, len(scene.weir.lines)
+        #: When each calm time and each attack began, and when that ended.
+        self.stretches: list[tuple[float, float, float]] = []
+        self.crowds = [Beside(url, VIEWERS) for url in scene.lists]
+        try:
+            for crowd in self.crowds:
+                crowd.ready()
+            for _ in range(rounds):
+                self._round(calm)
+            for crowd in self.crowds:
+                crowd.stop()
+        finally:
+            for crowd in self.crowds:
+                crowd.kill()
+        self.lines = len(scene.weir.lines) - before
+
+    def _round(self, calm: float) -> None:
+        began = time.monotonic()
+        if calm:
+            time.sleep(calm)
+        begin = time.monotonic()
+        running = Attack(self.attack, self.scene.weir, SECONDS)
+        while running.process.poll() is None and time.monotonic() < begin + SECONDS + 60:
+            self.most = max(self.most, memory(self.scene.weir.process.pid))
+            self.told += self.scene.heard(self.attack)
+            time.sleep(0.2)
+        self.stretches.append((began, begin, time.monotonic()))
+        self.told += running.told() + self.scene.heard(self.attack)
+
+    def counts(self) -> str:
+        return f"{self.most / MEBIBYTE:.0f} MiB, {self.lines} lines of the log"
+
+    def judge(self) -> None:
+        """All that is no matter of time."""
+        self.scene.honest_lost_nothing()
+        for viewer in self.crowds[0].viewers:
+            assert not viewer.errors, viewer.errors[:3]
+            assert any(begin < at < end for at, *_ in viewer.got for _, begin, end in self.stretches), "parts came during the attack"
+        assert self.most < MOST
+        assert self.lines < LINES * sum(end - begin for _, begin, end in self.stretches)
+        assert re.search(TOLD[self.attack], self.told), self.told[:2000]
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_costs_only_the_attacker(scene, attack, record_property):
-    crowds = [Beside(url, VIEWERS) for url in scene.lists]
-    stretches, told, most, before = [], "", 0, len(scene.weir.lines)
-    try:
-        time.sleep(2)
-        for turn in range(ROUNDS + MORE):
-            if turn >= ROUNDS and re.search(TOLD[attack], told):
-                break
-            calm = time.monotonic()
-            time.sleep(SECONDS)
-            begin = time.monotonic()
-            running = Attack(attack, scene.weir, SECONDS, niceness=10 if turn < ROUNDS else 0)
-            while running.process.poll() is None and time.monotonic() < begin + SECONDS + 30:
-                most = max(most, memory(scene.weir.process.pid))
-                told += scene.heard(attack) if most else ""
-                time.sleep(0.2)
-            stretches.append((calm, begin, time.monotonic()))
-            told += running.told() + scene.heard(attack)
-        for crowd in crowds:
-            crowd.stop()
-    finally:
-        for crowd in crowds:
-            crowd.kill()
-    scene.honest_lost_nothing()
-    assert not [viewer.errors for viewer in crowds[0].viewers if viewer.errors]
-    calm = statistics.median(crowds[0].late(a, b, 0.95) for a, b, _ in stretches)
-    rough = statistics.median(crowds[0].late(b, c, 0.95) for _, b, c in stretches)
-    lines = len(scene.weir.lines) - before
+    attacked = Attacked(scene, attack, rounds=1, calm=0)
+    record_property("figure", f"{attack}: {attacked.counts()}")
+    attacked.judge()
+
+
+def late(scene: Scene, attack: str, rounds: int, calm: float, record_property) -> None:
+    attacked = Attacked(scene, attack, rounds, calm)
+
+    def later(crowd: Beside, first: int) -> float:
+        """Of 95 % of the parts, by the stretches' median."""
+        return statistics.median(crowd.late(stretch[first], stretch[first + 1], 0.95) for stretch in attacked.stretches)
+
+    calm, rough = later(attacked.crowds[0], 0), later(attacked.crowds[0], 1)
     figure = (f"{attack}: 95 % of the parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms without it, "
-              f"{most / MEBIBYTE:.0f} MiB, {lines} lines of the log")
+              f"{attacked.counts()}")
     if scene.neighbour:
-        beside = statistics.median(crowds[1].late(b, c, 0.95) for _, b, c in stretches)
+        beside = later(attacked.crowds[1], 1)
         record_property("figure", f"{figure}, {beside * 1000:.0f} ms beside it")
         assert rough < TIMES * max(beside, LIMIT)
     else:
         record_property("figure", figure)
         assert rough - calm < LIMIT
-    assert most < MOST
-    assert lines < LINES * sum(end - begin for _, begin, end in stretches)
-    assert re.search(TOLD[attack], told), told[:2000]
+    attacked.judge()
+
+
+@pytest.mark.quiet
+def test_an_attack_makes_no_part_late(measured, record_property):
+    late(measured, USUAL, 1, 2, record_property)
+
+
+@pytest.mark.quiet
+@pytest.mark.long
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_attack_makes_parts_late(measured, attack, record_property):
+    late(measured, attack, ROUNDS, SECONDS, record_property)

@@ -88,7 +88,7 @@ def test_the_callback_decides_and_its_answer_is_kept(start, accounts):
 def test_without_an_answer_the_rule_holds(start, accounts, answer):
     def respond(handler, _):
         match answer:
-            case "hangs": time.sleep(3)
+            case "hangs": over.wait(60)
             case "500": status(handler, 500)
             case "redirects": status(handler, 302, ("Location", other.url))
             case "endless":
@@ -98,26 +98,31 @@ def test_without_an_answer_the_rule_holds(start, accounts, answer):
                     while True:
                         handler.wfile.write(bytes(65536))
 
+    over = threading.Event()
     other = accounts(lambda handler, _: status(handler, 200))
     server = accounts(respond)
     if answer == "closed":
         server.shutdown()
         server.server_close()
     flags = ("--auth-callback", server.url, "--auth-callback-timeout", "500ms", "--no-record")
-    before = time.monotonic()
     strict = start(*flags)
+    # Before the server answers that hangs.
     assert "does not answer" in refused(strict, "cam")
-    assert time.monotonic() - before < 4 and not other.questions
+    assert not other.questions
     strict.wait_log("the callback did not answer, and the publisher is refused")
     lenient = start(*flags, "--auth-callback-otherwise", "admit")
     with RawRTMP(lenient.rtmp).start("cam"):
         lenient.wait_log("the callback did not answer, and the publisher is admitted")
+    over.set()
 
 
 def test_an_srt_caller_is_held_back_until_the_callback_answers(start, accounts):
     """Nothing of it is published before. After its latency and 2 s it is closed, and so is one that is refused; API and log say why."""
+    decided = {name: threading.Event() for name in ("soon", "late")}
+
     def respond(handler, question):
-        time.sleep({"soon": 1, "late": 4}.get(question["stream"], 0))
+        if question["stream"] in decided:
+            decided[question["stream"]].wait(20)
         by_key(handler, question)
 
     server = accounts(respond)
@@ -133,26 +138,29 @@ def test_an_srt_caller_is_held_back_until_the_callback_answers(start, accounts):
         assert caller.reject == 0, (name, caller.reject)
         began = time.monotonic()
         try:
-            while caller.is_open and time.monotonic() - began < 6:
+            while caller.is_open:
+                assert time.monotonic() - began < 15, "it is held back without an end"
                 if weir.stream(name):
                     return time.monotonic() - began, True
+                if name == "soon" and time.monotonic() - began > 0.5:
+                    decided[name].set()
                 time.sleep(0.02)
             return time.monotonic() - began, False
         finally:
             caller.close()
 
     seconds, published = held("soon", "right-key")
-    assert published and 0.8 < seconds < 2, (seconds, published)
+    assert published and seconds > 0.5, seconds
     seconds, published = held("late", "right-key")
-    assert not published and 2 < seconds < 3, (seconds, published)
-    seconds, published = held("cam", "wrong-key")
-    assert not published and seconds < 2, (seconds, published)
+    assert not published and seconds > 2, seconds
+    assert not held("cam", "wrong-key")[1]
     refusals = weir.get("/api/v1/refusals", headers={"Authorization": f"Bearer {token}"}).json["refusals"]
     told = {r["stream"]: r["reason"] for r in refusals}
     assert "longer than its latency and 2 s" in told["late"] and "missing or wrong" in told["cam"], told
     weir.wait_log("refused: the decision about it took longer")
     # The answer that comes too late publishes nothing: the name is over as soon as it was given.
-    time.sleep(2.5)
+    decided["late"].set()
+    time.sleep(0.7)
     late = weir.stream("late")
     assert late is None or (late["state"], late["received"]["videoFrames"]) == ("ended", 0), late
     assert weir.get("/live/late/index.m3u8").status == 404 and [q["protocol"] for q in server.questions] == ["SRT"] * 3
@@ -167,7 +175,7 @@ def test_who_is_live_is_not_touched_by_a_callback_in_trouble(start, accounts, tm
         if not troubled:
             return by_key(handler, question)
         if trouble == "slow":
-            time.sleep(2)
+            time.sleep(2)  # real time: longer than the answer is waited for
         status(handler, 500)
 
     server = accounts(respond)
@@ -186,7 +194,7 @@ def test_who_is_live_is_not_touched_by_a_callback_in_trouble(start, accounts, tm
             assert "does not answer" in refused(weir, "desk?key=right-key")
         file.write_text(file.read_text().replace("50", "60"))
         weir.get("/api/v1/settings/reload", method="POST", headers={"Authorization": "Bearer sesame-0815-4711"}).good()
-        time.sleep(1)
+        time.sleep(0.7)
         stream = weir.stream("cam")
         assert (stream["state"], stream["startedAt"]) == ("live", began) and publisher.process.poll() is None
     finally:

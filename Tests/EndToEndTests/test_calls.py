@@ -60,7 +60,7 @@ class Scene:
             publisher = publishers.ffmpeg("short", f"{self.weir.rtmp}/live/short-{number}", rate=2)
             publisher.outcome(10)
             # An address without a key may use so many new names a minute.
-            time.sleep(2)
+            time.sleep(2)  # real time: names of an address are counted by the minute
 
     def _ask(self, name: str) -> None:
         """Requests everything that a stream has, each on its own connection. Its recordings stop and start."""

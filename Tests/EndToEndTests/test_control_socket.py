@@ -14,22 +14,23 @@ import threading
 
 import pytest
 
-from harness import http, publishers, tools
+from harness import http, publishers, sources, tools
 from harness.rawrtmp import RawRTMP, Refused
 from harness.weir import clean_environment
 from test_command import command, refused
 
 CONFIGURATION = 78
+DEMO = ("--source", f"demo=file:{sources.source('loop')}")
 
 
 @pytest.fixture(scope="module")
 def weir(start_shared):
-    """A test pattern on the air, recorded on request. There is no admin token: the socket needs none."""
+    """A film on the air, recorded on request. There is no admin token: the socket needs none."""
     # Below folders that other users may enter.
     folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-run-"))
     folder.chmod(0o755)
     path = folder / "weir.sock"
-    weir = start_shared("--test-pattern", "demo", "--record-mode", "manual", "--control", path)
+    weir = start_shared(*DEMO, "--record-mode", "manual", "--control", path)
     weir.socket = path
     weir.wait_state("demo", "live")
     yield weir
@@ -37,21 +38,12 @@ def weir(start_shared):
 
 
 @pytest.fixture(scope="module")
-def published(weir, film):
+def published(weir):
     """A stream of a publisher outside of the server."""
-    publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/cam")
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/cam", loop=-1)
     weir.wait_state("cam", "live")
     yield weir
     publisher.kill()
-
-
-@pytest.fixture(scope="module")
-def film(tmp_path_factory):
-    film = tmp_path_factory.mktemp("film") / "film.mp4"
-    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
-              "sine=frequency=440:sample_rate=48000", "-t", "120", "-c:v", "libx264", "-preset", "ultrafast", "-g", "30",
-              "-pix_fmt", "yuv420p", "-c:a", "aac", film)
-    return film
 
 
 def ask(weir, *arguments, code: int = 0, **options) -> str:
@@ -125,7 +117,7 @@ def test_streams(weir):
     assert answer(weir, "streams")["streams"][0]["name"] == "demo"
     assert answer(weir, "streams", "demo")["name"] == answer(weir, "streams", "show", "demo")["name"] == "demo"
     row = ask(weir, "streams").splitlines()[0].split("\t")
-    assert row[:3] == ["demo", "live", "test"] and "\x1b" not in ask(weir, "streams")
+    assert row[:3] == ["demo", "live", "file"] and "\x1b" not in ask(weir, "streams")
     assert "state      live" in ask(weir, "streams", "demo")
     assert "no stream" in ask(weir, "streams", "nothing", code=1)
 
@@ -162,7 +154,7 @@ def test_a_recording_has_a_name_tracks_and_limits_and_is_protected(published):
                "--size", "1GB").startswith(("running", "idle"))
     entry = weir.wait(lambda: next((one for one in answer(weir, "recordings", "--stream", "cam", "--state", "completed")["recordings"]
                                     if one["name"] == "Interview"), None), 20, "it ends by itself")
-    assert 1.5 < entry["seconds"] < 5
+    assert 1.5 < entry["seconds"] < 5  # of media
     kinds = {stream["codec_type"] for stream in json.loads(tools.run(
         tools.FFPROBE, "-v", "error", "-show_streams", "-of", "json", weir.recordings / "cam" / entry["file"]).stdout)["streams"]}
     assert kinds == {"video"}
@@ -203,8 +195,8 @@ def test_the_response_of_a_viewer_is_ended(weir):
         last = (last + more)[-5:]
 
 
-def test_a_stream_is_ended(weir, film):
-    publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/brief")
+def test_a_stream_is_ended(weir):
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/brief", loop=-1)
     weir.wait_state("brief", "live")
     assert ask(weir, "streams", "stop", "brief") == "brief: ended\n"
     assert http.fetch(f"{weir.web}/live/brief/index.m3u8").status in (200, 404)
@@ -417,7 +409,7 @@ def test_without_a_server_the_error_names_the_path(tmp_path):
 
 def test_a_server_uses_the_folder_of_the_session(start, tmp_path):
     environment = {"XDG_RUNTIME_DIR": str(tmp_path), "RUNTIME_DIRECTORY": "/nonexistent"}
-    weir = start("--test-pattern", "demo", environment=environment)
+    weir = start(*DEMO, environment=environment)
     weir.wait_state("demo", "live")
     assert command("streams", environment=environment)[1].startswith("demo\t")
     # Another one leaves the socket alone, and runs without.

@@ -1,4 +1,4 @@
-"""Who guesses keys: 100,000 wrong ones (10,000 outside of `make faults`), what the work for an answer tells of a key, and a server
+"""Who guesses keys: 100,000 wrong ones (5,000 outside of `make faults`), what the work for an answer tells of a key, and a server
 with as many keys as it may have."""
 
 import itertools
@@ -17,12 +17,13 @@ from string import ascii_letters
 import pytest
 
 from harness import http, publishers, steps
+from harness.gauges import cpu_seconds
 from harness.rawrtmp import RawRTMP, Refused
 
 TOKEN = "sesame-0815-4711-of-the-test"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 LONG = os.environ.get("WEIR_FAULTS") == "long"
-TRIES = 100_000 if LONG else 10_000
+TRIES = 100_000 if LONG else 5_000
 
 
 class Line:
@@ -97,15 +98,18 @@ def test_an_address_that_guesses_is_refused_and_costs_little(start, request_by, 
         # The right key of the same address waits as well, unless it is a viewer's that is known.
         guesser.send(by_field(TOKEN))
         assert guesser.status() == (429 if request_by is by_field else 200)
-        assert weir.resident_kilobytes() - memory < 20_000 and slowest < 1
+        assert weir.resident_kilobytes() - memory < 20_000 and slowest < 5
         told = weir.get("/api/v1/events?kind=access.refused&limit=1000", headers=ADMIN).good().json["events"]
         # Five a minute of each reason: what administrators send may be a viewer's token as well.
         assert 1 <= len(told) <= 10 * (seconds // 60 + 2) and {event["who"] for event in told} == {"127.0.0.3"}, len(told)
         weir.wait(lambda: http.fetch(weir.web + index, headers=ADMIN).status == 200, 5, "the stream")
         assert publisher.process.poll() is None
-        time.sleep(2)
-        guesser.send(by_field(TOKEN))
-        assert guesser.status() == 200, "the address is forgiven"
+
+        def forgiven() -> bool:
+            guesser.send(by_field(TOKEN))
+            return guesser.status() == 200
+
+        weir.wait(forgiven, 10, "the address is forgiven", every=1.5)
         guesser.close()
         good.close()
     finally:
@@ -176,27 +180,25 @@ def signs(weir, key: str, request_by, refusal: int, count: int) -> tuple[float, 
     return total / len(coins), total / math.sqrt(sum(one * one for one in clipped))
 
 
+@pytest.mark.quiet
+@pytest.mark.long
 @BY
 def test_the_time_of_an_answer_does_not_tell_how_much_of_a_key_is_right(start, request_by, refusal):
-    """A difference that is one is there again. Once in 200,000 runs chance alone does that."""
+    """Once in 200,000 runs chance alone is as far from zero."""
     weir, key = guarded(start)
-    found = [signs(weir, key, request_by, refusal, 5_000)]
-    if abs(found[0][1]) >= 3:
-        found.append(signs(weir, key, request_by, refusal, 5_000))
-    for seconds, errors in found:
-        print(f"{seconds * 1e9:+.0f} ns, {errors:+.1f} standard errors")
-    assert len(found) == 1 or abs(found[1][1]) < 3 or found[0][1] * found[1][1] < 0, found
+    seconds, errors = signs(weir, key, request_by, refusal, 10_000)
+    print(f"{seconds * 1e9:+.0f} ns, {errors:+.1f} standard errors")
+    assert abs(errors) < 4.6
 
 
+@pytest.mark.quiet
+@pytest.mark.long
 def test_the_time_of_a_comparison_that_ends_early_would_be_seen(start, tmp_path):
-    """Two nanoseconds a letter. A busy machine takes more tries."""
+    """Two nanoseconds a letter."""
     weir, key = guarded(start, {"LD_PRELOAD": str(steps.built(tmp_path, "early", "-O0"))})
-    for _ in range(4):
-        seconds, errors = signs(weir, key, by_field, 401, 5_000)
-        print(f"{seconds * 1e9:+.0f} ns, {errors:+.1f} standard errors")
-        if errors > 4:
-            return
-    pytest.fail("it was not seen")
+    seconds, errors = signs(weir, key, by_field, 401, 10_000)
+    print(f"{seconds * 1e9:+.0f} ns, {errors:+.1f} standard errors")
+    assert errors > 4.6
 
 
 def instructions(start, folder, request_by, refusal: int, environment: dict[str, str] | None = None) -> dict[int, float]:
@@ -266,16 +268,16 @@ def test_as_many_keys_as_there_may_be_cost_a_start_and_a_publisher_little(start,
     assert again.get("/api/v1/keys?limit=1", headers=ADMIN).good().json["total"] == 100_000
     full = make(again, "one-more")
     assert full.status == 409 and full.json["code"] == "key-exists", full.text
-    times = []
+    # What the server computes for it, whatever else the machine does.
+    before = cpu_seconds(again.process.pid)
     for number in range(20):
-        asked = time.monotonic()
         with RawRTMP(again.rtmp).start(f"cam-{number}?key={key}") as client:
-            times.append(time.monotonic() - asked)
             client.finish()
+    admitted = (cpu_seconds(again.process.pid) - before) / 20
     with pytest.raises(Refused, match="missing or wrong"), RawRTMP(again.rtmp) as client:
         client.start("cam-1?key=another")
-    print(f"100,000 keys: start {took:.1f} s, {more / 1024:.0f} MiB more, a publisher admitted after {statistics.median(times) * 1000:.1f} ms")
-    assert took < 15 and more < 200_000 and statistics.median(times) < 0.3
+    print(f"100,000 keys: start {took:.1f} s, {more / 1024:.0f} MiB more, {admitted * 1000:.1f} ms of CPU for a publisher")
+    assert took < 15 and more < 200_000 and admitted < 0.1
     revoked = again.get("/api/v1/keys/mine", method="DELETE", headers=ADMIN)
     assert revoked.status == 200
     with pytest.raises(Refused, match="missing or wrong"), RawRTMP(again.rtmp) as client:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import dash, hls, http, publishers, timing
+from harness import dash, hls, http, publishers, sources
 
 NAME = "cam"
 
@@ -16,7 +16,7 @@ NAME = "cam"
 @pytest.fixture(scope="module")
 def live(weir):
     """A stream that is live throughout, a finished recording, and the URLs that a viewer finds."""
-    short = publishers.ffmpeg("short", f"{weir.rtmp}/live/short")
+    short = publishers.ffmpeg("short", f"{weir.rtmp}/live/short", rate=4)
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         short.wait(20)
@@ -199,8 +199,8 @@ def test_http_1_0_and_connection_close_end_the_connection(live):
     weir, _ = live
     for request in (b"GET /healthz HTTP/1.0\r\n\r\n", b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"):
         began = time.monotonic()
-        assert b" 200 " in http.raw(weir.web, request).split(b"\r\n")[0]
-        assert time.monotonic() - began < 2
+        assert b" 200 " in http.raw(weir.web, request, timeout=20).split(b"\r\n")[0]
+        assert time.monotonic() - began < 15, "it was kept open"
 
 
 def test_the_clock_is_the_wall_clock_and_is_served_without_delay(live):
@@ -219,8 +219,12 @@ def test_the_manifest_names_a_clock_that_can_be_read(live):
     assert http.fetch(urljoin(answer.url, value)).status == 200
 
 
+@pytest.mark.quiet
+@pytest.mark.long
 def test_a_listed_segment_comes_at_once(live):
-    assert timing.quickest(lambda: http.fetch(live[1]["segment"]).good()) < 0.5
+    began = time.monotonic()
+    http.fetch(live[1]["segment"]).good()
+    assert time.monotonic() - began < 0.5
 
 
 def test_the_page_is_protected_by_a_content_security_policy(live):
@@ -235,25 +239,24 @@ def test_the_catalogue_names_the_recording(live):
     assert entry["bytes"] == len(http.fetch(urls["recording"]).body)
 
 
+@pytest.mark.quiet
+@pytest.mark.long
 def test_stream_mp4_begins_at_a_key_frame_within_a_quarter_of_a_second(live):
-    weir, _ = live
-
-    def first_frame():
-        stream = http.Stream(f"{weir.web}/live/{NAME}/stream.mp4")
-        assert stream.status == 200
-        data = b""
-        while b"mdat" not in data:
-            data += stream.answer.read1(65536)
-        stream.close()
-
-    assert timing.quickest(first_frame) < 0.25
+    began, data = time.monotonic(), b""
+    stream = http.Stream(f"{live[0].web}/live/{NAME}/stream.mp4")
+    assert stream.status == 200
+    while b"mdat" not in data:
+        data += stream.answer.read1(65536)
+    took = time.monotonic() - began
+    stream.close()
+    assert took < 0.25
 
 
 def test_viewers_are_counted(live):
     weir, _ = live
     http.fetch(live[1]["playlist"])
     assert json.loads(http.fetch(live[1]["api"]).body)["streams"]
-    assert weir.wait(lambda: weir.stream(NAME)["viewers"] >= 1, 3, "a viewer is counted")
+    assert weir.wait(lambda: weir.stream(NAME)["viewers"] >= 1, 10, "a viewer is counted")
 
 
 def test_unknown_streams_and_pages_are_404(live):
@@ -384,7 +387,7 @@ def test_the_manifest_has_a_clock_to_ask_and_last_one_for_players_that_resolve_n
 
 
 def test_a_public_address_is_the_only_clock_and_what_the_api_tells_pages(start):
-    weir = start("--public-url", "https://live.example.com/", "--test-pattern", "demo", "--no-record")
+    weir = start("--public-url", "https://live.example.com/", "--source", f"demo=file:{sources.source('loop')}", "--no-record")
     weir.wait(lambda: weir.get("/live/demo/manifest.mpd").status == 200, 15, "a manifest")
     assert clocks(weir, "demo") == [("urn:mpeg:dash:utc:http-iso:2014", "https://live.example.com/time")]
     assert weir.json("/api/v1/streams")["publicURL"] == "https://live.example.com"

@@ -40,7 +40,7 @@ def live(start_shared, tmp_path_factory):
     """A server with TLS, a stream that is live throughout, and the paths that a viewer finds."""
     # h2load requests one playlist repeatedly; the first segment is there to the last test.
     weir = start_secure(start_shared, tmp_path_factory.mktemp("tls"), "--poll-limit", "0", "--window", "30m")
-    short = publishers.ffmpeg("short", f"{weir.rtmp}/live/short")
+    short = publishers.ffmpeg("short", f"{weir.rtmp}/live/short", rate=4)
     publisher = publishers.ffmpeg("h264-30", f"{weir.addresses['rtmps']}/live/{NAME}", loop=-1)
     try:
         short.wait(20)
@@ -93,17 +93,17 @@ def test_one_connection_carries_a_held_list_a_hinted_part_and_the_rest(live):
             playlist = llhls.parse(connection.get(paths["playlist"]).body.decode(), url)
             segment, part = playlist.next
             hinted = path_of(urllib.parse.urljoin(url, playlist.hint["URI"]))
+            # The one of a segment that is not begun waits for longest.
+            long = connection.request(f"{paths['playlist']}?_HLS_msn={segment + 1}")
             held = connection.request(f"{paths['playlist']}?_HLS_msn={segment}&_HLS_part={part}")
             media = connection.request(hinted)
-            began = time.monotonic()
             assert connection.get(paths["segment"]).status == 200
-            other = time.monotonic() - began
+            assert not connection.streams[long].over, "what is there waits for what is held"
             answer, body = connection.response(held, 5), connection.response(media, 5)
             assert answer.status == 200 and body.status == 200
             now = llhls.parse(answer.body.decode(), url)
             assert now.last >= (segment, part)
             assert bytes(body.body) == connection.get(hinted).body, "the hinted part came whole"
-            assert other < 0.1, f"what is there took {other:.2f} s beside what is held"
 
 
 def test_a_player_that_reloads_by_parts_is_told_a_segments_first_part_where_it_names_the_segment_alone(live):
@@ -195,13 +195,14 @@ def test_a_client_without_alpn_speaks_http_1(live):
     assert http.fetch(weir.addresses["https"] + paths["segment"]).body == weir.get(paths["segment"]).body
 
 
-def test_a_hundred_streams_go_on_beside_one_that_is_not_read(live):
+@pytest.mark.parametrize("is_awaited", [False, pytest.param(True, marks=pytest.mark.long)], ids=["", "until-it-is-cut"])
+def test_a_hundred_streams_go_on_beside_one_that_is_not_read(live, is_awaited):
+    """It is cut in the end: HTTP2HostileTests have that by a shorter limit."""
     weir, paths = live
     segment = weir.get(paths["segment"]).body
     with connected(weir, window=100_000) as connection:
         stalled = connection.request(f"/live/{NAME}/stream.mp4", reads=False)
         connection.wait(lambda c: len(c.streams[stalled].body) == 100_000, 20, "the stalled stream's window is full")
-        began = time.monotonic()
         kinds = ["segment", "playlist", "segment", "init", "health"] * 20
         numbers = [connection.request(paths[kind]) for kind in kinds[:99]]
         for kind, number in zip(kinds, numbers):
@@ -209,9 +210,9 @@ def test_a_hundred_streams_go_on_beside_one_that_is_not_read(live):
             assert answer.status == 200, kind
             if kind == "segment":
                 assert answer.body == segment
-        assert time.monotonic() - began < 8
-        connection.wait(lambda c: c.streams[stalled].reset is not None, 25, "the stalled viewer is cut")
-        assert connection.streams[stalled].reset == 8  # CANCEL
+        if is_awaited:
+            connection.wait(lambda c: c.streams[stalled].reset is not None, 25, "the stalled viewer is cut")
+            assert connection.streams[stalled].reset == 8  # CANCEL
         assert len(connection.streams[stalled].body) == 100_000
         assert connection.get(paths["segment"]).body == segment
         assert not connection.goaways
@@ -283,7 +284,7 @@ def undisturbed(weir, paths):
         good.wait(lambda c: len(c.streams[viewer].body) > 1000, 20, "the good viewer watches")
         yield
         seen = len(good.streams[viewer].body)
-        good.wait(lambda c: len(c.streams[viewer].body) > seen + 100_000, 20, "the good viewer goes on")
+        good.wait(lambda c: len(c.streams[viewer].body) > seen + 30_000, 20, "the good viewer goes on")
         assert good.get(paths["segment"]).status == 200 and not good.goaways
     assert weir.wait_state(NAME, "live")
 
@@ -330,7 +331,7 @@ def test_a_flood_ends_its_own_connection_and_no_viewer_notices(live, kind):
 
 
 def test_a_publish_in_frames_of_a_byte_costs_what_chunks_of_a_byte_cost(live, record_property):
-    """They are no flood: each carries something. The transport stream has null packets alone (ISO/IEC 13818-1 §2.4.1)."""
+    """In seconds of the processor. They are no flood: each carries something. The transport stream has null packets alone (ISO/IEC 13818-1 §2.4.1)."""
     weir, paths = live
     packet, count = b"\x47\x1f\xff\x10" + b"\xff" * 184, 2500
 
@@ -366,11 +367,9 @@ def test_a_publish_in_frames_of_a_byte_costs_what_chunks_of_a_byte_cost(live, re
             assert bad.recv(1 << 16).startswith(b"HTTP/1.1 204 ")
 
     with undisturbed(weir, paths):
-        # In turn, and the least: other work on the machine only adds.
-        turns = [(cost(frames), cost(chunks)) for _ in range(3)]
-    new, old = (min(some) for some in zip(*turns))
+        new, old = cost(frames), cost(chunks)
     record_property("figure", f"{count * len(packet)} bytes: HTTP/2 {new:.2f} s of CPU, HTTP/1.1 {old:.2f} s")
-    assert new < 2 * old + 0.1, turns
+    assert new < 2 * old + 0.1, (new, old)
 
 
 def serial(address: str) -> str:
@@ -384,7 +383,7 @@ def serial(address: str) -> str:
 def test_a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on(start, tmp_path):
     folder = tmp_path / "tls"
     weir = start_secure(start, folder, "--no-record")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.addresses['rtmps']}/live/{NAME}", loop=-1)
+    publisher = publishers.ffmpeg("loop", f"{weir.addresses['rtmps']}/live/{NAME}", loop=-1)
     try:
         weir.wait_state(NAME, "live")
         weir.wait(lambda: weir.get(f"/live/{NAME}/index.m3u8").status == 200, 15, "a playlist")
@@ -417,7 +416,7 @@ def test_a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on(st
             weir.wait(lambda: serial(addresses[0]) not in (old, new), 10, "the third certificate")
 
             seen = len(viewer.streams[watching].body)
-            viewer.wait(lambda c: len(c.streams[watching].body) > seen + 100_000, 20, "the old connection goes on")
+            viewer.wait(lambda c: len(c.streams[watching].body) > seen + 30_000, 20, "the old connection goes on")
             assert not viewer.goaways and not viewer.closed
         assert publisher.process.poll() is None
         assert weir.stream(NAME)["state"] == "live" and weir.stream(NAME)["protocol"] == "RTMPS"

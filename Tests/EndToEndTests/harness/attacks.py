@@ -225,19 +225,25 @@ def bare_connections(attacker: Attacker) -> None:
     """Silent connections to the RTMP port."""
     place = urllib.parse.urlsplit(attacker.rtmp)
     held: list[socket.socket] = []
+
+    def leave(connection: socket.socket) -> None:
+        connection.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            try:
+                if not connection.recv(16):
+                    attacker.hears("closed")
+            except ConnectionError:
+                attacker.hears("closed")
+        connection.close()
+
     while not attacker.is_over:
         with contextlib.suppress(OSError):
             held.append(socket.create_connection((place.hostname, place.port), 1, source_address=(attacker.address, 0)))
         if len(held) > 400:
-            first = held.pop(0)
-            first.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                try:
-                    if not first.recv(16):
-                        attacker.hears("closed")
-                except ConnectionError:
-                    attacker.hears("closed")
-            first.close()
+            leave(held.pop(0))
+    # A slow machine opens fewer.
+    for connection in held:
+        leave(connection)
 
 
 def admin_tokens(attacker: Attacker) -> None:
@@ -262,9 +268,9 @@ ATTACKS = {attack.__name__: attack for attack in (
 class Attack:
     """One attack, in a process with lower priority, because a real attacker has its own machine."""
 
-    def __init__(self, name: str, weir, seconds: float, niceness: int = 10):
+    def __init__(self, name: str, weir, seconds: float):
         self.process = subprocess.Popen(
-            ["nice", "-n", str(niceness), sys.executable, "-m", "harness.attacks", name, weir.rtmp, weir.web, weir.recordings, str(seconds)],
+            ["nice", "-n", "10", sys.executable, "-m", "harness.attacks", name, weir.rtmp, weir.web, weir.recordings, str(seconds)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=pathlib.Path(__file__).resolve().parents[1])
 
     def told(self) -> str:

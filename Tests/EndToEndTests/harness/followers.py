@@ -1,7 +1,8 @@
 """Many cheap viewers of one Low-Latency HLS playlist, up to hundreds. Each keeps its connection, waits for the next part,
 fetches it, and retries after an error, as players do. None of them reads the multivariant playlist again.
 
-`python -m harness.followers PLAYLIST COUNT` runs them until its standard input ends, and prints their results as JSON."""
+`python -m harness.followers PLAYLIST COUNT` runs them until its standard input ends. It prints an empty line once each has a part
+(one with a space if some have none in time), and at its end their results as JSON."""
 
 import asyncio
 import dataclasses
@@ -36,7 +37,7 @@ class Viewer:
 
 
 class Crowd:
-    """Viewers of a media playlist, until a time."""
+    """Viewers of a media playlist, until a time or until they are `over`."""
 
     RETRY_SECONDS = 0.25
 
@@ -45,6 +46,7 @@ class Crowd:
         self.host, self.port, self.path = parts.hostname, parts.port, parts.path
         self.folder = self.path.rsplit("/", 1)[0]
         self.viewers = [Viewer() for _ in range(count)]
+        self.over = False
 
     def watch(self, until: float) -> "Crowd":
         async def all_of_them() -> None:
@@ -56,7 +58,7 @@ class Crowd:
     async def _watch(self, viewer: Viewer, until: float) -> None:
         streams = None
         last: tuple[int, int] | None = None
-        while (now := time.monotonic()) < until:
+        while (now := time.monotonic()) < until and not self.over:
             try:
                 if streams is None:
                     streams = await asyncio.wait_for(asyncio.open_connection(self.host, self.port), 10)
@@ -98,6 +100,8 @@ class Crowd:
 
 #: For parts of 200 ms in segments of 2 s, as the tests publish them.
 PART_SECONDS, PARTS = 0.2, 10
+#: Seconds within which each viewer has its first part.
+PATIENCE = 30
 
 
 class Beside:
@@ -108,6 +112,11 @@ class Beside:
             [sys.executable, "-m", "harness.followers", url, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, cwd=pathlib.Path(__file__).resolve().parents[1])
         self.viewers: list[Viewer] = []
+
+    def ready(self) -> "Beside":
+        """Waits until each viewer has a part."""
+        assert self.process.stdout.readline() == "\n", "a viewer got no part"
+        return self
 
     def stop(self) -> "Beside":
         out, errors = self.process.communicate(timeout=60)
@@ -132,6 +141,10 @@ class Beside:
 def main() -> None:
     crowd = Crowd(sys.argv[1], int(sys.argv[2]))
     threading.Thread(target=crowd.watch, args=(float("inf"),), daemon=True).start()
+    end = time.monotonic() + PATIENCE
+    while not all(viewer.got for viewer in crowd.viewers) and time.monotonic() < end:
+        time.sleep(0.05)
+    print("" if all(viewer.got for viewer in crowd.viewers) else " ", flush=True)
     sys.stdin.read()
     print(json.dumps([dataclasses.asdict(viewer) for viewer in crowd.viewers]))
 

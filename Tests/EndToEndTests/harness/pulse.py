@@ -43,12 +43,21 @@ class Pulse:
             [sys.executable, "-m", "harness.pulse", url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             cwd=pathlib.Path(__file__).resolve().parents[1])
         self.began = time.monotonic()
+        self._read: list[str] = []
+
+    def comes(self, after: float = 0) -> float:
+        """Waits for a part that comes after that time, and returns when it came."""
+        while line := self.process.stdout.readline():
+            self._read.append(line)
+            if (at := float(line.split()[0])) > after:
+                return at
+        raise AssertionError(f"the viewer at the live edge gave up: {self.process.stderr.read()}")
 
     def stop(self) -> "Pulse":
         assert self.process.poll() is None, f"the viewer at the live edge gave up: {self.process.stderr.read()}"
         self.process.kill()
         out, _ = self.process.communicate()
-        lines = [line.split() for line in out.splitlines() if len(line.split()) == 2]
+        lines = [line.split() for line in [*self._read, *out.splitlines()] if len(line.split()) == 2]
         found = [(float(at), float(media)) for at, media in lines]
         # The earliest part, relative to its media time, defines when the others would have arrived at best.
         least = min(at - media for at, media in found)

@@ -83,6 +83,14 @@ class Supervisor:
             time.sleep(0.01)
         return self.ready[count - 1]
 
+    def wait(self, condition, seconds: float, what: str):
+        """The first true result of `condition`; AssertionError after `seconds`."""
+        end = time.monotonic() + seconds
+        while not (answer := condition()):
+            assert time.monotonic() < end, f"not within {seconds} s: {what}\n{self.text()}"
+            time.sleep(0.05)
+        return answer
+
     def text(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-8000:]
 
