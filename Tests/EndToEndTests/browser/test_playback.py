@@ -98,8 +98,9 @@ def test_goes_on_when_a_lost_publisher_returns_with_another_frame_size(browser, 
         browser.wait("document.querySelector('#video').videoWidth === 256", 40)
         watching.wait_phase(browser, "playing")
         watching.play_on(browser, 1)
-        publisher.interrupt()
-        assert watching.wait_phase(browser, "ended")["message"] == "The stream has ended"
+        if way == "hls":
+            publisher.interrupt()
+            assert watching.wait_phase(browser, "ended")["message"] == "The stream has ended"
     finally:
         publisher.kill()
     watching.leave(browser)

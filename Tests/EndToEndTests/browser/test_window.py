@@ -176,14 +176,14 @@ def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, we
     try:
         weir.wait_state(name, "live", seconds=40)
         watching.watch(browser, weir, name, f"?player={way}")
-        watching.play_on(browser, 1.5)
+        watching.play_on(browser, 1)
     finally:
         publisher.kill()
-    watching.wait_phase(browser, "reconnecting")
+    weir.wait_state(name, "reconnecting", seconds=40)
     publisher = publishers.ffmpeg("small", f"{weir.rtmp}/live/{name}", loop=2)
     try:
         browser.wait("document.querySelector('#video').videoWidth === 256", 40)
-        watching.play_on(browser, 1.5)
+        watching.play_on(browser, 1)
     finally:
         publisher.kill()
     publisher = publishers.ffmpeg("audio-441", f"{weir.rtmp}/live/{name}", loop=10)
