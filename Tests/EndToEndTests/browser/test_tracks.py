@@ -149,7 +149,7 @@ def test_audio_that_comes_late_is_heard(chromium, server):
         watching.watch(chromium, server, name, server.query)
         assert watching.state(chromium)["audioBytes"] == 0
         joined.set()
-        chromium.wait("document.querySelector('#video').webkitAudioDecodedByteCount > 10000", 25)
+        chromium.wait("document.querySelector('#video').webkitAudioDecodedByteCount > 10000")
         goes_on(chromium)
         watching.leave(chromium)
 
@@ -176,7 +176,7 @@ def test_video_that_comes_late_is_seen(chromium, server):
         watching.watch(chromium, server, name, server.query)
         assert watching.state(chromium)["width"] == 0
         joined.set()
-        chromium.wait("document.querySelector('#video').videoWidth === 320", 25)
+        chromium.wait("document.querySelector('#video').videoWidth === 320")
         goes_on(chromium)
         is_heard(chromium)
         watching.leave(chromium)
