@@ -43,11 +43,16 @@ def grown(demo):
 
 
 @pytest.fixture(scope="module")
-def dated(start_shared):
-    """The same of the test pattern, whose frames have the time of day burned in."""
+def pattern(start_shared):
+    """The test pattern, whose frames have the time of day burned in."""
     server = start_shared("--test-pattern", "demo", "--no-record")
     server.wait_state("demo", "live", seconds=30)
-    return wait_grown(server)
+    return server
+
+
+@pytest.fixture(scope="module")
+def dated(pattern):
+    return wait_grown(pattern)
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +128,9 @@ def test_the_pointer_over_the_bar_tells_the_time_there(chromium, grown):
 @pytest.mark.parametrize(("browser", "way"), [
     ("chromium", "mse"), pytest.param("chromium", "hls", marks=pytest.mark.long), pytest.param("firefox", "mse", marks=pytest.mark.long),
 ], indirect=["browser"])
-def test_glass_to_glass_is_within_a_second(browser, way, dated, record_property):
-    watching.watch(browser, dated, "demo", f"?player={way}")
-    # The start is over: the playhead is where it stays.
-    time.sleep(2.5)  # real time: the page looks at its reserve for 2 s before it plays faster
-    browser.wait("document.querySelector('#video').playbackRate === 1")
+def test_glass_to_glass_is_within_a_second(browser, way, pattern, record_property):
+    watching.watch(browser, pattern, "demo", f"?player={way}")
+    time.sleep(3)  # real time: a start that was late is caught up
     delays = browser.evaluate(watching.GLASS_TO_GLASS)
     assert len(delays) > 10, f"the burned-in time could be read {len(delays)} times"
     median, late = statistics.median(delays), delays[int(len(delays) * 0.95)]
