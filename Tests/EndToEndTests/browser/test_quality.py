@@ -250,8 +250,9 @@ def kill_transcoder(server):
         os.kill(worker, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("ladder", [pytest.param("goes on", marks=pytest.mark.long), "is lost"])
-def test_what_the_connection_carries_decides_without_a_choice(chromium, laddered, ladder):
+@pytest.mark.parametrize("then", [
+    "stays narrow", pytest.param("is wide again", marks=pytest.mark.long), pytest.param("the ladder is lost", marks=pytest.mark.long)])
+def test_what_the_connection_carries_decides_without_a_choice(chromium, laddered, then):
     watching.watch(chromium, laddered, "demo")
     chromium.wait("document.querySelector('#quality').value === 'auto'")
     chromium.wait("document.querySelector('#video').currentTime > 1")
@@ -265,7 +266,9 @@ def test_what_the_connection_carries_decides_without_a_choice(chromium, laddered
         assert chromium.evaluate("document.querySelector('#quality').selectedOptions[0].textContent").startswith("Auto · ")
     finally:
         chromium.call("Network.emulateNetworkConditions", downloadThroughput=-1, **THROTTLE)
-    if ladder == "is lost":
+    if then == "stays narrow":
+        return watching.leave(chromium)
+    if then == "the ladder is lost":
         # The smaller qualities have no more media, so the source is better.
         end = time.monotonic() + 40
         while not chromium.evaluate(HEIGHT % 360):

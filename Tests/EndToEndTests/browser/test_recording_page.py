@@ -49,7 +49,10 @@ def test_a_title_and_a_note_are_given_shown_and_kept(page, archive):  # noqa: F8
     page.wait(f"{button('hall', 'Delete')} !== undefined")
     page.click(button("hall", "Play"))
     page.wait("document.querySelector('#annotation')?.checkVisibility()")
+    # The video has its size by now: it moves what is below it.
+    page.wait(f"{VIDEO}.readyState > 1")
     page.click("document.querySelector('#annotation summary')")
+    page.wait("document.querySelector('#annotation').open")
     enter(page, "#annotation-title", "x\u202egnp")
     page.click("document.querySelector('.annotation-form [type=submit]')")
     page.wait("document.querySelector('.annotation .warning').textContent.includes('control character')")
