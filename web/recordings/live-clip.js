@@ -1,5 +1,6 @@
 /** Cuts a clip out of a live stream that is being recorded: its last seconds, or what lies between two moments. */
 
+import { fetchRecording } from "../api/api.js";
 import { base } from "../media/early-requests.js";
 import { t } from "../strings/strings.js";
 import { icon, make, setText } from "../ui/dom.js";
@@ -13,6 +14,8 @@ const SHORTEST = 0.2;
 const LONGEST = 4 * 3600;
 /** Media that may not be on the disk yet, in seconds. */
 const UNWRITTEN = 1;
+/** Time after which the server is asked again when the recording began. */
+const RETRY_MILLISECONDS = 2000;
 
 export class LiveClip {
   #video;
@@ -25,6 +28,8 @@ export class LiveClip {
   /** Milliseconds since 1970, by the wall clock of the stream. */
   #from = 0;
   #to = 0;
+  /** When the recording began, by the same clock; null until the server has told it. */
+  #begun = { file: "", at: /** @type {number | null} */ (null), askedAt: -Infinity };
 
   /**
    * @param {string} name Name of the stream.
@@ -56,7 +61,9 @@ export class LiveClip {
 
   /** Updates the button. */
   refresh() {
-    const isThere = this.#session.stream?.recording?.state === "running" && this.#file !== null && this.#now !== null;
+    const isRunning = this.#session.stream?.recording?.state === "running" && this.#file !== null;
+    if (isRunning) this.#askBeginning();
+    const isThere = isRunning && this.#now !== null && this.#begun.at !== null;
     this.#opener.hidden = !isThere;
     if (!isThere) this.#show(false);
   }
@@ -69,6 +76,13 @@ export class LiveClip {
 
   /** The wall clock at the playhead. */
   get #now() { return this.#session.engine.dateAt(this.#video.currentTime); }
+
+  async #askBeginning() {
+    const file = this.#file, now = performance.now();
+    if (file === null || file === this.#begun.file && (this.#begun.at !== null || now - this.#begun.askedAt < RETRY_MILLISECONDS)) return;
+    const begun = this.#begun = { file, at: /** @type {number | null} */ (null), askedAt: now };
+    begun.at = await fetchRecording(this.#name, file).then(({ startedAt }) => Date.parse(startedAt), () => null);
+  }
 
   #toggle() {
     const isOpen = this.#panel.hidden;
@@ -86,12 +100,10 @@ export class LiveClip {
   #take(length) {
     const now = this.#now;
     if (now === null) return;
-    const { atLiveEdge, engine, stream } = this.#session;
-    const unwritten = atLiveEdge ? UNWRITTEN : 0;
+    this.#to = this.#session.atLiveEdge ? now - UNWRITTEN * 1000 : now;
     // The clip begins with the recording at the soonest.
-    const recorded = (stream?.recording?.seconds ?? Infinity) - engine.behind - unwritten;
-    this.#to = now - unwritten * 1000;
-    this.#from = this.#to - Math.min(length, Math.max(recorded, SHORTEST)) * 1000;
+    const soonest = Math.min(this.#begun.at ?? -Infinity, this.#to - SHORTEST * 1000);
+    this.#from = Math.max(this.#to - length * 1000, soonest);
     this.#tell();
   }
 

@@ -187,8 +187,8 @@ class Chromium(Browser):
         super().__init__(["chromium", *usual, f"--user-data-dir={profile}", *flags, "about:blank"], profile)
         port_file = pathlib.Path(profile) / "DevToolsActivePort"
         lines = self._wait_for_text(lambda: port_file.exists() and port_file.read_text().splitlines()[1:] and port_file.read_text().splitlines())
+        self._context = self._session = None
         self._wire = Wire(f"ws://127.0.0.1:{lines[0]}{lines[1]}", self._event)
-        self._context = None
         self.renew()
 
     def renew(self):
@@ -208,6 +208,8 @@ class Chromium(Browser):
         return self._wire.call(method, {"sessionId": self._session}, **params)
 
     def _event(self, message):
+        if message.get("sessionId") != self._session:
+            return  # of a page that was closed
         method, params = message["method"], message["params"]
         if method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
@@ -320,6 +322,8 @@ class Firefox(Browser):
         "media.gmp-manager.updateEnabled": False,
         "media.gmp-manager.url": "",
         "toolkit.cosmeticAnimations.enabled": False,
+        # What one page may, the next one has to be allowed anew.
+        "permissions.isolateBy.userContext": True,
     }
 
     def __init__(self, **preferences):

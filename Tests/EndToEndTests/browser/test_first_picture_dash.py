@@ -11,7 +11,6 @@ import watching
 from harness import dash, http, publishers
 
 GOP_SECONDS, PICTURE_SECONDS, PLAYS_SECONDS = 2, 1, 4
-TRIES = 3
 
 #: A player as an application has it that waits for a stream. The manifest comes with the first whole segment.
 WAIT = """
@@ -49,7 +48,7 @@ def first_picture(page, weir, name: str, script: str, code: str, path: str) -> t
     try:
         weir.wait_state(name, "live")
         began = time.time()
-        time.sleep(GOP_SECONDS + PICTURE_SECONDS + PLAYS_SECONDS)
+        time.sleep(GOP_SECONDS + PICTURE_SECONDS + PLAYS_SECONDS)  # real time: it is judged how much was played in it
         address = f"{weir.web}/live/{name}/manifest.mpd"
         begins = {one.kind: one.entries[0].time / one.timescale for one in dash.parse(http.fetch(address).good().text, address).representations}
         assert begins["audio"] == 0 < begins["video"] < 0.1, begins
@@ -60,6 +59,8 @@ def first_picture(page, weir, name: str, script: str, code: str, path: str) -> t
     return shown - began if shown else float("inf"), played, failures
 
 
+@pytest.mark.quiet
+@pytest.mark.long
 @pytest.mark.parametrize("player", PLAYERS)
 def test_a_player_that_comes_with_the_first_segment_plays_from_it(page, start, record_property, player):
     """Audio begins some milliseconds before video, as ffmpeg sends it: Shaka Player waited for audio for ever where the Period began with
@@ -69,8 +70,8 @@ def test_a_player_that_comes_with_the_first_segment_plays_from_it(page, start, r
     if not script.is_file():
         pytest.skip(f"{variable} names no built script")
     weir = start("--no-record", "--target-duration", str(GOP_SECONDS))
-    found = [first_picture(page, weir, f"show{number}", script.read_text(), code, path) for number in range(TRIES)]
-    record_property("figure", f"{player}: first frame after {', '.join(f'{seconds:.2f} s' for seconds, _, _ in found)}")
-    assert min(seconds for seconds, _, _ in found) <= GOP_SECONDS + PICTURE_SECONDS, found
-    assert min(played for _, played, _ in found) > PLAYS_SECONDS / 2, found
-    assert not any(failures for _, _, failures in found), found
+    seconds, played, failures = first_picture(page, weir, "show", script.read_text(), code, path)
+    record_property("figure", f"{player}: first frame after {seconds:.2f} s")
+    assert seconds <= GOP_SECONDS + PICTURE_SECONDS
+    assert played > PLAYS_SECONDS / 2
+    assert not failures

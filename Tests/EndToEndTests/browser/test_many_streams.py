@@ -76,16 +76,16 @@ def crowd(start, tmp_path):
 
 def test_the_page_of_very_many_streams_costs_little(crowd):
     server = crowd.process.pid
-    time.sleep(10)
+    time.sleep(10)  # real time: what the start costs is not counted
     before = server_seconds(server)
-    time.sleep(SECONDS)
+    time.sleep(SECONDS)  # real time: processor time is measured over it
     alone = (server_seconds(server) - before) / SECONDS
     with browsers.chromium() as page:
         page.viewport(1280, 900)
         page.open(f"{crowd.web}/")
         page.wait("[...document.querySelectorAll('#streams canvas')].filter((c) => !c.hidden).length >= 12", 60)
         own, before = browser_seconds(page._process.pid), server_seconds(server)
-        time.sleep(SECONDS)
+        time.sleep(SECONDS)  # real time: likewise
         browser = (browser_seconds(page._process.pid) - own) / SECONDS
         beside = (server_seconds(server) - before) / SECONDS
         pictures = page.evaluate("performance.getEntriesByType('resource').filter((e) => e.name.endsWith('.jpg')).length")

@@ -13,10 +13,10 @@ LENGTH = "Number(document.querySelector('#seek').max) - Number(document.querySel
 @pytest.fixture(scope="module")
 def rewound(start_shared):
     """A server with a stream that is much longer than the window."""
-    weir = start_shared("--window", "6s", "--rewind", "1h", "--test-pattern", "demo")
+    weir = start_shared("--window", "6s", "--rewind", "1h", "--segment-duration", "1s", "--test-pattern", "demo")
     weir.wait_state("demo", "live", seconds=30)
     epoch = re.search(r"^(\w+)/av/index.m3u8$", weir.get("/live/demo/index.m3u8").good().text, re.M)[1]
-    weir.wait(lambda: weir.get(f"/live/demo/{epoch}/av/dvr.m3u8").text.count(".m4s") >= 12, 60, "24 s", every=0.5)
+    weir.wait(lambda: weir.get(f"/live/demo/{epoch}/av/dvr.m3u8").text.count(".m4s") >= 10, 60, "10 s", every=0.2)
     return weir
 
 
@@ -24,15 +24,15 @@ def rewound(start_shared):
 def test_the_bar_reaches_back_beyond_the_window_and_plays_there(chromium, way, rewound):
     watching.watch(chromium, rewound, "demo", f"?player={way}")
     chromium.wait("!document.querySelector('#seek-row').hidden")
-    chromium.wait(f"{LENGTH} > 20", 20)
+    chromium.wait(f"{LENGTH} > 9", 20)
     first = chromium.evaluate("Number(document.querySelector('#seek').min) + 1")
-    place = watching.seek_to(chromium, 19)
+    place = watching.seek_to(chromium, 8)
     chromium.wait(f"document.querySelector('#video').currentTime > {place} + 1", 20)
     shown = chromium.evaluate(watching.SHOWN_TIME)
-    assert 17 < (shown["now"] - shown["read"]) / 1000 < 26, f"{shown}"
+    assert 6 < (shown["now"] - shown["read"]) / 1000 < 15, f"{shown}"
     # The bar still reaches back to the beginning after segments have left the list.
     length = chromium.evaluate(LENGTH)
-    chromium.wait(f"{LENGTH} > {length} + 4", 20)
+    chromium.wait(f"{LENGTH} > {length} + 3", 20)
     assert abs(chromium.evaluate("Number(document.querySelector('#seek').min) + 1") - first) < 0.1
     assert chromium.errors == []
     watching.leave(chromium)

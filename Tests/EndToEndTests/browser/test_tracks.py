@@ -35,7 +35,7 @@ thorough = pytest.mark.skipif(not LONG, reason="only in long runs (WEIR_FAULTS=l
 def server(request, start_shared):
     """A server, and the engine with which the page plays its streams."""
     layout, way = request.param
-    weir = start_shared("--no-record", *LAYOUTS[layout], "--target-duration", "2")
+    weir = start_shared("--no-record", *LAYOUTS[layout], "--target-duration", "2", "--segment-duration", "1s")
     weir.way = way
     weir.query = f"?player={way}" if layout != "ladder" else ""
     return weir
@@ -49,9 +49,10 @@ def publishing(server, name, *pieces):
     def publish():
         with RawRTMP(server.rtmp).start(name) as client:
             for tags in pieces:
-                began = time.monotonic()
+                began, first = time.monotonic(), None
                 for tag in tags:
-                    due = began + (tag.milliseconds - tags[0].milliseconds) / 1000
+                    first = tag.milliseconds if first is None else first
+                    due = began + (tag.milliseconds - first) / 1000
                     if watched.wait(max(0, due - time.monotonic())):
                         break
                     client.drain()
@@ -74,25 +75,23 @@ def over_and_over(film, times):
     return [tag for n in range(times) for tag in flv.shifted(once, n * length) if n == 0 or not tag.is_header]
 
 
-def from_then_on(tags, kind, milliseconds):
-    """The tags without those of one kind before a time. The header of that kind comes with its first tag. The metadata
+def from_then_on(tags, kind, joined):
+    """The tags without those of one kind until `joined` is set. The header of that kind comes with its first tag. The metadata
     is left out, because it would announce the kind."""
     header = next(tag for tag in tags if tag.type == kind and tag.is_header)
-    first = next(tag for tag in tags if tag.type == kind and tag.milliseconds >= milliseconds
-                 and (kind == AUDIO or tag.is_key))
-    out = []
+    is_there = False
     for tag in tags:
-        if tag is first:
-            out.append(dataclasses.replace(header, milliseconds=tag.milliseconds))
-        if tag.type == AUDIO + VIDEO - kind or tag.type == kind and tag.milliseconds >= first.milliseconds:
-            out.append(tag)
-    return out
+        if tag.type == kind and not is_there and not tag.is_header and joined.is_set() and (kind == AUDIO or tag.is_key):
+            is_there = True
+            yield dataclasses.replace(header, milliseconds=tag.milliseconds)
+        if tag.type == AUDIO + VIDEO - kind or tag.type == kind and is_there:
+            yield tag
 
 
-def goes_on(browser, seconds=3):
+def goes_on(browser, seconds=1.5):
     """The playhead advances in media that needs no waiting."""
-    then = watching.wait_phase(browser, "playing")["time"]
-    browser.wait(f"document.querySelector('#video').currentTime > {then} + {seconds}", 20)
+    watching.wait_phase(browser, "playing")
+    watching.play_on(browser, seconds)
     assert watching.state(browser)["error"] is None
 
 
@@ -115,7 +114,7 @@ NOTE_FRAMES = """(() => {
 
 def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server):
     name = f"silent-{server.way}"
-    publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=5)
+    publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=5)
     try:
         server.wait_state(name, "live", seconds=40)
         watching.watch(chromium, server, name, server.query)
@@ -123,7 +122,7 @@ def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server)
     finally:
         publisher.kill()
     watching.wait_phase(chromium, "reconnecting")
-    publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=8, options=("-an",))
+    publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=8, options=("-an",))
     try:
         server.wait_state(name, "live")
         goes_on(chromium)
@@ -131,7 +130,7 @@ def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server)
     finally:
         publisher.kill()
     watching.wait_phase(chromium, "reconnecting")
-    publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=8)
+    publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=8)
     try:
         server.wait_state(name, "live")
         goes_on(chromium)
@@ -144,11 +143,13 @@ def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server)
 
 def test_audio_that_comes_late_is_heard(chromium, server):
     name = f"late-audio-{server.way}"
-    with publishing(server, name, from_then_on(over_and_over("short", 8), AUDIO, 8000)):
+    joined = threading.Event()
+    with publishing(server, name, from_then_on(over_and_over("loop", 6), AUDIO, joined)):
         server.wait_state(name, "live", seconds=40)
         watching.watch(chromium, server, name, server.query)
         assert watching.state(chromium)["audioBytes"] == 0
-        chromium.wait("document.querySelector('#video').webkitAudioDecodedByteCount > 10000", 25)
+        joined.set()
+        chromium.wait("document.querySelector('#video').webkitAudioDecodedByteCount > 10000")
         goes_on(chromium)
         watching.leave(chromium)
 
@@ -169,11 +170,13 @@ def test_audio_that_stops_without_notice_holds_no_viewer_up(chromium, server):
 
 def test_video_that_comes_late_is_seen(chromium, server):
     name = f"late-video-{server.way}"
-    with publishing(server, name, from_then_on(over_and_over("short", 8), VIDEO, 8000)):
+    joined = threading.Event()
+    with publishing(server, name, from_then_on(over_and_over("loop", 6), VIDEO, joined)):
         server.wait_state(name, "live", seconds=40)
         watching.watch(chromium, server, name, server.query)
         assert watching.state(chromium)["width"] == 0
-        chromium.wait("document.querySelector('#video').videoWidth === 320", 25)
+        joined.set()
+        chromium.wait("document.querySelector('#video').videoWidth === 320")
         goes_on(chromium)
         is_heard(chromium)
         watching.leave(chromium)
@@ -219,7 +222,7 @@ def test_audio_that_went_and_returned_is_heard_again_from_the_window(chromium, s
         publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=5, options=options)
         try:
             server.wait_state(name, "live", seconds=40)
-            time.sleep(5)
+            time.sleep(5)  # real time: media of that length
         finally:
             publisher.kill()
         server.wait_state(name, "reconnecting")

@@ -90,6 +90,8 @@ def films(tmp_path_factory):
     return {"cam": silenced(inband.with_changing_map(whole, STAGES), SECOND), "neighbour": inband.with_changing_map(whole, STAGES[:1])}
 
 
+@pytest.mark.quiet
+@pytest.mark.long
 def test_the_player_of_other_tracks_does_not_stand_still(start, chromium, films, record_property):
     site = Site()
     # Both are served track by track from the beginning on.
@@ -110,7 +112,7 @@ def test_the_player_of_other_tracks_does_not_stand_still(start, chromium, films,
     weir.wait(lambda: any(t["rendition"] == "audio-2" for t in weir.stream("cam")["tracks"]), 20, "the late track")
     weir.wait(lambda: weir.stream("cam")["tracks"][-1]["codec"] == "Opus", 20, "the other codec")
     weir.wait(lambda: len(weir.stream("cam")["tracks"]) == 2, 20, "the track's end")
-    time.sleep(3)
+    time.sleep(3)  # real time: what is played after the last change
     seen, after = chromium.evaluate("window.seen"), chromium.evaluate(STATES)
     watching.leave(chromium)
     site.stop()

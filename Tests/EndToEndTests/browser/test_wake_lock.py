@@ -67,9 +67,7 @@ def test_the_page_that_captures_keeps_the_screen_on_from_start_to_stop(noting, w
     assert noting.errors == []
 
 
-def test_the_watch_page_keeps_the_screen_on_while_it_plays(noting, weir, start_shared):  # noqa: F811
-    demo = start_shared("--test-pattern", "demo", "--no-record")
-    demo.wait_state("demo", "live", seconds=30)
+def test_the_watch_page_keeps_the_screen_on_while_it_plays(noting, demo):
     watching.watch(noting, demo, "demo")
     states(noting, "screen held")
     noting.evaluate("document.querySelector('#video').pause()")
@@ -85,7 +83,7 @@ def test_the_watch_page_keeps_the_screen_on_while_it_plays(noting, weir, start_s
 
 
 def test_the_player_of_recordings_keeps_the_screen_on_while_it_plays(noting, weir):  # noqa: F811
-    publishers.ffmpeg("short", f"{weir.rtmp}/live/kept?key={weir.key}").wait(30)
+    publishers.ffmpeg("short", f"{weir.rtmp}/live/kept?key={weir.key}", paced=False).wait(30)
     known = weir.wait(lambda: next((r for r in weir.recordings_of("kept") if r["state"] == "completed"), None), 15, "a recording")
     noting.open(f"{weir.web}/recordings?stream=kept&play={known['file']}")
     noting.wait("document.querySelector('#recording-video')?.readyState > 1")

@@ -179,6 +179,7 @@ def weir(start_shared, canary):
     network = relay.Relay(port)
     weir = start_shared(
         "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--publish-key", f"{canary}-all",
+        "--segment-duration", "1s",
         listeners=("http", "rtmp", "webrtc"))
     weir.secrets += [canary]
     weir.key, weir.network = f"{canary}-all", network
@@ -203,9 +204,9 @@ def publisher(studio):
 
 
 @pytest.fixture
-def viewer():
-    with browsers.chromium("--autoplay-policy=no-user-gesture-required") as one:
-        yield one
+def viewer(chromium):
+    yield chromium
+    watching.leave(chromium)
 
 
 def marks(movie) -> list[int | None]:
@@ -228,10 +229,9 @@ def share(shown: list, recorded: list[int | None]) -> float:
     return (after - before + 1) / len(there)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_property):
-    """Glass to glass; nothing is broken, invented or lost without being told; what arrived whole is shown."""
-    case = CASES[name]
+def sent_and_recorded(publisher, viewer, weir, name, case: Case, seconds: int) -> tuple[list, list[int | None]]:
+    """The frames that a viewer was shown within some seconds, and those of the recording. Of these nothing is broken, invented or
+    lost without being told."""
     weir.network.forth = weir.network.back = case.path
     lost = weir.network.lost
     try:
@@ -239,18 +239,9 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
         start(publisher)
         weir.wait_state(name, "live")
         watching.watch(viewer, weir, name, f"?player={case.way}")
-        time.sleep(4)
-        tries = []
-        for _ in range(8):  # later ones allow for delays of a busy machine
-            seen = viewer.evaluate(f"{SHOWN}(8)")
-            if len(seen) < 100:
-                continue
-            tries.append(seen)
-            (first, _, before), (last, _, after) = seen[0], seen[-1]
-            is_whole = after - before >= 0.995 * 30 * (last - first) / 1000
-            if is_whole and statistics.median(age for _, age, _ in seen) <= 900 * case.most:
-                break
-        assert tries, f"the time could be read in {len(seen)} frames"
+        # The start is over: the playhead is where it stays.
+        watching.play_on(viewer, 3)
+        shown = viewer.evaluate(f"{SHOWN}({seconds})")
         assert viewer.evaluate("document.querySelector('#fallback').hidden")
         lists = [weir.get(f"/live/{name}/{path}").good().text for path in playlists(weir, name)]
         stop(publisher)
@@ -260,13 +251,8 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
     movie = weir.only_recording(name)
     received = weir.stream(name)["received"]
     recorded = marks(movie)
-    best = min(tries, key=lambda one: statistics.median(age for _, age, _ in one))
-    ages = sorted(age / 1000 for _, age, _ in best)
-    shown = max(share(one, recorded) for one in tries)
-    record_property("figure", f"camera to screen, {name}: median {statistics.median(ages):.2f} s, p95 {ages[int(0.95 * len(ages))]:.2f} s; "
-                              f"{100 * shown:.1f} % of the frames shown")
     assert not any("EXT-X-DISCONTINUITY" in text for text in lists)
-    assert not case.path.loss or weir.network.lost - lost >= 50, weir.network.lost
+    assert not case.path.loss or weir.network.lost - lost >= 20, weir.network.lost
     video = packets.probe(movie)["video"]
     times = [packet.dts for packet in video]
     assert times == sorted(set(times)) and len(video) == received["videoFrames"] == len(recorded)
@@ -280,8 +266,28 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
     read = [time_ for time_ in recorded if time_ is not None]
     doubled = [time_ for time_, count in collections.Counter(read).items() if count > 1]
     assert not doubled, doubled
+    return shown, recorded
+
+
+@pytest.mark.parametrize("name", ["webrtc", "hls-lossy"])
+def test_of_a_camera_nothing_is_broken_or_lost_without_being_told(publisher, viewer, weir, name):
+    shown, recorded = sent_and_recorded(publisher, viewer, weir, f"whole-{name}", CASES[name], 2)
+    assert {time_ for time_, _, _ in shown} & set(recorded), "what is shown is what is recorded"
+
+
+@pytest.mark.quiet
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
+def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_property):
+    """Glass to glass; what arrived whole is shown."""
+    case = CASES[name]
+    seen, recorded = sent_and_recorded(publisher, viewer, weir, name, case, 8)
+    assert len(seen) >= 100, f"the time could be read in {len(seen)} frames"
+    ages, shown = sorted(age / 1000 for _, age, _ in seen), share(seen, recorded)
+    record_property("figure", f"camera to screen, {name}: median {statistics.median(ages):.2f} s, p95 {ages[int(0.95 * len(ages))]:.2f} s; "
+                              f"{100 * shown:.1f} % of the frames shown")
     assert statistics.median(ages) <= case.most, ages
-    assert shown >= 0.99, [share(one, recorded) for one in tries]
+    assert shown >= 0.99
 
 
 def test_the_wall_clock_is_the_senders(publisher, weir, tmp_path, record_property):
@@ -296,11 +302,11 @@ def test_the_wall_clock_is_the_senders(publisher, weir, tmp_path, record_propert
 
         def there() -> hls.Media | None:
             media = hls.parse_media(http.fetch(url).good().text, url)
-            return media if len(media.present) >= 5 else None
+            return media if len(media.present) >= 7 else None
 
-        media = weir.wait(there, 30, "five segments")
+        media = weir.wait(there, 40, "seven segments")
         apart = []
-        for segment in media.present[-3:]:
+        for segment in media.present[-5:]:
             movie = tmp_path / f"{segment.sequence}.mp4"
             movie.write_bytes(b"".join(http.fetch(media.absolute(part)).good().body for part in (segment.map, segment.uri)))
             drawn = marks(movie)[0]
@@ -315,52 +321,58 @@ def test_the_wall_clock_is_the_senders(publisher, weir, tmp_path, record_propert
     assert abs(statistics.median(apart)) <= 50, apart
 
 
+@pytest.mark.quiet
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["hls", "webrtc"])
 def test_the_first_picture_is_seen_soon_after_start(publisher, viewer, weir, way, record_property):
     """The preview runs, and a viewer's page is open and waits."""
-    taken = []
-    for turn in range(3):  # later ones allow for delays of a busy machine
-        name = f"first-{way}-{turn}"
-        open_page(publisher, weir, name, weir.key, copy=False)
-        viewer.open(f"{weir.web}/watch/{name}?player={way}")
-        watching.wait_phase(viewer, "notStarted")
-        viewer.evaluate(FIRST)
-        time.sleep(2.2)  # The page waits, and its requests have settled.
-        began = publisher.evaluate("(() => { const now = Date.now(); document.querySelector('#start').click(); return now; })()")
-        taken.append((viewer.wait("window.firstShown", 20) - began) / 1000)
-        assert viewer.evaluate("document.querySelector('#fallback').hidden")
-        stop(publisher)
-        if taken[-1] <= 1.2:
-            break
-    record_property("figure", f"first picture after Start, {way}: {', '.join(f'{one:.2f}' for one in taken)} s")
-    assert min(taken) <= 1.5, taken
+    name = f"first-{way}"
+    open_page(publisher, weir, name, weir.key, copy=False)
+    viewer.open(f"{weir.web}/watch/{name}?player={way}")
+    watching.wait_phase(viewer, "notStarted")
+    viewer.evaluate(FIRST)
+    time.sleep(2.2)  # real time: the page waits, and its requests have settled
+    began = publisher.evaluate("(() => { const now = Date.now(); document.querySelector('#start').click(); return now; })()")
+    taken = (viewer.wait("window.firstShown", 20) - began) / 1000
+    assert viewer.evaluate("document.querySelector('#fallback').hidden")
+    stop(publisher)
+    record_property("figure", f"first picture after Start, {way}: {taken:.2f} s")
+    assert taken <= 1.5
 
 
-def test_720p_has_its_size_at_once_and_its_rate_within_three_seconds(publisher, weir, record_property):
-    """2.5 Mbit/s are wanted. No frame is sent in a smaller size, and none of the stream has one."""
-    best = 0.0
-    for turn in range(3):
-        name = f"full-{turn}"
-        open_page(publisher, weir, name, weir.key, preset="720p30", copy=False)
-        start(publisher)
-        time.sleep(5)
-        seen = publisher.evaluate("window.sizes")
-        stop(publisher)
-        began = next(at for at, _, _, frames, _ in seen if frames > 0)
-        widths = {width for _, _, width, frames, _ in seen if frames > 0}
-        assert widths == {1280}, widths
-        late = [one for one in seen if 1.9 <= (one[0] - began) / 1000 <= 3.1]
-        best = max(best, 8 * (late[-1][1] - late[0][1]) / (late[-1][0] - late[0][0]) / 1000)
-        lines = tools.run(
-            tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "frame=width,height", "-of", "csv=p=0",
-            weir.only_recording(name)).stdout.split()
-        assert set(lines) == {"1280,720"}, set(lines)
-        if best >= 2.2:
-            break
-    record_property("figure", f"720p30 from the publish page: {best:.1f} Mbit/s in the third second")
-    assert best >= 2, best
+def sizes_of_720p(publisher, weir, name, seconds: float) -> list:
+    """What was sent within some seconds of the first frame. No frame is sent in a smaller size, and none of the stream has one."""
+    open_page(publisher, weir, name, weir.key, preset="720p30", copy=False)
+    start(publisher)
+    publisher.wait(f"(([first]) => first && sizes.at(-1)[0] - first[0] > {1000 * seconds})(sizes.filter(([, , , frames]) => frames > 0))")
+    seen = publisher.evaluate("window.sizes")
+    stop(publisher)
+    widths = {width for _, _, width, frames, _ in seen if frames > 0}
+    assert widths == {1280}, widths
+    lines = tools.run(
+        tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "frame=width,height", "-of", "csv=p=0",
+        weir.only_recording(name)).stdout.split()
+    assert set(lines) == {"1280,720"}, set(lines)
+    return seen
 
 
+def test_720p_has_its_size_at_once(publisher, weir):
+    sizes_of_720p(publisher, weir, "full", 2)
+
+
+@pytest.mark.quiet
+@pytest.mark.long
+def test_720p_has_its_rate_within_three_seconds(publisher, weir, record_property):
+    """2.5 Mbit/s are wanted."""
+    seen = sizes_of_720p(publisher, weir, "full-rate", 3.2)
+    began = next(at for at, _, _, frames, _ in seen if frames > 0)
+    late = [one for one in seen if 1.9 <= (one[0] - began) / 1000 <= 3.1]
+    rate = 8 * (late[-1][1] - late[0][1]) / (late[-1][0] - late[0][0]) / 1000
+    record_property("figure", f"720p30 from the publish page: {rate:.1f} Mbit/s in the third second")
+    assert rate >= 2
+
+
+@pytest.mark.encoder
 def test_the_bit_rate_that_is_chosen_while_live_is_sent(publisher, weir, record_property):
     """Of a picture that needs more: less at once, and more again. The stream goes on in its size."""
     def sent(seconds: float) -> float:
@@ -382,7 +394,7 @@ def test_the_bit_rate_that_is_chosen_while_live_is_sent(publisher, weir, record_
               field.value = {wanted};
               field.dispatchEvent(new Event('change'));
             }})()""")
-        weir.wait(lambda: least <= sent(2) <= most, 15, f"{least} to {most} Mbit/s", every=0.5)
+        weir.wait(lambda: least <= sent(2) <= most, 40, f"{least} to {most} Mbit/s", every=0.2)
         rates.append(sent(2))
     widths = {width for _, _, width, frames, _ in publisher.evaluate("window.sizes") if frames > 0}
     assert widths == {1280} and weir.stream(name)["startedAt"] == begun, widths
@@ -395,6 +407,7 @@ def told(some) -> str:
     return f"median {statistics.median(values):.1f} ms ({values[0]:.1f} to {values[-1]:.1f})"
 
 
+@pytest.mark.long
 def test_flash_and_beep_of_the_publish_page_stay_together(weir, tmp_path, record_property):
     """The browser's canvas and its audio have a distance of their own, which its reports tell every receiver. A witness gets the same
     tracks by another connection: the recording and HLS may differ by 20 ms from what it finds."""
@@ -407,11 +420,11 @@ def test_flash_and_beep_of_the_publish_page_stay_together(weir, tmp_path, record
         page.evaluate(f"take({json.dumps(other.answer(page.evaluate('offer()')))})")
         start(page)
         weir.wait_state(name, "live")
-        time.sleep(SYNC_SECONDS - 8)
+        time.sleep(SYNC_SECONDS - 8)  # real time: as many flashes are watched
         live = tmp_path / "live.mp4"
         tools.run(
             tools.FFMPEG, "-v", "error", "-i", f"{weir.web}/live/{name}/index.m3u8", "-t", "8", "-c", "copy", live, timeout=60)
-        time.sleep(4)
+        time.sleep(4)  # real time: flashes on either side of what was read
         stop(page)
         other.stop()
         page.evaluate("void (BeforeUnloadEvent.prototype.preventDefault = () => {})")

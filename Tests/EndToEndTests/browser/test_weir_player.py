@@ -73,7 +73,7 @@ def test_attributes_properties_methods_and_events_do_what_the_document_says(page
 @BOTH
 def test_a_recording_plays_on_a_page_of_another_server(browser, site, start):  # noqa: F811
     server = start("--embed-from", site.origin)
-    publishers.ffmpeg("short", f"{server.rtmp}/live/cam").wait(60)
+    publishers.ffmpeg("short", f"{server.rtmp}/live/cam", paced=False).wait(60)
     server.wait(lambda: server.json("/api/v1/recordings?state=completed")["total"] == 1, 30, "a recording")
     [entry] = server.json("/api/v1/recordings?state=completed")["recordings"]
     example = re.sub(r'src="[^"]*"', f'src="{server.web}{entry["url"]}"', examples(server, site)[3])

@@ -20,15 +20,18 @@ STATE = """(() => {
   };
 })()"""
 
-#: Values of the details panel by label. Opens the panel if it is closed.
+#: Values of the details panel by label, as they are at this moment: the panel is written when it opens, and then twice a second.
 DETAILS = """(async () => {
-  if (document.querySelector("#details").hidden) document.querySelector("#info").click();
-  await new Promise((resume) => setTimeout(resume, 1500));
-  return Object.fromEntries([...document.querySelectorAll("#figures > div")].map(
-    (row) => [row.querySelector("dt").textContent, row.querySelector("dd").textContent]));
+  const panel = document.querySelector("#details"), info = document.querySelector("#info");
+  const rows = () => [...document.querySelectorAll("#figures > div")].map(
+    (row) => [row.querySelector("dt").textContent, row.querySelector("dd").textContent]);
+  if (!panel.hidden) info.click();
+  info.click();
+  while (panel.hidden || rows().length === 0) await new Promise((resume) => setTimeout(resume, 20));
+  return Object.fromEntries(rows());
 })()"""
 
-#: Loudest sample in two seconds of Firefox's output: recorded from the element and decoded again. 0 is silence.
+#: Loudest sample in a second of Firefox's output: recorded from the element and decoded again. 0 is silence.
 FIREFOX_LOUDNESS = """(async () => {
   const stream = document.querySelector("#video").mozCaptureStream();
   const recorder = new MediaRecorder(new MediaStream(stream.getAudioTracks()));
@@ -36,7 +39,7 @@ FIREFOX_LOUDNESS = """(async () => {
   recorder.ondataavailable = (event) => parts.push(event.data);
   const stopped = new Promise((resume) => { recorder.onstop = resume; });
   recorder.start();
-  await new Promise((resume) => setTimeout(resume, 2500));
+  await new Promise((resume) => setTimeout(resume, 1000));
   recorder.stop();
   await stopped;
   const decoded = await new OfflineAudioContext(1, 48000, 48000).decodeAudioData(await new Blob(parts).arrayBuffer());
@@ -61,6 +64,22 @@ def watch(browser, server, name, query=""):
     """Opens the page of a stream and waits until it plays."""
     browser.open(f"{server.web}/watch/{name}{query}")
     return wait_phase(browser, "playing")
+
+
+def latency(browser):
+    """Seconds from the publisher to the screen, as the details panel tells them once it knows the server's clock."""
+    browser.evaluate(DETAILS)
+    return browser.wait("""(() => {
+      const row = [...document.querySelectorAll("#figures > div")].find((row) => row.querySelector("dt").textContent === "Latency");
+      return /^[0-9.]+ s$/.test(row.querySelector("dd").textContent) && Number.parseFloat(row.querySelector("dd").textContent);
+    })()""")
+
+
+def play_on(browser, seconds, within=40):
+    """Waits until so many more seconds of media were played, and returns the state before."""
+    before = state(browser)
+    browser.wait(f"document.querySelector('#video').currentTime > {before['time']} + {seconds}", within)
+    return before
 
 
 def leave(browser):
@@ -145,19 +164,19 @@ SHOWN_TIME = """(async () => {
   return null;
 })()""" % _READ_TIMECODE
 
-#: Sorted list of seconds from the burned-in time of frames to their display, by the server's clock.
+#: Sorted list of seconds from the burned-in time of frames to their display, by the server's clock, within three seconds.
 GLASS_TO_GLASS = """(async () => {
   %s
   const { ServerClock } = await import("/web/api/api.js");
   const clock = new ServerClock();
   await clock.measure(5);
   const delays = [];
-  const until = performance.now() + 10_000;
+  const until = performance.now() + 3000;
   while (performance.now() < until) {
     const shown = await new Promise((resume) => video.requestVideoFrameCallback((now, frame) => resume(frame.expectedDisplayTime)));
     const read = readTimecode(video);
     if (read !== null) delays.push((clock.now() - performance.now() + shown - read) / 1000);
-    await new Promise((resume) => setTimeout(resume, 150));
+    await new Promise((resume) => setTimeout(resume, 80));
   }
   return delays.sort((a, b) => a - b);
 })()""" % _READ_TIMECODE

@@ -110,6 +110,10 @@ RECIPES = {
             "-maxrate", "900k", "-bufsize", "450k", "-x264-params", "nal-hrd=cbr")),
         # What a file source plays for pages and lists: what is judged there does not depend on the media.
         Recipe("loop", seconds=10, gop=15),
+        # What a ladder is made of: a source of much more than its rungs, as small as can be.
+        Recipe("rungs", seconds=10, gop=30, size="640x360", video=(
+            "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "1600k", "-minrate", "1600k",
+            "-maxrate", "1600k", "-bufsize", "800k", "-x264-params", "nal-hrd=cbr")),
         # Without B-frames.
         Recipe("straight", seconds=4, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),
