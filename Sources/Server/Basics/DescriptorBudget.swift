@@ -17,6 +17,8 @@ package final class DescriptorBudget: Sendable {
   /// Reserved for the server: listeners, event loops, the log, databases, thumbnails, file lookups, and responses to refused
   /// viewers. Each processor has an event loop (three descriptors) and a thread that looks at files (two at a time).
   private static let base = max(128, 64 + 5 * System.coreCount)
+  /// Reserved for the server in any case, where `connections` would take it.
+  private static let least = 24
   /// Withheld from viewers, for new streams and for other uses, where the limit is large enough.
   private static let forStreams = 256
   /// One descriptor in this many is always reserved for viewers. As many can be files that are open for viewers, and looks for
@@ -75,6 +77,10 @@ package final class DescriptorBudget: Sendable {
 
   /// The most connections of viewers, while streams use no more than their reserve.
   package var viewers: Int { max(1, limit - min(Self.forStreams, limit / 2)) }
+
+  /// The most connections at once, with those that only learn that the server is full, and those that are being closed. Of few
+  /// descriptors some stay with the server itself: an idle one has 18 open, and accepts several connections before it counts.
+  package var connections: Int { max(2, limit - max(Self.least, min(Self.base, limit / 4))) }
 
   /// The most descriptors of streams.
   package var streams: Int { all - max(1, all / Self.viewersShare) }

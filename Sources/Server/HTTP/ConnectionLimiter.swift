@@ -148,6 +148,7 @@ final class ConnectionLimiter: Sendable {
       counts.numbered += 1
       let number = counts.numbered
       guard
+        counts.connections < descriptors.connections,
         client.isProxy || counts.requestless[address, default: 0] < requestlessPerAddress,
         client.isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
       else { return (.dropped, number, nil, false) }
