@@ -3,7 +3,10 @@
 import json
 import time
 
+import pytest
+
 import watching
+from harness import sources
 from test_gallery import TOKEN, archive, open_gallery, page  # noqa: F401  (fixtures)
 from test_home import NAMES
 from test_pages import open_home
@@ -98,8 +101,9 @@ def test_mute_quality_full_screen_and_the_way_out(page, archive):  # noqa: F811
     assert page.errors == []
 
 
+@pytest.mark.encoder
 def test_the_quality_is_changed(page, start):
-    weir = start("--no-record", "--test-pattern", "demo", "--ladder", "demo=240p@300k", "--hls-layout", "separate")
+    weir = start("--no-record", "--source", f"demo=file:{sources.source('loop')}", "--ladder", "demo=90p@100k", "--hls-layout", "separate")
     weir.wait_state("demo", "live", seconds=30)
     watching.watch(page, weir, "demo", "?player=hls")
     page.wait("!document.querySelector('#quality').hidden", 30)
@@ -113,7 +117,7 @@ def test_a_clip_is_cut_and_downloaded(page, archive, tmp_path):  # noqa: F811
     page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     watching.watch(page, archive, "stage", "?player=mse")
     page.wait("document.querySelector('#clip-open')?.checkVisibility()")
-    archive.wait(lambda: archive.stream("stage")["recording"]["seconds"] > 8, 20, "some recorded seconds")
+    archive.wait(lambda: archive.stream("stage")["recording"]["seconds"] > 3, 20, "some recorded seconds")
     walk(page, "#clip-open")
     page.press("Enter", "Enter")
     page.wait("document.querySelector('#live-clip').checkVisibility()")
@@ -243,7 +247,7 @@ def test_an_operator_stops_a_recording_and_begins_another(page, archive):  # noq
 
 
 def test_an_operator_takes_a_source_off_the_air_and_back(page, start):
-    weir = start("--no-record", "--test-pattern", "demo", "--admin-token", TOKEN)
+    weir = start("--no-record", "--source", f"demo=file:{sources.source('loop')}", "--admin-token", TOKEN)
     weir.wait_state("demo", "live", seconds=30)
     watching.watch(page, weir, "demo")
     sign_in(page)
@@ -257,7 +261,7 @@ def test_an_operator_takes_a_source_off_the_air_and_back(page, start):
 
 
 def test_a_publisher_learns_its_address(page, start):
-    weir = start("--no-record", "--test-pattern", "demo")
+    weir = start("--no-record", "--source", f"demo=file:{sources.source('loop')}")
     open_home(page, weir)
     enter_by(page, "#publish > summary")
     walk(page, "#name")

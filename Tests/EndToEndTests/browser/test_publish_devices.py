@@ -156,7 +156,7 @@ def test_the_level_is_shown_before_start_and_clipping_of_one_channel_is_told(pag
         with standing_in(page, TONE % list(gains)):
             open_page(page, weir, "loud", keys["guest"])
         page.click("document.querySelector('#title')")
-        page.wait(f"Math.abs({LEVEL} - {level}) <= 1", 10)
+        page.wait(f"Math.abs({LEVEL} - {level}) <= 1")
         assert page.evaluate(TOO_LOUD) == is_too_loud, gains
         text = page.evaluate("document.querySelector('#level').ariaValueText")
         assert ("too loud" in text) == is_too_loud, text
@@ -169,7 +169,7 @@ def test_a_phone_that_is_held_upright_is_shown_upright(page, weir, keys):
         open_page(page, weir, "tall", keys["guest"])
     assert page.evaluate("document.querySelector('#stage').dataset.upright") == "true"
     start(page)
-    page.wait("/fps, .*0 lost/.test(document.querySelector('#figures').textContent)", 15)
+    page.wait("/fps, .*0 lost/.test(document.querySelector('#figures').textContent)")
     press(page, "cover")
     page.wait("document.querySelector('#cover').ariaPressed === 'true'")
     page.wait("document.querySelector('#figures').innerText.includes('360×640')")
@@ -220,7 +220,7 @@ def test_a_screen_is_shown_with_its_audio(weir, keys):
         for label in ("web-contents-media-stream", "fake_device"):
             browser.evaluate("new Promise((done) => setTimeout(done, 2000))")
             press(browser, "screen")
-            browser.wait(f"{LABEL}.startsWith('{label}')", 10)
+            browser.wait(f"{LABEL}.startsWith('{label}')")
         browser.evaluate("new Promise((done) => setTimeout(done, 2000))")
         stop(browser)
         assert browser.errors == []
@@ -244,19 +244,19 @@ def test_a_key_that_may_record_starts_and_stops_the_recording(page, weir, keys):
     state = "document.querySelector('#recording-state').textContent"
     open_page(page, weir, "scene", keys["director"])
     start(page)
-    page.wait(f"{state} === 'Recording' && {button('Stop')} !== undefined", 10)
+    page.wait(f"{state} === 'Recording' && {button('Stop')} !== undefined")
     page.click(button("Stop"))
-    weir.wait(lambda: weir.stream("scene")["recording"]["state"] == "completed", 10, "the end of the recording")
-    page.wait(f"{button('Record')} !== undefined", 10)
+    weir.wait(lambda: weir.stream("scene")["recording"]["state"] == "completed", 20, "the end of the recording")
+    page.wait(f"{button('Record')} !== undefined")
     page.click(button("Record"))
-    weir.wait(lambda: weir.stream("scene")["recording"]["state"] == "running", 10, "another recording")
-    page.wait(f"{state} === 'Recording'", 10)
+    weir.wait(lambda: weir.stream("scene")["recording"]["state"] == "running", 20, "another recording")
+    page.wait(f"{state} === 'Recording'")
     assert page.evaluate("document.querySelector('#recording-reason').hidden")
     stop(page)
-    weir.wait(lambda: len([r for r in weir.recordings_of("scene") if r["state"] == "completed"]) == 2, 10, "two recordings")
+    weir.wait(lambda: len([r for r in weir.recordings_of("scene") if r["state"] == "completed"]) == 2, 20, "two recordings")
     open_page(page, weir, "guest", keys["guest"])
     start(page)
-    page.wait(f"{button('Stop')} !== undefined", 10)
+    page.wait(f"{button('Stop')} !== undefined")
     page.click(button("Stop"))
     page.wait("document.querySelector('#recording-reason').textContent.includes('not control the recording')")
     page.evaluate("new Promise((done) => setTimeout(done, 2500))")
@@ -271,6 +271,6 @@ def test_nobody_is_offered_what_no_key_may(page, start_shared, canary):
     weir.secrets += [canary]
     open_page(page, weir, "plain", f"{canary}-only")
     start(page)
-    page.wait("document.querySelector('#recording-state').textContent === 'Recording'", 10)
+    page.wait("document.querySelector('#recording-state').textContent === 'Recording'")
     assert page.evaluate("[...document.querySelectorAll('#recording-buttons button')].every((b) => !b.checkVisibility())")
     stop(page)
