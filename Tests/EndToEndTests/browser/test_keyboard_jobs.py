@@ -3,8 +3,6 @@
 import json
 import time
 
-import pytest
-
 import watching
 from harness import sources
 from test_gallery import TOKEN, archive, open_gallery, page  # noqa: F401  (fixtures)
@@ -101,7 +99,6 @@ def test_mute_quality_full_screen_and_the_way_out(page, archive):  # noqa: F811
     assert page.errors == []
 
 
-@pytest.mark.encoder
 def test_the_quality_is_changed(page, start):
     weir = start("--no-record", "--source", f"demo=file:{sources.source('loop')}", "--ladder", "demo=90p@100k", "--hls-layout", "separate")
     weir.wait_state("demo", "live", seconds=30)
