@@ -248,7 +248,7 @@ def test_the_watch_page_records_stops_and_throws_away(page, archive):
     press = lambda word: f"[...document.querySelectorAll('#recording button')].find((b) => b.ariaLabel?.startsWith('{word}') && b.checkVisibility())"  # noqa: E731
     state = "document.querySelector('#recording-state').textContent"
     page.wait(f"{state} === 'Recording'")
-    page.wait("/0:\\d\\d/.test(document.querySelector('#recording-figures').textContent)")
+    page.wait("/\\d:\\d\\d/.test(document.querySelector('#recording-figures').textContent)")
     assert page.evaluate(f"{press('Stop')} === undefined")
     enter_token(page, TOKEN)
     page.wait(f"{press('Stop')} !== undefined")

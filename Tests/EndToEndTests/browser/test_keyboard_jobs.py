@@ -6,7 +6,7 @@ import time
 import watching
 from harness import sources
 from test_gallery import TOKEN, archive, open_gallery, page  # noqa: F401  (fixtures)
-from test_home import NAMES
+from test_home import NAMES, stream
 from test_pages import open_home
 
 FOCUS = "document.activeElement"
@@ -72,15 +72,22 @@ def downloaded(folder, count: int) -> None:
         time.sleep(0.2)
 
 
+def with_others(archive) -> str:
+    """The server's list of streams, with two more."""
+    known = archive.json("/api/v1/streams")
+    return json.dumps({**known, "streams": [s for s in known["streams"] if s["name"] == "stage"] + [stream("desk"), stream("cellar")]})
+
+
 def test_a_stream_is_found_and_watched(page, archive):  # noqa: F811
-    open_home(page, archive)
-    page.wait("document.querySelectorAll('#streams > li').length >= 2 && document.querySelector('#stream-tools').checkVisibility()")
-    walk(page, "#stream-search")
-    type_in(page, "stage")
-    page.wait("document.querySelectorAll('#streams > li').length === 1")
-    walk(page, ".stream-link")
-    page.press("Enter", "Enter")
-    page.wait("location.pathname === '/watch/stage'")
+    with page.answering(f"{archive.web}/api/v1/streams", lambda _: with_others(archive)):
+        open_home(page, archive)
+        page.wait("document.querySelectorAll('#streams > li').length === 3 && document.querySelector('#stream-tools').checkVisibility()")
+        walk(page, "#stream-search")
+        type_in(page, "stage")
+        page.wait("document.querySelectorAll('#streams > li').length === 1")
+        walk(page, ".stream-link")
+        page.press("Enter", "Enter")
+        page.wait("location.pathname === '/watch/stage'")
     watching.wait_phase(page, "playing")
 
 
@@ -149,11 +156,12 @@ def test_a_recording_is_played_downloaded_and_deleted(page, archive, tmp_path): 
 
 
 def test_streams_are_put_in_another_order(page, archive):  # noqa: F811
-    open_home(page, archive)
-    page.wait("document.querySelectorAll('#streams > li').length >= 1 && document.querySelector('#stream-tools').checkVisibility()")
-    choose(page, "#stream-sort", "name")
-    names = page.evaluate(NAMES)
-    assert names == sorted(names) and page.evaluate("new URLSearchParams(location.search).get('sort')") == "name"
+    with page.answering(f"{archive.web}/api/v1/streams", lambda _: with_others(archive)):
+        open_home(page, archive)
+        page.wait("document.querySelectorAll('#streams > li').length === 3 && document.querySelector('#stream-tools').checkVisibility()")
+        choose(page, "#stream-sort", "name")
+        page.wait(f"String({NAMES}) === 'cellar,desk,stage'")
+    assert page.evaluate("new URLSearchParams(location.search).get('sort')") == "name"
 
 
 def test_a_link_and_the_code_to_embed_are_copied(page, archive):  # noqa: F811
