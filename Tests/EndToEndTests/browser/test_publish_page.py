@@ -325,7 +325,7 @@ def test_a_name_that_another_page_took_is_not_taken_back(page, weir):
     open_page(page, weir, "both", weir.key)
     start(page)
     weir.wait_state("both", "live")
-    with browsers.chromium(CAMERAS, "--use-fake-ui-for-media-stream") as other:
+    with page.another_page() as other:
         open_page(other, weir, "both", weir.key)
         start(other)
         assert "Another publisher has taken this name" in page.wait(PROBLEM)
@@ -409,18 +409,16 @@ def test_the_home_page_leads_to_it(page, weir):
     page.evaluate("sessionStorage.clear()")
 
 
-def test_firefox_publishes_vp9(start_shared):
+def test_firefox_publishes_vp9(firefox, start_shared):
     """Firefox 153 has no H.264 here. It sends VP9. It uses no loopback, so the server listens at all addresses."""
     weir = start_shared("--webrtc", "0.0.0.0:0", listeners=("http", "rtmp", "webrtc"))
-    preferences = {"media.navigator.streams.fake": True, "media.navigator.permission.disabled": True}
-    with browsers.firefox(**preferences) as firefox:
-        open_page(firefox, weir, "fox")
-        start(firefox)
-        stream = weir.wait_state("fox", "live", seconds=20)
-        assert [t["codec"] for t in stream["tracks"]] == ["VP9", "Opus"], stream["tracks"]
-        firefox.wait("/fps, .*0 lost/.test(document.querySelector('#figures').textContent)")
-        stop(firefox)
-        assert firefox.errors == []
+    open_page(firefox, weir, "fox")
+    start(firefox)
+    stream = weir.wait_state("fox", "live", seconds=30)
+    assert [t["codec"] for t in stream["tracks"]] == ["VP9", "Opus"], stream["tracks"]
+    firefox.wait("/fps, .*0 lost/.test(document.querySelector('#figures').textContent)")
+    stop(firefox)
+    assert firefox.errors == []
     movie = weir.only_recording("fox")
     errors, _ = packets.decode(movie)
     assert not errors, errors
