@@ -247,7 +247,7 @@ def button(text: str) -> str:
 
 
 def test_a_key_that_may_record_starts_and_stops_the_recording(page, weir, keys):
-    """It is no administrator's. A key that may only publish is refused, and offered nothing from then on."""
+    """It is no administrator's."""
     state = "document.querySelector('#recording-state').textContent"
     open_page(page, weir, "scene", keys["director"])
     start(page)
@@ -261,6 +261,9 @@ def test_a_key_that_may_record_starts_and_stops_the_recording(page, weir, keys):
     assert page.evaluate("document.querySelector('#recording-reason').hidden")
     stop(page)
     weir.wait(lambda: len([r for r in weir.recordings_of("scene") if r["state"] == "completed"]) == 2, 20, "two recordings")
+
+
+def test_a_key_that_may_only_publish_is_refused_and_offered_nothing_from_then_on(page, weir, keys):
     open_page(page, weir, "guest", keys["guest"])
     start(page)
     page.wait(f"{button('Stop')} !== undefined")

@@ -182,6 +182,15 @@ def test_a_stream_from_start_to_stop(page, weir):
     assert least <= longest([level < 50 for level in levels]) <= most and max(levels) > 3000, (marks, levels)
 
 
+def taken_copy(page, weir, name: str, folder):
+    """Downloads the copy that the page offers after an outage."""
+    page.wait("document.querySelector('#copies').checkVisibility()")
+    assert page.evaluate(ASKS), "a copy is lost without a question"
+    page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+    page.click("document.querySelector('#copies a')")
+    return weir.wait(lambda: next(folder.glob(f"{name}-*.mp4"), None), 20, "the copy")
+
+
 @pytest.mark.long
 def test_a_network_that_is_cut_for_ten_seconds_is_survived(page, weir, tmp_path):
     """The same epoch goes on, each frame that arrived whole is recorded, and a copy of what was sent meanwhile is offered."""
@@ -197,11 +206,7 @@ def test_a_network_that_is_cut_for_ten_seconds_is_survived(page, weir, tmp_path)
     assert weir.stream("far")["startedAt"] == before["startedAt"]
     assert playlists(weir, "far") == epoch
     stop(page)
-    page.wait("document.querySelector('#copies').checkVisibility()")
-    assert page.evaluate(ASKS), "a copy is lost without a question"
-    page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    page.click("document.querySelector('#copies a')")
-    copy = weir.wait(lambda: next(tmp_path.glob("far-*.mp4"), None), 20, "the copy")
+    copy = taken_copy(page, weir, "far", tmp_path)
     errors, _ = packets.decode(copy)
     assert not errors and len(colours(copy)) > 10 * 4, errors
     movie = weir.only_recording("far")
@@ -250,8 +255,9 @@ def test_what_is_chosen_in_the_menus_is_remembered(page, weir):
 ASKED = "performance.getEntriesByType('resource').filter(({ name }) => new URL(name).pathname%s).length"
 
 
-def test_a_network_that_changes_goes_on_in_the_same_session(page, weir):
-    """Five seconds without it: ICE begins again (RFC 8839 §4.4.1.1), in the session that there was. No other offer is made."""
+def test_a_network_that_changes_goes_on_in_the_same_session(page, weir, tmp_path):
+    """Five seconds without it: ICE begins again (RFC 8839 §4.4.1.1), in the session that there was. No other offer is made. A copy
+    of what was sent meanwhile is offered."""
     def sessions() -> list[str]:
         answer = weir.get("/api/v1/sessions?stream=moved", headers={"Authorization": f"Bearer {weir.admin}"}).good()
         return [one["id"] for one in json.loads(answer.body)["sessions"]]
@@ -271,6 +277,8 @@ def test_a_network_that_changes_goes_on_in_the_same_session(page, weir):
     assert page.evaluate(offers) == 1 and page.evaluate(changes) in (1, 2)
     assert weir.stream("moved")["startedAt"] == before["startedAt"]
     stop(page)
+    errors, _ = packets.decode(taken_copy(page, weir, "moved", tmp_path))
+    assert not errors, errors
 
 
 def test_a_wrong_key_is_told_and_what_a_key_may_is_shown(page, weir, canary):
