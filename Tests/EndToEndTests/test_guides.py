@@ -256,7 +256,7 @@ def test_a_backup_that_was_made_while_weir_ran_has_keys_recordings_and_their_tit
     assert made.status in (200, 201), made.text
     said = {"name": "Interview", "note": "second take"}
     weir.get(f"/api/v1/recordings/done/{weir.recordings_of('done')[0]['file']}", method="PUT", headers=token, body=json.dumps(said).encode()).good()
-    time.sleep(2)
+    weir.wait(lambda: weir.recordings_of("going") and weir.recordings_of("going")[0]["seconds"] > 1, 30, "something is written")
     # As the guide says, while it runs.
     commands = re.findall(r"`(sqlite3 [^`]+)`", (DOCS / "operation.md").read_text())
     assert len(commands) == 2
