@@ -70,6 +70,7 @@ def test_a_card_shows_the_live_picture_the_title_and_the_description(browser, gu
 
 def test_pictures_are_renewed_and_make_nobody_a_viewer(page, guarded):
     """That a hidden page loads none is judged without a browser (Tests/WebTests/live-pictures.test.mjs)."""
+    guarded.wait(lambda: guarded.stream("demo")["viewers"] == 0, 30, "earlier viewers have gone")
     open_home(page, guarded)
     page.wait(f"{ASKED} >= 1")
     page.wait(f"{ASKED} >= 2", 20)
