@@ -85,7 +85,7 @@ class Caddy(Proxy):
 def test_behind_a_proxy_parts_come_at_once_and_viewers_have_their_addresses(kind, start, tmp_path):
     weir = start("--no-record", "--trusted-proxy", "127.0.0.1/32", "--public-url", "https://live.example.com",
                  "--admin-token", "a-token-for-the-proxy")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/cam", loop=-1)
     os.chmod(tmp_path, 0o755)
     proxy = kind(tmp_path, weir.web.split("//")[1])
     try:
@@ -99,7 +99,7 @@ def test_behind_a_proxy_parts_come_at_once_and_viewers_have_their_addresses(kind
             segment, part = last.next
             began = time.monotonic()
             text = proxy.get(f"{path}?_HLS_msn={segment}&_HLS_part={part}").decode()
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < 5
             # The same position from weir itself has just become ready.
             assert llhls.parse(text, f"{weir.web}{path}").next > (segment, part)
         # An endless response flows.
@@ -209,8 +209,11 @@ for port in 8080 1935 9000; do
   done
 done
 for port in 8080 1935 9000; do
-  timeout 3 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" 2>/dev/null && echo "$port open" || echo "$port shut"
+  (timeout 3 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" 2>/dev/null && echo "$port open" || echo "$port shut") > tried.$port &
+  tries="$tries $!"
 done
+wait $tries
+cat tried.8080 tried.1935 tried.9000
 kill $(jobs -p)
 """
 
@@ -253,7 +256,7 @@ def test_a_backup_that_was_made_while_weir_ran_has_keys_recordings_and_their_tit
     assert made.status in (200, 201), made.text
     said = {"name": "Interview", "note": "second take"}
     weir.get(f"/api/v1/recordings/done/{weir.recordings_of('done')[0]['file']}", method="PUT", headers=token, body=json.dumps(said).encode()).good()
-    time.sleep(2)
+    weir.wait(lambda: weir.recordings_of("going") and weir.recordings_of("going")[0]["seconds"] > 1, 30, "something is written")
     # As the guide says, while it runs.
     commands = re.findall(r"`(sqlite3 [^`]+)`", (DOCS / "operation.md").read_text())
     assert len(commands) == 2

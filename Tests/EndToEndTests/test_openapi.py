@@ -7,7 +7,7 @@ import jsonschema
 import openapi_spec_validator
 import pytest
 
-from harness import publishers, tools
+from harness import publishers, sources
 from harness.openapi import Description
 from test_command import command
 
@@ -17,16 +17,14 @@ ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 
 @pytest.fixture(scope="module")
 def weir(start_shared, tmp_path_factory):
-    clip = tmp_path_factory.mktemp("studio") / "clip.mp4"
-    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
-              "sine=frequency=440:sample_rate=48000", "-t", "4", "-c:v", "libx264", "-preset", "ultrafast", "-g", "15",
-              "-pix_fmt", "yuv420p", "-c:a", "aac", clip)
-    state = tmp_path_factory.mktemp("state")
-    weir = start_shared("--public-url", "https://live.example.com", "--state", state, "--source", f"loop=file:{clip}", "--test-pattern", "demo", "--admin-token", TOKEN,
-                        "--record-mode", "manual", "--publishers", "open")
+    clip = sources.source("loop")
+    state, file = tmp_path_factory.mktemp("state"), tmp_path_factory.mktemp("settings") / "weir.yaml"
+    file.write_text("streams:\n  demo: {record: {mode: never}}\n")
+    weir = start_shared("--public-url", "https://live.example.com", "--state", state, "--config", file, "--source", f"loop=file:{clip}",
+                        "--source", f"demo=file:{clip}", "--admin-token", TOKEN, "--record-mode", "manual", "--publishers", "open")
     weir.clip = clip
-    weir.wait_state("loop", "live")
-    weir.wait_state("demo", "live")
+    weir.wait_state("loop", "live", seconds=30)
+    weir.wait_state("demo", "live", seconds=30)
     return weir
 
 
@@ -93,24 +91,24 @@ def test_every_route_answers_as_it_says(weir, described):
     for action in ("preview", "start"):
         visit(f"/api/v1/sources/loop/{action}", "POST", 200)
     visit("/api/v1/sources/loop/preview.jpg")
-    weir.wait(lambda: visit("/api/v1/sources/loop/preview.jpg").status == 200, 10, "a preview")
+    weir.wait(lambda: visit("/api/v1/sources/loop/preview.jpg").status == 200, 20, "a preview")
     weir.wait_state("loop", "live")
     visit("/api/v1/sources/none", status=404)
     for action in ("start", "cancel", "start", "stop"):
         visit(f"/api/v1/sources/loop/recording/{action}", "POST", 200)
         if action == "start":
-            weir.wait(lambda: visit("/api/v1/sources/loop").json["recording"]["seconds"] > 0.5, 10, "some recorded media")
+            weir.wait(lambda: visit("/api/v1/sources/loop").json["recording"]["seconds"] > 0.5, 20, "some recorded media")
     # Streams.
     for action in ("start", "cancel", "start", "stop"):
         visit("/api/v1/streams/loop/recording/" + action, "POST", 200)
         if action == "start":
-            weir.wait(lambda: visit("/api/v1/streams/loop").json["recording"]["seconds"] > 1.5, 10, "some recorded media")
+            weir.wait(lambda: visit("/api/v1/streams/loop").json["recording"]["seconds"] > 1.5, 20, "some recorded media")
     assert visit("/api/v1/streams/loop/recording/stop", "POST", 409).json["code"] == "not-recording"
     assert visit("/api/v1/streams/demo/recording/start", "POST", 409).json["code"] == "never-recorded"
     assert visit("/api/v1/streams/loop/capture/camera", "POST", 404, body=b"v4l2:/dev/video0").json["code"] == "no-capture"
     assert visit("/api/v1/streams/none", status=404).json["code"] == "no-such-stream"
     # Recordings.
-    page = weir.wait(lambda: visit("/api/v1/recordings?stream=loop&limit=1").json["recordings"], 5, "a listed recording")
+    page = weir.wait(lambda: visit("/api/v1/recordings?stream=loop&limit=1").json["recordings"], 20, "a listed recording")
     one = f"/api/v1/recordings/loop/{page[0]['file']}"
     for target in ("", "/keyframes", "/clip?from=0.2&to=0.9", "/clip"):
         visit(one + target, status=200)

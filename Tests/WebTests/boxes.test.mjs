@@ -63,3 +63,16 @@ test("a segment begins with its video, though audio may lie before", () => {
   assert.equal(startSeconds(new Uint8Array(media(180000, 48000)), tracks.slice(1)), 1);
   assert.equal(startSeconds(new Uint8Array(8), tracks), null);
 });
+
+test("the first presentation time of a fragment has its composition offset", () => {
+  const traf = (id, tfdt, offset) => box("traf", box("tfhd", u32(0x020000), u32(id)), box("tfdt", u32(0), u32(tfdt)),
+    box("trun", u32(0x01000a01), u32(1), u32(0), u32(100), u32(offset)));
+  const track = (id, kind, timescale) => ({ id, kind, timescale, codec: "", width: 0, height: 0 });
+  const tracks = [track(1, "audio", 1000), track(2, "audio", 500), track(3, "video", 1000)];
+  const start = (...trafs) => startSeconds(new Uint8Array(box("moof", ...trafs)), tracks);
+  assert.equal(start(traf(1, 4000, 40)), 4.04);
+  assert.equal(start(traf(1, 4000, -40)), 3.96);
+  assert.equal(start(traf(1, 4000, 0), traf(2, 1000, 10)), 2.02, "the earliest of the audio tracks");
+  assert.equal(start(traf(9, 1, 0)), null, "no track that is known");
+  assert.equal(start(traf(1, 4000, 0), traf(3, 5000, 80)), 5.08, "its video");
+});

@@ -39,9 +39,9 @@ test("a 503 means a full server, unless the stream has only nothing to show yet"
   assert.equal((await HTTPFailure.of(answer(503, "Full", { "Retry-After": "99999" }))).retryAfter, 600);
 });
 
-test("a server that was asked too often is left alone for as long as it says", async () => {
-  assert.equal((await HTTPFailure.of(answer(429, "", { "Retry-After": "3" }))).retryDelay, 3000);
-  assert.equal((await HTTPFailure.of(answer(500, "", { "Retry-After": "3" }))).retryDelay, 0);
+test("a server that was asked too often, or too many, is left alone for as long as it says", async () => {
+  const delays = await Promise.all([429, 503, 500, 404].map((status) => HTTPFailure.of(answer(status, "", { "Retry-After": "7" }))));
+  assert.deepEqual(delays.map((failure) => failure.retryDelay), [7000, 7000, 0, 0]);
 });
 
 test("what went wrong becomes the result of playing", () => {

@@ -100,3 +100,97 @@ b.m4s
 test("what does not begin as a playlist is none", () => {
   for (const text of ["", "<html>", "#EXT-X-VERSION:3\n"]) assert.throws(() => parseMedia(text, BASE), /no playlist/);
 });
+
+/** With all that the reader knows: holes, ranges, parts of a segment that is being made, two init segments. */
+const WHOLE = `#EXTM3U
+#EXT-X-VERSION:9
+#EXT-X-TARGETDURATION:2
+#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=0.6,HOLD-BACK=6,CAN-SKIP-UNTIL=12
+#EXT-X-PART-INF:PART-TARGET=0.2
+#EXT-X-MEDIA-SEQUENCE:7
+#EXT-X-DISCONTINUITY-SEQUENCE:3
+#EXT-X-INDEPENDENT-SEGMENTS
+#EXT-X-MAP:URI="init-1.mp4"
+#EXT-X-PROGRAM-DATE-TIME:2026-01-02T03:04:05.500Z
+#EXTINF:2.000000,
+7.m4s
+#EXTINF:1.5,a title, with a comma
+8.m4s
+#EXT-X-DISCONTINUITY
+#EXT-X-GAP
+#EXTINF:2,
+9.m4s
+#EXT-X-MAP:URI="init-2.mp4",BYTERANGE="700@0"
+#EXT-X-PROGRAM-DATE-TIME:2026-01-02T03:05:00.000Z
+#EXT-X-PART:DURATION=0.2,URI="10.m4s",BYTERANGE="100@0",INDEPENDENT=YES
+#EXT-X-PART:DURATION=0.2,URI="10.m4s",BYTERANGE="50"
+#EXT-X-PRELOAD-HINT:TYPE=PART,URI="10.m4s",BYTERANGE-START=150
+#EXT-X-RENDITION-REPORT:URI="../360p/index.m3u8",LAST-MSN=10,LAST-PART=1
+`;
+
+/** The same later: its first two segments are skipped, and the last one is whole. */
+const DELTA = `#EXTM3U
+#EXT-X-TARGETDURATION:2
+#EXT-X-MEDIA-SEQUENCE:7
+#EXT-X-DISCONTINUITY-SEQUENCE:3
+#EXT-X-SKIP:SKIPPED-SEGMENTS=2
+#EXT-X-DISCONTINUITY
+#EXT-X-GAP
+#EXTINF:2,
+9.m4s
+#EXT-X-MAP:URI="init-2.mp4",BYTERANGE="700@0"
+#EXT-X-PROGRAM-DATE-TIME:2026-01-02T03:05:00.000Z
+#EXTINF:0.4,
+10.m4s
+#EXT-X-ENDLIST
+`;
+
+test("a media playlist is read whole", () => {
+  const read = parseMedia(WHOLE, BASE);
+  assert.deepEqual([read.targetDuration, read.partTarget, read.canBlockReload], [2, 0.2, true]);
+  assert.deepEqual([read.canSkipUntil, read.partHoldBack, read.holdBack], [12, 0.6, 6]);
+  assert.deepEqual([read.isEnded, read.independentSegments], [false, true]);
+  assert.deepEqual(read.segments.map((s) => [s.sequence, s.discontinuity, s.duration, s.gap, s.complete]),
+    [[7, 3, 2, false, true], [8, 3, 1.5, false, true], [9, 4, 2, true, true], [10, 4, 0.4, false, false]]);
+  const [first, second, third, made] = read.segments;
+  assert.equal(first.url, "https://example.org/live/cam/7/7.m4s");
+  assert.equal(second.date - first.date, 2000, "a segment without a date begins where the one before it ended");
+  assert.equal(third.date, null, "it is unknown how long a discontinuity took");
+  assert.deepEqual(made.map, { url: "https://example.org/live/cam/7/init-2.mp4", range: { offset: 0, length: 700 } });
+  assert.deepEqual(made.parts.map((p) => [p.range, p.independent]),
+    [[{ offset: 0, length: 100 }, true], [{ offset: 100, length: 50 }, false]]);
+  assert.deepEqual(read.hint, { url: "https://example.org/live/cam/7/10.m4s", start: 150, length: null });
+  assert.deepEqual(read.reports, ["https://example.org/live/cam/360p/index.m3u8"]);
+});
+
+test("a delta update gives what the whole playlist would", () => {
+  const former = parseMedia(WHOLE, BASE), update = parseMedia(DELTA, BASE, former);
+  assert.deepEqual(update.segments.slice(0, 2), former.segments.slice(0, 2));
+  assert.deepEqual(update.segments.map((s) => [s.sequence, s.discontinuity]), [[7, 3], [8, 3], [9, 4], [10, 4]]);
+  assert.deepEqual(update.segments[2].map, former.segments[1].map, "the map that was skipped still holds");
+  assert.deepEqual([update.segments[3].complete, update.isEnded], [true, true]);
+});
+
+test("every beginning of a playlist is read without harm: it has fewer segments, but no wrong one", () => {
+  const whole = parseMedia(WHOLE, BASE).segments;
+  for (let length = 8; length < WHOLE.length; length += 1) {
+    const cut = parseMedia(WHOLE.slice(0, length), BASE).segments;
+    assert.deepEqual(cut.map((s) => s.sequence), whole.slice(0, cut.length).map((s) => s.sequence), `${length} bytes`);
+  }
+});
+
+test("an audio rendition has its language, its channels and its name with commas", () => {
+  const { variants, renditions } = parseMultivariant(`#EXTM3U
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Main, stereo",LANGUAGE="de",CHANNELS="2",DEFAULT=YES,URI="e/audio/index.m3u8"
+#EXT-X-STREAM-INF:BANDWIDTH=2000000,CODECS="avc1.64001f,mp4a.40.2",AUDIO="a"
+e/video/index.m3u8
+#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI="e/video/iframes.m3u8"
+`, "https://example.org/live/s/index.m3u8");
+  assert.deepEqual(variants, [{
+    url: "https://example.org/live/s/e/video/index.m3u8", codecs: ["avc1.64001f", "mp4a.40.2"], bandwidth: 2000000, size: null, audio: "a",
+  }]);
+  assert.deepEqual(renditions, [{
+    type: "AUDIO", group: "a", name: "Main, stereo", url: "https://example.org/live/s/e/audio/index.m3u8", isDefault: true, language: "de",
+    channels: "2",
+  }]);
+});

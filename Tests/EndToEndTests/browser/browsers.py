@@ -239,6 +239,18 @@ class Chromium(Browser):
         """Opens another page beside this one."""
         self._wire.call("Target.createTarget", url=url, browserContextId=self._context)
 
+    @contextlib.contextmanager
+    def another_page(self):
+        """Another page of this browser, in a window of its own. Console errors of both are the first one's."""
+        other = object.__new__(type(self))
+        other.errors, other._wire, other._context = [], self._wire, self._context
+        target = self._wire.call("Target.createTarget", url="about:blank", browserContextId=self._context, newWindow=True)["targetId"]
+        other._session = self._wire.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        try:
+            yield other
+        finally:
+            self._wire.call("Target.closeTarget", targetId=target)
+
     def allow(self, *permissions):
         """Lets pages have what they would ask for, by the names of DevTools: "audioCapture", "videoCapture"."""
         self._wire.call("Browser.grantPermissions", permissions=permissions, browserContextId=self._context)
@@ -324,6 +336,9 @@ class Firefox(Browser):
         "toolkit.cosmeticAnimations.enabled": False,
         # What one page may, the next one has to be allowed anew.
         "permissions.isolateBy.userContext": True,
+        # For pages that publish: a made-up camera and microphone, without a question.
+        "media.navigator.streams.fake": True,
+        "media.navigator.permission.disabled": True,
     }
 
     def __init__(self, **preferences):

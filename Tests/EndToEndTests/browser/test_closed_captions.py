@@ -9,13 +9,14 @@ import pytest
 import watching
 from harness import captioned, publishers, tools
 
-SECONDS = 24
+#: The page plays from the beginning; the captions begin when it surely plays, and end before the film does.
+SECONDS = 10
 SUBTITLES = """1
-00:00:06,000 --> 00:00:09,000
+00:00:03,500 --> 00:00:04,700
 Hello <from> line 21
 
 2
-00:00:11,000 --> 00:00:14,000
+00:00:05,200 --> 00:00:06,500
 Two rows & more
 of them
 """
@@ -23,19 +24,19 @@ ROLLED = (captioned.ROLL_UP, captioned.RETURN)
 KINDS = {
     "pop-on": lambda: captioned.pop_on(SUBTITLES, SECONDS),
     "roll-up": lambda: captioned.written(
-        SECONDS, (6, ROLLED, "First row"), (8, ROLLED, "Second row"), (10, ROLLED, "Third row"), (14, (captioned.ERASE,), "")),
+        SECONDS, (3, ROLLED, "First row"), (4, ROLLED, "Second row"), (5, ROLLED, "Third row"), (6.5, (captioned.ERASE,), "")),
     "paint-on": lambda: captioned.written(
-        SECONDS, (6, (captioned.PAINT_ON,), "slowly painted"), (12, (captioned.ERASE,), "")),
+        SECONDS, (3, (captioned.PAINT_ON,), "slowly painted"), (5.5, (captioned.ERASE,), "")),
 }
 #: Captions of CEA-708: from when and until when they are on the screen, and their text. The second one is painted, in a window
 #: of its own: one that is defined again keeps its letters.
-DIGITAL = [(7.0, 10.0, "Caf\u00e9 \u201cone\u201d <b>\nrow & two"), (12.0, 15.0, "Painted \u266a")]
+DIGITAL = [(3.5, 4.7, "Caf\u00e9 \u201cone\u201d <b>\nrow & two"), (5.2, 6.5, "Painted \u266a")]
 
 
 def digital(service: int = 1) -> list[bytes]:
     (on, off, text), (begin, end, painted) = DIGITAL
     return captioned.digital(
-        SECONDS, (6, captioned.window(2) + captioned.letters(text)), (on, [captioned.DISPLAY, 1]), (off, [captioned.HIDE, 1]),
+        SECONDS, (3, captioned.window(2) + captioned.letters(text)), (on, [captioned.DISPLAY, 1]), (off, [captioned.HIDE, 1]),
         (begin, [captioned.DELETE, 1] + captioned.window(1, True) + captioned.letters(painted)), (end, [captioned.DELETE, 1]), service=service)
 
 
@@ -55,12 +56,20 @@ def read(film) -> list[tuple[float, str]]:
     return found
 
 
-@pytest.mark.parametrize("kind, way", [("pop-on", "mse"), ("pop-on", "hls"), ("roll-up", "mse"), ("paint-on", "hls")])
-def test_the_page_shows_closed_captions(chromium, start, tmp_path, kind, way):
+@pytest.fixture(scope="module")
+def weir(start_shared):
+    return start_shared("--no-record")
+
+
+@pytest.mark.parametrize("kind, way", [
+    ("pop-on", "mse"), pytest.param("pop-on", "hls", marks=pytest.mark.long), pytest.param("roll-up", "mse", marks=pytest.mark.long),
+    ("paint-on", "hls")])
+def test_the_page_shows_closed_captions(chromium, weir, tmp_path, kind, way):
+    """The rules of each kind: Tests/WebTests/captions.test.mjs."""
     film = captioned.film(tmp_path / "captions.ts", KINDS[kind]())
     expected = read(film)
     assert expected
-    cues = shown(chromium, start("--no-record"), film, way, "CC1", expected[-1][0] + 1)
+    cues = shown(chromium, weir, f"{kind}-{way}", film, way, "CC1", expected[-1][0] + 0.5)
     for end, text in expected:
         found = [cue for cue in cues if cue[2] == text]
         assert found, (text, cues)
@@ -69,13 +78,13 @@ def test_the_page_shows_closed_captions(chromium, start, tmp_path, kind, way):
         assert min(abs(cue[1] - end) for cue in found) <= late, (end, text, cues)
 
 
-@pytest.mark.parametrize("way", ["mse", "hls"])
-def test_the_page_shows_captions_of_cea_708(chromium, start, tmp_path, way):
+@pytest.mark.parametrize("way", [pytest.param("mse", marks=pytest.mark.long), "hls"])
+def test_the_page_shows_captions_of_cea_708(chromium, weir, tmp_path, way):
     """Service 1 alone; a film with service 2 offers none of it."""
     frames = digital()
     assert captioned.is_overlaid(frames) and not captioned.is_overlaid(digital(service=2))
     film = captioned.film(tmp_path / "captions.ts", frames, kind="708")
-    cues = shown(chromium, start("--no-record"), film, way, "Service 1", DIGITAL[-1][1] + 1)
+    cues = shown(chromium, weir, f"708-{way}", film, way, "Service 1", DIGITAL[-1][1] + 0.5)
     for begin, end, text in DIGITAL:
         found = [cue for cue in cues if cue[2] == text]
         assert len(found) == 1, (text, cues)
@@ -83,23 +92,35 @@ def test_the_page_shows_captions_of_cea_708(chromium, start, tmp_path, way):
         assert abs(found[0][0] - begin) <= (0.07 if begin == DIGITAL[0][0] else 0.4) and abs(found[0][1] - end) <= 0.07, cues
 
 
-def shown(chromium, weir, film, way: str, label: str, until: float) -> list[tuple[float, float, str]]:
-    """The cues that the page has after so many seconds of the film."""
+#: Counts how many cues are on the screen at once.
+COUNT = """(() => {
+  const [track] = document.querySelector("#video").textTracks;
+  window.most = 0;
+  track.addEventListener("cuechange", () => { window.most = Math.max(window.most, track.activeCues.length); });
+})()"""
+
+
+def shown(chromium, weir, name: str, film, way: str, label: str, until: float) -> list[tuple[float, float, str]]:
+    """The cues that the page has after so many seconds of the film. It waits for the stream before it begins."""
+    chromium.open(f"{weir.web}/watch/{name}?player={way}")
+    watching.wait_phase(chromium, "notStarted")
     size = film.stat().st_size
     sender = publishers.Publisher(
-        ["curl", "-sS", "-T", str(film), "--limit-rate", str(size // SECONDS), f"{weir.web}/live/cam/ingest"])
-    weir.wait_state("cam", "live")
-    watching.watch(chromium, weir, "cam", f"?player={way}")
-    chromium.wait("!document.querySelector('#captions').hidden", 20)
-    assert chromium.evaluate("[...document.querySelector('#captions').options].map((o) => o.text)") == ["No captions", label]
-    chromium.press("c", "KeyC")
-    chromium.wait("document.querySelector('#video').textTracks[0].mode === 'showing'")
-    # One of them is on the screen at its time.
-    chromium.wait("document.querySelector('#video').textTracks[0].activeCues.length === 1", 15)
-    chromium.wait(f"document.querySelector('#video').currentTime > {until}", 30)
-    cues = [(start, end, html.unescape(text)) for start, end, text in chromium.evaluate(CUES)]
+        ["curl", "-sS", "-T", str(film), "--limit-rate", str(size // SECONDS), f"{weir.web}/live/{name}/ingest"])
+    try:
+        watching.wait_phase(chromium, "playing")
+        chromium.wait("!document.querySelector('#captions').hidden", 20)
+        assert chromium.evaluate("[...document.querySelector('#captions').options].map((o) => o.text)") == ["No captions", label]
+        chromium.press("c", "KeyC")
+        chromium.wait("document.querySelector('#video').textTracks[0].mode === 'showing'")
+        chromium.evaluate(COUNT)
+        chromium.wait(f"document.querySelector('#video').currentTime > {until}", 30)
+        # They are on the screen at their times, one after another.
+        assert chromium.evaluate("window.most") == 1
+        cues = [(start, end, html.unescape(text)) for start, end, text in chromium.evaluate(CUES)]
+    finally:
+        sender.kill()
+        watching.leave(chromium)
     assert all(start < end for start, end, _ in cues) and len(cues) < 60
     assert all(one[1] <= other[0] + 1e-6 for one, other in zip(cues, cues[1:])), cues
-    watching.leave(chromium)
-    sender.kill()
     return cues

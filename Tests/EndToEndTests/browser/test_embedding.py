@@ -13,7 +13,7 @@ import jwt
 import pytest
 
 import watching
-from harness import publishers, tools
+from harness import publishers, sources, tools
 
 SECRET = "viewer-secret-0123456789-abcdefghij"
 #: A film that ten players can decode at once.
@@ -164,9 +164,10 @@ def test_an_origin_that_is_not_named_gets_neither_frame_nor_element(page, weir, 
     try:
         open_page(page, other, f"""<style>body {{ margin: 0 }} iframe {{ display: block; width: 400px; height: 225px; border: 0 }}</style>
           <iframe src="{weir.web}/embed/cam"></iframe>{script(weir)}{element(weir, "cam")}""")
-        time.sleep(3)
+        told = lambda: all(any(word in error for error in page.errors) for word in ("frame-ancestors", "CORS"))  # noqa: E731
+        weir.wait(told, 20, "both are refused")
+        time.sleep(0.5)
         assert page.evaluate("[heard.length, customElements.get('weir-player') === undefined]") == [0, True]
-        assert any("frame-ancestors" in error for error in page.errors) and any("CORS" in error for error in page.errors), page.errors
     finally:
         other.stop()
 
@@ -307,7 +308,7 @@ def test_the_watch_page_has_the_code_to_copy_without_the_viewers_token(page, wei
 @pytest.mark.parametrize("who", ["viewer", "operator"])
 def test_qr_codes_lead_to_the_page_and_operators_to_the_address_of_publishers(page, weir, start, tmp_path, who):
     # Where tokens are needed, only those who have signed in are operators. Where none is needed, everybody is.
-    server = weir if who == "viewer" else start("--no-record", "--test-pattern", "cam")
+    server = weir if who == "viewer" else start("--no-record", "--source", f"cam=file:{sources.source('loop')}")
     watching.watch(page, server, "cam")
     page.wait("document.querySelectorAll('.qr-code svg').length === 2")
     page.evaluate("document.querySelectorAll('#share, #publish').forEach((d) => { d.open = true; })")
@@ -323,7 +324,7 @@ def test_qr_codes_lead_to_the_page_and_operators_to_the_address_of_publishers(pa
 
 def test_titles_with_markup_stay_text_on_the_page(page, start):
     title = "<img src=x onerror=alert(1)>‮gpj.exe"
-    server = start("--no-record", "--title", title, "--test-pattern", "demo")
+    server = start("--no-record", "--title", title, "--source", f"demo=file:{sources.source('loop')}")
     watching.watch(page, server, "demo")
     assert page.evaluate("document.querySelector('#name').textContent") == title.replace("‮", "")
     assert page.evaluate("document.title") == title.replace("‮", "") + " · weir"

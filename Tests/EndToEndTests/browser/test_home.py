@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import watching
-from harness import publishers
-from test_pages import BOTH, FOREIGN, OVERFLOW, open_home
+from harness import publishers, sources
+from test_pages import FOREIGN, MOSTLY_CHROMIUM, OVERFLOW, open_home
 
 TOKEN = "sesame-home-0815"
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -25,13 +25,6 @@ COLOURS = """(() => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   return new Set(new Uint32Array(data.buffer)).size;
 })()"""
-
-
-def hide(page, hidden: bool) -> None:
-    page.evaluate(f"""(() => {{
-      Object.defineProperty(document, "hidden", {{ value: {json.dumps(hidden)}, configurable: true }});
-      document.dispatchEvent(new Event("visibilitychange"));
-    }})()""")
 
 
 def stream(name: str, **more) -> dict:
@@ -55,13 +48,13 @@ def guarded(start_shared, tmp_path_factory):
     """A server with an operator, and one stream with a title."""
     keys = tmp_path_factory.mktemp("jwt") / "keys.pem"
     keys.write_bytes(KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo))
-    server = start_shared("--test-pattern", "demo", "--title", TITLE, "--description", "What there is to see.",
+    server = start_shared("--source", f"demo=file:{sources.source('loop')}", "--title", TITLE, "--description", "What there is to see.",
                           "--jwt-key", keys, environment={"WEIR_ADMIN_TOKEN": TOKEN})
     server.wait_state("demo", "live", seconds=30)
     return server
 
 
-@BOTH
+@MOSTLY_CHROMIUM
 def test_a_card_shows_the_live_picture_the_title_and_the_description(browser, guarded):
     open_home(browser, guarded)
     browser.wait(f"{COLOURS} > 50")
@@ -75,18 +68,12 @@ def test_a_card_shows_the_live_picture_the_title_and_the_description(browser, gu
     watching.leave(browser)
 
 
-def test_pictures_are_renewed_and_a_hidden_page_loads_none(page, guarded):
+def test_pictures_are_renewed_and_make_nobody_a_viewer(page, guarded):
+    """That a hidden page loads none is judged without a browser (Tests/WebTests/live-pictures.test.mjs)."""
+    guarded.wait(lambda: guarded.stream("demo")["viewers"] == 0, 30, "earlier viewers have gone")
     open_home(page, guarded)
     page.wait(f"{ASKED} >= 1")
     page.wait(f"{ASKED} >= 2", 20)
-    hide(page, True)
-    time.sleep(1)
-    asked = page.evaluate(ASKED)
-    time.sleep(8)
-    assert page.evaluate(ASKED) == asked
-    hide(page, False)
-    page.wait(f"{ASKED} > {asked}", 10)
-    # Nobody became a viewer by that.
     assert guarded.stream("demo")["viewers"] == 0
 
 
@@ -142,29 +129,59 @@ def test_streams_are_found_sorted_and_problems_come_first(page, demo):
         assert [e for e in page.errors if "thumbnail.jpg" not in e] == []
 
 
+#: What turns the text after it.
+TURNS = "\u202egnp.exe <b>"
+
+
+def answer_ten_thousand() -> str:
+    return overview([stream(f"s{number:05}", title=f"Stage {number} {TURNS}" if number % 9 == 0 else None, viewers=number % 7)
+                     for number in range(10_000)])
+
+
+def find(page, text: str, found: int | None) -> None:
+    """Searches, and waits for so many cards; None: for several."""
+    enter(page, "#stream-search", text)
+    page.wait("document.querySelector('#streams-count').textContent.includes(' of ')"
+              + (f" && {NAMES}.length === {found}" if found else f" && {NAMES}.length > 1"))
+
+
+def show_more(page) -> None:
+    before = page.evaluate("(scrollTo(0, document.body.scrollHeight), document.querySelectorAll('#streams > li').length)")
+    page.wait(f"document.querySelectorAll('#streams > li').length > {before} || document.querySelector('#more-streams').getBoundingClientRect().top > 3000")
+
+
 def test_ten_thousand_names_stay_usable(page, demo):
-    hostile = "\u202egnp.exe <b>"
-    streams = [stream(f"s{number:05}", title=f"Stage {number} {hostile}" if number % 9 == 0 else None, viewers=number % 7)
-               for number in range(10_000)]
-    answer = overview(streams)
+    answer = answer_ten_thousand()
     with page.answering(f"{demo.web}/api/v1/streams", lambda _: answer):
         open_home(page, demo)
         page.wait("document.querySelector('#streams-count').textContent === '10,000 live'")
         assert page.evaluate("document.querySelectorAll('#streams > li').length") <= 96
         assert page.evaluate("document.querySelectorAll('*').length") < 5000
         for text, found in (("s09999", 1), ("stage 9", None)):
-            began = time.monotonic()
-            enter(page, "#stream-search", text)
-            page.wait("document.querySelector('#streams-count').textContent.includes(' of ')"
-                      + (f" && {NAMES}.length === {found}" if found else f" && {NAMES}.length > 1"))
-            assert time.monotonic() - began < 3, text
+            find(page, text, found)
         # What turns text stays within its title.
-        assert page.evaluate("document.querySelector('#streams bdi').textContent").endswith(hostile)
+        assert page.evaluate("document.querySelector('#streams bdi').textContent").endswith(TURNS)
+        enter(page, "#stream-search", "")
+        page.wait("document.querySelector('#streams-count').textContent === '10,000 live'")
+        show_more(page)
+        assert page.evaluate(OVERFLOW) <= 0
+
+
+@pytest.mark.quiet
+@pytest.mark.long
+def test_ten_thousand_names_are_searched_without_a_wait(page, demo):
+    answer = answer_ten_thousand()
+    with page.answering(f"{demo.web}/api/v1/streams", lambda _: answer):
+        open_home(page, demo)
+        page.wait("document.querySelector('#streams-count').textContent === '10,000 live'")
+        for text, found in (("s09999", 1), ("stage 9", None)):
+            began = time.monotonic()
+            find(page, text, found)
+            assert time.monotonic() - began < 3, text
         enter(page, "#stream-search", "")
         page.wait("document.querySelector('#streams-count').textContent === '10,000 live'")
         for _ in range(3):
-            before = page.evaluate("(scrollTo(0, document.body.scrollHeight), document.querySelectorAll('#streams > li').length)")
-            page.wait(f"document.querySelectorAll('#streams > li').length > {before} || document.querySelector('#more-streams').getBoundingClientRect().top > 3000")
+            show_more(page)
         longest = page.evaluate("""new Promise((done) => {
           let longest = 0, last = performance.now();
           const step = (now) => { longest = Math.max(longest, now - last); last = now; };
@@ -173,7 +190,6 @@ def test_ten_thousand_names_stay_usable(page, demo):
           requestAnimationFrame(frame);
         })""")
         assert longest < 1500, f"the page stood still for {longest:.0f} ms"
-        assert page.evaluate(OVERFLOW) <= 0
 
 
 def test_the_page_speaks_the_language_of_its_reader(demo):
@@ -185,7 +201,7 @@ def test_the_page_speaks_the_language_of_its_reader(demo):
         text = page.evaluate("document.body.innerText")
         assert page.evaluate("document.documentElement.lang") == "de"
         assert "auf Sendung" in text and "Zuschauer" in text and "Aufnahmen" in text
-        publisher = publishers.ffmpeg("h264-30", f"{demo.rtmp}/live/neu", loop=3)
+        publisher = publishers.ffmpeg("loop", f"{demo.rtmp}/live/neu", loop=-1)
         try:
             page.wait("document.querySelector('#announcer').textContent === 'neu ist jetzt live'")
         finally:
@@ -193,12 +209,15 @@ def test_the_page_speaks_the_language_of_its_reader(demo):
         assert page.errors == []
 
 
-@BOTH
-@pytest.mark.parametrize("path", ["/", "/recordings", "/watch/demo?player=mse"])
-def test_from_right_to_left_nothing_leaves_the_screen(browser, path, demo):
+@MOSTLY_CHROMIUM
+@pytest.mark.parametrize("path, there", [
+    ("/", "document.querySelectorAll('#streams > li').length >= 1"), ("/recordings", "document.querySelector('#now-list').innerText.includes('demo')"),
+    ("/watch/demo?player=mse", "document.querySelector('#stage').dataset.phase === 'playing'"),
+], ids=["home", "recordings", "watch"])
+def test_from_right_to_left_nothing_leaves_the_screen(browser, path, there, demo):
     browser.open(demo.web + path)
-    browser.wait("document.querySelector('#version, #count, #name') !== null")
-    time.sleep(1)
+    browser.wait(there)
+    time.sleep(0.3)
     browser.evaluate("document.documentElement.dir = 'rtl'")
     assert browser.evaluate("document.querySelector('.brand').getBoundingClientRect().left") > 300
     assert browser.evaluate("[...document.querySelectorAll('main *')].filter((e) => e.checkVisibility() &&"

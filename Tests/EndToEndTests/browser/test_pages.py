@@ -10,6 +10,8 @@ import watching
 from harness import publishers, tools
 
 BOTH = pytest.mark.parametrize("browser", ["chromium", "firefox"], indirect=True)
+#: For texts and layout.
+MOSTLY_CHROMIUM = pytest.mark.parametrize("browser", ["chromium", pytest.param("firefox", marks=pytest.mark.long)], indirect=True)
 SCHEMES = pytest.mark.parametrize("scheme", ["dark", "light"])
 
 #: Text with a contrast below 4.5:1 (WCAG 2.2, 1.4.3), as "ratio text". Text over images is not checked.
@@ -55,13 +57,13 @@ def open_home(browser, server):
     browser.wait("document.querySelector('#version').textContent !== 'weir'")
 
 
-@BOTH
+@MOSTLY_CHROMIUM
 def test_the_home_page_lists_a_stream_with_state_codecs_and_viewers(browser, demo):
     open_home(browser, demo)
     browser.wait("document.querySelectorAll('#streams > li').length === 1")
     card = browser.evaluate("document.querySelector('#streams > li').innerText")
     assert "demo" in card and "Live" in card
-    assert "H.264 1280×720, 30 fps" in card and "AAC 48 kHz, stereo" in card
+    assert "H.264 320×180, 30 fps" in card and "AAC 48 kHz, stereo" in card
     assert "viewer" in card and "on air for" in card
     assert browser.evaluate("document.querySelector('#streams a').href") == f"{demo.web}/watch/demo"
     assert browser.evaluate(FOREIGN) == []
@@ -71,7 +73,7 @@ def test_the_home_page_lists_a_stream_with_state_codecs_and_viewers(browser, dem
 
 def test_the_home_page_refreshes_itself_and_tells_screen_readers(page, weir):
     open_home(page, weir)
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/fresh", loop=3)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/fresh", loop=-1)
     try:
         page.wait("[...document.querySelectorAll('#streams a')].some((a) => a.textContent === 'fresh')")
         page.wait("document.querySelector('#announcer').textContent.includes('fresh went live')")
@@ -132,7 +134,7 @@ def test_a_page_shows_a_placeholder_and_never_the_publish_key(page, start, canar
     assert canary not in page.evaluate("document.documentElement.outerHTML")
 
 
-@BOTH
+@MOSTLY_CHROMIUM
 @pytest.mark.parametrize("name", [
     "<img src=x onerror=\"window.hacked=1\">", "\"><script>window.hacked=1</script>", "javascript:window.hacked=1",
     "..%2f..%2fetc", "a b", "%F0%9F%92%A9", "%zz", "x" * 65, "-dash",
@@ -170,27 +172,33 @@ def test_hostile_texts_of_the_api_are_shown_and_not_run(page, demo):
         assert [e for e in page.errors if "thumbnail.jpg" not in e] == []
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1280, 3840])
 @pytest.mark.parametrize("path", ["/", "/watch/demo?player=mse"])
-def test_nothing_overflows_sideways(page, path, width, demo):
-    page.viewport(width, 800)
+def test_nothing_overflows_sideways(page, path, demo):
+    page.viewport(320, 800)
     page.open(demo.web + path)
     page.wait("document.querySelector('#publish-rows').children.length > 0")
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     page.evaluate("document.querySelector('#info')?.click()")
-    time.sleep(0.2)
-    assert page.evaluate(OVERFLOW) <= 0
+    for width in (320, 390, 768, 1280, 3840):
+        page.viewport(width, 800)
+        time.sleep(0.2)
+        assert page.evaluate(OVERFLOW) <= 0, width
 
 
 @SCHEMES
-@pytest.mark.parametrize("path", ["/", "/watch/demo?player=mse", "/watch/nobody"])
-def test_every_text_has_enough_contrast(page, path, scheme, demo):
+@pytest.mark.parametrize("path, there", [
+    ("/", "document.querySelectorAll('#streams > li').length === 1"),
+    ("/watch/demo?player=mse", "document.querySelector('#stage').dataset.phase === 'playing'"),
+    ("/watch/nobody", "document.querySelector('#stage').dataset.phase === 'notStarted'"),
+], ids=["home", "watch", "nobody"])
+def test_every_text_has_enough_contrast(page, path, there, scheme, demo):
     page.prefer(color_scheme=scheme)
     page.open(demo.web + path)
-    page.wait("document.querySelector('#publish-rows').children.length > 0")
+    page.wait(f"document.querySelector('#publish-rows').children.length > 0 && {there}")
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     page.evaluate("document.querySelector('#info')?.click()")
-    time.sleep(1)
+    page.wait("(document.querySelector('#figures')?.children.length ?? 1) > 0")
+    time.sleep(0.3)
     assert page.evaluate("document.body.innerText.length") > 200
     assert page.evaluate(POOR_CONTRAST) == []
 
@@ -228,11 +236,11 @@ def test_a_pause_stays_a_pause_and_playing_again_returns_to_the_live_edge(page, 
     page.evaluate("document.querySelector('#play').click()")
     page.wait("document.querySelector('#video').paused")
     before = watching.state(page)["time"]
-    time.sleep(8)
+    time.sleep(4)  # real time: a pause long enough to be seen as a jump
     assert watching.state(page)["time"] == before
-    page.evaluate("document.querySelector('#play').click()")
-    page.evaluate("document.querySelector('#live').click()")
-    page.wait(f"document.querySelector('#video').currentTime > {before} + 6")
+    page.evaluate("(document.querySelector('#play').click(), document.querySelector('#live').click(), window.clicked = performance.now())")
+    # It jumps, beyond what plays meanwhile.
+    page.wait(f"document.querySelector('#video').currentTime - {before} - (performance.now() - clicked) / 1000 > 2.5")
     page.wait("document.querySelector('#live').dataset.edge === 'live'")
 
 
@@ -246,7 +254,7 @@ def test_a_pause_while_the_video_seeks_stays_a_pause(page, demo, player):
       video.currentTime += 0.01;
       video.pause();
     })"""), "the page is told while the video seeks"
-    time.sleep(2)
+    time.sleep(1)  # real time: the page could let it play at any of its ticks, four a second
     assert watching.state(page)["paused"]
     page.evaluate("document.querySelector('#play').click()")
     page.wait("!document.querySelector('#video').paused")
@@ -270,26 +278,26 @@ def test_reduced_motion_stills_the_page(page, demo):
 
 
 def test_a_finished_recording_is_listed_played_and_downloadable(page, weir):
-    publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/taped").wait()
+    publishers.ffmpeg("short", f"{weir.rtmp}/live/taped").wait()
     weir.wait(lambda: [r for r in weir.recordings_of("taped") if r["state"] == "completed"], 15, "a finished recording")
     open_home(page, weir)
     row = "[...document.querySelectorAll('#recordings-list > li')].find((li) => li.querySelector('h3').textContent === 'taped')"
     page.wait(f"{row} !== undefined", 15)
     text = page.evaluate(f"{row}.innerText")
-    assert "0:08" in text or "0:07" in text
+    assert "0:04" in text or "0:03" in text
     link = page.evaluate(f"(() => {{ const a = {row}.querySelector('a[download]'); return [a.href, a.download]; }})()")
     assert link[0].startswith(f"{weir.web}/recordings/taped/") and link[1].endswith(".mp4")
     page.click(f"{row}.querySelector('button')")
-    page.wait("document.querySelector('#recording-video')?.currentTime > 1")
-    page.evaluate("document.querySelector('#recording-video').currentTime = 5")
-    page.wait("document.querySelector('#recording-video')?.currentTime > 5.5 && document.querySelector('#recording-dialog').open")
+    page.wait("document.querySelector('#recording-video')?.currentTime > 0.5")
+    page.evaluate("document.querySelector('#recording-video').currentTime = 2")
+    page.wait("document.querySelector('#recording-video')?.currentTime > 2.5 && document.querySelector('#recording-dialog').open")
     page.press("Escape", "Escape")
     page.wait("!document.querySelector('#recording-dialog').open")
     assert page.errors == []
 
 
 def test_what_a_capture_lacks_is_told_on_its_page(page, start):
-    weir = start("--source", "cam=v4l2:/dev/video63?size=320x180&preset=ultrafast,alsa:hw:9", "--no-record")
+    weir = start("--source", "cam=v4l2:/dev/video63?size=320x180&fps=10&preset=ultrafast&gop=1s,alsa:hw:9", "--no-record")
     weir.wait_state("cam", "live")
     watching.watch(page, weir, "cam")
     shown = page.evaluate(watching.DETAILS)
