@@ -84,6 +84,8 @@ RECIPES = {
         Recipe("video-only", audio=None),
         Recipe("long-gop", seconds=18, gop=250),
         Recipe("clip", seconds=4),
+        # For what goes round.
+        Recipe("brief", seconds=2, gop=30),
         Recipe("vfr", filter="select='not(eq(mod(n\\,7)\\,3)+eq(mod(n\\,11)\\,5)+eq(mod(n\\,5)\\,4))'", variable=True),
         # GOPs that do not fill the segment target of 2 s.
         Recipe("gop-1920", rate="25", gop=48),
@@ -110,6 +112,7 @@ RECIPES = {
             "-maxrate", "900k", "-bufsize", "450k", "-x264-params", "nal-hrd=cbr")),
         # What a file source plays for pages and lists: what is judged there does not depend on the media.
         Recipe("loop", seconds=10, gop=15),
+        Recipe("loop-opus", seconds=10, gop=15, audio="libopus", publisher="new"),
         # Without B-frames.
         Recipe("straight", seconds=4, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),
