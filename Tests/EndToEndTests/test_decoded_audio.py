@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import flv, inband, publishers, rawrtmp, tools
+from harness import flv, inband, publishers, rawrtmp, sources, tools
 from harness.programs import free_port
 from harness.together import Together
 from test_encoding import HEIGHT, WIDTH, Copy, Film
@@ -76,19 +76,23 @@ def films(start_shared, tmp_path_factory):
         # Without a linger ffmpeg's libsrt closes at once and drops what it has not sent yet: some frames and a packet of audio.
         "srt": ("-f", "mpegts", f"{weir.srt}?streamid=NAME&linger=5"),
     }
-    running = {
-        name: publishers.Publisher([
-            tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-i", str(film), "-c:v", "copy", *audio, *(word.replace("NAME", name) for word in targets[way])])
-        for name, (audio, _, way) in PUBLISHED.items()}
-    for name in PUBLISHED:
-        weir.wait_state(name, "live", seconds=20)
 
-    def live(name: str) -> Film:
-        return Copy(f"{weir.web}/live/{name}/index.m3u8", folder / f"{name}.mp4")
+    def live(name: str) -> tuple[Film, str]:
+        return (Copy(f"{weir.web}/live/{name}/index.m3u8", folder / f"{name}.mp4"),
+                weir.get(f"/live/{name}/index.m3u8").good().text)
 
+    running, copies = {}, {}
     with concurrent.futures.ThreadPoolExecutor(len(PUBLISHED)) as pool:
-        found = {(name, "HLS"): film for name, film in zip(PUBLISHED, pool.map(live, PUBLISHED))}
-    playlists = {name: weir.get(f"/live/{name}/index.m3u8").good().text for name in PUBLISHED}
+        # One after another: each has a process that decodes, whose start takes some time.
+        for name, (audio, _, way) in PUBLISHED.items():
+            running[name] = publishers.Publisher([
+                tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-i", str(film), "-c:v", "copy", *audio,
+                *(word.replace("NAME", name) for word in targets[way])])
+            weir.wait_state(name, "live", seconds=30)
+            weir.wait(lambda: len(weir.stream(name)["tracks"]) == 2, 30, "both tracks")
+            copies[name] = pool.submit(live, name)
+    found = {(name, "HLS"): copy.result()[0] for name, copy in copies.items()}
+    playlists = {name: copy.result()[1] for name, copy in copies.items()}
     for publisher in running.values():
         publisher.wait(SECONDS + 20)
     for name in PUBLISHED:
@@ -153,12 +157,11 @@ def another_rate_and_mono_in_the_middle(case):
     """Players get another init segment, and each sound at its time; less than two frames are missing."""
     films = []
     for at, audio in enumerate((("-ar", "48000", "-ac", "2"), ("-ar", "32000", "-ac", "1"))):
-        film = case.path / f"{at}.ts"
-        tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
-                  "aevalsrc='0.5*sin(2*PI*1000*t)*gt(t,0.5)*lt(mod(t,1),0.05)':s=48000", "-t", "6", "-c:v", "libx264", "-preset",
-                  "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", *audio, "-muxdelay", "0",
-                  "-output_ts_offset", str(1 + 6 * at), film)
-        films.append(film.read_bytes())
+        films.append(sources.made(
+            f"rate-{at}", ".ts", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
+            "aevalsrc='0.5*sin(2*PI*1000*t)*gt(t,0.5)*lt(mod(t,1),0.05)':s=48000", "-t", "6", "-c:v", "libx264", "-preset",
+            "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", *audio, "-muxdelay", "0",
+            "-output_ts_offset", 1 + 6 * at, "-f", "mpegts").read_bytes())
     (case.path / "both.ts").write_bytes(b"".join(films))
     weir = case.start()
     publisher = publishers.Publisher([
@@ -188,10 +191,10 @@ def another_rate_and_mono_in_the_middle(case):
 @TRIED.case(name="two tracks of MP3 by Enhanced RTMP")
 def two_tracks_of_mp3_by_enhanced_rtmp(case):
     """ffmpeg 8 sends the second one as `.mp3` of Multitrack. Each has a worker and its own rendition."""
-    film = case.path / "film.mkv"
-    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
-              "sine=440:sample_rate=48000", "-f", "lavfi", "-i", "sine=880:sample_rate=44100", "-t", "8", "-map", "0", "-map",
-              "1", "-map", "2", "-c:v", "libx264", "-preset", "ultrafast", "-g", "60", "-c:a", "libmp3lame", film)
+    film = sources.made(
+        "two-mp3", ".mkv", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
+        "sine=440:sample_rate=48000", "-f", "lavfi", "-i", "sine=880:sample_rate=44100", "-t", "6", "-map", "0", "-map",
+        "1", "-map", "2", "-c:v", "libx264", "-preset", "ultrafast", "-g", "60", "-c:a", "libmp3lame", "-f", "matroska")
     weir = case.start()
     publisher = publishers.Publisher([
         tools.new_ffmpeg(), "-v", "error", "-nostdin", "-re", "-i", str(film), "-map", "0", "-c", "copy", "-f", "flv",
@@ -210,10 +213,10 @@ def two_tracks_of_mp3_by_enhanced_rtmp(case):
 @TRIED.case(signal.SIGSTOP, name="a worker that hangs costs the audio some seconds")
 def a_worker_that_dies_or_hangs_costs_the_audio_some_seconds(case, harm):
     """The video goes on without a gap; a warning says what is missing, and goes when the audio is back, at its time."""
-    film = case.path / "film.ts"
-    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
-              "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "20", "-c:v", "libx264", "-preset",
-              "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", film)
+    film = sources.made(
+        "long-mp2", ".ts", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
+        "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "20", "-c:v", "libx264", "-preset",
+        "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", "-f", "mpegts")
     weir = case.start()
     publisher = publishers.Publisher([
         tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-i", str(film), "-c", "copy", "-f", "mpegts", "-method", "POST",
@@ -244,10 +247,10 @@ def a_worker_that_dies_or_hangs_costs_the_audio_some_seconds(case, harm):
 def a_film_of_five_minutes_does_not_drift(case, name, audio):
     """44.1 kHz and 8 kHz, faster than real time: each beep where the published film has it."""
     weir = case.start()
-    film = case.path / f"{name}.flv"
-    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
-              "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=44100", "-t", "300", "-c:v", "libx264", "-preset",
-              "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", *audio, film)
+    film = sources.made(
+        f"five-minutes-{name}", ".flv", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
+        "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=44100", "-t", "300", "-c:v", "libx264", "-preset",
+        "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", *audio, "-f", "flv")
     publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", rate=20).wait(60)
     recorded, published = beeps_of_recording(weir, name), beeps(film)
     # The first one may precede the first key frame.
@@ -261,10 +264,10 @@ def a_film_of_five_minutes_does_not_drift(case, name, audio):
 @TRIED.case(name="a worker that is served late costs a fast publisher nothing")
 def a_worker_that_is_served_late_costs_a_fast_publisher_nothing(case):
     """Ten times as fast as it plays, while the machine gives the process that decodes no time for two seconds."""
-    film = case.path / "film.flv"
-    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
-              "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=8000", "-t", "60", "-c:v", "libx264", "-preset",
-              "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", "-c:a", "pcm_alaw", film)
+    film = sources.made(
+        "minute-alaw", ".flv", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
+        "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=8000", "-t", "60", "-c:v", "libx264", "-preset",
+        "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", "-c:a", "pcm_alaw", "-f", "flv")
     weir = case.start()
     publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/cam", rate=10)
     weir.wait_state("cam", "live", seconds=20)
@@ -280,9 +283,11 @@ def a_worker_that_is_served_late_costs_a_fast_publisher_nothing(case):
 
 def short(path, *audio: str):
     """Eight seconds with a beep each second."""
-    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
-              "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "8", "-c:v", "libx264", "-preset", "ultrafast",
-              "-bf", "0", "-g", "50", *audio, path)
+    form = {".ts": "mpegts", ".flv": "flv"}[path.suffix]
+    path.write_bytes(sources.made(
+        "short-beeps", path.suffix, "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
+        "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "8", "-c:v", "libx264", "-preset", "ultrafast",
+        "-bf", "0", "-g", "50", *audio, "-f", form).read_bytes())
     return path
 
 

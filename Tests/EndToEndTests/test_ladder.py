@@ -41,7 +41,7 @@ def encoding():
 def live(encoding, start_shared):
     """A stream with B-frames and audio and with two rungs, and the playlists of its video."""
     weir = start_shared("--ladder", "180p@1M,120p@200k,90p@100k", "--segment-duration", "1s", "--no-record")
-    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    publisher = publishers.ffmpeg("round", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         urls = variants(weir)
         weir.wait(lambda: len(llhls.parse(http.fetch(urls["90p"]).text, urls["90p"]).segments) >= 3, 30, "segments")
@@ -270,7 +270,7 @@ def test_at_the_end_rungs_are_complete_and_no_process_is_left(start):
 
 def test_a_rungs_last_frames_come_to_who_waits_while_the_name_is_live_again(start):
     weir = start("--ladder", f"{NAME}=120p@200k", "--segment-duration", "1s", "--no-record")
-    first = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    first = publishers.ffmpeg("round", f"{weir.rtmp}/live/{NAME}", loop=-1)
     second = None
     try:
         url = variants(weir)["120p"]
@@ -282,7 +282,7 @@ def test_a_rungs_last_frames_come_to_who_waits_while_the_name_is_live_again(star
         os.kill(worker, signal.SIGSTOP)
         first.interrupt()
         first.outcome(10)
-        second = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
+        second = publishers.ffmpeg("round", f"{weir.rtmp}/live/{NAME}", loop=-1)
         weir.wait(lambda: weir.stream(NAME)["startedAt"] != began, 10, "the next publication")
         # The server may have given it up by now.
         with contextlib.suppress(ProcessLookupError):
@@ -296,7 +296,7 @@ def test_a_rungs_last_frames_come_to_who_waits_while_the_name_is_live_again(star
 
 def test_a_reconnect_is_the_same_discontinuity_in_every_rung(start):
     weir = start("--ladder", "120p@200k", "--segment-duration", "1s", "--no-record")
-    first = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    first = publishers.ffmpeg("round", f"{weir.rtmp}/live/{NAME}", loop=-1)
     urls = variants(weir)
 
     def complete(url):
@@ -305,7 +305,7 @@ def test_a_reconnect_is_the_same_discontinuity_in_every_rung(start):
     weir.wait(lambda: len(complete(urls["120p"])) >= 2, 20, "segments")
     first.kill()
     weir.wait_state(NAME, "reconnecting")
-    second = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    second = publishers.ffmpeg("round", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         weir.wait(lambda: any(s.discontinuity for s in complete(urls["120p"])[:-1]), 20, "what comes after it")
         shapes = {name: [(s.sequence, s.duration, s.discontinuity) for s in complete(url)] for name, url in urls.items()}

@@ -91,7 +91,7 @@ def test_the_head_goes_into_the_room(place, tmp_path):
             begun = slow.read(1000)
             recording.end()
             movie = recording.part.with_name(f"{stem}.mp4")
-            weir.wait(movie.exists, 10, "it is finished", every=0.005)
+            weir.wait(movie.exists, 20, "it is finished", every=0.005)
             assert begun + slow.read() == before[0]
             slow.close()
             assert [weir.get(path).good().body for path in paths] == before

@@ -112,6 +112,8 @@ RECIPES = {
             "-maxrate", "900k", "-bufsize", "450k", "-x264-params", "nal-hrd=cbr")),
         # What a file source plays for pages and lists: what is judged there does not depend on the media.
         Recipe("loop", seconds=10, gop=15),
+        # The same, of whole audio frames: it goes round without a hole.
+        Recipe("round", seconds=8, gop=15),
         Recipe("loop-opus", seconds=10, gop=15, audio="libopus", publisher="new"),
         # Without B-frames.
         Recipe("straight", seconds=4, video=(
@@ -152,6 +154,11 @@ def flv(name: str) -> pathlib.Path:
 def ts(name: str) -> pathlib.Path:
     """The same film as an MPEG transport stream."""
     return _made(name, ".ts", [FFMPEG, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy", "-f", "mpegts"])
+
+
+def made(name: str, suffix: str, *command) -> pathlib.Path:
+    """A film of a test's own, kept as the others: the arguments of Debian's ffmpeg, without the file that it writes."""
+    return _made(name, suffix, [FFMPEG, "-v", "error", "-y", *map(str, command)])
 
 
 def _made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
