@@ -7,12 +7,11 @@ import dataclasses
 import json
 import os
 import signal
-import subprocess
 import time
 
 import pytest
 
-from harness import flv, inband, publishers, rawrtmp, sources, tools
+from harness import events, flv, inband, pattern, publishers, rawrtmp, sources, tools
 from harness.programs import free_port
 from harness.together import Together
 from test_encoding import HEIGHT, WIDTH, Copy, Film
@@ -27,21 +26,9 @@ PUBLISHED = {
     "mp3-srt": (("-c:a", "libmp3lame", "-ar", "24000", "-b:a", "64k"), "MP3", "srt"),
     "opus": (("-c:a", "mp2", "-b:a", "192k"), "MP2", "http"),
 }
-SECONDS = 8
+SECONDS, SIZE = 8, f"{WIDTH}:{HEIGHT}"
 
 TRIED = Together()
-
-
-def pattern(path, seconds: int = SECONDS):
-    """The test pattern in a small size, with a beep at each of its flashes."""
-    with subprocess.Popen([tools.weir_binary(), "pattern", "--count", str(30 * seconds)], stdout=subprocess.PIPE) as drawn:
-        made = subprocess.run([
-            tools.FFMPEG, "-v", "error", "-nostdin", "-i", "-", "-f", "lavfi", "-i",
-            "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.08)':s=48000:c=stereo", "-t", str(seconds), "-vf",
-            f"scale={WIDTH}:{HEIGHT}", "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "30",
-            "-c:a", "pcm_s16le", str(path)], stdin=drawn.stdout, timeout=60)
-    assert made.returncode == 0 and drawn.returncode == 0
-    return path
 
 
 def probe(path_or_url, *entries: str) -> dict:
@@ -54,19 +41,13 @@ def beeps(path) -> list[float]:
     start = {stream["codec_type"]: float(stream["start_time"]) for stream in streams}
     samples = array.array("h", tools.output(
         tools.FFMPEG, "-v", "error", "-i", path, "-vn", "-ac", "1", "-ar", "48000", "-f", "s16le", "-"))
-    found, last = [], -48000
-    for at, value in enumerate(samples):
-        if abs(value) > 3000:
-            if at - last > 24000:
-                found.append(start["audio"] - start["video"] + at / 48000)
-            last = at
-    return found
+    return [start["audio"] - start["video"] + at / 48000 for at in pattern.beeps(samples)]
 
 
 @pytest.fixture(scope="module")
 def films(start_shared, tmp_path_factory):
     folder, port = tmp_path_factory.mktemp("films"), free_port()
-    film = pattern(folder / "pattern.mkv")
+    film = pattern.film(folder / "pattern.mkv", SECONDS, SIZE, "-c:a", "pcm_s16le")
     weir = start_shared("--source", f"mp2-udp=udp://127.0.0.1:{port}", "--srt", "127.0.0.1:0", "--audio-codec", "opus=opus",
                         "--reconnect-window", "1s", "--segment-duration", "1s", listeners=("http", "rtmp", "srt"))
     targets = {
@@ -132,7 +113,8 @@ def test_the_log_names_what_was_published(films):
 @TRIED.case(name="AC-3 has AAC beside it with the same times")
 def ac3_has_aac_beside_it_with_the_same_times(case):
     """Without a setting. The recording has AC-3 alone."""
-    weir, film = case.start("--segment-duration", "1s"), pattern(case.path / "pattern.mkv")
+    weir, film = case.start("--segment-duration", "1s"), pattern.film(
+        case.path / "pattern.mkv", SECONDS, SIZE, "-c:a", "pcm_s16le")
     publisher = publishers.Publisher([
         tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-i", str(film), "-c:v", "copy", "-c:a", "ac3", "-f", "mpegts", "-method",
         "POST", f"{weir.web}/live/ac3/ingest"])
@@ -217,7 +199,7 @@ def a_worker_that_dies_or_hangs_costs_the_audio_some_seconds(case, harm):
         "long-mp2", ".ts", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
         "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "20", "-c:v", "libx264", "-preset",
         "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", "-f", "mpegts")
-    weir = case.start()
+    weir = case.start("--admin-token", events.TOKEN)
     publisher = publishers.Publisher([
         tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-i", str(film), "-c", "copy", "-f", "mpegts", "-method", "POST",
         f"{weir.web}/live/cam/ingest"])
@@ -225,8 +207,12 @@ def a_worker_that_dies_or_hangs_costs_the_audio_some_seconds(case, harm):
     weir.wait(lambda: weir.stream("cam")["ageSeconds"] > 3, 15, "some media")
     (process,) = [number for number, line in weir.children().items() if b"transcode-worker" in line]
     os.kill(process, harm)
-    warned = weir.wait(lambda: weir.stream("cam")["warnings"], 30, "a warning")
-    assert "audio in MP2 is missing for now" in warned[0]
+
+    def warned() -> list[str]:
+        told = weir.get("/api/v1/events?kind=stream.warned", headers=events.ADMIN).good().json["events"]
+        return [event["data"]["warning"] for event in told]
+
+    assert "audio in MP2 is missing for now" in weir.wait(warned, 30, "a warning")[0]
     weir.wait(lambda: not weir.stream("cam")["warnings"], 30, "the audio's return")
     publisher.wait()
     weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 15, "a recording")
@@ -292,7 +278,7 @@ def short(path, *audio: str):
 
 
 def beeps_of_recording(weir, name: str) -> list[float]:
-    weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 15, "a recording")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 60, "a recording")
     (recording,) = weir.recordings_of(name)
     return beeps(weir.recordings / name / recording["file"])
 

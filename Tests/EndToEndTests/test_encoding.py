@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import tokens, tools
+from harness import pattern, tokens, tools
 
 SECONDS = 5
 OUTPUTS = {"hls": "index.m3u8", "progressive": "stream.mp4", "dash": "manifest.mpd"}
@@ -46,18 +46,13 @@ class Film:
                 if flashing[at] and not flashing[at - 1] and numbers[at] == numbers[at - 1] + 1]
 
     def beeps(self) -> list[float]:
-        found, last = [], -48000
-        for at, value in enumerate(self.samples):
-            if abs(value) > 3000:
-                if at - last > 24000:
-                    found.append(self.audio_start + at / 48000)
-                last = at
-        return found
+        return [self.audio_start + at / 48000 for at in pattern.beeps(self.samples)]
 
     def apart(self, least: int = 2) -> float:
         """Largest distance in seconds between a flash and its beep. There must be at least this many."""
-        pairs = [(flash, beep) for flash in self.flashes() for beep in self.beeps() if abs(flash - beep) < 0.3]
-        assert len(pairs) >= least, f"flashes at {self.flashes()}, beeps at {self.beeps()}"
+        flashes, beeps = self.flashes(), self.beeps()
+        pairs = [(flash, beep) for flash in flashes for beep in beeps if abs(flash - beep) < 0.3]
+        assert len(pairs) >= least, f"flashes at {flashes}, beeps at {beeps}"
         return max(abs(flash - beep) for flash, beep in pairs)
 
 
