@@ -19,7 +19,7 @@ from harness import disks, publishers, tools
 from harness.events import ADMIN, SECRET, TOKEN, Receiver, configured, play, wait
 from harness.rawrtmp import RawRTMP, Refused
 
-KILLS = [1000] if os.environ.get("WEIR_FAULTS") else [8, pytest.param(40, marks=pytest.mark.long)]
+KILLS = [1000] if os.environ.get("WEIR_FAULTS") else [6, pytest.param(40, marks=pytest.mark.long)]
 
 
 # MARK: The log over HTTP
