@@ -514,7 +514,7 @@ def test_the_server_answers_while_leftovers_are_finished(place, tmp_path, record
     trace = tmp_path / "trace"
     watched = [word for path in left.values() for word in ("-P", str(path))]
     wrapper = ("strace", "-D", "-f", "-qq", "-y", "-o", str(trace), *watched, "-e", "trace=pread64", "-e",
-               "inject=pread64:delay_enter=70000")
+               "inject=pread64:delay_enter=60000")
     began = time.monotonic()
     weir = Weir(folder=tmp_path, recordings=place, wrapper=wrapper)
     answered = time.monotonic() - began
@@ -541,7 +541,7 @@ def test_the_server_answers_while_leftovers_are_finished(place, tmp_path, record
         if place.parent.name != "shm":  # where it is copied, it is looked through once more before
             assert reads <= 2 * there + 20, f"{reads} reads for {there} fragments"
     assert answered < took / 2
-    record_property("figure", f"leftovers on a disk of 70 ms a read ({place.parent}): the server answers after "
+    record_property("figure", f"leftovers on a disk of 60 ms a read ({place.parent}): the server answers after "
                     f"{answered:.1f} s, they are finished after {took:.1f} s")
 
 

@@ -663,7 +663,8 @@ def test_no_disk_delays_viewers_and_responses(case, record_property):
 
 
 def slowest_but_one_in_a_hundred(weir, seconds: float) -> tuple[float, int]:
-    """Sends requests that need no disk for this long. Returns the seconds in which 99 of 100 had a response, and their number."""
+    """Sends requests that need no disk for this long. Returns the seconds in which 99 of 100 had a response, or of fewer all but
+    one, and their number."""
     answers = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -672,7 +673,7 @@ def slowest_but_one_in_a_hundred(weir, seconds: float) -> tuple[float, int]:
         answers.append(time.monotonic() - began)
         time.sleep(0.02)
     answers.sort()
-    return answers[int(len(answers) * 0.99)], len(answers)
+    return answers[min(int(len(answers) * 0.99), len(answers) - 2)], len(answers)
 
 
 def memory_of_segments(weir) -> float:
