@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import tools
+from harness import pattern, tokens, tools
 
 SECONDS = 5
 OUTPUTS = {"hls": "index.m3u8", "progressive": "stream.mp4", "dash": "manifest.mpd"}
@@ -46,18 +46,13 @@ class Film:
                 if flashing[at] and not flashing[at - 1] and numbers[at] == numbers[at - 1] + 1]
 
     def beeps(self) -> list[float]:
-        found, last = [], -48000
-        for at, value in enumerate(self.samples):
-            if abs(value) > 3000:
-                if at - last > 24000:
-                    found.append(self.audio_start + at / 48000)
-                last = at
-        return found
+        return [self.audio_start + at / 48000 for at in pattern.beeps(self.samples)]
 
     def apart(self, least: int = 2) -> float:
         """Largest distance in seconds between a flash and its beep. There must be at least this many."""
-        pairs = [(flash, beep) for flash in self.flashes() for beep in self.beeps() if abs(flash - beep) < 0.3]
-        assert len(pairs) >= least, f"flashes at {self.flashes()}, beeps at {self.beeps()}"
+        flashes, beeps = self.flashes(), self.beeps()
+        pairs = [(flash, beep) for flash in flashes for beep in beeps if abs(flash - beep) < 0.3]
+        assert len(pairs) >= least, f"flashes at {flashes}, beeps at {beeps}"
         return max(abs(flash - beep) for flash, beep in pairs)
 
 
@@ -81,16 +76,23 @@ def counter(frame: bytes) -> int:
 
 
 @pytest.fixture(scope="module")
-def copies(start_shared, tmp_path_factory):
+def encoding():
+    """The token of encoders, for as long as a server encodes 720p."""
+    with tokens.token("encoder"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def copies(encoding, start_shared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("copies")
     weir = start_shared("--test-pattern", "demo", "--no-record")
     weir.wait_state("demo", "live")
-    weir.wait(lambda: weir.get("/live/demo/index.m3u8").status == 200, 10, "a playlist", every=0.1)
+    weir.wait(lambda: weir.get("/live/demo/index.m3u8").status == 200, 30, "a playlist", every=0.1)
 
     def copy(kind):
         if kind == "dash":
             # If one segment is listed, ffmpeg fetches the next one, and then the same one again (docs/playback.md).
-            weir.wait(lambda: weir.stream("demo")["ageSeconds"] > 5, 10, "a stream of three segments", every=0.1)
+            weir.wait(lambda: weir.stream("demo")["ageSeconds"] > 5, 30, "a stream of three segments", every=0.1)
         return Copy(f"{weir.web}/live/demo/{OUTPUTS[kind]}", folder / f"{kind}.mp4")
 
     with concurrent.futures.ThreadPoolExecutor(len(OUTPUTS)) as pool:

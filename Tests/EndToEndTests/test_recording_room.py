@@ -91,7 +91,7 @@ def test_the_head_goes_into_the_room(place, tmp_path):
             begun = slow.read(1000)
             recording.end()
             movie = recording.part.with_name(f"{stem}.mp4")
-            weir.wait(movie.exists, 10, "it is finished", every=0.005)
+            weir.wait(movie.exists, 20, "it is finished", every=0.005)
             assert begun + slow.read() == before[0]
             slow.close()
             assert [weir.get(path).good().body for path in paths] == before
@@ -99,7 +99,7 @@ def test_the_head_goes_into_the_room(place, tmp_path):
         assert sample_counts(movie) == recording.samples
         check_filled(movie, recording.media)
         assert http.fetch(f"{weir.web}/recordings/cam/{stem}.mp4").body == movie.read_bytes()
-        told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 5, "it is listed")
+        told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 15, "it is listed")
         assert told["state"] == "completed" and told["bytes"] == movie.stat().st_size
         clip = weir.get(f"/api/v1/recordings/cam/{stem}.mp4/clip?from=1&to=3").good().body
         (tmp_path / "clip.mp4").write_bytes(clip)

@@ -40,7 +40,7 @@ def act(weir, entry: dict, action: str) -> dict:
 
 
 def publish_short(weir, *names: str) -> None:
-    running = [publishers.ffmpeg("short", f"{weir.rtmp}/live/{name}") for name in names]
+    running = [publishers.ffmpeg("short", f"{weir.rtmp}/live/{name}", rate=4) for name in names]
     for publisher in running:
         publisher.wait(40)
 
@@ -284,8 +284,8 @@ def test_a_recording_with_a_wrong_bit_has_no_thumbnail_and_the_server_lives(star
 
 
 def test_recording_is_started_stopped_and_cancelled_while_the_stream_runs(start):
-    weir = start("--record-mode", "manual", environment=ENVIRONMENT)
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+    weir = start("--record-mode", "manual", "--segment-duration", "500ms", environment=ENVIRONMENT)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/cam", loop=-1)
 
     def control(action: str) -> int | str:
         """The state of the recording afterwards; the status if the request was refused."""
@@ -318,8 +318,8 @@ def test_recording_is_started_stopped_and_cancelled_while_the_stream_runs(start)
 
 @pytest.mark.parametrize("choice, kinds", [("audio", ["audio"]), ("video", ["video"]), ([1], ["video"]), ("all", ["video", "audio"])])
 def test_a_recording_has_the_name_and_the_tracks_that_were_asked_for(start, choice, kinds):
-    weir = start("--record-mode", "manual", environment=ENVIRONMENT)
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+    weir = start("--record-mode", "manual", "--segment-duration", "500ms", environment=ENVIRONMENT)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/cam", loop=-1, rate=3)
 
     def begin(body: bytes):
         return weir.get("/api/v1/streams/cam/recording/start", method="POST", headers=ADMIN, body=body)
@@ -359,7 +359,7 @@ def test_an_action_that_is_not_waited_for_says_where_to_ask_and_a_recording_ends
         # Nothing is written yet, so the answer has the state from which it goes on.
         assert began.status == 202 and began.json["state"] != "running", began.text
         place = began.headers["location"]
-        assert weir.wait(lambda: weir.json(place)["recording"]["state"] == "running", 5, "the state that it leads to")
+        assert weir.wait(lambda: weir.json(place)["recording"]["state"] == "running", 15, "the state that it leads to")
         again = weir.get("/api/v1/streams/cam/recording/start", method="POST", headers=ADMIN)
         assert again.status == 409 and again.json["code"] == "already-recording"
         entry = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["state"] == "completed"), None), 30, "its end")
@@ -371,7 +371,7 @@ def test_an_action_that_is_not_waited_for_says_where_to_ask_and_a_recording_ends
 def test_a_killed_servers_recording_is_salvaged_and_a_lost_catalogue_is_made_anew(start, tmp_path):
     folder = tmp_path / "kept"
     weir = start("--record", folder)
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam", loop=-1, rate=3)
     weir.wait(lambda: any(r["seconds"] > 2 for r in weir.recordings_of("cam")), 20, "cam is being recorded")
     weir.process.send_signal(signal.SIGKILL)
     weir.process.wait()
@@ -451,16 +451,19 @@ def test_recordings_make_room_before_the_disk_is_full(start, tmp_path):
             (old / f"202501{number + 1:02}T000000Z.mp4").write_bytes(bytes(4_000_000))
         weir.stop()
         weir = start(*flags)
-        # Ten times real time: about a megabyte per second.
-        publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1, rate=10)
-        least, end = 1 << 60, time.monotonic() + 15
-        while time.monotonic() < end:
-            state = os.statvfs(disk)
-            least = min(least, state.f_bavail * state.f_frsize)
-            time.sleep(0.02)
-        publisher.kill()
-        removed = [line for _, line in weir.lines if "nearly as full as --keep-free allows" in line]
-        assert removed and "20250101T000000Z" in removed[0], weir.tail()
+        # Four times 4 Mbit/s: two megabytes per second.
+        publisher = publishers.ffmpeg("megabyte", f"{weir.rtmp}/live/cam", loop=-1, rate=4)
+        least, end, removed = 1 << 60, time.monotonic() + 60, []
+        try:
+            while len(removed) < 2:
+                assert time.monotonic() < end, f"only {removed} were removed\n{weir.tail()}"
+                state = os.statvfs(disk)
+                least = min(least, state.f_bavail * state.f_frsize)
+                removed = [line for _, line in weir.lines if "nearly as full as --keep-free allows" in line]
+                time.sleep(0.02)
+        finally:
+            publisher.kill()
+        assert "20250101T000000Z" in removed[0], weir.tail()
         assert len(list(old.glob("*.mp4"))) < 14
         assert least > floor - 10_000_000, f"only {least} bytes were free"
         weir.stop()

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import hls, http, llhls, publishers, sources, tools
+from harness import hls, http, llhls, pattern, publishers, sources, tokens, tools
 from test_encoding import Copy
 
 #: Of the demo stream, by the numbers of its variants in the playlist: video and audio.
@@ -22,9 +22,18 @@ SIZES = {"hevc": (160, 90), "av1": (160, 90), "ten": (160, 90), "pq": (160, 90),
 
 
 @pytest.fixture(scope="module")
-def demo(start_shared, tmp_path_factory):
+def encoding():
+    """The token of encoders, for as long as a server makes two rungs of 720p."""
+    with tokens.token("encoder"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def demo(encoding, start_shared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("variants")
-    weir = start_shared("--test-pattern", "demo", "--ladder", "360p@800k,180p@300k", "--audio-codec", "opus", "--no-record")
+    # Long enough not to begin again while it is copied.
+    film = pattern.film(folder / "pattern.mp4", 20, "1280:720", "-c:a", "aac", "-b:v", "2M")
+    weir = start_shared("--source", f"demo=file:{film}", "--ladder", "360p@800k,180p@300k", "--audio-codec", "opus", "--no-record")
     weir.wait(lambda: len(((weir.stream("demo") or {}).get("ladder") or {}).get("renditions", [])) == 2, 30, "two rungs")
     weir.wait(lambda: weir.stream("demo")["audio"]["codecString"], 10, "the audio")
     url = f"{weir.web}/live/demo/index.m3u8"
@@ -41,7 +50,7 @@ def test_no_frame_of_a_rung_is_lost_doubled_or_out_of_order(demo, name):
     steps = [b - a for a, b in zip(copy.numbers, copy.numbers[1:])]
     assert min(steps) == 1, "a frame twice, or out of order"
     # A machine that is too busy drops frames, and reports how many.
-    assert sum(steps) - len(steps) <= stream["capture"]["video"]["dropped"] + stream["ladder"]["droppedFrames"]
+    assert sum(steps) - len(steps) <= stream["ladder"]["droppedFrames"]
     for number, time in zip(copy.numbers, copy.frame_times):
         assert abs(time - copy.frame_times[0] - (number - copy.numbers[0]) / 30) < 0.002, f"frame {number} at {time}"
 
@@ -95,33 +104,22 @@ def test_audio_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, 
     epoch = f"{weir.web}/live/demo/{re.search(r'^(.*)/video/', index, re.M)[1]}"
     sequence = media(f"{epoch}/opus/index.m3u8", tmp_path / "opus.mp4")
     media(f"{epoch}/video/index.m3u8", tmp_path / "video.mp4", sequence=sequence)
-    media(f"{epoch}/video/index.m3u8", tmp_path / "before.mp4", count=1, sequence=sequence - 1)
 
     audio, video = times(tmp_path / "opus.mp4"), times(tmp_path / "video.mp4")
     assert all(abs(b - a - 0.02) < 0.0001 for a, b in zip(audio, audio[1:]))
-    # A busy machine sometimes makes no frame: the end of a fragment was announced before that was known.
-    shown = sorted(times(tmp_path / "before.mp4") + video)
-    skipped = max(b - a for a, b in zip(shown, shown[1:])) - 1 / 30
-    assert -skipped - 0.001 <= audio[0] - video[0] < 0.021 + skipped
-    assert abs(len(audio) - 200) <= 1 + skipped / 0.02
+    assert -0.001 <= audio[0] - video[0] < 0.021
+    assert abs(len(audio) - 200) <= 1
     cuts = parts(f"{epoch}/video/index.m3u8")
     player = llhls.Player(f"{epoch}/opus/index.m3u8")
     player.play(4)
     player.judge_media()
     cuts |= parts(f"{epoch}/video/index.m3u8")
-    # If the machine made no frame, the parts of the video are uneven, too.
-    uneven = {uri for uri, duration in cuts.items() if duration < 0.1999} if capture_left_out(weir) else set()
-    short = {f"C03 {uri} lasts only" for uri in uneven}
-    assert [problem for problem in player.problems if problem.rsplit(" ", 3)[0] not in short] == []
+    assert player.problems == []
     own = parts(f"{epoch}/opus/index.m3u8")
     common = own.keys() & cuts.keys()
     assert len(common) >= 10
     # A frame of Opus is 20 ms long.
     assert {uri: (own[uri], cuts[uri]) for uri in common if abs(own[uri] - cuts[uri]) > 0.021} == {}
-
-
-def capture_left_out(weir) -> int:
-    return weir.stream("demo")["capture"]["video"]["dropped"]
 
 
 def parts(url: str) -> dict[str, float]:
@@ -130,19 +128,22 @@ def parts(url: str) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def films(start_shared, tmp_path_factory):
-    """Films of all kinds, to their ends, and a rotated one; each with a rung."""
+def films(encoding, start_shared, tmp_path_factory):
+    """Films of all kinds, to their ends, three at a time, and a rotated one; each with a rung."""
+    for other in start_shared.running:
+        other.stop()  # what it encodes is judged
     turned = tmp_path_factory.mktemp("films") / "turned.mp4"
     subprocess.run([tools.new_ffmpeg(), "-v", "error", "-display_rotation", "-90", "-i", str(sources.source("clip")), "-c",
                     "copy", str(turned)], check=True, timeout=30)
     weir = start_shared("--ladder", "90p@200k", "--source", f"turned=file:{turned}", "--no-record")
     with contextlib.ExitStack() as stack:
-        running = []
-        for name, (film, *_) in FILMS.items():
-            running.append(publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}"))
-            stack.callback(running[-1].kill)
-        for each in running:
-            each.wait(40)
+        names = list(FILMS)
+        for some in (names[:3], names[3:]):
+            running = []
+            for name in some:
+                running.append(publishers.ffmpeg(FILMS[name][0], f"{weir.rtmp}/live/{name}"))
+                stack.callback(running[-1].kill)
+            publishers.wait_all(running, 40)
     for name in FILMS:
         weir.wait_state(name, "ended")
     return weir
@@ -189,8 +190,8 @@ def test_rotated_video_is_rotated_in_its_rung(films, tmp_path):
 
 
 def test_all_renditions_are_held_back_alike(start):
-    weir = start("--audio-codec", "aac", "--no-record")
-    publisher = publishers.ffmpeg("h264-opus", f"{weir.rtmp}/live/cam", loop=-1)
+    weir = start("--audio-codec", "aac", "--segment-duration", "1s", "--no-record")
+    publisher = publishers.ffmpeg("loop-opus", f"{weir.rtmp}/live/cam", loop=-1)
     try:
         url = f"{weir.web}/live/cam/index.m3u8"
         weir.wait(lambda: "/aac/" in http.fetch(url).text, 20, "the audio in AAC")
@@ -209,8 +210,8 @@ def test_all_renditions_are_held_back_alike(start):
 
 
 def test_audio_survives_a_reconnect_and_the_death_of_its_transcoder(start):
-    weir = start("--audio-codec", "aac", "--no-record")
-    first = publishers.ffmpeg("h264-opus", f"{weir.rtmp}/live/cam", loop=-1)
+    weir = start("--audio-codec", "aac", "--segment-duration", "1s", "--no-record")
+    first = publishers.ffmpeg("loop-opus", f"{weir.rtmp}/live/cam", loop=-1)
     index = f"{weir.web}/live/cam/index.m3u8"
     weir.wait(lambda: "/aac/" in http.fetch(index).text, 20, "the audio in AAC")
     epoch = f"{weir.web}/live/cam/{re.search(r'^(.*)/video/', http.fetch(index).text, re.M)[1]}"
@@ -225,12 +226,12 @@ def test_audio_survives_a_reconnect_and_the_death_of_its_transcoder(start):
     weir.wait(lambda: len(segments("aac")) >= 2, 20, "segments")
     first.kill()
     weir.wait_state("cam", "reconnecting")
-    second = publishers.ffmpeg("h264-opus", f"{weir.rtmp}/live/cam", loop=-1)
+    second = publishers.ffmpeg("loop-opus", f"{weir.rtmp}/live/cam", loop=-1)
     try:
         broken = weir.wait(lambda: next((s.sequence for s in segments("aac")[:-1] if s.discontinuity), None), 20,
                            "what comes after the reconnect")
         # A gap in the audio is one in the video, too: the outage. The audio is told later, as its transcoder takes time.
-        weir.wait(lambda: gaps("aac") == gaps("video"), 5, "gaps of both")
+        weir.wait(lambda: gaps("aac") == gaps("video"), 15, "gaps of both")
         outage = gaps("video")
         assert [s.sequence for s in segments("video") if s.discontinuity] == [broken]
         os.kill(weir.stream("cam")["audio"]["processID"], signal.SIGKILL)
@@ -247,7 +248,7 @@ def test_audio_survives_a_reconnect_and_the_death_of_its_transcoder(start):
 
 
 def test_audio_alone_has_both_codecs(start):
-    weir = start("--audio-codec", "opus", "--no-record")
+    weir = start("--audio-codec", "opus", "--segment-duration", "1s", "--no-record")
     publisher = publishers.ffmpeg("audio-only", f"{weir.rtmp}/live/radio", loop=-1)
     try:
         url = f"{weir.web}/live/radio/index.m3u8"
@@ -255,7 +256,7 @@ def test_audio_alone_has_both_codecs(start):
         top = hls.parse_multivariant(http.fetch(url).text, url)
         assert [variant.uri.split("/")[-2] for variant in top.variants] == ["audio", "opus"]
         player = llhls.Player(top.absolute(top.variants[1].uri))
-        player.play(5)
+        player.play(3)
         player.judge_media()
         assert player.problems == []
         described = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0",

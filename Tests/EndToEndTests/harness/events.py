@@ -130,9 +130,9 @@ def configured(folder: pathlib.Path, *hooks: dict) -> list[str]:
     return ["--config", file, "--state", folder / "state", "--admin-token", TOKEN]
 
 
-def play(weir, name: str, seconds: float = 1) -> None:
+def play(weir, name: str, seconds: float = 0.5) -> None:
     """Publishes for a while, and ends the stream."""
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}")
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}")
     try:
         weir.wait_state(name, "live")
         time.sleep(seconds)

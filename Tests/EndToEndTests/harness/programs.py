@@ -12,8 +12,9 @@ import time
 
 
 #: Lower than those that the system gives to connections (from 32768 on): such a port may be a connection's a moment later. Each
-#: worker of pytest has its own.
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+#: worker of each lane has its own.
+_LANE = {"browser": 8, "quiet": 10, "rules": 11}.get(os.environ.get("WEIR_LANE", ""), 0)
+_WORKER = _LANE + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 _ports = itertools.cycle(random.sample(range(20_000 + _WORKER % 16 * 750, 20_750 + _WORKER % 16 * 750), 750))
 
 

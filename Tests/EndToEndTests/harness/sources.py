@@ -84,6 +84,8 @@ RECIPES = {
         Recipe("video-only", audio=None),
         Recipe("long-gop", seconds=18, gop=250),
         Recipe("clip", seconds=4),
+        # For what goes round.
+        Recipe("brief", seconds=2, gop=30),
         Recipe("vfr", filter="select='not(eq(mod(n\\,7)\\,3)+eq(mod(n\\,11)\\,5)+eq(mod(n\\,5)\\,4))'", variable=True),
         # GOPs that do not fill the segment target of 2 s.
         Recipe("gop-1920", rate="25", gop=48),
@@ -109,11 +111,13 @@ RECIPES = {
             "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "900k", "-minrate", "900k",
             "-maxrate", "900k", "-bufsize", "450k", "-x264-params", "nal-hrd=cbr")),
         # What a file source plays for pages and lists: what is judged there does not depend on the media.
-        Recipe("loop", seconds=10, gop=15),
+        # Eight seconds are whole audio frames: it goes round without a hole.
+        Recipe("loop", seconds=8, gop=15),
         # What a ladder is made of: a source of much more than its rungs, as small as can be.
         Recipe("rungs", seconds=10, gop=30, size="640x360", video=(
             "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "1600k", "-minrate", "1600k",
             "-maxrate", "1600k", "-bufsize", "800k", "-x264-params", "nal-hrd=cbr")),
+        Recipe("loop-opus", seconds=8, gop=15, audio="libopus", publisher="new"),
         # Without B-frames.
         Recipe("straight", seconds=4, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),
@@ -153,6 +157,11 @@ def flv(name: str) -> pathlib.Path:
 def ts(name: str) -> pathlib.Path:
     """The same film as an MPEG transport stream."""
     return _made(name, ".ts", [FFMPEG, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy", "-f", "mpegts"])
+
+
+def made(name: str, suffix: str, *command) -> pathlib.Path:
+    """A film of a test's own, kept as the others: the arguments of Debian's ffmpeg, without the file that it writes."""
+    return _made(name, suffix, [FFMPEG, "-v", "error", "-y", *map(str, command)])
 
 
 def _made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
