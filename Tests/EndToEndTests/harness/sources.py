@@ -110,6 +110,8 @@ RECIPES = {
             "-maxrate", "900k", "-bufsize", "450k", "-x264-params", "nal-hrd=cbr")),
         # What a file source plays for pages and lists: what is judged there does not depend on the media.
         Recipe("loop", seconds=10, gop=15),
+        # Key frames each half second. Its audio frames fill it, so that it goes on evenly where it begins again.
+        Recipe("half-seconds", seconds=16, gop=15),
         # Without B-frames.
         Recipe("straight", seconds=4, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),
