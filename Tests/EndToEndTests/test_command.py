@@ -326,14 +326,15 @@ def test_json_logs_are_one_object_a_line(start):
 
 
 def test_every_line_about_a_stream_names_it_once(start):
-    for form in ("json", "text"):
-        weir = start("--log", form, "--audio-codec", "aac")
-        publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/sheep")
+    servers = {form: start("--log", form, "--audio-codec", "aac") for form in ("json", "text")}
+    running = {form: publishers.ffmpeg("short", f"{weir.rtmp}/live/sheep") for form, weir in servers.items()}
+    for weir in servers.values():
         weir.wait_state("sheep", "live")
         with RawRTMP(weir.rtmp, source="127.0.0.2") as other, pytest.raises(Refused):
             other.start("sheep")
-        publisher.wait(20)
-        weir.wait(lambda: [r for r in weir.recordings_of("sheep") if r["state"] == "completed"], 10, "sheep is recorded")
+    for form, weir in servers.items():
+        running[form].wait(20)
+        weir.wait(lambda: [r for r in weir.recordings_of("sheep") if r["state"] == "completed"], 20, "sheep is recorded")
         weir.stop()
         lines = [line for line in weir.text("err").splitlines() if "sheep" in line]
         told = " ".join(lines)
@@ -613,7 +614,7 @@ def test_the_age_of_a_stream_ends_with_it(start):
 
 def test_without_a_key_a_holder_that_sends_keeps_the_name(start):
     weir = start("--no-record")
-    holder = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    holder = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam")
     try:
         weir.wait_state("cam", "live")
         with RawRTMP(weir.rtmp) as client:
