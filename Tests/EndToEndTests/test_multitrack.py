@@ -8,6 +8,9 @@ import pytest
 
 from harness import boxes, http, llhls, publishers, tools
 
+#: Each test publishes three videos that are encoded meanwhile.
+pytestmark = pytest.mark.encoder
+
 #: Three pictures: two sizes of one, and another one. Four tracks of audio that differ in channels or codec.
 SOURCE = ("-f", "lavfi", "-i", "testsrc2=s=640x360:r=25", "-f", "lavfi", "-i", "testsrc=s=320x180:r=25",
           "-f", "lavfi", "-i", "sine=440:r=48000", "-f", "lavfi", "-i", "sine=880:r=48000")
@@ -105,7 +108,7 @@ def test_a_recording_has_all_tracks_and_a_clip_the_chosen_one(start, tmp_path):
     weir = start()
     publisher = publish(f"{weir.rtmp}/live/many")
     weir.wait(lambda: len((weir.stream("many") or {}).get("tracks", [])) == 7, 20, "seven tracks")
-    weir.wait(lambda: (weir.stream("many") or {}).get("ageSeconds", 0) > 8, 20, "eight seconds")
+    weir.wait(lambda: (weir.stream("many") or {}).get("ageSeconds", 0) > 5, 30, "five seconds")
     publisher.interrupt()
     weir.wait(lambda: [r for r in weir.recordings_of("many") if r["state"] == "completed"], 15, "the recording")
     path = next(tmp_path.rglob(weir.recordings_of("many")[0]["file"]))
