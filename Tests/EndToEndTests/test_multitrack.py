@@ -6,10 +6,7 @@ import urllib.parse
 
 import pytest
 
-from harness import boxes, http, llhls, publishers, tools
-
-#: Each test publishes three videos that are encoded meanwhile.
-pytestmark = pytest.mark.encoder
+from harness import boxes, http, llhls, publishers, sources, tokens, tools
 
 #: Three pictures: two sizes of one, and another one. Four tracks of audio that differ in channels or codec.
 SOURCE = ("-f", "lavfi", "-i", "testsrc2=s=640x360:r=25", "-f", "lavfi", "-i", "testsrc=s=320x180:r=25",
@@ -21,9 +18,12 @@ TRACKS = ("-filter_complex", "[0:v]split[a][b];[b]scale=320:180[c]", "-map", "[a
 
 
 def publish(url: str, tracks=TRACKS) -> publishers.Publisher:
+    """A film that is made once: its three videos are not encoded while they are published."""
+    with tokens.token("encoder"):
+        film = sources.made("tracks", ".mkv", [
+            tools.new_ffmpeg(), "-v", "error", "-y", *SOURCE, *tracks, *VIDEO, "-g:v:2", "35", "-t", "60", "-f", "matroska"])
     return publishers.Publisher(
-        [tools.new_ffmpeg(), "-hide_banner", "-nostdin", "-v", "warning", "-re", *SOURCE, *tracks, *VIDEO, "-g:v:2", "35",
-         "-f", "flv", url])
+        [tools.new_ffmpeg(), "-hide_banner", "-nostdin", "-v", "warning", "-re", "-i", str(film), "-map", "0", "-c", "copy", "-f", "flv", url])
 
 
 def probe(path, *more) -> list[dict]:

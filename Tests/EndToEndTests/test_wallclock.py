@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import dash, hls, http, llhls, publishers, sources, tokens, tools
+from harness import dash, hls, http, llhls, publishers, sources, tools
 
 LIVE = ("-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i", "sine=440:sample_rate=48000",
         "-pix_fmt", "yuv420p", "-g", "60", "-c:a", "aac", "-f", "flv")
@@ -75,8 +75,7 @@ def measured(weir, kinds) -> dict[str, list[float]]:
 
 @pytest.fixture(scope="module")
 def all_ages(start_shared):
-    with tokens.token("encoder"):
-        return measured(start_shared("--no-record"), list(PUBLISHERS))
+    return measured(start_shared("--no-record"), list(PUBLISHERS))
 
 
 @pytest.mark.parametrize("kind", PUBLISHERS)

@@ -137,7 +137,7 @@ def folder() -> pathlib.Path:
 def source(name: str) -> pathlib.Path:
     """The film of that name as MP4. It is made now if it does not exist."""
     recipe = RECIPES[name]
-    return _made(name, ".mp4", recipe.command())
+    return made(name, ".mp4", recipe.command())
 
 
 def flv(name: str) -> pathlib.Path:
@@ -145,15 +145,16 @@ def flv(name: str) -> pathlib.Path:
     maker = new_ffmpeg() if RECIPES[name].publisher == "new" else FFMPEG
     command = [maker, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy",
                "-flvflags", "no_duration_filesize", "-f", "flv"]
-    return _made(name, ".flv", command)
+    return made(name, ".flv", command)
 
 
 def ts(name: str) -> pathlib.Path:
     """The same film as an MPEG transport stream."""
-    return _made(name, ".ts", [FFMPEG, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy", "-f", "mpegts"])
+    return made(name, ".ts", [FFMPEG, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy", "-f", "mpegts"])
 
 
-def _made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
+def made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
+    """What a command makes in the file that is its last argument; made once, and kept like the films."""
     stamp = hashlib.sha256("\0".join(command).encode()).hexdigest()[:10]
     path = folder() / f"{name}-{stamp}{suffix}"
     if path.exists():
