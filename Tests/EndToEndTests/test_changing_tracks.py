@@ -8,17 +8,17 @@ import pytest
 from harness import http, inband, llhls, packets, publishers, tools
 
 VIDEO, FIRST, SECOND, CHANGED = 0x100, 0x101, 0x102, 0x103
-SECONDS = 30
-#: The second audio comes after 8 s, is another codec's after 16 s, and goes after 23 s.
-STAGES = [(0, {VIDEO, FIRST}), (8 / SECONDS, {VIDEO, FIRST, SECOND}), (16 / SECONDS, {VIDEO, FIRST, CHANGED}),
-          (23 / SECONDS, {VIDEO, FIRST})]
+SECONDS = 13
+#: The second audio comes after 3 s, is another codec's after 7 s, and goes after 11 s.
+STAGES = [(0, {VIDEO, FIRST}), (3 / SECONDS, {VIDEO, FIRST, SECOND}), (7 / SECONDS, {VIDEO, FIRST, CHANGED}),
+          (11 / SECONDS, {VIDEO, FIRST})]
 
 
 def make(path, seconds: int):
     """Video, and audio in German and English. The German one is there twice, in two codecs."""
     tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25", "-f", "lavfi", "-i",
               "sine=440:r=48000", "-f", "lavfi", "-i", "sine=880:r=48000", "-t", str(seconds), "-map", "0:v", "-map", "1:a",
-              "-map", "2:a", "-map", "2:a", "-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-sc_threshold", "0", "-c:a",
+              "-map", "2:a", "-map", "2:a", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-sc_threshold", "0", "-c:a",
               "aac", "-c:a:2", "libopus", "-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=deu",
               "-metadata:s:a:2", "language=deu", "-muxrate", "1500k", path)
     return path
@@ -34,7 +34,7 @@ def film(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def live(start_shared, film):
-    weir = start_shared("--target-duration", "2", "--window", "60s")
+    weir = start_shared("--segment-duration", "1s", "--window", "60s")
     size = film.stat().st_size
     publisher = publishers.Publisher([
         "curl", "-sS", "-T", str(film), "--limit-rate", str(size // SECONDS), f"{weir.web}/live/cam/ingest"])

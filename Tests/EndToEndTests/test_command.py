@@ -154,10 +154,10 @@ def test_what_is_not_there_is_not_asked_to_be_mounted(tmp_path):
 
 
 def test_recordings_are_listed_by_paths_that_other_commands_take(start):
-    weir = start()
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    weir = start("--reconnect-window", "1s")
+    publisher = publishers.ffmpeg("half-seconds", f"{weir.rtmp}/live/cam")
     try:
-        weir.wait(lambda: (weir.stream("cam") or {}).get("recording", {}).get("seconds", 0) > 3, 10, "cam is recorded")
+        weir.wait(lambda: (weir.stream("cam") or {}).get("recording", {}).get("seconds", 0) > 3, 20, "cam is recorded")
         for folder in (str(weir.recordings), f"{weir.recordings}/"):
             code, out, _ = command("record", "list", "--folder", folder)
             path = out.split()[-1]
@@ -166,7 +166,7 @@ def test_recordings_are_listed_by_paths_that_other_commands_take(start):
         assert path in weir.wait_log("recording to")
     finally:
         publisher.kill()
-    weir.wait(lambda: [r for r in weir.recordings_of("cam") if r["state"] == "completed"], 45, "cam is complete")
+    weir.wait(lambda: [r for r in weir.recordings_of("cam") if r["state"] == "completed"], 20, "cam is complete")
     movie = command("record", "list", "--folder", weir.recordings)[1].split()[-1]
     assert pathlib.Path(movie).is_file() and not movie.endswith(".part.mp4")
     for beginning in ("00:00:01", "0:01", "1"):
@@ -233,16 +233,29 @@ def test_the_addresses_of_the_machine_are_told_and_in_the_log(tmp_path, form):
       ip link set other up; ip link set lan up
       ip addr add 198.51.100.9/24 dev other; ip addr add 192.0.2.7/24 dev lan
       ip addr add 2001:db8::7/64 dev lan nodad; ip route add default dev lan
-      exec timeout 4 {tools.weir_binary()} serve --no-record --http :8080 --rtmp :1935 --log {form}"""
-    done = subprocess.run(["unshare", "-n", "sh", "-ec", script], cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, timeout=30)
+      exec {tools.weir_binary()} serve --no-record --http :8080 --rtmp :1935 --log {form}"""
+    with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
+        process = subprocess.Popen(["unshare", "-n", "sh", "-ec", script], cwd=tmp_path, env=clean_environment(), stdout=out, stderr=err)
+        try:
+            end = time.monotonic() + 20
+            # The banner is the last.
+            while not (form == "json" and " started" in (tmp_path / "err").read_text() or "room  " in (tmp_path / "out").read_text()):
+                assert process.poll() is None and time.monotonic() < end, (tmp_path / "err").read_text()
+                time.sleep(0.05)
+            process.terminate()
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+            process.wait()
+    told, banner = (tmp_path / "err").read_text(), (tmp_path / "out").read_text()
     others = ["192.0.2.7", "2001:db8::7", "198.51.100.9"]
     if form == "json":
-        (started,) = [line for line in map(json.loads, done.stderr.splitlines()) if line["message"].endswith("started")]
-        assert started["addresses"].split() == others and done.stdout == ""
+        (started,) = [line for line in map(json.loads, told.splitlines()) if line["message"].endswith("started")]
+        assert started["addresses"].split() == others and banner == ""
         return
-    assert re.search(rf"^\S+ notice weir: weir \S+ started addresses={' '.join(others)} .*rtmp=rtmp://localhost:1935/live ", done.stderr, re.M), done.stderr
-    assert "OBS: server rtmp://192.0.2.7:1935/live, stream key NAME" in done.stdout
-    assert re.findall(r"http://(\S+):8080/$", done.stdout, re.M) == ["localhost", "192.0.2.7", "[2001:db8::7]", "198.51.100.9"], done.stdout
+    assert re.search(rf"^\S+ notice weir: weir \S+ started addresses={' '.join(others)} .*rtmp=rtmp://localhost:1935/live ", told, re.M), told
+    assert "OBS: server rtmp://192.0.2.7:1935/live, stream key NAME" in banner
+    assert re.findall(r"http://(\S+):8080/$", banner, re.M) == ["localhost", "192.0.2.7", "[2001:db8::7]", "198.51.100.9"], banner
 
 
 def test_a_recordings_folder_that_is_a_file_is_one_line_and_78(tmp_path):
@@ -313,14 +326,15 @@ def test_json_logs_are_one_object_a_line(start):
 
 
 def test_every_line_about_a_stream_names_it_once(start):
-    for form in ("json", "text"):
-        weir = start("--log", form, "--audio-codec", "aac")
-        publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/sheep")
+    servers = {form: start("--log", form, "--audio-codec", "aac") for form in ("json", "text")}
+    running = {form: publishers.ffmpeg("short", f"{weir.rtmp}/live/sheep") for form, weir in servers.items()}
+    for weir in servers.values():
         weir.wait_state("sheep", "live")
         with RawRTMP(weir.rtmp, source="127.0.0.2") as other, pytest.raises(Refused):
             other.start("sheep")
-        publisher.wait(20)
-        weir.wait(lambda: [r for r in weir.recordings_of("sheep") if r["state"] == "completed"], 10, "sheep is recorded")
+    for form, weir in servers.items():
+        running[form].wait(20)
+        weir.wait(lambda: [r for r in weir.recordings_of("sheep") if r["state"] == "completed"], 20, "sheep is recorded")
         weir.stop()
         lines = [line for line in weir.text("err").splitlines() if "sheep" in line]
         told = " ".join(lines)
@@ -337,10 +351,11 @@ def test_every_line_about_a_stream_names_it_once(start):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
 def test_the_end_of_the_server_finishes_recordings_and_playlists_within_five_seconds(start, number):
     weir = start("--target-duration", "2")
-    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam{n}") for n in range(4)]
+    running = [publishers.ffmpeg("half-seconds", f"{weir.rtmp}/live/cam{n}") for n in range(4)]
     viewers = [http.Stream(f"{weir.web}/live/cam0/stream.mp4") for _ in range(5) if weir.wait_state("cam0", "live")]
     watch = hls.Watch(f"{weir.web}/live/cam0/index.m3u8", every=0.02)
-    time.sleep(5)
+    for n in range(4):
+        weir.wait(lambda n=n: weir.stream(f"cam{n}")["recording"]["seconds"] > 3, 30, f"three seconds of cam{n}")
     took = weir.stop(number)
     assert took < 5
     watch.stop()
@@ -352,14 +367,14 @@ def test_the_end_of_the_server_finishes_recordings_and_playlists_within_five_sec
         with contextlib.suppress(Exception):
             viewer.read(2)
         viewer.close()
-    film = [p.digest for p in packets.probe(sources.source("h264-30"))["video"]]
+    film = [p.digest for p in packets.probe(sources.source("half-seconds"))["video"]]
     for n in range(4):
         (path,) = (weir.recordings / f"cam{n}").glob("*.mp4")
         nothing_wrong(recordings.check_recording(path))
         errors, _ = packets.decode(path)
         assert errors == ""
         got = [p.digest for p in packets.probe(path)["video"]]
-        assert got == film[: len(got)] and len(got) > 120, f"{len(got)} frames after 5 s"
+        assert got == film[: len(got)] and len(got) >= 90, f"{len(got)} frames after 3 s"
         assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
@@ -367,7 +382,7 @@ def test_a_second_start_finds_and_serves_the_recordings_of_the_first(start, tmp_
     folder = tmp_path / "kept"
     first = start("--record", folder)
     publishers.ffmpeg("short", f"{first.rtmp}/live/cam").wait(15)
-    first.wait(lambda: any(r["state"] == "completed" for r in first.recordings_of("cam")), 5, "cam is recorded")
+    first.wait(lambda: any(r["state"] == "completed" for r in first.recordings_of("cam")), 20, "cam is recorded")
     first.stop()
     second = start("--record", folder)
     (entry,) = second.recordings_of("cam")
@@ -387,15 +402,15 @@ def test_no_record_writes_nothing(start):
 
 def test_below_keep_free_recording_stops_with_a_reason_and_live_goes_on(start):
     weir = start("--keep-free", "900000GB", "--target-duration", "2")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam")
     try:
         stream = weir.wait_state("cam", "live")
-        weir.wait(lambda: weir.stream("cam")["recording"]["state"] == "failed", 5, "the recording has failed")
+        weir.wait(lambda: weir.stream("cam")["recording"]["state"] == "failed", 20, "the recording has failed")
         reason = weir.stream("cam")["recording"]["reason"]
         assert "free" in reason.lower()
         weir.wait_log(r"(?i)free")
         publisher.wait(20)
-        weir.wait(lambda: hls_frames(weir, "cam") == 240, 5, "every frame is in the playlist")
+        weir.wait(lambda: hls_frames(weir, "cam") == 120, 20, "every frame is in the playlist")
         assert stream
     finally:
         publisher.kill()
@@ -437,8 +452,8 @@ def test_https_and_rtmps_serve_the_same_as_http_and_rtmp(start, tmp_path):
     weir = start("--https", "127.0.0.1:0", "--rtmps", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key,
                  "--target-duration", "2", listeners=("http", "https", "rtmp", "rtmps"))
     secure, publish = weir.addresses["https"], weir.addresses["rtmps"]
-    stock = publishers.ffmpeg("h264-30", f"{publish}/live/stock")
-    scripted = threading.Thread(target=scripts.whole, args=(publish, "scripted", scripts.tags_of("h264-30")))
+    stock = publishers.ffmpeg("short", f"{publish}/live/stock")
+    scripted = threading.Thread(target=scripts.whole, args=(publish, "scripted", scripts.tags_of("short")))
     scripted.start()
     stock.wait(30)
     scripted.join(30)
@@ -446,17 +461,17 @@ def test_https_and_rtmps_serve_the_same_as_http_and_rtmp(start, tmp_path):
         weir.wait_state(name, "ended")
         assert weir.stream(name)["protocol"] == "RTMPS"
         served = packets.probe(f"{secure}/live/{name}/index.m3u8", "-tls_verify", "0")
-        nothing_wrong(packets.compare(packets.probe(sources.source("h264-30")), served))
+        nothing_wrong(packets.compare(packets.probe(sources.source("short")), served))
         for base in (weir.web, secure):
             assert http.fetch(f"{base}/live/{name}/index.m3u8").status == 200
         url = f"/live/{name}/index.m3u8"
         assert http.fetch(secure + url).body == http.fetch(weir.web + url).body
-    entry = weir.wait(lambda: next((r for r in weir.recordings_of("stock") if r["state"] == "completed"), None), 5,
+    entry = weir.wait(lambda: next((r for r in weir.recordings_of("stock") if r["state"] == "completed"), None), 20,
                       "stock is recorded")
     whole = http.fetch(weir.web + entry["url"]).body
     assert http.fetch(secure + entry["url"]).body == whole
-    part = http.fetch(secure + entry["url"], headers={"Range": "bytes=1000-400000"})
-    assert part.status == 206 and part.body == whole[1000:400001]
+    part = http.fetch(secure + entry["url"], headers={"Range": "bytes=1000-100000"})
+    assert part.status == 206 and part.body == whole[1000:100001]
 
 
 def greets(url: str, version: ssl.TLSVersion) -> bool:
@@ -544,7 +559,7 @@ def test_a_segments_folder_plays_from_disk_and_is_never_half_written(start, tmp_
     weir.wait_state("cam", "ended")
     top = next(iter(folder.rglob("cam/index.m3u8")))
     manifest = next(iter(folder.rglob("cam/manifest.mpd")))
-    weir.wait(lambda: dash.parse(manifest.read_text(), manifest.as_uri()).type == "static", 5, "the manifest is static")
+    weir.wait(lambda: dash.parse(manifest.read_text(), manifest.as_uri()).type == "static", 20, "the manifest is static")
     film = packets.probe(sources.source("h264-30"))
     nothing_wrong(packets.compare(film, packets.probe(top, "-allowed_extensions", "ALL")))
     nothing_wrong(packets.compare(film, packets.probe(manifest), whole=False))
@@ -559,7 +574,7 @@ def test_when_full_new_viewers_get_503_and_none_that_plays_is_dropped(start):
         # A viewer is an address with a user agent.
         inside = [http.Stream(f"{weir.web}/live/cam/stream.mp4", headers={"User-Agent": f"player {n}"}) for n in range(3)]
         assert [viewer.status for viewer in inside] == [200, 200, 200]
-        weir.wait(lambda: weir.get("/live/cam/stream.mp4", timeout=2).status == 503, 5, "the fourth viewer gets 503")
+        weir.wait(lambda: weir.get("/live/cam/stream.mp4", timeout=10).status == 503, 20, "the fourth viewer gets 503")
         assert int(weir.get("/live/cam/stream.mp4").headers["retry-after"]) >= 1
         assert weir.get("/healthz").status == 200
         assert all(viewer.answer.read1(100) for viewer in inside)
@@ -571,10 +586,10 @@ def test_when_full_new_viewers_get_503_and_none_that_plays_is_dropped(start):
 
 def test_the_test_pattern_is_a_stream_like_any_other_and_is_never_recorded(start):
     weir = start("--test-pattern", "demo")
-    weir.wait_state("demo", "live", seconds=10)
-    weir.wait(lambda: weir.get("/live/demo/index.m3u8").status == 200, 10, "demo has a playlist")
+    weir.wait_state("demo", "live", seconds=30)
+    weir.wait(lambda: weir.get("/live/demo/index.m3u8").status == 200, 30, "demo has a playlist")
     watch = hls.Watch(f"{weir.web}/live/demo/index.m3u8")
-    time.sleep(5)
+    weir.wait(lambda: watch.last and len(watch.last.segments) >= 2, 30, "two segments")
     watch.stop()
     assert watch.problems == [] and watch.last and len(watch.last.segments) >= 2
     nothing_wrong(weir.recordings_of("demo"))
@@ -599,7 +614,7 @@ def test_the_age_of_a_stream_ends_with_it(start):
 
 def test_without_a_key_a_holder_that_sends_keeps_the_name(start):
     weir = start("--no-record")
-    holder = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    holder = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam")
     try:
         weir.wait_state("cam", "live")
         with RawRTMP(weir.rtmp) as client:
@@ -617,7 +632,7 @@ def test_without_a_key_a_silent_holder_loses_the_name_after_three_seconds(start)
     weir = start("--no-record", "--target-duration", "2")
     silent = RawRTMP(weir.rtmp).start("cam")
     silent.play_out(scripts.tags_of("short"), until=1)
-    time.sleep(3.5)
+    time.sleep(3.5)  # real time: a silent holder keeps its name for three seconds
     with RawRTMP(weir.rtmp).start("cam") as client:
         client.play_out(scripts.tags_of("short"), until=1)
         client.finish()
@@ -625,13 +640,13 @@ def test_without_a_key_a_silent_holder_loses_the_name_after_three_seconds(start)
 
 
 def test_a_publisher_that_does_not_come_back_ends_the_stream_after_the_window(start):
-    weir = start("--reconnect-window", "2s", "--target-duration", "2")
+    weir = start("--reconnect-window", "1s", "--target-duration", "2")
     client = RawRTMP(weir.rtmp).start("cam")
     client.play_out(scripts.tags_of("short"), until=3)
     client.reset()
-    weir.wait_state("cam", "reconnecting", seconds=2)
-    weir.wait_state("cam", "ended", seconds=4)
+    weir.wait_state("cam", "reconnecting")
+    weir.wait_state("cam", "ended")
     top = hls.parse_multivariant(weir.get("/live/cam/index.m3u8").text, f"{weir.web}/live/cam/index.m3u8")
     url = top.absolute(top.variants[0].uri)
     assert hls.parse_media(weir.get(url).text, url).ended
-    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 3, "the recording is whole")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 20, "the recording is whole")

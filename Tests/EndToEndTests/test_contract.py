@@ -1,5 +1,5 @@
 """The API under calls that schemathesis makes up from its own description: no 500, no answer that the description does not
-declare. A minute of `make test`; WEIR_CONTRACT=20000 asks for as many calls (`make contract`)."""
+declare. A minute of `make test-long`; WEIR_CONTRACT=20000 asks for as many calls (`make contract`)."""
 
 import os
 import pathlib
@@ -106,6 +106,7 @@ def missing(folder: pathlib.Path) -> list[str]:
             if not any(one == method and place.endswith(path) for one, place in succeeded)]
 
 
+@pytest.mark.long
 def test_no_call_breaks_the_contract(weir, tmp_path):
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
     (tmp_path / "contract_hooks.py").write_text(HOOKS)

@@ -5,6 +5,8 @@ import os
 import pathlib
 from fractions import Fraction
 
+import pytest
+
 from harness import nothing_wrong, publishers, tools
 from harness.days import Days
 from harness.transport import WRAP
@@ -30,6 +32,7 @@ def shifts(sent: Times, got: Times) -> list[Fraction]:
     return [mine - its for before, after in zip(sent, got) for its, mine in zip(before, after)]
 
 
+@pytest.mark.long
 def test_times_are_exact_through_two_wraps(start, tmp_path):
     """Each PTS and DTS of video with B-frames, and of audio that is there around both wraps: within one tick of what was sent, up to
     one constant, in each recording and in the last minute by HLS. Nothing is missing, and nothing breaks the timeline. Another

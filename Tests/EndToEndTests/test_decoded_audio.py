@@ -139,7 +139,7 @@ def another_rate_and_mono_in_the_middle(case):
     """Players get another init segment, and each sound at its time; less than two frames are missing."""
     films = []
     for at, audio in enumerate((("-ar", "48000", "-ac", "2"), ("-ar", "32000", "-ac", "1"))):
-        films.append(sources.made(
+        films.append(sources.film(
             f"rate-{at}", ".ts", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
             "aevalsrc='0.5*sin(2*PI*1000*t)*gt(t,0.5)*lt(mod(t,1),0.05)':s=48000", "-t", "6", "-c:v", "libx264", "-preset",
             "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", *audio, "-muxdelay", "0",
@@ -173,7 +173,7 @@ def another_rate_and_mono_in_the_middle(case):
 @TRIED.case(name="two tracks of MP3 by Enhanced RTMP")
 def two_tracks_of_mp3_by_enhanced_rtmp(case):
     """ffmpeg 8 sends the second one as `.mp3` of Multitrack. Each has a worker and its own rendition."""
-    film = sources.made(
+    film = sources.film(
         "two-mp3", ".mkv", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
         "sine=440:sample_rate=48000", "-f", "lavfi", "-i", "sine=880:sample_rate=44100", "-t", "6", "-map", "0", "-map",
         "1", "-map", "2", "-c:v", "libx264", "-preset", "ultrafast", "-g", "60", "-c:a", "libmp3lame", "-f", "matroska")
@@ -195,7 +195,7 @@ def two_tracks_of_mp3_by_enhanced_rtmp(case):
 @TRIED.case(signal.SIGSTOP, name="a worker that hangs costs the audio some seconds")
 def a_worker_that_dies_or_hangs_costs_the_audio_some_seconds(case, harm):
     """The video goes on without a gap; a warning says what is missing, and goes when the audio is back, at its time."""
-    film = sources.made(
+    film = sources.film(
         "long-mp2", ".ts", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
         "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "20", "-c:v", "libx264", "-preset",
         "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", "-f", "mpegts")
@@ -233,7 +233,7 @@ def a_worker_that_dies_or_hangs_costs_the_audio_some_seconds(case, harm):
 def a_film_of_five_minutes_does_not_drift(case, name, audio):
     """44.1 kHz and 8 kHz, faster than real time: each beep where the published film has it."""
     weir = case.start()
-    film = sources.made(
+    film = sources.film(
         f"five-minutes-{name}", ".flv", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
         "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=44100", "-t", "300", "-c:v", "libx264", "-preset",
         "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", *audio, "-f", "flv")
@@ -250,7 +250,7 @@ def a_film_of_five_minutes_does_not_drift(case, name, audio):
 @TRIED.case(name="a worker that is served late costs a fast publisher nothing")
 def a_worker_that_is_served_late_costs_a_fast_publisher_nothing(case):
     """Ten times as fast as it plays, while the machine gives the process that decodes no time for two seconds."""
-    film = sources.made(
+    film = sources.film(
         "minute-alaw", ".flv", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
         "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=8000", "-t", "60", "-c:v", "libx264", "-preset",
         "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", "-c:a", "pcm_alaw", "-f", "flv")
@@ -270,7 +270,7 @@ def a_worker_that_is_served_late_costs_a_fast_publisher_nothing(case):
 def short(path, *audio: str):
     """Eight seconds with a beep each second."""
     form = {".ts": "mpegts", ".flv": "flv"}[path.suffix]
-    path.write_bytes(sources.made(
+    path.write_bytes(sources.film(
         "short-beeps", path.suffix, "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
         "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000", "-t", "8", "-c:v", "libx264", "-preset", "ultrafast",
         "-bf", "0", "-g", "50", *audio, "-f", form).read_bytes())

@@ -1,6 +1,7 @@
 """LL-DASH (ISO/IEC 23009-1, DASH-IF IOP 5 low latency): promises of the manifest, measured by the clock, the media and
 the connection; patches from any manifest to the newest; ffmpeg as a player."""
 
+import contextlib
 import dataclasses
 import random
 import re
@@ -53,18 +54,24 @@ class Live:
         return {r.kind: r for r in manifest.representations if r.period == manifest.representations[-1].period}
 
 
-@pytest.fixture(scope="module")
-def live(start_shared):
-    """A stream with a key frame every two seconds, once its interval is known to be constant."""
-    weir = start_shared("--no-record")
-    sources.source("steady")
-    publisher = publishers.ffmpeg("steady", f"{weir.rtmp}/live/{NAME}", loop=-1)
+@contextlib.contextmanager
+def published(weir, film: str):
+    """A stream with key frames at a constant interval, once that is known."""
+    publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         url = f"{weir.web}/live/{NAME}/manifest.mpd"
-        weir.wait(lambda: "availabilityTimeOffset" in weir.get(url).text, 20, "the segment in the making is listed", 0.2)
+        weir.wait(lambda: "availabilityTimeOffset" in weir.get(url).text, 30, "the segment in the making is listed", 0.2)
         yield Live(weir, url, Clock(f"{weir.web}/time"))
     finally:
         publisher.kill()
+
+
+@pytest.fixture(scope="module")
+def live(start_shared):
+    """A stream with a key frame every two seconds."""
+    sources.source("steady")
+    with published(start_shared("--no-record"), "steady") as live:
+        yield live
 
 
 @pytest.fixture(scope="module")
@@ -179,10 +186,12 @@ def test_clock_manifest_patch_and_media_may_be_read_from_other_origins(live):
 # Availability
 
 
-def test_a_segment_fetched_at_its_availability_time_or_a_little_earlier_is_there(live):
-    """The next segments of both tracks, computed from a manifest that does not list them yet."""
+def fetch_when_available(live: Live, rounds: int) -> tuple[list[str], list[tuple[str, float]]]:
+    """Asks for the next segments of both tracks, computed from a manifest that does not list them yet, at their availability time
+    or a little earlier. What is wrong with the responses, and by how much the first byte of each is late."""
     chance = random.Random(7)
     problems: list[str] = []
+    late: list[tuple[str, float]] = []
 
     def fetch(manifest: dash.Manifest, r: dash.Representation) -> None:
         last = r.entries[-1]
@@ -195,12 +204,11 @@ def test_a_segment_fetched_at_its_availability_time_or_a_little_earlier_is_there
         took = time.monotonic() - began
         answer.close()
         where = f"{r.kind} t{ticks}, asked for {early * 1000:.0f} ms early"
+        late.append((where, took - early))
         if answer.status != 200 or not first:
             problems.append(f"D08 {where}: {answer.status} after {took:.3f} s")
-        elif took > early + 0.35:
-            problems.append(f"D15 {where}: the first byte comes after {took:.3f} s")
 
-    for _ in range(5):
+    for _ in range(rounds):
         manifest = live.manifest()
         newest = [r for r in manifest.representations if r.period == manifest.representations[-1].period]
         threads = [threading.Thread(target=fetch, args=(manifest, r), daemon=True) for r in newest]
@@ -208,7 +216,12 @@ def test_a_segment_fetched_at_its_availability_time_or_a_little_earlier_is_there
             thread.start()
         for thread in threads:
             thread.join(20)
-    nothing_wrong(problems)
+    assert len(late) == 2 * rounds
+    return problems, late
+
+
+def test_a_segment_fetched_at_its_availability_time_or_a_little_earlier_is_there(live):
+    nothing_wrong(fetch_when_available(live, 3)[0])
 
 
 def test_what_is_far_ahead_is_not_there(live):
@@ -235,9 +248,13 @@ class Followed:
 
 @pytest.fixture(scope="module")
 def followed(live):
+    return follow_newest(live, 2)
+
+
+def follow_newest(live: Live, rounds: int) -> list[Followed]:
     """Segments of both tracks, read while they are made."""
     found: list[Followed] = []
-    for _ in range(3):
+    for _ in range(rounds):
         known = {r.entries[-1].url for r in live.pair().values()}
         while not (fresh := [r for r in live.pair().values() if r.entries[-1].url not in known]) or len(fresh) < 2:
             time.sleep(0.02)
@@ -246,7 +263,7 @@ def followed(live):
             thread.start()
         for thread in threads:
             thread.join(10)
-    assert len(found) == 6
+    assert len(found) == 2 * rounds
     return found
 
 
@@ -262,19 +279,11 @@ def follow(live: Live, r: dash.Representation, found: list[Followed]) -> None:
     stream.close()
 
 
-def test_chunks_arrive_while_the_segment_is_made(live, followed):
+def test_chunks_are_sent_while_the_segment_is_made(followed):
     for one in followed:
-        assert one.headers.get("transfer-encoding") == "chunked"
-        length = one.entry.duration / one.representation.timescale
-        ends = live.manifest().wall(one.representation, one.entry.time + one.entry.duration).timestamp()
-        arrivals = [when for when, _ in one.pieces]
-        # Listed after its first chunk, and at most the test's polling interval later.
-        assert len(arrivals) >= length / CHUNK - 3, arrivals
-        assert arrivals[-1] - arrivals[0] > length - 3 * CHUNK
-        gaps = sorted(b - a for a, b in zip(arrivals, arrivals[1:]))
-        # Other work on the machine may delay one of them.
-        assert gaps[-2] < 2.5 * CHUNK and gaps[-1] < 5 * CHUNK, gaps
-        assert one.end < ends + 0.3, f"the response ends {one.end - ends:.3f} s after the segment"
+        # The length was not known when the response began.
+        assert one.headers.get("transfer-encoding") == "chunked" and "content-length" not in one.headers
+        assert len(one.pieces) >= 3, "it was there at once"
 
 
 def test_what_came_in_chunks_is_the_segment(followed):
@@ -315,7 +324,7 @@ def test_audio_in_another_codec_is_listed_while_it_is_made(start):
             return [r for r in live.manifest().representations if r.codecs.lower() == "opus"][-1]
 
         found: list[Followed] = []
-        for _ in range(3):
+        for _ in range(2):
             known = newest().entries[-1].url
             while (fresh := newest()).entries[-1].url == known:
                 time.sleep(0.02)
@@ -327,7 +336,7 @@ def test_audio_in_another_codec_is_listed_while_it_is_made(start):
             length = sum(s.duration for f in read.fragments for run in f.runs for s in run.samples)
             assert (box_rules.earliest_presentation(read, next(iter(movie.tracks))), length) == (one.entry.time, one.entry.duration)
             assert later[one.entry.url] == one.entry
-            assert len(one.pieces) >= length / one.representation.timescale / CHUNK - 3, "it was there at once"
+            assert len(one.pieces) >= 3, "it was there at once"
     finally:
         publisher.kill()
 
@@ -335,9 +344,8 @@ def test_audio_in_another_codec_is_listed_while_it_is_made(start):
 # Clocks
 
 
-def test_prft_is_the_manifests_wall_clock_and_the_true_one(live, followed):
+def test_prft_is_the_manifests_wall_clock(live, followed):
     manifest = live.manifest()
-    behind = []
     for one in followed:
         movie = boxes.read_movie(http.fetch(one.representation.init).good().body)
         top = boxes.read_boxes(one.data)
@@ -345,16 +353,18 @@ def test_prft_is_the_manifests_wall_clock_and_the_true_one(live, followed):
         assert reference.time == one.entry.time and reference.track in movie.tracks
         told = manifest.wall(one.representation, reference.time).timestamp()
         assert abs(float(reference.wall) - told) < 0.002, "the Period's start is told in milliseconds"
-        if one.representation.kind == "video":
-            read = boxes.read_segment(one.data, movie)
-            arrivals = arrival_of_fragments(one, read)
-            # The media of a chunk ends when its last frame begins: within one frame of the announced end.
-            for fragment, when in list(zip(read.fragments, arrivals))[1:]:
-                (run,) = fragment.runs
-                end = min(s.dts for s in run.samples) + sum(s.duration for s in run.samples)
-                behind.append(when - manifest.wall(one.representation, end).timestamp())
-    # The film has B-frames, so frames arrive up to their reorder delay before they are shown.
-    assert abs(statistics.median(behind)) < 0.05 + 3 / 30, behind
+
+
+def behind(manifest: dash.Manifest, one: Followed) -> list[float]:
+    """How long after their announced ends the chunks of a video segment had arrived."""
+    read = boxes.read_segment(one.data, boxes.read_movie(http.fetch(one.representation.init).good().body))
+    found = []
+    # The media of a chunk ends when its last frame begins: within one frame of the announced end.
+    for fragment, when in list(zip(read.fragments, arrival_of_fragments(one, read)))[1:]:
+        (run,) = fragment.runs
+        end = min(s.dts for s in run.samples) + sum(s.duration for s in run.samples)
+        found.append(when - manifest.wall(one.representation, end).timestamp())
+    return found
 
 
 def arrival_of_fragments(one: Followed, read: boxes.Segment) -> list[float]:
@@ -406,8 +416,8 @@ def test_a_patch_of_a_steady_stream_leads_to_exactly_the_newest_manifest(live):
     states: list[str] = []
     patched = 0
     problems: list[str] = []
-    deadline = time.monotonic() + 9
-    while time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while patched < 4 and time.monotonic() < deadline:
         text = http.fetch(live.url).good().text
         if text not in states[-1:]:
             for state in states[-3:]:
@@ -481,22 +491,52 @@ def test_a_wrong_guess_costs_no_sample_and_hls_does_not_notice(uneven):
 # Players
 
 
-@pytest.mark.parametrize("version", ["debian", "new"])
-def test_ffmpeg_plays_the_live_manifest_without_a_hole(live, version, tmp_path):
-    program = tools.FFMPEG if version == "debian" else tools.new_ffmpeg()
-    path = tmp_path / "viewer.md5"
-    viewer = publishers.Publisher([
+@pytest.fixture(scope="module")
+def viewers(live, tmp_path_factory):
+    """ffmpeg in two versions, at once."""
+    folder = tmp_path_factory.mktemp("viewers")
+    found = {version: publishers.Publisher([
         program, "-nostdin", "-v", "error", "-i", live.url, "-map", "0:v", "-c", "copy", "-t", "8",
-        "-flush_packets", "1", "-f", "framemd5", str(path)])
-    try:
-        code, log = viewer.outcome(40)
-    finally:
+        "-flush_packets", "1", "-f", "framemd5", str(folder / f"{version}.md5")])
+        for version, program in (("debian", tools.FFMPEG), ("new", tools.new_ffmpeg()))}
+    yield found, folder
+    for viewer in found.values():
         viewer.kill()
+
+
+@pytest.mark.parametrize("version", ["debian", "new"])
+def test_ffmpeg_plays_the_live_manifest_without_a_hole(viewers, version):
+    found, folder = viewers
+    code, log = found[version].outcome(40)
     assert code == 0, log
     film = [p.digest for p in packets.probe(sources.source("steady"))["video"]]
-    got = ["MD5:" + line.split(",")[5].strip() for line in path.read_text().splitlines() if line[:1] == "0"]
+    got = ["MD5:" + line.split(",")[5].strip() for line in (folder / f"{version}.md5").read_text().splitlines() if line[:1] == "0"]
     # libavformat may read the newest segment again while it waits. Nothing may be missing.
     got = list(dict.fromkeys(got))
     assert len(got) >= 200, log
     first = film.index(got[0])
     assert got == (film + film)[first : first + len(got)]
+
+
+# By the clock
+
+
+@pytest.mark.quiet
+def test_chunks_arrive_when_the_manifest_says(start):
+    """In segments of a second. The film has B-frames, so frames arrive up to their reorder delay before they are shown."""
+    with published(start("--no-record", "--segment-duration", "1s"), "half-seconds") as live:
+        problems, late = fetch_when_available(live, 2)
+        followed = follow_newest(live, 2)
+        manifest = live.manifest()
+        nothing_wrong(problems + [f"D15 {where}: {by:.3f} s late" for where, by in late if by > 0.35])
+        assert abs(statistics.median(by for one in followed if one.representation.kind == "video" for by in behind(manifest, one))) < 0.15
+    for one in followed:
+        length = one.entry.duration / one.representation.timescale
+        ends = manifest.wall(one.representation, one.entry.time + one.entry.duration).timestamp()
+        arrivals = [when for when, _ in one.pieces]
+        # Listed after its first chunk, and at most the test's polling interval later.
+        assert len(arrivals) >= length / CHUNK - 3, arrivals
+        assert arrivals[-1] - arrivals[0] > length - 3 * CHUNK
+        gaps = sorted(b - a for a, b in zip(arrivals, arrivals[1:]))
+        assert gaps[-2] < 2.5 * CHUNK and gaps[-1] < 5 * CHUNK, gaps
+        assert one.end < ends + 0.3, f"the response ends {one.end - ends:.3f} s after the segment"

@@ -1,6 +1,7 @@
 """Low-Latency HLS for a strict player: promises of playlists are kept, in both layouts and with both ways of naming parts;
 hostile and early requests; the end of streams."""
 
+import concurrent.futures
 import json
 import socket
 import threading
@@ -12,116 +13,119 @@ import pytest
 from harness import hls, http, llhls, publishers, tools
 
 NAME = "cam"
-SHAPES = [("interleaved", "url"), ("interleaved", "byterange"), ("separate", "url"), ("separate", "byterange")]
+#: Stream name → layout and addressing of its playlists: settings of the stream.
+SHAPES = {f"{layout}-{addressing}": (layout, addressing)
+          for layout in ("interleaved", "separate") for addressing in ("url", "byterange")}
+#: A key frame each half second, two in a segment, five parts in a segment, with B-frames and audio.
+FILM, SETTINGS = "half-seconds", {"segmentDuration": "1s", "partDuration": "200ms"}
+PART = 0.2
 
 
-def playlists(weir) -> list[str]:
+def playlists(weir, name: str = NAME) -> list[str]:
     """The media playlists of a presentation, that of the video first."""
-    index = f"{weir.web}/live/{NAME}/index.m3u8"
+    index = f"{weir.web}/live/{name}/index.m3u8"
     weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
     top = hls.parse_multivariant(http.fetch(index).text, index)
     uris = [variant.uri for variant in top.variants] + [media["URI"] for media in top.media if "URI" in media]
     return [top.absolute(uri) for uri in uris]
 
 
-@pytest.fixture(scope="module", params=SHAPES, ids=["-".join(shape) for shape in SHAPES])
-def live(request, start_shared):
-    """A stream with B-frames and audio, 6 s old, and its playlists."""
-    layout, addressing = request.param
-    weir = start_shared("--hls-layout", layout, "--part-addressing", addressing, "--no-record")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
-    try:
-        urls = playlists(weir)
-        assert len(urls) == (1 if layout == "interleaved" else 2)
+class Shape:
+    """A stream and its media playlists, three segments old."""
+
+    def __init__(self, weir, name: str):
+        self.weir, self.name = weir, name
+        self.layout, self.addressing = SHAPES[name]
+        self.urls = playlists(weir, name)
         # From the third key frame interval on, the server knows the ends of segments in advance.
-        weir.wait(lambda: len(hls.parse_media(http.fetch(urls[0]).text, urls[0]).segments) >= 3, 20, "segments")
-        yield weir, urls, layout, addressing
+        weir.wait(lambda: len(hls.parse_media(http.fetch(self.urls[0]).text, self.urls[0]).segments) >= 3, 20, "segments")
+
+    def follow(self, pool: concurrent.futures.Executor) -> "Shape":
+        """Starts players that follow the playlists while the tests ask for other things."""
+        self.players = [llhls.Player(url) for url in self.urls]
+        self.played = [pool.submit(lambda one=one: one.play(states=45).judge_media().judge_steps(PART)) for one in self.players]
+        self.skipping = pool.submit(self._skip)
+        return self
+
+    def _skip(self) -> tuple[llhls.Player, llhls.Playlist]:
+        """Plays with delta updates once the list is long enough for them. Then the whole list."""
+        self.weir.wait(lambda: llhls.parse(http.fetch(f"{self.urls[0]}?_HLS_skip=YES").text, self.urls[0]).skipped, 60, "a delta")
+        player = llhls.Player(self.urls[0], skips=True).play(states=20)
+        return player, llhls.parse(http.fetch(self.urls[0]).text, self.urls[0])
+
+    def index(self) -> str:
+        return f"{self.weir.web}/live/{self.name}/index.m3u8"
+
+    def playlist(self, number: int = 0, query: str = "") -> llhls.Playlist:
+        return llhls.parse(http.fetch(self.urls[number] + query).good().text, self.urls[number])
+
+    def in_the_making(self) -> str:
+        """The address of a segment of which most parts are still to come."""
+        playlist = self.playlist()
+        return urllib.parse.urljoin(self.urls[0], f"{playlist.next[0] + (1 if playlist.next[1] > 1 else 0)}.m4s")
+
+    def blocking(self, number: int, before: llhls.Playlist) -> llhls.Playlist:
+        """The next state of a playlist."""
+        return self.playlist(number, f"?_HLS_msn={before.next[0]}&_HLS_part={before.next[1]}")
+
+
+@pytest.fixture(scope="module")
+def shapes(start_shared, tmp_path_factory):
+    """A stream of each shape, all of them followed at once."""
+    path = tmp_path_factory.mktemp("configuration") / "weir.yaml"
+    path.write_text(json.dumps({"streams": {
+        name: {"hlsLayout": layout, "partAddressing": addressing, **SETTINGS} for name, (layout, addressing) in SHAPES.items()}}))
+    path.chmod(0o600)
+    weir = start_shared("--config", path, "--no-record")
+    running = [publishers.ffmpeg(FILM, f"{weir.rtmp}/live/{name}", loop=-1) for name in SHAPES]
+    try:
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            yield {name: Shape(weir, name).follow(pool) for name in SHAPES}
     finally:
-        publisher.kill()
+        for publisher in running:
+            publisher.kill()
 
 
-def test_what_a_playlist_promises_is_delivered(live):
-    _, urls, _, _ = live
-    players = [llhls.Player(url) for url in urls]
-    threads = [threading.Thread(target=player.play, args=(9,)) for player in players]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for player in players:
-        player.judge_media()
-        assert player.problems == [], player.url
-        # One state for each part: five per second.
-        assert len(player.playlists) >= 40
-
-
-def test_updates_come_with_the_parts_and_in_even_steps(live):
-    _, urls, _, _ = live
-    player = llhls.Player(urls[0]).play(6)
-    times = [at for at, _ in player.playlists[1:]]
-    gaps = sorted(b - a for a, b in zip(times, times[1:]))
-    assert gaps[len(gaps) // 2] == pytest.approx(0.2, abs=0.05), "C06"
-    # Other work on the machine may delay one of them.
-    assert gaps[-2] < 0.6 and gaps[-1] < 1.2, gaps
-
-
-def test_delta_updates_leave_out_what_the_client_has(live):
-    _, urls, _, _ = live
-    time.sleep(12)
-    player = llhls.Player(urls[0], skips=True).play(4)
-    assert player.problems == []
-    deltas = [playlist for _, playlist in player.playlists if playlist.skipped]
-    assert len(deltas) >= 10
-    for delta in deltas:
-        full = llhls.parse(http.fetch(urls[0]).text, urls[0])
-        shown = {s.sequence: (s.uri, s.duration) for s in full.segments if s.uri}
-        for segment in delta.segments:
-            if segment.uri and segment.sequence in shown:
-                assert shown[segment.sequence] == (segment.uri, segment.duration)
-        assert delta.sequence + delta.skipped == delta.segments[0].sequence
+@pytest.fixture(params=SHAPES)
+def live(request, shapes) -> Shape:
+    return shapes[request.param]
 
 
 def test_reports_tell_where_the_other_rendition_is(live):
-    _, urls, layout, _ = live
-    if layout == "interleaved":
-        assert llhls.parse(http.fetch(urls[0]).text, urls[0]).reports == {}
+    assert len(live.urls) == (1 if live.layout == "interleaved" else 2)
+    if live.layout == "interleaved":
+        assert live.playlist().reports == {}
         return
-    for url in urls:
-        for _ in range(10):
-            playlist = llhls.parse(http.fetch(url).text, url)
+    for number, url in enumerate(live.urls):
+        for _ in range(5):
+            before = live.playlist(1 - number)
+            playlist = live.blocking(number, live.playlist(number))
+            after = live.playlist(1 - number)
             ((uri, (segment, part)),) = playlist.reports.items()
-            other_url = urllib.parse.urljoin(url, uri)
-            assert other_url in urls and other_url != url
-            other = llhls.parse(http.fetch(other_url).text, other_url)
-            last = next(s for s in other.segments if s.sequence == segment)
-            assert part <= len(last.parts) - 1 and other.next >= (segment, part)
-            ahead = [p for p in other.parts if p.position > (segment, part)]
+            assert urllib.parse.urljoin(url, uri) == live.urls[1 - number]
+            last = next(s for s in after.segments if s.sequence == segment)
+            assert part <= len(last.parts) - 1 and after.next >= (segment, part)
+            ahead = [p for p in before.parts if p.position > (segment, part)]
             assert len(ahead) <= 1, "C18 right within one part"
-            time.sleep(0.13)
 
 
 def test_a_segment_is_sent_while_it_is_made(live):
-    _, urls, _, _ = live
-    playlist = llhls.parse(http.fetch(urls[0]).text, urls[0])
-    number = playlist.next[0] + (1 if playlist.next[1] > 5 else 0)
-    url = urllib.parse.urljoin(urls[0], f"{number}.m4s")
+    url = live.in_the_making()
     stream = http.Stream(url)
     assert stream.status == 200
+    # Its length is not known yet.
     assert stream.answer.getheader("Content-Length") is None
     assert "immutable" in stream.answer.getheader("Cache-Control")
-    arrivals, body = [], b""
+    pieces = []
     while piece := stream.answer.read1(1 << 20):
-        arrivals.append(time.monotonic())
-        body += piece
-    assert arrivals[-1] - arrivals[0] > 0.7, "it came at once"
-    assert body == http.fetch(url).good().body
+        pieces.append(piece)
+    # What is there at the time of the request comes at once, then a chunk for each part.
+    assert len(pieces) >= 3, "it came at once"
+    assert b"".join(pieces) == http.fetch(url).good().body
 
 
 def test_ranges_of_a_segment_in_the_making(live):
-    _, urls, _, _ = live
-    playlist = llhls.parse(http.fetch(urls[0]).text, urls[0])
-    number = playlist.next[0] + (1 if playlist.next[1] else 0)
-    url = urllib.parse.urljoin(urls[0], f"{number}.m4s")
+    url = live.in_the_making()
     first = http.fetch(url, headers={"Range": "bytes=0-99"})
     assert first.status == 206 and len(first.body) == 100
     assert first.headers["content-range"] == "bytes 0-99/*"
@@ -135,21 +139,27 @@ def test_ranges_of_a_segment_in_the_making(live):
 
 # MARK: Requests that make no sense, or come too early
 
+# That they do not wait, and the other spellings: `LowLatencyPlaylistTests`, "aPositionThatIsNoNumberIsRefused" and
+# "positionsAreJudgedByThePlaylist".
 
-@pytest.mark.parametrize("query", ["_HLS_part=3", "_HLS_msn=-1", "_HLS_msn=x", "_HLS_msn=1.5", "_HLS_msn=",
-                                   "_HLS_msn=1&_HLS_part=x", "_HLS_msn=99999999999999999999", "_HLS_msn=999999"])
-def test_absurd_positions_are_refused_at_once(live, query):
-    _, urls, _, _ = live
-    start = time.monotonic()
-    answer = http.fetch(f"{urls[0]}?{query}")
-    assert answer.status == 400 and time.monotonic() - start < 0.5
+
+@pytest.mark.parametrize("query", ["_HLS_part=3", "_HLS_msn=x", "_HLS_msn=999999"])
+def test_absurd_positions_are_refused(shapes, query):
+    answer = http.fetch(f"{shapes['interleaved-url'].urls[0]}?{query}")
+    assert answer.status == 400
     assert "no-store" in answer.headers["cache-control"]
+
+
+def test_parts_far_ahead_and_parts_that_never_were_are_missing(shapes):
+    live = shapes["separate-url"]
+    segment, part = live.playlist().next
+    for name in (f"{segment + 3}.0.m4s", f"{segment}.{part + 9}.m4s", f"{max(1, segment - 1)}.77.m4s"):
+        assert http.fetch(urllib.parse.urljoin(live.urls[0], name)).status == 404, name
 
 
 def test_key_frames_can_be_fetched_one_by_one(live, tmp_path):
     """Each range of the I-frame playlist, after its init segment, decodes to one frame."""
-    weir, _, _, _ = live
-    index = f"{weir.web}/live/{NAME}/index.m3u8"
+    index = live.index()
     line = next(line for line in http.fetch(index).text.split("\n") if line.startswith("#EXT-X-I-FRAME-STREAM-INF:"))
     url = urllib.parse.urljoin(index, hls.attributes(line)["URI"])
     lines = http.fetch(url).text.split("\n")
@@ -158,7 +168,7 @@ def test_key_frames_can_be_fetched_one_by_one(live, tmp_path):
     ranges = [line.partition(":")[2] for line in lines if line.startswith("#EXT-X-BYTERANGE:")]
     names = [line for line in lines if line and not line.startswith("#")]
     assert len(ranges) == len(names) >= 2
-    for number, (place, name) in enumerate(zip(ranges[-3:], names[-3:])):
+    for number, (place, name) in enumerate(zip(ranges[-2:], names[-2:])):
         length, offset = map(int, place.split("@"))
         wanted = {"Range": f"bytes={offset}-{offset + length - 1}"}
         got = http.fetch(urllib.parse.urljoin(url, name), headers=wanted)
@@ -173,74 +183,61 @@ def test_key_frames_can_be_fetched_one_by_one(live, tmp_path):
 
 
 def test_a_position_that_is_past_gets_the_list_of_now(live):
-    _, urls, _, _ = live
-    now = llhls.parse(http.fetch(f"{urls[0]}?_HLS_msn=1&_HLS_part=0").text, urls[0])
-    assert now.last >= (3, 0)
+    assert live.playlist(0, "?_HLS_msn=1&_HLS_part=0").last >= (3, 0)
 
 
-def test_a_client_that_blocks_by_segment_alone_is_answered_once_a_segment_with_all_of_it(live):
+def test_a_client_that_blocks_by_segment_alone_is_answered_with_all_of_it(live):
     """RFC 8216bis §6.2.5.2: a request with only _HLS_msn gets its response when that segment is complete."""
-    _, urls, _, _ = live
-    for url in urls:
-        playlist = llhls.parse(http.fetch(url).text, url)
-        number = playlist.segments[-1].sequence + (playlist.segments[-1].uri is not None)
-        for step in range(2):
-            began = time.monotonic()
-            answer = http.fetch(f"{url}?_HLS_msn={number + step}").good()
-            playlist = llhls.parse(answer.text, url)
-            whole = [segment for segment in playlist.segments if segment.uri is not None]
-            assert whole[-1].sequence == number + step, "all of the segment, and nothing later"
-            assert time.monotonic() - began < 2 * playlist.target + 1
-            assert answer.headers["cache-control"] == f"public, max-age={6 * playlist.target}"
-
-
-def test_parts_far_ahead_and_parts_that_never_were_are_missing(live):
-    _, urls, _, addressing = live
-    if addressing == "byterange":
-        return
-    segment, part = llhls.parse(http.fetch(urls[0]).text, urls[0]).next
-    for name in (f"{segment + 3}.0.m4s", f"{segment}.{part + 9}.m4s", f"{max(1, segment - 1)}.77.m4s"):
-        start = time.monotonic()
-        answer = http.fetch(urllib.parse.urljoin(urls[0], name))
-        assert answer.status == 404 and time.monotonic() - start < 1, name
+    for number in range(len(live.urls)):
+        awaited = live.playlist(number).next[0] + 1
+        answer = http.fetch(f"{live.urls[number]}?_HLS_msn={awaited}").good()
+        playlist = llhls.parse(answer.text, live.urls[number])
+        whole = [segment for segment in playlist.segments if segment.uri is not None]
+        assert whole[-1].sequence == awaited, "all of the segment, and nothing later"
+        assert answer.headers["cache-control"] == f"public, max-age={6 * playlist.target}"
 
 
 def test_cache_lifetimes(live):
-    _, urls, _, _ = live
-    playlist = llhls.parse(http.fetch(urls[0]).text, urls[0])
-    assert http.fetch(urls[0]).headers["cache-control"] == "public, max-age=1"
-    awaited = http.fetch(f"{urls[0]}?_HLS_msn={playlist.next[0]}&_HLS_part={playlist.next[1]}")
+    playlist = live.playlist()
+    assert http.fetch(live.urls[0]).headers["cache-control"] == "public, max-age=1"
+    awaited = http.fetch(f"{live.urls[0]}?_HLS_msn={playlist.next[0]}&_HLS_part={playlist.next[1]}")
     assert awaited.headers["cache-control"] == f"public, max-age={6 * playlist.target}"
     for uri in (playlist.segments[0].uri, "init-1.mp4"):
-        assert "immutable" in http.fetch(urllib.parse.urljoin(urls[0], uri)).headers["cache-control"]
+        assert "immutable" in http.fetch(urllib.parse.urljoin(live.urls[0], uri)).headers["cache-control"]
 
 
-def test_many_players_wait_for_one_part_and_are_answered_together(live):
-    """C22: one thread for each would not suffice."""
-    weir, urls, _, _ = live
-    parts = urllib.parse.urlsplit(urls[0])
-    sockets = []
+def crowd(live: Shape, count: int) -> list[tuple[float, bytes]]:
+    """So many players that wait for one part at once: when each has its playlist, and the playlist."""
+    place = urllib.parse.urlsplit(live.urls[0])
+    sockets: list[socket.socket] = []
     try:
-        playlist = llhls.parse(http.fetch(urls[0]).text, urls[0])
-        request = (f"GET {parts.path}?_HLS_msn={playlist.next[0] + 1}&_HLS_part=2 HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+        # The last part of the next segment: all are there before it.
+        request = (f"GET {place.path}?_HLS_msn={live.playlist().next[0] + 1}&_HLS_part=4 HTTP/1.1\r\nHost: {place.netloc}\r\n"
                    "\r\n").encode()
-        for _ in range(300):
-            connection = socket.create_connection((parts.hostname, parts.port))
-            connection.sendall(request)
-            sockets.append(connection)
-        arrivals, bodies = [], set()
+        for _ in range(count):
+            sockets.append(socket.create_connection((place.hostname, place.port), timeout=20))
+            sockets[-1].sendall(request)
+        found = []
         for connection in sockets:
-            connection.settimeout(10)
-            data = connection.recv(1 << 16)
-            arrivals.append(time.monotonic())
+            data = b""
+            while b"\r\n\r\n" not in data:
+                data += connection.recv(1 << 16)
+            at = time.monotonic()
             head, _, body = data.partition(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200")
-            bodies.add(body[:200])
-        assert len(bodies) == 1
-        assert arrivals[-1] - arrivals[0] < 0.5
+            length = int(next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))[15:])
+            while len(body) < length:
+                body += connection.recv(1 << 16)
+            found.append((at, body))
+        return found
     finally:
         for connection in sockets:
             connection.close()
+
+
+def test_many_players_wait_for_one_part_and_are_answered_alike(live):
+    """C22: one thread for each would not suffice."""
+    assert len({body for _, body in crowd(live, 300)}) == 1
 
 
 # MARK: Ends
@@ -248,7 +245,7 @@ def test_many_players_wait_for_one_part_and_are_answered_together(live):
 
 def waiter(url: str, answers: list) -> threading.Thread:
     def run() -> None:
-        answers.append((http.fetch(url, timeout=30), time.monotonic()))
+        answers.append(http.fetch(url, timeout=30))
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -257,7 +254,7 @@ def waiter(url: str, answers: list) -> threading.Thread:
 
 def test_the_end_answers_all_waiting_requests(start):
     weir = start("--no-record")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    publisher = publishers.ffmpeg(FILM, f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         (url,) = playlists(weir)
         playlist = llhls.parse(http.fetch(url).text, url)
@@ -267,14 +264,12 @@ def test_the_end_answers_all_waiting_requests(start):
         time.sleep(0.2)
         publisher.interrupt()
         publisher.outcome(10)
-        ended = time.monotonic()
         for thread in threads:
             thread.join(10)
         assert len(answers) == 20
-        for answer, at in answers:
+        for answer in answers:
             if not answer.text.endswith("#EXT-X-ENDLIST\n"):
                 assert llhls.parse(answer.text, url).last[0] > playlist.next[0]
-            assert at - ended < 1
         last = http.fetch(f"{url}?_HLS_msn=4000&_HLS_part=3")
         assert last.status == 200 and last.text.endswith("#EXT-X-ENDLIST\n"), "C17"
         newest = llhls.parse(last.text, url).segments[-1]
@@ -286,8 +281,8 @@ def test_the_end_answers_all_waiting_requests(start):
 
 def test_a_hinted_part_is_empty_when_the_publisher_stays_away(start):
     """Shaka Player takes a second 503 for the end of the programme."""
-    weir = start("--no-record")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    weir = start("--no-record", "--segment-duration", "1s")
+    publisher = publishers.ffmpeg(FILM, f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         (url,) = playlists(weir)
     finally:
@@ -296,16 +291,17 @@ def test_a_hinted_part_is_empty_when_the_publisher_stays_away(start):
     playlist = llhls.parse(http.fetch(url).text, url)
     began = time.monotonic()
     answer = http.fetch(urllib.parse.urljoin(url, playlist.hint["URI"]), timeout=30)
-    assert 3 * playlist.target - 0.5 <= time.monotonic() - began <= 3 * playlist.target + 2
+    assert 3 * playlist.target - 0.5 <= time.monotonic() - began <= 3 * playlist.target + 5
     assert answer.status == 200 and answer.headers["cache-control"] == "no-store"
     assert answer.body[4:8] == b"styp" and int.from_bytes(answer.body[:4], "big") == len(answer.body)
 
 
 def test_a_publisher_that_stops_sending_makes_no_request_wait_for_ever(start):
-    weir = start("--no-record")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    weir = start("--no-record", "--segment-duration", "1s")
+    publisher = publishers.ffmpeg(FILM, f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         (url,) = playlists(weir)
+        http.fetch(url).good()  # has a segment
         publisher.process.send_signal(19)
         time.sleep(0.5)
         playlist = llhls.parse(http.fetch(url).text, url)
@@ -313,10 +309,9 @@ def test_a_publisher_that_stops_sending_makes_no_request_wait_for_ever(start):
         answer = http.fetch(f"{url}?_HLS_msn={playlist.next[0]}&_HLS_part={playlist.next[1]}", timeout=30)
         waited = time.monotonic() - start_time
         assert answer.status == 503 and answer.headers["retry-after"] == "1"
-        assert 3 * playlist.target - 0.5 <= waited <= 3 * playlist.target + 2, "C13"
+        assert 3 * playlist.target - 0.5 <= waited <= 3 * playlist.target + 5, "C13"
         publisher.process.send_signal(18)
-        answer = http.fetch(f"{url}?_HLS_msn={playlist.next[0]}&_HLS_part={playlist.next[1]}", timeout=30)
-        assert answer.status == 200
+        weir.wait(lambda: http.fetch(f"{url}?_HLS_msn={playlist.next[0]}&_HLS_part={playlist.next[1]}").status == 200, 30, "the part")
     finally:
         publisher.process.send_signal(18)
         publisher.kill()
@@ -325,19 +320,82 @@ def test_a_publisher_that_stops_sending_makes_no_request_wait_for_ever(start):
 # MARK: Players that we did not write
 
 
-def test_ffmpeg_plays_the_same_addresses(live):
-    weir, _, _, _ = live
-    log = tools.run(
-        tools.FFMPEG, "-hide_banner", "-nostdin", "-v", "error", "-stats", "-i", f"{weir.web}/live/{NAME}/index.m3u8",
-        "-t", "4", "-f", "null", "-", timeout=30)
-    assert log.returncode == 0
-    assert "frame=" in log.stderr
+@pytest.fixture(scope="module")
+def strangers(shapes):
+    """ffmpeg and GStreamer with each shape, all at once."""
+    found = {}
+    for name, live in shapes.items():
+        found["ffmpeg", name] = tools.subprocess.Popen(
+            [tools.FFMPEG, "-hide_banner", "-nostdin", "-v", "error", "-stats", "-i", live.index(), "-t", "4", "-f", "null", "-"],
+            stdin=tools.subprocess.DEVNULL, stdout=tools.subprocess.PIPE, stderr=tools.subprocess.STDOUT, text=True)
+        found["gstreamer", name] = tools.subprocess.Popen(
+            ["gst-launch-1.0", "playbin3", f"uri={live.index()}", "video-sink=fakesink num-buffers=90",
+             "audio-sink=fakesink num-buffers=90"],
+            stdin=tools.subprocess.DEVNULL, stdout=tools.subprocess.PIPE, stderr=tools.subprocess.STDOUT, text=True)
+    yield found
+    for process in found.values():
+        process.kill()
+        process.communicate()
 
 
-def test_gstreamer_hlsdemux2_plays_the_same_addresses(live):
-    weir, _, _, _ = live
-    log = tools.run(
-        "gst-launch-1.0", "playbin3", f"uri={weir.web}/live/{NAME}/index.m3u8", "video-sink=fakesink num-buffers=90",
-        "audio-sink=fakesink num-buffers=90", timeout=40)
-    assert log.returncode == 0, log.stderr
-    assert "EOS" in log.stdout
+@pytest.mark.parametrize("player, proof", [("ffmpeg", "frame="), ("gstreamer", "EOS")])
+def test_players_that_we_did_not_write_play_the_same_addresses(live, strangers, player, proof):
+    """GStreamer's is hlsdemux2."""
+    process = strangers[player, live.name]
+    said, _ = process.communicate(timeout=40)
+    assert process.returncode == 0, said
+    assert proof in said
+
+
+# MARK: What was followed meanwhile
+
+
+def test_what_a_playlist_promises_is_delivered(live):
+    for player, played in zip(live.players, live.played):
+        played.result(60)
+        # One state for each part.
+        assert len(player.playlists) == 45 and len(player.parts) >= 40
+        assert hls.unexplained(player.problems, live.weir.text(), live.name) == [], player.url
+
+
+def test_delta_updates_leave_out_what_the_client_has(live):
+    player, full = live.skipping.result(60)
+    assert player.problems == []
+    deltas = [playlist for _, playlist in player.playlists if playlist.skipped]
+    assert len(deltas) >= 10
+    shown = {s.sequence: (s.uri, s.duration) for s in full.segments if s.uri}
+    compared = 0
+    for delta in deltas:
+        for segment in delta.segments:
+            if segment.uri and segment.sequence in shown:
+                assert shown[segment.sequence] == (segment.uri, segment.duration)
+                compared += 1
+        assert delta.sequence + delta.skipped == delta.segments[0].sequence
+    assert compared >= 10
+
+
+# MARK: By the clock
+
+
+@pytest.mark.quiet
+def test_parts_come_in_even_steps_and_to_all_at_once(start):
+    """When playlists, chunks and the answers to a crowd arrive."""
+    weir = start("--no-record", "--segment-duration", "1s")
+    publisher = publishers.ffmpeg(FILM, f"{weir.rtmp}/live/interleaved-url", loop=-1)
+    try:
+        live = Shape(weir, "interleaved-url")
+        stream = http.Stream(live.in_the_making())
+        assert stream.status == 200
+        chunks: list[float] = []
+        while stream.answer.read1(1 << 20):
+            chunks.append(time.monotonic())
+        arrivals = [at for at, _ in crowd(live, 300)]
+        player = llhls.Player(live.urls[0]).play(4)
+    finally:
+        publisher.kill()
+    times = [at for at, _ in player.playlists[1:]]
+    gaps = sorted(b - a for a, b in zip(times, times[1:]))
+    assert len(gaps) >= 16 and gaps[len(gaps) // 2] == pytest.approx(PART, abs=0.05), "C06"
+    assert gaps[-2] < 0.6 and gaps[-1] < 1.2, gaps
+    assert 0.5 < chunks[-1] - chunks[0] < 1.2, "a chunk comes with its part"
+    assert arrivals[-1] - arrivals[0] < 0.5, "C22"

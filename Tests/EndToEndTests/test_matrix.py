@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from harness import nothing_wrong, hls, packets, publishers, recordings, sources, tools
+from harness import nothing_wrong, boxes, hls, packets, publishers, recordings, sources, tokens, tools
 from harness.outcome import Outcome
 
 #: Stream name → film and publisher.
@@ -51,15 +51,17 @@ def matrix(start_shared, canary, tmp_path_factory):
 
     The publishers begin one after another: processors that are busy with their starts would hold up what each sends first."""
     folder = tmp_path_factory.mktemp("matrix")
-    for film, _ in STREAMS.values():
-        sources.source(film)
+    with tokens.token("encoder"):
+        for film, _ in STREAMS.values():
+            sources.source(film)
     weir = start_shared("--publish-key", canary)
     weir.secrets.append(canary)
-    outcomes = {name: Outcome(weir, name, folder) for name in STREAMS}
-    running = {}
+    outcomes, running = {}, {}
     with contextlib.ExitStack() as stack:
-        # The live viewers' stream is the last to end.
-        for name, (film, sender) in sorted(STREAMS.items(), key=lambda one: one[0] == "h264-30"):
+        # The longest first. The live viewers' stream is the last to end.
+        for name, (film, sender) in sorted(STREAMS.items(), key=lambda one: (one[0] == "h264-30", -sources.RECIPES[one[1][0]].seconds)):
+            # It asks for the stream before that is there.
+            outcomes[name] = Outcome(weir, name, folder)
             url = f"{weir.rtmp}/live/{name}?key={canary}"
             if sender == "gstreamer":
                 publisher = publishers.gstreamer(film, url)
@@ -67,7 +69,7 @@ def matrix(start_shared, canary, tmp_path_factory):
                 publisher = publishers.ffmpeg(film, url, version="new" if sender == "new" else None)
             stack.callback(publisher.kill)
             running[name] = publisher
-            weir.wait(lambda: weir.get(f"/live/{name}/status.json").status == 200, 15, f"{name} is published")
+            weir.wait(lambda: weir.get(f"/live/{name}/status.json").status == 200, 30, f"{name} is published")
         viewers = {kind: stack.enter_context(live_viewer(weir, folder, path)) for kind, path in
                    (("hls", "index.m3u8"), ("dash", "manifest.mpd"))}
         with concurrent.futures.ThreadPoolExecutor(len(running)) as pool:
@@ -105,9 +107,10 @@ class Viewer:
 
 @contextlib.contextmanager
 def live_viewer(weir, folder, path):
-    weir.wait(lambda: weir.get(f"/live/h264-30/{path}").status == 200, 15, f"{path} of h264-30")
     # ffmpeg begins with a manifest's oldest segment, and fails if it has to wait at the live edge.
-    time.sleep(5 if path.endswith(".mpd") else 0.3)
+    listed = re.compile(r"<S t=" if path.endswith(".mpd") else "#EXT-X-STREAM-INF")
+    weir.wait(lambda: len(listed.findall(weir.get(f"/live/h264-30/{path}").text)) >= (6 if path.endswith(".mpd") else 1), 20,
+              f"{path} of h264-30")
     viewer = Viewer(f"{weir.web}/live/h264-30/{path}", folder / f"viewer-{path}.md5")
     try:
         yield viewer
@@ -147,19 +150,36 @@ def judge(published, outcome: Outcome, served, *, whole: bool = True) -> list[st
     return packets.compare(sent, served, variable=True, whole=whole, trusted_from=3, skew=Fraction(1024, 48000))
 
 
+def earlier_periods(outcome: Outcome) -> dict[str, int]:
+    """How many samples of each kind are in all Periods but the last one, which is all that ffmpeg plays. There are none, unless
+    the first media came late: a machine that is busy holds up a publisher, and a Period has one clock."""
+    found: dict[str, int] = {}
+    periods = list(dict.fromkeys(r.period for r in outcome.dash.last.representations))
+    assert len(periods) - 1 <= len(hls.steps_told(outcome.weir.text(), outcome.name)), periods
+    for r in outcome.dash.last.representations:
+        if r.period != periods[-1]:
+            movie = boxes.read_movie(outcome.bytes_of(r.init))
+            for entry in r.entries:
+                read = boxes.read_segment(outcome.bytes_of(entry.url), movie)
+                found[r.kind] = found.get(r.kind, 0) + sum(len(run.samples) for f in read.fragments for run in f.runs)
+    return found
+
+
 def check_decoded(published, outcome: Outcome, target, *options: str, missing: int = 0) -> None:
     """`missing`: number of frames that may be missing because of ffmpeg's demuxer or a late start."""
     film = film_of(outcome)
     errors, frames = packets.decode(target, *options, decoder=packets.decoder_for(film))
     assert errors == ""
     expected = {kind: len(sent) for kind, sent in published(film).items()}
+    if target == outcome.manifest:
+        expected = {kind: count - earlier_periods(outcome).get(kind, 0) for kind, count in expected.items()}
     assert 0 <= expected.get("video", 0) - frames.get("video", 0) <= missing
     # Audio before the first video frame, and priming samples, are not played.
     assert 0 <= expected.get("audio", 0) - frames.get("audio", 0) <= 6 + 2 * missing
 
 
 def test_hls_playlists_obey_the_rules_while_live_and_after(outcome):
-    nothing_wrong(outcome.hls.problems)
+    nothing_wrong(hls.unexplained(outcome.hls.problems, outcome.weir.text(), outcome.name))
     assert outcome.media().ended
     assert not [s for s in outcome.media().segments if s.discontinuity]
 
@@ -220,7 +240,7 @@ def test_ffprobe_reads_the_same_from_dash(outcome, published):
     served = packets.probe(outcome.manifest)
     nothing_wrong(judge(published, outcome, served, whole=False))
     for kind, sent in published(film_of(outcome)).items():
-        assert len(sent) - len(served[kind]) <= 8
+        assert len(sent) - earlier_periods(outcome).get(kind, 0) - len(served[kind]) <= 8
 
 
 def test_every_frame_of_dash_decodes(outcome, published):
@@ -303,7 +323,7 @@ def test_an_open_group_of_pictures_is_a_segment_of_its_length(matrix, name):
     # Three frames of the second GOP are shown before its key frame.
     assert [round(length, 3) for length in lengths[1:-1]] == [2.0] * (len(lengths) - 2), lengths
     assert 1.85 < lengths[0] < 2.0, lengths
-    assert len({r.period for r in outcome.dash.last.representations}) == 1
+    earlier_periods(outcome)
     assert not outcome.api["warnings"], outcome.api
 
 

@@ -38,7 +38,7 @@ class Studio:
                        "LIBGL_ALWAYS_SOFTWARE": "1", "QT_QPA_PLATFORM": "xcb"}
         environment.pop("XDG_CONFIG_HOME", None)
         self.screen = subprocess.Popen(["Xvfb", f":{display}", "-screen", "0", "640x480x24"], stderr=subprocess.DEVNULL)
-        time.sleep(1)
+        time.sleep(1)  # real time: Xvfb says nothing when it is ready
         self.process = subprocess.Popen(["obs", "--profile", "weir", "--collection", "weir", "--multi", "--disable-updater"],
                                         env=environment, stdout=(home / "log").open("wb"), stderr=subprocess.STDOUT)
         end = time.monotonic() + 60
@@ -102,7 +102,7 @@ def test_obs_publishes_with_a_stream_key(start, tmp_path):
 
         stream = weir.wait(is_live, 40, "OBS is live", every=2)
         assert {track["codec"] for track in stream["tracks"]} == {"H.264", "AAC"}, stream["tracks"]
-        time.sleep(4)
+        time.sleep(4)  # real time: what OBS is to publish
         studio.ask("StopStream")
         weir.wait_state("studio", "ended", seconds=15)
         file = weir.wait(lambda: next((weir.recordings / "studio").glob("*Z.mp4"), None), 15, "the recording")

@@ -5,6 +5,8 @@ import threading
 import time
 import urllib.parse
 
+import pytest
+
 from harness import hls, publishers, tools
 
 WIDTH, HEIGHT = 32, 18
@@ -51,20 +53,22 @@ def boxes(data: bytes) -> list[bytes]:
     return types
 
 
+@pytest.mark.long
+@pytest.mark.encoder
 def test_gstreamer_goes_on_behind_an_outage(start):
     """hlsdemux2 requests gaps. It gives up if a response has no time, and crashes on an empty mdat."""
     weir = start("--window", "20s", "--no-record")
     publisher = encoder(weir)
     try:
         weir.wait_state("cam", "live")
-        time.sleep(8)
+        time.sleep(8)  # real time: the player plays, is held up, and plays on
         player = GStreamer(f"{weir.web}/live/cam/index.m3u8")
-        time.sleep(6)
+        time.sleep(6)  # real time: the player plays, is held up, and plays on
         publisher.kill()
-        time.sleep(4)
+        time.sleep(4)  # real time: the player plays, is held up, and plays on
         publisher = encoder(weir)
         back = time.monotonic()
-        time.sleep(4)
+        time.sleep(4)  # real time: the player plays, is held up, and plays on
         master = f"{weir.web}/live/cam/index.m3u8"
         variant = hls.parse_multivariant(weir.get("/live/cam/index.m3u8").good().text, master).variants[0]
         address = urllib.parse.urljoin(master, variant.uri)
@@ -72,7 +76,7 @@ def test_gstreamer_goes_on_behind_an_outage(start):
         gaps = [media.absolute(segment.uri) for segment in media.segments if segment.gap]
         assert gaps, "the outage is listed"
         assert all(boxes(weir.get(path(gap)).good().body) == [b"styp", b"moof"] for gap in gaps)
-        time.sleep(12)
+        time.sleep(12)  # real time: the player plays, is held up, and plays on
         said = player.close()
         # Two target durations, plus the length of the outage.
         assert len([at for at in player.shown if at > back + 8]) > 100, said

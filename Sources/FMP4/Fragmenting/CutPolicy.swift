@@ -16,6 +16,8 @@ package struct CutPolicy: Sendable, Hashable {
   /// Longest segment in seconds, after rounding to whole seconds. Without a sync sample in time, the segment is cut at
   /// another sample. Nil: the first GOP sets the limit, which then admits that GOP.
   package var wholeSecondLimit: Int?
+  /// Distance of sync samples, where it is certain in advance. Nil: only those that have come tell it.
+  package var syncDistance: MediaTime?
   /// A segment of this many bytes is cut whatever its duration. At most `segmentByteLimit`.
   package var segmentBytes = Self.segmentByteLimit {
     didSet { segmentBytes = min(segmentBytes, Self.segmentByteLimit) }

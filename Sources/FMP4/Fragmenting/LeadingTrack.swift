@@ -155,8 +155,9 @@ struct LeadingTrack: Sendable {
     if reach > limit { return true }
     // Without a sync sample the cut is made where no frame of the next segment is shown before one of this segment.
     guard !sample.isSync, reach > policy.nominalLimit.rescaled(to: queue.timescale) else { return false }
-    let nextSync = cadence.lastSync.map { $0 &+ cadence.longest &- segmentStart }
-    if let nextSync, cadence.longest > 0, nextSync > elapsed, nextSync <= limit { return false }
+    let longest = longestGroup(queue.timescale, policy)
+    let nextSync = cadence.lastSync.map { $0 &+ longest &- segmentStart }
+    if let nextSync, longest > 0, nextSync > elapsed, nextSync <= limit { return false }
     return isInOrder(sample) || sample.presentationTime >= presentationEnd
   }
 
@@ -170,17 +171,21 @@ struct LeadingTrack: Sendable {
     let elapsed = decodeTime &- segmentStart
     let target = policy.segmentTarget.rescaled(to: timescale)
     if elapsed &+ policy.syncTolerance.rescaled(to: timescale) >= target { return true }
-    let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
-    // Another GOP would not fit.
-    return elapsed &+ cadence.longest > policy.segmentLimit.rescaled(to: timescale) &+ tolerance
+    // Another GOP would not fit: the segment would be cut within it.
+    return elapsed &+ longestGroup(timescale, policy) > policy.segmentLimit.rescaled(to: timescale)
+  }
+
+  /// The longest distance of sync samples, in ticks: of those that have come, or as it is certain in advance. 0 while it is
+  /// unknown.
+  private func longestGroup(_ timescale: UInt32, _ policy: CutPolicy) -> Int64 {
+    max(cadence.longest, policy.syncDistance?.rescaled(to: timescale) ?? 0)
   }
 
   /// Expected duration of the segment that begins now, in ticks. Nil if the distance of sync samples is not steady.
   func expectedSegmentLength(timescale: UInt32, _ policy: CutPolicy) -> Int64? {
     guard let group = cadence.steadyGroup else { return nil }
-    let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
     let target = policy.segmentTarget.rescaled(to: timescale) &- policy.syncTolerance.rescaled(to: timescale)
-    let limit = policy.segmentLimit.rescaled(to: timescale) &+ tolerance
+    let limit = policy.segmentLimit.rescaled(to: timescale)
     let groups = max(1, (target &+ group &- 1) / group)
     let length = group &* groups
     return length <= limit ? length : group &* max(1, limit / group)

@@ -146,6 +146,7 @@ struct Epoch: Sendable {
     // A key frame that is asked for comes before the segment reaches its target.
     segmenter.policy.syncTolerance =
       keyFrames == .asAsked ? CutPolicy.syncTolerance(ofTarget: settings.segmentTarget) : CutPolicy.segmentTolerance
+    segmenter.policy.syncDistance = if case .every(let distance) = keyFrames { distance } else { nil }
     splicer.startPublication(after: mediaEnd)
     awaitsClock = true
     nextAnchor = nil

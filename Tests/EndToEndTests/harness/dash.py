@@ -195,9 +195,10 @@ def check(manifest: Manifest) -> list[str]:
                     problems.append(f"D11 {name}: no {key}")
         if r.kind == "audio" and "audioSamplingRate" not in r.attributes:
             problems.append(f"D11 {name}: no audioSamplingRate")
-        # 3: an open group of pictures.
+        # 3: an open group of pictures. Without it nobody promises that segments begin with a key frame (ISO/IEC 23009-1 §5.3.7.2).
+        # All publishers here have key frames often enough.
         if r.attributes.get("startWithSAP") not in ("1", "3") or r.attributes.get("segmentAlignment") != "true":
-            problems.append(f"D11 {name}: startWithSAP {r.attributes.get('startWithSAP')}, "
+            problems.append(f"D11 {name} of {manifest.url}: startWithSAP {r.attributes.get('startWithSAP')}, "
                             f"segmentAlignment {r.attributes.get('segmentAlignment')}")
         early = "availabilityTimeOffset" in r.template
         if early != (r.template.get("availabilityTimeComplete") == "false"):

@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 
 from .inband import _packets, checksum
-from .sources import _made
+from .sources import made
 from .tools import FFMPEG, FFPROBE, output
 from .transport import PACKET, WRAP
 
@@ -30,7 +30,7 @@ class Unit:
 def _group() -> list[Unit]:
     """A closed group of pictures with a B-frame, its first frame shown at 0."""
     rate = f"{90_000}/{STEP}"
-    path = _made("days", ".ts", [
+    path = made("days", ".ts", [
         FFMPEG, "-v", "error", "-y", "-f", "lavfi", "-i", f"testsrc=size=32x32:rate={rate}", "-frames:v", str(2 * GROUP), "-c:v",
         "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-x264-params",
         f"keyint={GROUP}:min-keyint={GROUP}:scenecut=0:bframes=1:b-adapt=0:aud=1:threads=1", "-bsf:v", "filter_units=remove_types=6", "-muxdelay", "0", "-muxpreload", "0",
@@ -47,7 +47,7 @@ def _group() -> list[Unit]:
 
 def _audio(seconds: int) -> list[bytes]:
     """Frames of AAC with their ADTS headers."""
-    path = _made("days-audio", ".aac", [
+    path = made("days-audio", ".aac", [
         FFMPEG, "-v", "error", "-y", "-f", "lavfi", "-i", f"sine=440:sample_rate=48000:duration={seconds}", "-ac", "1", "-c:a", "aac",
         "-b:a", "32k", "-f", "adts"])
     data, frames = path.read_bytes(), []

@@ -323,9 +323,15 @@ LATE = (r" {name}: (?:the first media came late; times of day are set|times of d
         r"(?:earlier|before they came)")
 
 
+def steps_told(log: str, name: str) -> list[int]:
+    """By how many milliseconds the times of day of a stream were set earlier, by the log. Each is a step of dates, and may begin a
+    Period."""
+    return [int(step) for step in re.findall(LATE.format(name=re.escape(name)), log)]
+
+
 def unexplained(problems: list[str], log: str, name: str) -> list[str]:
     """The problems that are left when each such line of the log has explained one step of the dates, of its length."""
-    told = [int(step) for step in re.findall(LATE.format(name=re.escape(name)), log)]
+    told = steps_told(log, name)
     left = []
     for problem in problems:
         found = re.search(r"^B11 .* is -(\d+) ms off the durations$", problem)

@@ -4,6 +4,7 @@ Rules have their numbers of RFC 8216bis. Each promise of a playlist is compared 
 """
 
 import dataclasses
+import datetime
 import http.client
 import re
 import threading
@@ -56,6 +57,7 @@ class Playlist:
     hint: dict[str, str] | None = None
     reports: dict[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
     ended: bool = False
+    dates: dict[int, datetime.datetime] = dataclasses.field(default_factory=dict)  # of segments that have one of their own
 
     @property
     def parts(self) -> list[Part]:
@@ -99,6 +101,8 @@ def parse(text: str, url: str) -> Playlist:
             case "#EXT-X-ENDLIST": result.ended = True
             case "#EXT-X-DISCONTINUITY": segment().discontinuity = True
             case "#EXT-X-GAP": segment().gap = True
+            case "#EXT-X-PROGRAM-DATE-TIME":
+                result.dates[segment().sequence] = datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
             case "#EXT-X-MAP":
                 mapped = attributes(line)["URI"]
                 segment().map = mapped
@@ -236,13 +240,14 @@ class Player:
         if problem not in self.problems and len(self.problems) < 40:
             self.problems.append(problem)
 
-    def play(self, seconds: float) -> "Player":
+    def play(self, seconds: float = 60, states: int = 1 << 20) -> "Player":
+        """For so long, or until it has seen so many playlists."""
         end = time.monotonic() + seconds
         connection = Connection(self.url)
         fetchers: list[threading.Thread] = []
         try:
             playlist = self._load(connection, None)
-            while time.monotonic() < end and not playlist.ended:
+            while time.monotonic() < end and len(self.playlists) < states and not playlist.ended:
                 fetchers.append(self._fetch_hint(playlist))
                 playlist = self._load(connection, playlist)
             for fetcher in fetchers:
@@ -304,6 +309,27 @@ class Player:
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
         return thread
+
+    def judge_steps(self, length: float) -> "Player":
+        """Parts follow each other without a gap, usually of this length, and dates follow from lengths: what the names of parts and
+        PROGRAM-DATE-TIME tell of the steps in which a playlist grows. `hls.unexplained` passes over a clock that was set."""
+        places = sorted(self.parts)
+        for before, after in zip(places, places[1:]):
+            if after not in ((before[0], before[1] + 1), (before[0] + 1, 0)):
+                self.note(f"C06 {after} follows {before}")
+        lengths = sorted(part.duration for part in self.parts.values())
+        if not lengths or abs(lengths[len(lengths) // 2] - length) > 0.05:
+            self.note(f"C06 parts last {lengths[len(lengths) // 2] if lengths else None}")
+        dates: dict[int, datetime.datetime] = {}
+        for _, playlist in self.playlists:
+            dates |= playlist.dates
+        for number, date in dates.items():
+            segment, then = self.segments.get(number), dates.get(number + 1)
+            if segment is not None and then is not None and not segment.gap:
+                off = (then - date).total_seconds() - segment.duration
+                if abs(off) > 0.002:
+                    self.note(f"B11 the date of {number + 1} is {off * 1000:+.0f} ms off the durations")
+        return self
 
     def judge_media(self) -> "Player":
         """Fetches every segment seen, and compares it with its parts and with the responses to the hints."""

@@ -118,6 +118,8 @@ RECIPES = {
             "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "1600k", "-minrate", "1600k",
             "-maxrate", "1600k", "-bufsize", "800k", "-x264-params", "nal-hrd=cbr")),
         Recipe("loop-opus", seconds=8, gop=15, audio="libopus", publisher="new"),
+        # Key frames each half second. Its audio frames fill it, so that it goes on evenly where it begins again.
+        Recipe("half-seconds", seconds=16, gop=15),
         # Without B-frames.
         Recipe("straight", seconds=4, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),
@@ -143,7 +145,7 @@ def folder() -> pathlib.Path:
 def source(name: str) -> pathlib.Path:
     """The film of that name as MP4. It is made now if it does not exist."""
     recipe = RECIPES[name]
-    return _made(name, ".mp4", recipe.command())
+    return made(name, ".mp4", recipe.command())
 
 
 def flv(name: str) -> pathlib.Path:
@@ -151,20 +153,21 @@ def flv(name: str) -> pathlib.Path:
     maker = new_ffmpeg() if RECIPES[name].publisher == "new" else FFMPEG
     command = [maker, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy",
                "-flvflags", "no_duration_filesize", "-f", "flv"]
-    return _made(name, ".flv", command)
+    return made(name, ".flv", command)
 
 
 def ts(name: str) -> pathlib.Path:
     """The same film as an MPEG transport stream."""
-    return _made(name, ".ts", [FFMPEG, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy", "-f", "mpegts"])
+    return made(name, ".ts", [FFMPEG, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy", "-f", "mpegts"])
 
 
-def made(name: str, suffix: str, *command) -> pathlib.Path:
+def film(name: str, suffix: str, *arguments) -> pathlib.Path:
     """A film of a test's own, kept as the others: the arguments of Debian's ffmpeg, without the file that it writes."""
-    return _made(name, suffix, [FFMPEG, "-v", "error", "-y", *map(str, command)])
+    return made(name, suffix, [FFMPEG, "-v", "error", "-y", *map(str, arguments)])
 
 
-def _made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
+def made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
+    """What a command makes in the file that is its last argument; made once, and kept like the films."""
     stamp = hashlib.sha256("\0".join(command).encode()).hexdigest()[:10]
     path = folder() / f"{name}-{stamp}{suffix}"
     if path.exists():

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 
-from .sources import RECIPES, _made, source
+from .sources import RECIPES, made, source
 from .tools import FFMPEG, new_ffmpeg
 
 PACKET = 188
@@ -19,7 +19,7 @@ def film(name: str, *options: str, inputs: tuple[str, ...] = ()) -> pathlib.Path
     """The film of that name as a transport stream."""
     maker = new_ffmpeg() if RECIPES[name].publisher == "new" else FFMPEG
     command = [maker, "-v", "error", "-y", "-i", str(source(name)), *inputs, "-c", "copy", *options, "-f", "mpegts"]
-    return _made(name, ".ts", command)
+    return made(name, ".ts", command)
 
 
 def wrapping(name: str) -> pathlib.Path:

@@ -72,7 +72,8 @@ struct LeadingTrackTests {
 
   @Test func `A key frame ends a segment into which one more group would not fit`() throws {
     let policy = CutPolicy(wholeSecondLimit: 2)
-    for (group, ends) in [(30_000, false), (45_000, true)] as [(Int64, Bool)] {
+    // Two groups of 37485 last as long as the limit, two of 37486 longer.
+    for (group, ends) in [(30_000, false), (37_485, false), (37_486, true), (45_000, true)] as [(Int64, Bool)] {
       var leading = begun()
       _ = leading.cadence.note(syncAt: -group, timescale: 30_000)
       _ = leading.cadence.note(syncAt: 0, timescale: 30_000)
@@ -106,6 +107,18 @@ struct LeadingTrackTests {
     #expect(late.segmentEnds(before: next, at: 61_000, in: try queue(), policy), "80000 is beyond the limit of 74970")
   }
 
+  @Test func `A distance of key frames that is certain counts before the second one has come`() throws {
+    var policy = CutPolicy(wholeSecondLimit: 2)
+    var leading = begun()
+    _ = leading.cadence.note(syncAt: 0, timescale: 30_000)
+    let (early, late) = (sample(at: 20_000, isSync: true), sample(at: 61_000))
+    #expect(!leading.segmentEnds(before: early, at: 20_000, in: try queue(), policy))
+    #expect(leading.segmentEnds(before: late, at: 61_000, in: try queue(), policy))
+    policy.syncDistance = MediaTime(milliseconds: 2200)
+    #expect(leading.segmentEnds(before: early, at: 20_000, in: try queue(), policy), "the next one comes at 86000")
+    #expect(!leading.segmentEnds(before: late, at: 61_000, in: try queue(), policy), "the key frame comes at 66000")
+  }
+
   @Test func `A segment ends where its bytes are many`() throws {
     var policy = CutPolicy()
     policy.segmentBytes = 200
@@ -120,7 +133,7 @@ struct LeadingTrackTests {
   @Test func `A segment's length is predicted in whole groups`() {
     for (group, limit, length) in [
       (30_000, nil, 60_000), (20_000, nil, 60_000), (59_990, nil, 59_990), (45_000, nil, 90_000), (30_000, 1, 30_000),
-      (45_000, 2, 45_000),
+      (37_485, 2, 74_970), (37_486, 2, 37_486), (45_000, 2, 45_000),
     ] as [(Int64, Int?, Int64)] {
       var leading = begun()
       #expect(leading.expectedSegmentLength(timescale: 30_000, CutPolicy(wholeSecondLimit: limit)) == nil)

@@ -270,7 +270,23 @@ import Testing
     }
   }
 
-  @Test(arguments: [(15, 2.0), (41, 1.366667), (45, 1.5), (58, 1.933333), (60, 2.0), (75, 2.5), (250, 8.333333)])
+  /// Key frames every two seconds, and one that a viewer asked for.
+  @Test(arguments: 1..<120)
+  func eachSegmentBeginsWithAKeyFrameWhereverOneIsAskedFor(asked: Int) throws {
+    var policy = CutPolicy(wholeSecondLimit: 2)
+    policy.syncDistance = MediaTime(milliseconds: 2000)
+    let samples = (0..<400).map { index in
+      var frame = SyntheticMedia.frame(index, isSteady: true)
+      if index == asked { frame.isSync = true }
+      return frame
+    }
+    let starts = fragments(run(samples, tracks: [try SyntheticMedia.video()], policy: policy)).filter(\.startsSegment)
+    #expect(starts.count >= 6 && starts.allSatisfy { $0.isIndependent })
+  }
+
+  @Test(arguments: [
+    (15, 2.0), (25, 1.666667), (41, 1.366667), (45, 1.5), (58, 1.933333), (60, 2.0), (75, 2.5), (250, 8.333333),
+  ])
   func theFirstGroupAlreadyLetsItselfThrough(group: Int, length: Double) throws {
     let samples = (0..<900).map { SyntheticMedia.frame($0, group: group) }
     let starts = fragments(run(samples, tracks: [try SyntheticMedia.video()])).filter(\.startsSegment)

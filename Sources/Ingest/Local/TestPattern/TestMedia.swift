@@ -15,6 +15,8 @@ final class TestMedia {
   /// Ticks of the video track from the encoder's first decode time to 0: the delay of the B-frames. Nil until the first
   /// frame was output.
   private var origin: Int64?
+  /// The first frame of the timeline. Key frames are at whole intervals from it.
+  private var firstKeyFrame: Int64 = 0
   private var nextKeyFrame: Int64 = 0
   private var isRefreshWanted = false
   /// First audio sample that is not encoded yet, counted from frame 0.
@@ -44,7 +46,7 @@ final class TestMedia {
     isRefreshWanted = false
     if isKeyFrame {
       let interval = Int64(settings.keyFrameInterval)
-      nextKeyFrame = (number / interval + 1) * interval
+      nextKeyFrame = firstKeyFrame + ((number - firstKeyFrame) / interval + 1) * interval
     }
     try canvas.draw(number)
     let turned = try canvas.turned(by: settings.rotation)
@@ -59,14 +61,15 @@ final class TestMedia {
   /// Makes the next frame a key frame. The other key frames stay in place.
   func refresh() { isRefreshWanted = true }
 
-  /// Drops everything before a frame, with its audio: the timeline breaks. The frame is a key frame.
+  /// Drops everything before a frame, with its audio: the timeline breaks. The frame is a key frame, and the others come at
+  /// whole intervals from it: a segment would not be as long as a shorter first interval.
   func breakTimeline(before number: Int64, _ emit: (MediaEvent) -> Void) {
     waitingAudio.removeAll()
     let frame = Int64(audio.samplesPerFrame)
     let start = schedule.firstSample(of: number, sampleRate: settings.sampleRate)
     nextAudio = max(nextAudio, (start + frame - 1) / frame * frame)
     firstAudio = nextAudio
-    nextKeyFrame = number
+    (firstKeyFrame, nextKeyFrame) = (number, number)
     if origin != nil { emit(.discontinuity) }
   }
 

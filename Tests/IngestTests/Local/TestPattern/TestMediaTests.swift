@@ -37,6 +37,18 @@ import Testing
     #expect(keys == [0, 30000, 60000, 90000])
   }
 
+  @Test func afterABreakKeyFramesAreCountedFromItsFirstFrame() throws {
+    let media = try TestMedia(settings: small(), wallStart: Self.wallStart)
+    var events: [MediaEvent] = []
+    for frame in 0..<40 as Range<Int64> { try media.advance(to: frame) { events.append($0) } }
+    media.breakTimeline(before: 313) { events.append($0) }
+    for frame in 313..<380 as Range<Int64> { try media.advance(to: frame) { events.append($0) } }
+    try media.finish { events.append($0) }
+    let samples = events.compactMap { if case .sample(let sample) = $0 { sample } else { nil } }
+    let keys = samples.filter { $0.track == .video && $0.isSync }.map { $0.decodeTime / 1000 }
+    #expect(keys == [0, 30, 313, 343, 373])
+  }
+
   @Test func equalInputsGiveEqualBytes() throws {
     func bytes(_ wallStart: WallTime) throws -> [UInt8] {
       let media = try DecodedTestMedia(small(bFrames: 2), count: 40, wallStart: wallStart)
