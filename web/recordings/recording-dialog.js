@@ -30,6 +30,10 @@ class RecordingDialog {
   #gaps = make("ul", "gaps");
   #share;
   #annotation = new AnnotationEditor((recording) => this.#entitle(recording));
+  /** The page's own address is asked for and not back yet. */
+  #isReturning = false;
+  /** @type {(() => void) | null} What sets the address of the recording that was opened meanwhile. */
+  #whenBack = null;
 
   /** @param {HTMLDialogElement} dialog */
   constructor(dialog) {
@@ -54,15 +58,25 @@ class RecordingDialog {
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
     // The event may arrive when the next recording is already open.
     dialog.addEventListener("close", () => { if (!dialog.open) this.#closed(); });
-    addEventListener("popstate", () => { if (dialog.open && !history.state?.recording) dialog.close(); });
+    addEventListener("popstate", () => {
+      if (this.#isReturning) {
+        this.#isReturning = false;
+        this.#whenBack?.();
+        this.#whenBack = null;
+      } else if (dialog.open && !history.state?.recording) dialog.close();
+    });
     dialog.addEventListener("keydown", (event) => this.#player.key(event));
   }
 
   #closed() {
     this.#player.unload();
-    // The address of the page before it.
-    if (history.state?.recording) history.back();
-    else if (isGallery() && new URLSearchParams(location.search).has("play")) history.replaceState(null, "", location.pathname);
+    this.#whenBack = null;
+    if (this.#isReturning) return;
+    // The address of the page before it. It comes back a moment later.
+    if (history.state?.recording) {
+      this.#isReturning = true;
+      history.back();
+    } else if (isGallery() && new URLSearchParams(location.search).has("play")) history.replaceState(null, "", location.pathname);
   }
 
   /** @param {import("../api/api.js").Recording} recording */
@@ -70,15 +84,23 @@ class RecordingDialog {
     setText(this.#title, `${recording.name ?? recording.stream}, ${format.moment(recording.startedAt)}`);
   }
 
+  /** Gives the page the recording's address. @param {import("../api/api.js").Recording} recording */
+  #address(recording) {
+    const asked = new URLSearchParams(location.search);
+    if (!isGallery() || (asked.get("play") === recording.file && asked.get("stream") === recording.stream)) return;
+    const link = new URL(recordingLink(recording), location.href);
+    // The address of another recording is replaced, so that one step back leads to the page.
+    const place = /** @type {[{ recording: boolean }, string, string]} */ ([{ recording: true }, "", `${location.pathname}${link.search}`]);
+    if (history.state?.recording) history.replaceState(...place);
+    else history.pushState(...place);
+  }
+
   /** @param {import("../api/api.js").Recording} recording @param {number} at Seconds at which it begins to play. */
   open(recording, at = 0) {
     this.#entitle(recording);
     this.#annotation.open(recording);
-    const asked = new URLSearchParams(location.search);
-    if (isGallery() && (asked.get("play") !== recording.file || asked.get("stream") !== recording.stream)) {
-      const link = new URL(recordingLink(recording), location.href);
-      history.pushState({ recording: true }, "", `${location.pathname}${link.search}`);
-    }
+    if (this.#isReturning) this.#whenBack = () => this.#address(recording);
+    else this.#address(recording);
     this.#error.toggleAttribute("hidden", true);
     const reason = endOf(recording);
     this.#reason.toggleAttribute("hidden", reason === "");

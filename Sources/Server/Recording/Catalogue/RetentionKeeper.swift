@@ -128,8 +128,8 @@ struct RetentionKeeper {
     let removed = victims.filter { $0.reason == .freeSpace }.reduce(0) { $0 &+ Int64($1.entry.bytes) }
     guard removed >= Self.leastOwed else { return }
     var returned: Int64 = 0
-    // Other threads close the descriptors.
-    for _ in 0..<15 {
+    // Other threads close the descriptors, later where the disk is busy. The next look comes in a second.
+    for _ in 0..<50 {
       returned = (freeBytes() ?? .max) &- free
       if returned >= removed / 2 { return }
       usleep(20_000)
