@@ -84,7 +84,10 @@ class RecordingDialog {
     setText(this.#title, `${recording.name ?? recording.stream}, ${format.moment(recording.startedAt)}`);
   }
 
-  /** Gives the page the recording's address. @param {import("../api/api.js").Recording} recording */
+  /**
+   * Gives the page the recording's address.
+   * @param {import("../api/api.js").Recording} recording
+   */
   #address(recording) {
     const asked = new URLSearchParams(location.search);
     if (!isGallery() || (asked.get("play") === recording.file && asked.get("stream") === recording.stream)) return;
