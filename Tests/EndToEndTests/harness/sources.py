@@ -137,7 +137,7 @@ def folder() -> pathlib.Path:
 def source(name: str) -> pathlib.Path:
     """The film of that name as MP4. It is made now if it does not exist."""
     recipe = RECIPES[name]
-    return made(name, ".mp4", recipe.command())
+    return _made(name, ".mp4", recipe.command())
 
 
 def flv(name: str) -> pathlib.Path:
@@ -145,16 +145,15 @@ def flv(name: str) -> pathlib.Path:
     maker = new_ffmpeg() if RECIPES[name].publisher == "new" else FFMPEG
     command = [maker, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy",
                "-flvflags", "no_duration_filesize", "-f", "flv"]
-    return made(name, ".flv", command)
+    return _made(name, ".flv", command)
 
 
 def ts(name: str) -> pathlib.Path:
     """The same film as an MPEG transport stream."""
-    return made(name, ".ts", [FFMPEG, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy", "-f", "mpegts"])
+    return _made(name, ".ts", [FFMPEG, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy", "-f", "mpegts"])
 
 
-def made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
-    """What a command makes in the file that is its last argument; made once, and kept like the films."""
+def _made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
     stamp = hashlib.sha256("\0".join(command).encode()).hexdigest()[:10]
     path = folder() / f"{name}-{stamp}{suffix}"
     if path.exists():
@@ -167,3 +166,8 @@ def made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
                            env={**os.environ, "SVT_LOG": "0"})
             half.rename(path)
     return path
+
+
+def made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
+    """What a command makes in the file whose name is put behind it; made once, and kept like the films."""
+    return _made(name, suffix, command)
