@@ -390,12 +390,12 @@ def test_parts_come_in_even_steps_and_to_all_at_once(start):
         while stream.answer.read1(1 << 20):
             chunks.append(time.monotonic())
         arrivals = [at for at, _ in crowd(live, 300)]
-        player = llhls.Player(live.urls[0]).play(4)
+        player = llhls.Player(live.urls[0]).play(3)
     finally:
         publisher.kill()
     times = [at for at, _ in player.playlists[1:]]
     gaps = sorted(b - a for a, b in zip(times, times[1:]))
-    assert len(gaps) >= 16 and gaps[len(gaps) // 2] == pytest.approx(PART, abs=0.05), "C06"
+    assert len(gaps) >= 11 and gaps[len(gaps) // 2] == pytest.approx(PART, abs=0.05), "C06"
     assert gaps[-2] < 0.6 and gaps[-1] < 1.2, gaps
     assert 0.5 < chunks[-1] - chunks[0] < 1.2, "a chunk comes with its part"
     assert arrivals[-1] - arrivals[0] < 0.5, "C22"

@@ -167,7 +167,7 @@ def film(name: str, suffix: str, *arguments) -> pathlib.Path:
 
 
 def made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
-    """What a command makes in the file that is its last argument; made once, and kept like the films."""
+    """What a command makes in the file whose name is put behind it; made once, and kept like the films."""
     stamp = hashlib.sha256("\0".join(command).encode()).hexdigest()[:10]
     path = folder() / f"{name}-{stamp}{suffix}"
     if path.exists():
@@ -180,3 +180,4 @@ def made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
                            env={**os.environ, "SVT_LOG": "0"})
             half.rename(path)
     return path
+
