@@ -153,7 +153,8 @@ def _source(file: pathlib.Path) -> list[str]:
         for node in ast.walk(function):
             where = f"{name}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "time.sleep" and node.args and _number(node.args[0]) >= LONG_SLEEP \
-                    and not any("# real time: " in line for line in source[node.lineno - 2:node.end_lineno]):
+                    and not any("# real time: " in line for line in source[node.lineno - 1:node.end_lineno]) \
+                    and not source[node.lineno - 2].lstrip().startswith("# real time: "):
                 problems.append(f"{where}: wait for what is judged instead of {ast.unparse(node)}, or say why: # real time: WHY")
             if isinstance(node, ast.Assert) and not quiet:
                 problems += [f"{where}: a bound of {bound:g} s on elapsed time: mark the test quiet, or give it {LEAST_BOUND} s"

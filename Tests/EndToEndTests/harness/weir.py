@@ -22,6 +22,23 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
 
 
+def still_running(processes: dict[int, bytes], seconds: float = 5) -> list[str]:
+    """Of these (id: command line), those that have not ended within the time."""
+    end = time.monotonic() + seconds
+    while True:
+        left = []
+        for number, line in processes.items():
+            try:
+                with open(f"/proc/{number}/cmdline", "rb") as now:
+                    if line and now.read() == line:
+                        left.append(f"{number} {line.replace(bytes(1), b' ').decode(errors='replace').strip()}")
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.02)
+
+
 #: Servers of this process that run, for the logs of a failed test.
 RUNNING: list["Weir"] = []
 
@@ -190,6 +207,7 @@ class Weir:
         if self.process.poll() is not None:
             problems.append(f"it had ended by itself with {self.process.returncode}")
         else:
+            workers = self.children()
             self.process.send_signal(number)
             try:
                 code = self.process.wait(seconds)
@@ -199,6 +217,7 @@ class Weir:
                 problems.append(f"still running {seconds} s after signal {number}")
                 self.process.kill()
                 self.process.wait()
+            problems += [f"it left a process behind: {left}" for left in still_running(workers)]
         took = time.monotonic() - began
         for reader in self._readers:
             reader.join(2)
