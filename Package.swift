@@ -9,8 +9,9 @@ let house: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
 ]
 
-/// Tests are not optimised: that takes minutes, and what they test is optimised all the same.
-let testing: [SwiftSetting] = house + [.unsafeFlags(["-Onone"])]
+/// Tests are not optimised: that takes minutes, and what they test is optimised all the same. Their files are compiled in
+/// batches, one for each processor, not as a whole by one.
+let testing: [SwiftSetting] = house + [.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"])]
 
 /// Linux system calls that glibc declares only for GNU sources: memfd_create, fallocate, copy_file_range, accept4.
 let gnuSource: [CSetting] = [.define("_GNU_SOURCE")]

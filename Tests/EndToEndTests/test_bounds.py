@@ -528,8 +528,10 @@ def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(st
             with RawRTMP(weir.rtmp).start("changing") as client:
                 client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 2000], speed=2)
                 client.finish()
-        weir.wait_log("has begun 3 files within an hour.*--record-max-files", 5)
-        weir.wait(lambda: names().count("changing") >= 3, 5, "three recordings")
+            # The next one has the name once this one's end is known.
+            weir.wait_state("changing", "ended")
+        weir.wait_log("has begun 3 files within an hour.*--record-max-files")
+        weir.wait(lambda: names().count("changing") >= 3, 15, "three recordings")
         assert names().count("changing") == 3
         honest.lost_nothing()
     finally:

@@ -339,7 +339,8 @@ def test_an_encoder_that_holds_frames_loses_none_and_has_its_audio_from_the_begi
         ends[kind] = (times[0] / scale, times[-1] / scale)
         print(kind, len(times), ends[kind])
     assert any(dts != pts for dts, pts, _ in found["video"]), "the encoder has B-frames"
-    assert abs(ends["video"][0] - ends["audio"][0]) < 0.2, ends
+    # The encoder holds more than a second of frames; a microphone begins some tenths of one later where the machine is busy.
+    assert abs(ends["video"][0] - ends["audio"][0]) < 0.5, ends
     assert abs(ends["video"][1] - ends["audio"][1]) < 0.2, ends
 
 

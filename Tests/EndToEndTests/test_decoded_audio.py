@@ -237,7 +237,7 @@ def a_film_of_five_minutes_does_not_drift(case, name, audio):
         f"five-minutes-{name}", ".flv", "-f", "lavfi", "-i", "color=size=64x36:rate=10", "-f", "lavfi", "-i",
         "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=44100", "-t", "300", "-c:v", "libx264", "-preset",
         "ultrafast", "-bf", "0", "-g", "20", "-ac", "1", *audio, "-f", "flv")
-    publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", rate=20).wait(60)
+    publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", rate=10).wait(90)
     recorded, published = beeps_of_recording(weir, name), beeps(film)
     # The first one may precede the first key frame.
     published, recorded = published[-299:], recorded[-299:]

@@ -452,7 +452,7 @@ def test_a_body_that_no_route_wants_from_this_client_is_refused_at_its_head(scen
 def test_the_good_stream_and_its_viewer_noticed_nothing(scene):
     scene.over = True
     scene.watch.stop()
-    nothing_wrong(scene.watch.problems)
+    nothing_wrong(hls.unexplained(scene.watch.problems, scene.weir.text(), GOOD))
     assert not [s for _, state in scene.watch.states for s in state.segments if s.discontinuity]
     scene.publisher.interrupt()
     code, log = scene.publisher.outcome(10)

@@ -227,7 +227,7 @@ def slow_connection(url: str, buffer: int = 4096) -> socket.socket:
     return connection
 
 
-@judged()
+@judged(pytest.mark.long)
 @pytest.mark.parametrize("count", [5000 if LONG else 2000])
 def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, measured, count):
     weir = start("--no-record")

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from harness import tokens, tools
+from harness import pattern, tokens, tools
 from test_encoding import Copy, Film
 
 #: Published: the pattern with its own AAC, and with Opus.
@@ -24,10 +24,7 @@ SECONDS = 4
 
 @pytest.fixture(scope="module")
 def films_server(start_shared):
-    weir = start_shared("--test-pattern", "demo", "--ladder", "film=180p@300k", "--audio-codec", "film=opus", "--audio-codec",
-                        "voice=aac")
-    weir.wait_state("demo", "live")
-    return weir
+    return start_shared("--ladder", "film=180p@300k", "--audio-codec", "film=opus", "--audio-codec", "voice=aac")
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +35,14 @@ def films(films_server, tmp_path_factory):
 
 
 def watched(weir, folder) -> dict[str, Film]:
+    made = pattern.film(folder / "pattern.mp4", SECONDS, "1280:720", "-c:a", "aac")
     publishers = [
-        subprocess.Popen([tools.new_ffmpeg(), "-v", "error", "-nostdin", "-t", str(SECONDS), "-i",
-                          f"{weir.web}/live/demo/stream.mp4", "-c:v", "copy", *audio, "-f", "flv", f"{weir.rtmp}/live/{name}"])
+        subprocess.Popen([tools.new_ffmpeg(), "-v", "error", "-nostdin", "-re", "-i", str(made), "-c:v", "copy", *audio, "-f",
+                          "flv", f"{weir.rtmp}/live/{name}"])
         for name, audio in AUDIO_OPTIONS.items()]
     assert [publisher.wait(60) for publisher in publishers] == [0, 0]
     for name in AUDIO_OPTIONS:
-        weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 10, "a recording")
+        weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 30, "a recording")
 
     def look(name: str) -> Film:
         path = folder / f"{name.replace(' ', '-')}.mp4"

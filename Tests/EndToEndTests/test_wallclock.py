@@ -86,7 +86,8 @@ def test_five_seconds_after_the_start_the_newest_part_is_as_old_as_it_says(all_a
 
 
 @pytest.mark.quiet
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind == "ffmpeg-burst" else pytest.mark.long) for kind in PUBLISHERS])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", PUBLISHERS)
 def test_parts_are_as_old_as_they_say_where_nothing_else_runs(start, kind, record_property):
     found = measured(start("--no-record"), [kind], 2.5)[kind]
     record_property("figure", f"{kind}: the newest part is {found[0] * 1000:.0f} to "

@@ -148,7 +148,7 @@ def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_pro
     """A variable rate. Each frame is recorded once, at the time that its sender gave it, to a tick of its track. No part of several
     samples is longer than PART-TARGET. A part below 85 % of it is the last of its segment, or has or precedes a frame that comes
     later than usual. The server counts these."""
-    url, found, target, sent = published(weir, "uneven", uneven(), 5)
+    url, found, target, sent = published(weir, "uneven", uneven(), 6)
     usual = 0.040
     counts = {"parts": 0, "short": 0, "late": 0}
     for segment in found:

@@ -79,7 +79,8 @@ package final class DescriptorBudget: Sendable {
   package var viewers: Int { max(1, limit - min(Self.forStreams, limit / 2)) }
 
   /// The most connections at once, with those that only learn that the server is full, and those that are being closed. Of few
-  /// descriptors some stay with the server itself: an idle one has 18 open, and accepts several connections before it counts.
+  /// descriptors some stay with the server itself: an idle one has 18 open, and each event loop may accept some before it
+  /// counts them.
   package var connections: Int { max(2, limit - max(Self.least, min(Self.base, limit / 4))) }
 
   /// The most descriptors of streams.
@@ -194,7 +195,7 @@ package final class DescriptorBudget: Sendable {
   }
 
   /// Waits until the viewers that were told to leave have left. False when they have not within `patience`.
-  package func areFree(patience: Duration = .seconds(1)) async -> Bool {
+  package func areFree(patience: Duration = .seconds(5)) async -> Bool {
     let free = bell.wait(patience: TimeAmount(patience)) { self.state.withLock { $0.sum <= self.all } }
     let areFree = (try? await free.get()) ?? false
     // The next stream that needs descriptors asks again.

@@ -99,7 +99,7 @@ final class ConnectionLimiter: Sendable {
     self.descriptors = descriptors
     self.traffic = traffic
     // Of few descriptors these must not take what the server itself needs.
-    refusedCapacity = min(limits.refusedConnections, max(8, descriptors.limit / 16))
+    refusedCapacity = min(limits.refusedConnections, max(4, descriptors.limit / 16))
     requestlessPerAddress = limits.requestlessConnectionsPerAddress
     self.memory = memory
   }

@@ -146,7 +146,7 @@ class Weir:
             found = self.recordings_of(name)
             return found if found and all(r["state"] == "completed" for r in found) else None
 
-        assert len(self.wait(there, 15, f"the recording of {name}")) == 1
+        assert len(self.wait(there, 40, f"the recording of {name}")) == 1
         return next((self.recordings / name).glob("*.mp4"))
 
     def wait(self, condition, seconds: float, what: str, every: float = 0.05):
