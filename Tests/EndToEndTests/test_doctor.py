@@ -74,22 +74,32 @@ def test_a_server_that_runs_is_told_from_a_stranger_and_is_asked(start):
     assert code == 1 and "does not answer" in found["found"]
 
 
-def test_the_addresses_of_publishers_are_tried(start, folder, tmp_path):
-    cert, key = tools.make_certificate(tmp_path / "tls")
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        away = closed.getsockname()[1]
+@pytest.fixture(scope="module")
+def everywhere(start_shared, tmp_path_factory):
+    """A server that publishers reach in each way, and the flags that it has."""
+    cert, key = tools.make_certificate(tmp_path_factory.mktemp("everywhere") / "tls")
     listeners = ("http", "rtmp", "rtmps", "srt", "webrtc")
     flags = ("--rtmps", "127.0.0.1:0", "--srt", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
-    weir = start(*flags, listeners=listeners)
+    weir = start_shared(*flags, listeners=listeners)
     given = [word for name in listeners for word in (f"--{name}", weir.addresses[name].split("//")[1])]
-    given += ["--tls-cert", cert, "--tls-key", key, "--record", weir.recordings]
+    return weir, [*given, "--tls-cert", cert, "--tls-key", key, "--record", weir.recordings]
+
+
+def test_the_addresses_of_publishers_are_tried(everywhere):
+    weir, given = everywhere
     code, findings = doctor(*given)
     assert code == 0, findings
     tried = {found["subject"]: found["found"] for found in of(findings, "address", "ok")}
     for name in ("rtmp", "rtmps", "srt"):
         assert tried[weir.addresses[name]] == "answers, for this machine alone", tried
     assert tried[weir.addresses["webrtc"].split("//")[1] + " (--webrtc)"].startswith("answers"), tried
-    # What publishers by WebRTC are told instead may be the address of a router.
+
+
+def test_the_addresses_that_publishers_by_webrtc_are_told_instead_are_tried(everywhere):
+    """One may be the address of a router."""
+    weir, given = everywhere
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        away = closed.getsockname()[1]
     code, findings = doctor(*given, "--webrtc-address", "127.0.0.1", "--webrtc-address", f"127.0.0.1:{away}")
     [found] = of(findings, "address", "advice")
     assert code == 0 and found["subject"] == f"127.0.0.1:{away} (--webrtc-address)" and f"port {away} " in found["advice"]

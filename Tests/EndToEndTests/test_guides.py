@@ -119,11 +119,12 @@ def test_behind_a_proxy_parts_come_at_once_and_viewers_have_their_addresses(kind
         proxy.stop()
 
 
-@pytest.fixture
-def authority(tmp_path):
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
     """pebble: a certificate authority that asks back at a port of this machine, as the real one does at port 80."""
     if not shutil.which("pebble") or not shutil.which("certbot"):
         pytest.skip("there is no pebble or no certbot")
+    tmp_path = tmp_path_factory.mktemp("authority")
     cert, key = tmp_path / "ca" / "cert.pem", tmp_path / "ca" / "key.pem"
     cert.parent.mkdir()
     done = tools.run(tools.OPENSSL, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
@@ -150,9 +151,13 @@ def authority(tmp_path):
         log.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="the deploy script gives files to a group")
-def test_a_certificate_that_certbot_renews_is_taken_without_a_restart(authority, start, tmp_path):
+@pytest.fixture(scope="module")
+def certbot(authority, tmp_path_factory):
+    """A certificate that certbot got and the deploy script put down: its folder, and how certbot is run again."""
+    if os.geteuid() != 0:
+        pytest.skip("the deploy script gives files to a group")
     directory, trust, challenge = authority
+    tmp_path = tmp_path_factory.mktemp("certbot")
     folder, certbot = tmp_path / "weir-tls", tmp_path / "certbot"
     hook = tmp_path / "deploy"
     hook.write_text(changed((DOCS / "tls/certbot-deploy").read_text(), ("folder=/etc/weir/tls", f"folder={folder}"),
@@ -169,7 +174,16 @@ def test_a_certificate_that_certbot_renews_is_taken_without_a_restart(authority,
 
     run("certonly", "--standalone", "--http-01-port", str(challenge), "--http-01-address", "127.0.0.1", "-d", "localhost",
         "--server", directory, "--agree-tos", "--register-unsafely-without-email", "--deploy-hook", str(hook))
+    return folder, run
+
+
+def test_what_the_deploy_script_puts_down_is_for_a_group_alone(certbot):
+    folder, _ = certbot
     assert (folder / "privkey.pem").stat().st_mode & 0o777 == 0o640 and folder.stat().st_mode & 0o777 == 0o750
+
+
+def test_a_certificate_that_certbot_renews_is_taken_without_a_restart(certbot, start):
+    folder, run = certbot
     weir = start("--no-record", "--https", "127.0.0.1:0", "--tls-cert", folder / "fullchain.pem", "--tls-key",
                  folder / "privkey.pem", listeners=("http", "https", "rtmp"))
     port = int(weir.addresses["https"].rsplit(":", 1)[1])

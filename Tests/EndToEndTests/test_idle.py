@@ -4,6 +4,8 @@ import contextlib
 import pathlib
 import time
 
+import pytest
+
 from harness import flv, sources
 from harness.rawrtmp import RawRTMP
 
@@ -23,13 +25,25 @@ def wakes(pid: int) -> int:
     return total
 
 
-def test_an_idle_server_hardly_wakes_and_is_awake_at_once(start, tmp_path):
-    weir = start("--state", tmp_path / "state", "--reconnect-window", "1s", "--srt", "127.0.0.1:0", listeners=("http", "rtmp", "srt"))
+@pytest.fixture(scope="module")
+def idle(start_shared, tmp_path_factory):
+    """A server that nobody has called for a while."""
+    weir = start_shared("--state", tmp_path_factory.mktemp("idle") / "state", "--reconnect-window", "1s", "--srt", "127.0.0.1:0",
+                        listeners=("http", "rtmp", "srt"))
     time.sleep(QUIET)  # real time: the server's own clock
+    return weir
+
+
+def test_an_idle_server_hardly_wakes(idle):
+    weir = idle
     before = wakes(weir.process.pid)
     time.sleep(COUNTED)  # real time: wakes are counted by the second
     counted = wakes(weir.process.pid) - before
     assert counted <= 6 * COUNTED, f"{counted} wakes in {COUNTED} s"
+
+
+def test_an_idle_server_is_awake_at_once(idle):
+    weir = idle
     # libsrt looks for work a hundred times a second, so it is not there before somebody calls.
     assert not any(b"srt-worker" in line for line in weir.children().values())
     # Of this stream nobody asks: only the server's own looks end it.

@@ -146,7 +146,7 @@ def test_killed_for_want_of_memory(tmp_path, record_property):
             weir = Weir(folder=home)
             group.add(weir.process.pid)
             pathlib.Path(f"/proc/{weir.process.pid}/oom_score_adj").write_text("1000")
-            recorded = Recorded(weir)
+            recorded = Recorded(weir, STREAMS if TORTURE else 2)
             time.sleep(0.5)
             glutton = subprocess.Popen([sys.executable, "-c", GLUTTON, group.folder / "cgroup.procs"],
                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -162,7 +162,7 @@ def test_killed_for_want_of_memory(tmp_path, record_property):
         for missing in finish_and_count(weir, recorded, home, decode=number == 0):
             lost[missing] = lost.get(missing, 0) + 1
         shutil.rmtree(home)
-    files = rounds * STREAMS
+    files = sum(lost.values())
     record_property("figure", f"killed for want of memory: {rounds} kills, {files} files, {files} playable; {told(lost)}")
 
 
@@ -383,9 +383,14 @@ def places() -> list[pathlib.Path]:
     return [pathlib.Path("/var/tmp"), pathlib.Path("/dev/shm")]
 
 
-@pytest.fixture(params=places(), ids=lambda path: path.name)
-def place(request, tmp_path):
-    folder = request.param / f"weir-crash-{os.getpid()}-{time.monotonic_ns()}"
+@pytest.fixture(scope="module", params=places(), ids=lambda path: path.name)
+def kind_of_place(request):
+    return request.param
+
+
+@pytest.fixture
+def place(kind_of_place):
+    folder = kind_of_place / f"weir-crash-{os.getpid()}-{time.monotonic_ns()}"
     folder.mkdir()
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -402,6 +407,22 @@ def leave_recordings(folder: pathlib.Path, home: pathlib.Path, streams: int = 3)
     return {name: total(whole_fragments(path.read_bytes())) for name, path in parts(folder).items()}
 
 
+@pytest.fixture(scope="module")
+def left_behind(kind_of_place, tmp_path_factory):
+    """Three recordings that a killed weir made at such a place, copied to another, and their complete samples."""
+    needs("strace", root=False)
+    home = tmp_path_factory.mktemp("behind")
+    (home / "first").mkdir()
+    made = kind_of_place / f"weir-crash-left-{os.getpid()}-{time.monotonic_ns()}"
+    made.mkdir()
+    try:
+        expected = leave_recordings(made, home / "first")
+        shutil.copytree(made, home / "pristine")
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return home / "pristine", expected
+
+
 def start_and_be_killed(home: pathlib.Path, folder: pathlib.Path, step: str, when: int) -> str:
     """Starts weir so that it is killed on entering that call in one of its threads for the `when`th time."""
     home.mkdir()
@@ -413,22 +434,20 @@ def start_and_be_killed(home: pathlib.Path, folder: pathlib.Path, step: str, whe
         if "ended at start with -9" in str(error) or "(exit code -9)" in str(error):
             return "killed"
         raise
+    end = time.monotonic() + 10
+    while weir.process.poll() is None and parts(folder) and time.monotonic() < end:
+        time.sleep(0.02)
     time.sleep(0.3)
     ended = weir.process.poll() is not None
     weir.kill()
     return "killed" if ended else "survived"
 
 
-def test_killed_within_salvage(place, tmp_path, record_property):
+@pytest.mark.parametrize("third", range(3))
+def test_killed_within_salvage(place, left_behind, third, tmp_path, record_property):
     """Killed at each system call that finishes leftovers, and once more at another: the movies are the same."""
-    needs("strace", root=False)
-    pristine = tmp_path / "pristine"
-    pristine.mkdir()
-    first = tmp_path / "first"
-    first.mkdir()
-    expected = leave_recordings(place / "made", first)
-    shutil.copytree(place / "made", pristine, dirs_exist_ok=True)
-    rounds = count("SALVAGES", 6, 200)
+    pristine, expected = left_behind
+    numbers = range(third, count("SALVAGES", 6, 200), 3)
 
     def kill_twice(number: int) -> int:
         """The number of kills that met a call."""
@@ -450,9 +469,9 @@ def test_killed_within_salvage(place, tmp_path, record_property):
         return killed
 
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        killed = sum(pool.map(kill_twice, range(rounds)))
-    assert killed > rounds / 4, "hardly any of them met a call"
-    record_property("figure", f"killed within salvage ({place.parent}): {killed} kills in {rounds} rounds of "
+        killed = sum(pool.map(kill_twice, numbers))
+    assert killed > len(numbers) / 4, "hardly any of them met a call"
+    record_property("figure", f"killed within salvage ({place.parent}, {third + 1} of 3): {killed} kills in {len(numbers)} rounds of "
                     f"{len(expected)} files, all finished once, none lost a whole fragment")
 
 
@@ -464,11 +483,12 @@ COPYING = [("copy_file_range", 1), ("renameat", 1), ("unlinkat", 3), ("fdatasync
            ("ioctl", 1), ("fallocate", 1), ("unlinkat", 1)]
 
 
-def test_killed_within_finalising(place, tmp_path, record_property):
+@pytest.mark.parametrize("third", range(3))
+def test_killed_within_finalising(place, third, tmp_path, record_property):
     """A recording is stopped, and weir is killed at one of the system calls that finish its file. The next start makes one movie
     with every sample."""
     needs("strace", root=False)
-    rounds = count("FINALS", 3, 100)
+    numbers = range(third, count("FINALS", 3, 100), 3)
     steps = COPYING if place.parent.name == "shm" else INSERTING
 
     def kill_once(number: int) -> None:
@@ -497,18 +517,18 @@ def test_killed_within_finalising(place, tmp_path, record_property):
         shutil.rmtree(folder, ignore_errors=True)
 
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        list(pool.map(kill_once, range(rounds)))
-    record_property("figure", f"killed within finalising ({place.parent}): {rounds} kills, one movie with every sample "
+        list(pool.map(kill_once, numbers))
+    record_property("figure", f"killed within finalising ({place.parent}, {third + 1} of 3): {len(numbers)} kills, one movie with every sample "
                     "each")
 
 
-def test_the_server_answers_while_leftovers_are_finished(place, tmp_path, record_property):
+def test_the_server_answers_while_leftovers_are_finished(place, left_behind, tmp_path, record_property):
     """A disk with slow reads: the server serves at once, reports the leftovers, records beside them, and reads each head
     once."""
-    needs("strace", root=False)
-    first = tmp_path / "first"
-    first.mkdir()
-    expected = leave_recordings(place, first, streams=2)
+    pristine, samples = left_behind
+    expected = {name: samples[name] for name in ("s0", "s1")}
+    for name in expected:
+        shutil.copytree(pristine / name, place / name)
     left = parts(place)
     fragments = {path: len(whole_fragments(path.read_bytes())) for path in left.values()}
     trace = tmp_path / "trace"
@@ -583,26 +603,32 @@ def fragmented(tmp_path_factory):
 def test_killed_while_finalizing_by_hand(any_place, fragmented, record_property):
     """`weir record finalize` is killed at each of its system calls: the same command finishes any such file."""
     needs("strace", root=False)
-    killed, begins_with_zeros = 0, 0
-    for name, data in fragmented.items():
-        expected = total(whole_fragments(data))
-        for step, when in FINALIZING:
-            folder = any_place / f"{step}-{when}"
-            (folder / "cam").mkdir(parents=True)
-            path = folder / "cam" / name
-            path.write_bytes(data)
-            done = subprocess.run(
-                ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={step}", "-e",
-                 f"inject={step}:signal=KILL:when={when}", tools.weir_binary(), "record", "finalize", path],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
-            killed += done.returncode != 0
-            begins_with_zeros += path.exists() and path.read_bytes()[:8] == bytes(8)
-            again = tools.run(tools.weir_binary(), "record", "finalize", folder if ".part." in name else path)
-            assert again.returncode == 0, f"{name} after {step} {when}: {again.stdout}"
-            (movie,) = (folder / "cam").iterdir()
-            assert sample_counts(movie) == expected, f"{name} after {step} {when}"
-            check_movie(movie, decode=False)
-            shutil.rmtree(folder)
+
+    def kill_once(name: str, step: str, when: int) -> tuple[bool, bool]:
+        """Whether it was killed, and whether its head was missing then."""
+        data = fragmented[name]
+        folder = any_place / f"{name}-{step}-{when}"
+        (folder / "cam").mkdir(parents=True)
+        path = folder / "cam" / name
+        path.write_bytes(data)
+        done = subprocess.run(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={step}", "-e",
+             f"inject={step}:signal=KILL:when={when}", tools.weir_binary(), "record", "finalize", path],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+        begins_with_zeros = path.exists() and path.read_bytes()[:8] == bytes(8)
+        again = tools.run(tools.weir_binary(), "record", "finalize", folder if ".part." in name else path)
+        assert again.returncode == 0, f"{name} after {step} {when}: {again.stdout}"
+        (movie,) = (folder / "cam").iterdir()
+        assert sample_counts(movie) == total(whole_fragments(data)), f"{name} after {step} {when}"
+        check_movie(movie, decode=False)
+        shutil.rmtree(folder)
+        return done.returncode != 0, begins_with_zeros
+
+    # Mostly they wait for the disk and for strace.
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(kill_once, name, step, when) for name in fragmented for step, when in FINALIZING]
+    killed = sum(one.result()[0] for one in done)
+    begins_with_zeros = sum(one.result()[1] for one in done)
     assert killed >= len(FINALIZING), "hardly any of them met a call"
     if any_place.parts[:2] != ("/", "dev"):
         assert begins_with_zeros >= 2, "none was killed while its head was missing"

@@ -64,16 +64,20 @@ class Scene:
         """The longest time without data for the viewer, in seconds."""
         return self.viewer.longest_pause(self.began + 0.5)
 
-    def finish(self, hole: float = 0) -> list[pathlib.Path]:
-        """Ends the stream and returns the finished files. They are movies of which every frame decodes. `hole`: seconds that are
-        missing at one position, as was told."""
+    def end(self) -> list[pathlib.Path]:
+        """Ends the stream and the server, and returns the finished files."""
         self.publisher.interrupt()
         self.publisher.outcome(10)
         self.weir.wait_state("cam", "ended", seconds=20)
         self.weir.wait(lambda: not list(self.weir.recordings.glob("*/*.part.mp4")), 20, "the files are finished")
         self.viewer.close()
         self.weir.stop()
-        movies = sorted(self.weir.recordings.glob("*/*.mp4"))
+        return sorted(self.weir.recordings.glob("*/*.mp4"))
+
+    def finish(self, hole: float = 0) -> list[pathlib.Path]:
+        """Ends the stream and returns the finished files. They are movies of which every frame decodes. `hole`: seconds that are
+        missing at one position, as was told."""
+        movies = self.end()
         for movie in movies:
             check_movie(movie, hole=hole)
         return movies
@@ -706,39 +710,60 @@ def most_memory(weir, seconds: float) -> tuple[float, float]:
     return most
 
 
-def test_a_frozen_disk_and_more_than_the_queue_holds(case, record_property):
-    """Whole GOPs are dropped, the gap is reported, memory stays bounded, and recording resumes."""
+class Overflown:
+    """A stream on a disk that was frozen for longer than the queue of its recording holds, and its files when it has ended."""
+
+    def __init__(self, home: pathlib.Path, disk: Disk):
+        stage = Scene(home, disk.path / "recordings", "--window", "2s", film="heavy", rate=4)
+        try:
+            stage.wait_recorded(3)  # the window is full
+            self.usual = most_memory(stage.weir, 0.9)[0]
+            disk.freeze()
+            frozen = 30 if TORTURE else 0
+            self.most, reason, end = 0.0, "", time.monotonic() + frozen
+            while "left out" not in reason or time.monotonic() < end:
+                assert time.monotonic() < end + 60, "it is told while it happens"
+                self.most = max(self.most, memory_of_segments(stage.weir))
+                reason = stage.recording["reason"] or ""
+                time.sleep(0.2)
+            self.most = max(self.most, most_memory(stage.weir, 0.9)[0])
+            disk.thaw()
+            stage.weir.wait_log(r"s are missing in the recording: the disk was too slow", 30)
+            stage.wait_recorded()
+            self.stall = stage.stall
+            #: Video frames that a viewer received, by the number of their fragment.
+            self.sent = {number: counts.get(1, 0) for number, counts, _ in stage.viewer.fragments()}
+            self.gaps = [float(found) for found in re.findall(r"([\d.]+) s are missing", stage.weir.text())]
+            self.movies = stage.end()
+        finally:
+            disk.thaw()
+            stage.close()
+
+
+@pytest.fixture(scope="module")
+def overflown(tmp_path_factory):
     needs("fsfreeze")
-    frozen = 30 if TORTURE else 0
     with Disk("ext4", 500) as disk:
-        stage = scene(case, disk.path / "recordings", "--window", "4s", film="heavy", rate=4)
-        stage.wait_recorded(5)  # the window is full
-        usual = most_memory(stage.weir, 0.9)[0]
-        disk.freeze()
-        most, reason, end = 0.0, "", time.monotonic() + frozen
-        while "left out" not in reason or time.monotonic() < end:
-            assert time.monotonic() < end + 60, "it is told while it happens"
-            most = max(most, memory_of_segments(stage.weir))
-            reason = stage.recording["reason"] or ""
-            time.sleep(0.2)
-        most = max(most, most_memory(stage.weir, 0.9)[0])
-        disk.thaw()
-        stage.weir.wait_log(r"s are missing in the recording: the disk was too slow", 30)
-        stage.wait_recorded()
-        stall = stage.stall
-        sent = {number: counts.get(1, 0) for number, counts, _ in stage.viewer.fragments()}
-        gaps = [float(found) for found in re.findall(r"([\d.]+) s are missing", stage.weir.text())]
-        movies = stage.finish(hole=max(gaps))
-        assert 1 <= len(movies) <= 2
-        kept = numbers(movies)
-        missing = sum(frames for number, frames in sent.items() if number not in kept)
-        gap = sum(gaps)
-        # Between two rounds of the film there are 11 ms, because the audio ends after the video.
-        assert abs(gap - missing / 30) <= 0.1 * len(gaps) + 0.003 * gap, f"{gap:.1f} s told, {missing} frames are missing"
-        assert most <= usual + 64 + SLACK, f"{most:.0f} MB of segments, {usual:.0f} MB before"
-        assert stall < STALL_BESIDE_OTHERS
+        yield Overflown(tmp_path_factory.mktemp("overflown"), disk)
+
+
+def test_a_frozen_disk_and_more_than_the_queue_holds(overflown, record_property):
+    """Whole GOPs are dropped, the gap is reported, memory stays bounded, and recording resumes."""
+    usual, most, stall, gap = overflown.usual, overflown.most, overflown.stall, sum(overflown.gaps)
+    assert 1 <= len(overflown.movies) <= 2
+    kept = numbers(overflown.movies)
+    missing = sum(frames for number, frames in overflown.sent.items() if number not in kept)
+    # Between two rounds of the film there are 11 ms, because the audio ends after the video.
+    assert abs(gap - missing / 30) <= 0.1 * len(overflown.gaps) + 0.003 * gap, f"{gap:.1f} s told, {missing} frames are missing"
+    assert most <= usual + 64 + SLACK, f"{most:.0f} MB of segments, {usual:.0f} MB before"
+    assert stall < STALL_BESIDE_OTHERS
     record_property("figure", f"disk frozen for more than the queue holds, at 160 Mbit/s: {gap:.1f} s left out and told, media in memory "
                     f"{usual:.0f} -> at most {most:.0f} MB, longest pause of a viewer {stall:.2f} s")
+
+
+def test_what_is_kept_of_a_recording_with_a_gap_is_a_movie(overflown):
+    for movie in overflown.movies:
+        check_movie(movie, hole=max(overflown.gaps))
 
 
 @pytest.mark.skipif(not TORTURE, reason="skipped: it takes 15 s (make torture)")

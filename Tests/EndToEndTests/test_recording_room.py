@@ -4,6 +4,7 @@ reserved at its front from the beginning, and no media is copied.
 `make torture` (WEIR_TORTURE) kills weir at each of the calls that do it.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -31,17 +32,26 @@ ENOUGH = 50
 PLACES = ["memory", "ext2", "ext3"]
 
 
-@pytest.fixture
-def place(request):
-    """A folder on such a file system, which is the test's parameter."""
-    if request.param != "memory":
-        with Disk(request.param, 200) as disk:
+@contextlib.contextmanager
+def room(kind: str):
+    """A folder on such a file system."""
+    if kind != "memory":
+        with Disk(kind, 200) as disk:
             yield disk.path
         return
     folder = pathlib.Path("/dev/shm") / f"weir-front-{os.getpid()}-{time.monotonic_ns()}"
     folder.mkdir()
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def place(request):
+    """The test's parameter is the kind of the file system."""
+    with room(request.param) as folder:
+        yield folder
 
 
 def outer(path: pathlib.Path) -> list[tuple[bytes, int]]:
@@ -70,45 +80,76 @@ def decode_by_gstreamer(movie: pathlib.Path, shown: pathlib.Path) -> None:
     assert shown.stat().st_size == sample_counts(movie)[1] * 64
 
 
-@pytest.mark.parametrize("place", PLACES, indirect=True)
-def test_the_head_goes_into_the_room(place, tmp_path):
-    """While a viewer plays the recording by HLS: the viewer is not affected, and every judge finds every sample in the movie."""
-    weir = Weir("--keep-free", "0MB", *SHORT, folder=tmp_path, recordings=place / "recordings",
-                environment={"WEIR_ADMIN_TOKEN": TOKEN})
-    try:
-        with Standing(weir, token=TOKEN, film="megabyte", fragments=ENOUGH) as recording:
-            assert [kind for kind, _ in outer(recording.part)][:4] == [b"ftyp", b"free", b"moov", b"free"]
-            # It plays as it is.
-            probed = tools.run(tools.FFPROBE, "-v", "error", "-count_packets", "-show_entries", "stream=nb_read_packets",
-                               "-of", "csv=p=0", recording.part)
-            assert sorted(map(int, probed.stdout.split())) == sorted(recording.samples.values()) and not probed.stderr
-            stem = recording.part.name.removesuffix(".part.mp4")
-            index = weir.get(f"/recordings/cam/{stem}/av/index.m3u8").good().text
-            paths = [f"/recordings/cam/{stem}/av/{name}" for name in re.findall(r"^\d+\.m4s$", index, re.M)]
-            assert paths
-            before = [weir.get(path).good().body for path in paths]
-            slow = urllib.request.urlopen(weir.web + paths[0], timeout=20)
-            begun = slow.read(1000)
-            recording.end()
-            movie = recording.part.with_name(f"{stem}.mp4")
-            weir.wait(movie.exists, 20, "it is finished", every=0.005)
-            assert begun + slow.read() == before[0]
-            slow.close()
-            assert [weir.get(path).good().body for path in paths] == before
-        assert "finishing it needs a copy" not in weir.text()
-        assert sample_counts(movie) == recording.samples
-        check_filled(movie, recording.media)
-        assert http.fetch(f"{weir.web}/recordings/cam/{stem}.mp4").body == movie.read_bytes()
-        told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 15, "it is listed")
-        assert told["state"] == "completed" and told["bytes"] == movie.stat().st_size
-        clip = weir.get(f"/api/v1/recordings/cam/{stem}.mp4/clip?from=1&to=3").good().body
-        (tmp_path / "clip.mp4").write_bytes(clip)
-        check_movie(tmp_path / "clip.mp4", decode=False)  # an edit list cuts some of them
-        if tools.GSTREAMER:
-            decode_by_gstreamer(movie, tmp_path / "shown")
-        weir.stop()
-    finally:
-        weir.kill()
+class Filled:
+    """A recording that is finished while a viewer plays it by HLS."""
+
+    def __init__(self, place: pathlib.Path, tmp_path: pathlib.Path):
+        self.weir = weir = Weir("--keep-free", "0MB", *SHORT, folder=tmp_path, recordings=place / "recordings",
+                                environment={"WEIR_ADMIN_TOKEN": TOKEN})
+        try:
+            with Standing(weir, token=TOKEN, film="megabyte", fragments=ENOUGH) as recording:
+                self.media, self.samples = recording.media, recording.samples
+                # It plays as it is.
+                self.probed = tools.run(tools.FFPROBE, "-v", "error", "-count_packets", "-show_entries", "stream=nb_read_packets",
+                                        "-of", "csv=p=0", recording.part)
+                self.kinds = [kind for kind, _ in outer(recording.part)]
+                self.stem = recording.part.name.removesuffix(".part.mp4")
+                index = weir.get(f"/recordings/cam/{self.stem}/av/index.m3u8").good().text
+                paths = [f"/recordings/cam/{self.stem}/av/{name}" for name in re.findall(r"^\d+\.m4s$", index, re.M)]
+                assert paths
+                self.before = [weir.get(path).good().body for path in paths]
+                slow = urllib.request.urlopen(weir.web + paths[0], timeout=20)
+                begun = slow.read(1000)
+                recording.end()
+                self.movie = recording.part.with_name(f"{self.stem}.mp4")
+                weir.wait(self.movie.exists, 20, "it is finished", every=0.005)
+                self.slow = begun + slow.read()
+                slow.close()
+                self.after = [weir.get(path).good().body for path in paths]
+        except BaseException:
+            weir.kill()
+            raise
+
+
+@pytest.fixture(scope="module", params=PLACES)
+def filled(request, tmp_path_factory):
+    with room(request.param) as place:
+        made = Filled(place, tmp_path_factory.mktemp("filled"))
+        try:
+            yield made
+            made.weir.stop()
+        finally:
+            made.weir.kill()
+
+
+def test_the_head_goes_into_the_room(filled):
+    """The viewer is not affected, and the server serves the movie and clips of it."""
+    weir, movie, stem = filled.weir, filled.movie, filled.stem
+    assert filled.kinds[:4] == [b"ftyp", b"free", b"moov", b"free"]
+    assert sorted(map(int, filled.probed.stdout.split())) == sorted(filled.samples.values()) and not filled.probed.stderr
+    assert filled.slow == filled.before[0]
+    assert filled.after == filled.before
+    assert "finishing it needs a copy" not in weir.text()
+    assert sample_counts(movie) == filled.samples
+    assert http.fetch(f"{weir.web}/recordings/cam/{stem}.mp4").body == movie.read_bytes()
+    told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 15, "it is listed")
+    assert told["state"] == "completed" and told["bytes"] == movie.stat().st_size
+
+
+def test_every_judge_finds_every_sample_of_the_movie_in_the_room(filled):
+    check_filled(filled.movie, filled.media)
+
+
+def test_gstreamer_shows_every_frame_of_the_movie_in_the_room(filled, tmp_path):
+    if not tools.GSTREAMER:
+        pytest.skip("there is no GStreamer")
+    decode_by_gstreamer(filled.movie, tmp_path / "shown")
+
+
+def test_a_clip_of_the_movie_in_the_room_is_a_movie(filled, tmp_path):
+    clip = filled.weir.get(f"/api/v1/recordings/cam/{filled.stem}.mp4/clip?from=1&to=3").good().body
+    (tmp_path / "clip.mp4").write_bytes(clip)
+    check_movie(tmp_path / "clip.mp4", decode=False)  # an edit list cuts some of them
 
 
 @pytest.mark.parametrize("place", ["memory"], indirect=True)

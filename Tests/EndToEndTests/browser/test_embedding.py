@@ -172,7 +172,7 @@ def test_an_origin_that_is_not_named_gets_neither_frame_nor_element(page, weir, 
         other.stop()
 
 
-@BOTH
+@pytest.mark.parametrize("browser", ["chromium", pytest.param("firefox", marks=pytest.mark.long)], indirect=True)
 def test_ten_players_on_a_page_play_each_for_itself(browser, weir, site):
     names = [f"ten{number}" for number in range(3)]
     with published(weir, *names):
@@ -203,7 +203,7 @@ def test_ten_players_on_a_page_play_each_for_itself(browser, weir, site):
         assert browser.errors == []
 
 
-@BOTH
+@pytest.mark.parametrize("browser", ["chromium", pytest.param("firefox", marks=pytest.mark.long)], indirect=True)
 def test_viewers_with_a_token_see_their_stream_and_others_do_not(browser, weir, site):
     token = "/~" + viewer(weir, "guarded")
     with published(weir, "guarded"):
@@ -214,7 +214,7 @@ def test_viewers_with_a_token_see_their_stream_and_others_do_not(browser, weir, 
         assert browser.evaluate(PLAYERS)[1]["time"] == 0
 
 
-@BOTH
+@pytest.mark.parametrize("browser", ["chromium", pytest.param("firefox", marks=pytest.mark.long)], indirect=True)
 def test_a_stream_that_ends_and_comes_back_plays_again(browser, weir, site):
     publisher = publishers.ffmpeg(FILM, f"{weir.rtmp}/live/back", loop=-1)
     try:

@@ -206,32 +206,41 @@ def test_a_phone_with_one_camera_at_a_time_is_flipped(page, weir, keys):
     assert sizes(movie) == {"640,360"}
 
 
-def test_a_screen_is_shown_with_its_audio(weir, keys):
-    """Its picture takes the place of the camera's. Its audio is mixed with the microphone's, which goes on."""
+@pytest.fixture
+def showing():
+    """A browser that shows a tab of its own in place of a screen, with its audio."""
     usual = ("--autoplay-policy=no-user-gesture-required", "--auto-select-tab-capture-source-by-title=Shown", CAMERAS)
     with browsers.chromium(*usual, without=("--mute-audio",)) as browser:
         browser.allow("audioCapture", "videoCapture")
         browser.open_tab(TAB)
         # Behind another tab, a page may not be loaded to its end.
         browser.call("Page.bringToFront")
-        with standing_in(browser, TONE % [0.1, 0.1]):
-            open_page(browser, weir, "screen", keys["guest"], copy=False)
-        start(browser)
-        more_frames(weir, "screen", 40)
-        before = browser.evaluate(NOW)
-        press(browser, "screen")
-        browser.wait(f"{LABEL}.startsWith('web-contents-media-stream')")
-        shown = browser.evaluate(NOW)
-        browser.evaluate("new Promise((done) => setTimeout(done, 1500))")
-        least = 4 * (browser.evaluate(NOW) - shown) - 2
-        press(browser, "screen")
-        browser.wait(f"{LABEL}.startsWith('fake_device')")
-        most = 4 * (browser.evaluate(NOW) - before) + 2
-        more_frames(weir, "screen", 40)
-        stop(browser)
-        assert browser.errors == []
-        leave(browser)
+        yield browser
+
+
+def test_a_screen_is_shown_with_its_audio(showing, weir, keys):
+    """Its picture takes the place of the camera's. Its audio is mixed with the microphone's, which goes on."""
+    browser = showing
+    with standing_in(browser, TONE % [0.1, 0.1]):
+        open_page(browser, weir, "screen", keys["guest"], copy=False)
+    start(browser)
+    more_frames(weir, "screen", 40)
+    before = browser.evaluate(NOW)
+    press(browser, "screen")
+    browser.wait(f"{LABEL}.startsWith('web-contents-media-stream')")
+    shown = browser.evaluate(NOW)
+    browser.evaluate("new Promise((done) => setTimeout(done, 1500))")
+    least = 4 * (browser.evaluate(NOW) - shown) - 2
+    press(browser, "screen")
+    browser.wait(f"{LABEL}.startsWith('fake_device')")
+    most = 4 * (browser.evaluate(NOW) - before) + 2
+    more_frames(weir, "screen", 40)
+    stop(browser)
+    # The page is idle at once, and its last request is under way: with the browser it would end, and the server would wait for the
+    # publisher's return.
     movie = weir.only_recording("screen")
+    assert browser.errors == []
+    leave(browser)
     errors, _ = packets.decode(movie)
     assert not errors, errors
     # In quarters of a second, by the page's clock.

@@ -129,14 +129,23 @@ def longest(marks: list[bool]) -> int:
     return best
 
 
+def recorded_whole(weir, name: str):
+    """The recording of a stream that has ended: it decodes, has each frame that came, and no hole."""
+    movie = weir.only_recording(name)
+    errors, _ = packets.decode(movie)
+    assert not errors, errors
+    video = packets.probe(movie)["video"]
+    assert len(video) == weir.stream(name)["received"]["videoFrames"]
+    steps = [float(b.dts - a.dts) for a, b in zip(video, video[1:])]
+    assert min(steps) > 0 and max(steps) < 0.5, max(steps)
+    return movie
+
+
 def test_a_stream_from_start_to_stop(page, weir):
-    """Start, mute and cover, flip, stop: live by HLS meanwhile, and each frame that came is recorded."""
+    """Start, mute and cover, stop: live by HLS meanwhile, and each frame that came is recorded."""
     open_page(page, weir, "show", weir.key)
-    page.evaluate("(() => { const m = document.querySelector('#camera'); m.selectedIndex = 2; m.dispatchEvent(new Event('change')); })()")
-    page.wait(f"{LABEL} === 'fake_device_2'")
     start(page)
     weir.wait_state("show", "live")
-    epoch = playlists(weir, "show")
     live = packets.probe(f"{weir.web}/live/show/index.m3u8", "-read_intervals", "%+1")
     assert {"video", "audio"} <= set(live), live.keys()
     page.wait("/fps, key frame every .* s, 0 lost/.test(document.querySelector('#figures').textContent)")
@@ -154,32 +163,40 @@ def test_a_stream_from_start_to_stop(page, weir):
     press(page, "mute")
     press(page, "cover")
     marks.append(page.evaluate(NOW))
-    press(page, "flip")
-    page.wait(f"{LABEL} === 'fake_device_0'")
-    more_frames(weir, "show", 15)
-    press(page, "screen")
-    page.wait(f"{LABEL}.startsWith('screen')")
-    more_frames(weir, "show", 15)
-    press(page, "screen")
-    page.wait(f"{LABEL} === 'fake_device_0'")
     more_frames(weir, "show", 15)
     assert page.evaluate(ASKS), "a live page is left without a question"
-    assert playlists(weir, "show") == epoch
     stop(page)
     assert not page.evaluate(ASKS)
     assert page.errors == []
-    movie = weir.only_recording("show")
-    errors, _ = packets.decode(movie)
-    assert not errors, errors
-    video = packets.probe(movie)["video"]
-    assert len(video) == weir.stream("show")["received"]["videoFrames"]
-    steps = [float(b.dts - a.dts) for a, b in zip(video, video[1:])]
-    assert min(steps) > 0 and max(steps) < 0.5, max(steps)
+    movie = recorded_whole(weir, "show")
     # As long as the buttons were pressed, in quarters of a second: at least between the marks within, at most between those around.
     least, most = 4 * (marks[2] - marks[1]) - 2, 4 * (marks[3] - marks[0]) + 2
     assert least <= longest([near(colour, SLATE) for colour in colours(movie)]) <= most, marks
     levels = loudness(movie)
     assert least <= longest([level < 50 for level in levels]) <= most and max(levels) > 3000, (marks, levels)
+
+
+def test_another_camera_and_a_screen_go_on_in_the_same_stream(page, weir):
+    """Flip, a screen, and back, while it is live: no frame is lost."""
+    open_page(page, weir, "scenes", weir.key)
+    page.evaluate("(() => { const m = document.querySelector('#camera'); m.selectedIndex = 2; m.dispatchEvent(new Event('change')); })()")
+    page.wait(f"{LABEL} === 'fake_device_2'")
+    start(page)
+    weir.wait_state("scenes", "live")
+    epoch = playlists(weir, "scenes")
+    press(page, "flip")
+    page.wait(f"{LABEL} === 'fake_device_0'")
+    more_frames(weir, "scenes", 15)
+    press(page, "screen")
+    page.wait(f"{LABEL}.startsWith('screen')")
+    more_frames(weir, "scenes", 15)
+    press(page, "screen")
+    page.wait(f"{LABEL} === 'fake_device_0'")
+    more_frames(weir, "scenes", 15)
+    assert playlists(weir, "scenes") == epoch
+    stop(page)
+    assert page.errors == []
+    recorded_whole(weir, "scenes")
 
 
 def taken_copy(page, weir, name: str, folder):

@@ -60,7 +60,8 @@ def wait_rungs(server):
     server.wait(lambda: len(((server.stream("demo") or {}).get("ladder") or {}).get("renditions", [])) == 2, 30, "two rungs")
 
 
-def test_the_rendition_changes_at_a_boundary_without_a_gap(chromium, laddered):
+@pytest.mark.parametrize("choices", [(("180p", 180), ("90p", 90)), (("90p", 90), ("", 360))], ids=["smaller", "and back"])
+def test_the_rendition_changes_at_a_boundary_without_a_gap(chromium, laddered, choices):
     watching.watch(chromium, laddered, "demo")
     chromium.wait("!document.querySelector('#quality').hidden")
     texts = chromium.evaluate("[...document.querySelectorAll('#quality option')].map((o) => o.textContent)")
@@ -68,11 +69,11 @@ def test_the_rendition_changes_at_a_boundary_without_a_gap(chromium, laddered):
     assert texts[1].endswith("(source)")
     chromium.wait("document.querySelector('#video').currentTime > 1")
     chromium.evaluate(OBSERVE)
-    for name, height in (("180p", 180), ("90p", 90), ("", 360)):
+    for name, height in choices:
         choose(chromium, name, height)
         watching.play_on(chromium, 1)
     seen = chromium.evaluate("window.seen")
-    assert seen["heights"] == [360, 180, 90, 360]
+    assert seen["heights"] == [360, *(height for _, height in choices)]
     # On a busy machine the player may stall once. A reset of the video element counts as a hundred stalls.
     assert seen["holes"] == 0 and seen["waits"] < 3, seen
     assert watching.state(chromium)["error"] is None
@@ -349,7 +350,7 @@ LATE_HEADS = """fetch = ((asked) => async (url, options) => {
 })(fetch)"""
 
 
-@pytest.mark.parametrize("milliseconds", [50, 200, 2000])
+@pytest.mark.parametrize("milliseconds", [50, pytest.param(200, marks=pytest.mark.long), 2000])
 def test_begins_when_it_is_known_where_both_playlists_lie(chromium, laddered, milliseconds):
     """The audio is anchored long before the video, and its times are far from the beginning of the window."""
     laddered.wait(lambda: laddered.stream("demo")["ageSeconds"] > 16, 60, "a window that has moved")
