@@ -121,7 +121,10 @@ def _unsteady() -> list[str]:
 
 
 def _long() -> list[str]:
-    head = re.match(r"(\d{4}-\d\d-\d\d) ([0-9a-f]{8,40}) (\d+) passed, 0 failed, \d+ skipped\n", LONG.read_text() if LONG.exists() else "")
+    if not LONG.exists():
+        print(f"{LONG.relative_to(ROOT)} is not there yet: make test-long writes it")
+        return []
+    head = re.match(r"(\d{4}-\d\d-\d\d) ([0-9a-f]{8,40}) (\d+) passed, 0 failed, \d+ skipped\n", LONG.read_text())
     if not head:
         return [f"{LONG.relative_to(ROOT)} does not tell a good run (DATE COMMIT N passed, 0 failed, N skipped): run make test-long"]
     known = subprocess.run(["git", "cat-file", "-e", f"{head[2]}^{{commit}}"], cwd=ROOT, stderr=subprocess.DEVNULL).returncode == 0
