@@ -7,7 +7,7 @@ import pathlib
 
 LANES = ("rules", "idle", "browser", "quiet")
 #: Workers of each lane, and the seconds of wall time that all of its files may take, as budgeted.
-WORKERS = {"rules": 1, "idle": 6, "browser": 2, "quiet": 1}
+WORKERS = {"rules": 1, "idle": 5, "browser": 2, "quiet": 1}
 WALL = {"rules": 60, "idle": 480, "browser": 750, "quiet": 90}
 #: Seconds that all long tests may take, one lane after the other.
 LONG_WALL = 3600

@@ -120,7 +120,7 @@ def test_a_publication_that_ends_by_what_it_sends_and_one_of_a_bad_name_are_ther
         client.tag(flv.Tag(flv.AUDIO, 0, b"\xb2" + bytes(100)))
         client.wait_closed(5)
     refusal(weir, "a/b")
-    bad, ended = weir.wait(lambda: len(found := refusals(weir)) == 2 and found, 5, "both")
+    bad, ended = weir.wait(lambda: len(found := refusals(weir)) == 2 and found, 20, "both")
     assert ended["stream"] == "cam" and "codec Speex unsupported" in ended["reason"] and ended["address"] is None
     assert bad["stream"] is None and "is not possible" in bad["reason"]
 

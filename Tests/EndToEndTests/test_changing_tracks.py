@@ -85,7 +85,7 @@ def test_a_track_that_joins_where_no_key_frame_is_stops_no_recording(start, one_
     """The recording has all of the video and of the first audio."""
     weir = start("--target-duration", "2")
     publishers.Publisher(["curl", "-sS", "-T", str(one_key_frame), f"{weir.web}/live/cam/ingest"]).wait(60)
-    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 15, "a recording")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 40, "a recording")
     (recording,) = weir.recordings_of("cam")
     counts = tools.output(tools.FFPROBE, "-v", "error", "-count_packets", "-show_entries", "stream=codec_type,nb_read_packets", "-of",
                           "csv=p=0", weir.recordings / "cam" / recording["file"]).decode().split()

@@ -166,7 +166,7 @@ def test_recordings_are_listed_by_paths_that_other_commands_take(start):
         assert path in weir.wait_log("recording to")
     finally:
         publisher.kill()
-    weir.wait(lambda: [r for r in weir.recordings_of("cam") if r["state"] == "completed"], 20, "cam is complete")
+    weir.wait(lambda: [r for r in weir.recordings_of("cam") if r["state"] == "completed"], 40, "cam is complete")
     movie = command("record", "list", "--folder", weir.recordings)[1].split()[-1]
     assert pathlib.Path(movie).is_file() and not movie.endswith(".part.mp4")
     for beginning in ("00:00:01", "0:01", "1"):
@@ -334,7 +334,7 @@ def test_every_line_about_a_stream_names_it_once(start):
             other.start("sheep")
     for form, weir in servers.items():
         running[form].wait(20)
-        weir.wait(lambda: [r for r in weir.recordings_of("sheep") if r["state"] == "completed"], 20, "sheep is recorded")
+        weir.wait(lambda: [r for r in weir.recordings_of("sheep") if r["state"] == "completed"], 40, "sheep is recorded")
         weir.stop()
         lines = [line for line in weir.text("err").splitlines() if "sheep" in line]
         told = " ".join(lines)
@@ -649,4 +649,4 @@ def test_a_publisher_that_does_not_come_back_ends_the_stream_after_the_window(st
     top = hls.parse_multivariant(weir.get("/live/cam/index.m3u8").text, f"{weir.web}/live/cam/index.m3u8")
     url = top.absolute(top.variants[0].uri)
     assert hls.parse_media(weir.get(url).text, url).ended
-    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 20, "the recording is whole")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 40, "the recording is whole")

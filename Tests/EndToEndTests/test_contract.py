@@ -95,7 +95,7 @@ def record(weir) -> str:
     act("start")
     weir.wait(lambda: weir.stream("loop")["recording"]["seconds"] > 1.2, 10, "some recorded media")
     act("stop")
-    return weir.wait(lambda: weir.stream("loop")["recording"]["file"], 5, "a recording").removeprefix("loop/")
+    return weir.wait(lambda: weir.stream("loop")["recording"]["file"], 20, "a recording").removeprefix("loop/")
 
 
 def missing(folder: pathlib.Path) -> list[str]:

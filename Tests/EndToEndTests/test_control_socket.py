@@ -140,7 +140,7 @@ def test_recordings_are_started_and_deleted(published):
     done = ask(weir, "recordings", "stop", "cam")
     assert done.startswith("completed cam/")
     name = done.split()[1]
-    weir.wait(lambda: name.removeprefix("cam/") in ask(weir, "recordings", "--stream", "cam"), 5, "a listed recording")
+    weir.wait(lambda: name.removeprefix("cam/") in ask(weir, "recordings", "--stream", "cam"), 20, "a listed recording")
     assert "can be restored until" in ask(weir, "recordings", "delete", name)
     assert answer(weir, "recordings", "--state", "deleted")["total"] == 1
     assert ask(weir, "recordings", "restore", name).strip() == f"{name}: completed"
@@ -172,7 +172,7 @@ def test_a_session_is_ended_and_its_stream_waits(published):
     session = sessions[0]
     assert session["bytes"] > 0 and session["address"].startswith("127.0.0.1") and session["software"]
     assert session["id"] in ask(weir, "sessions", "end", session["id"])
-    weir.wait_state("cam", "reconnecting", seconds=5)
+    weir.wait_state("cam", "reconnecting", seconds=20)
     assert "no such session" in ask(weir, "sessions", "end", session["id"], code=1)
     weir.wait_log("an administrator ended the session")
     assert weir.stream("demo")["state"] == "live"

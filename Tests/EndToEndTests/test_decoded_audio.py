@@ -77,7 +77,7 @@ def films(start_shared, tmp_path_factory):
     for publisher in running.values():
         publisher.wait(SECONDS + 20)
     for name in PUBLISHED:
-        weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 15, f"the recording of {name}")
+        weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 40, f"the recording of {name}")
         (recording,) = weir.recordings_of(name)
         found[name, "recording"] = Film(weir.recordings / name / recording["file"])
     return weir, found, playlists
@@ -123,7 +123,7 @@ def ac3_has_aac_beside_it_with_the_same_times(case):
         copies = dict(zip(("ac3", "aac"), pool.map(
             lambda at: Copy(f"{weir.web}/live/ac3/index.m3u8", case.path / f"{at}.mp4", ("-map", f"0:p:{at}")), range(2))))
     publisher.wait()
-    weir.wait(lambda: [r["state"] for r in weir.recordings_of("ac3")] == ["completed"], 15, "a recording")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("ac3")] == ["completed"], 40, "a recording")
     (recording,) = weir.recordings_of("ac3")
     recorded = probe(weir.recordings / "ac3" / recording["file"], "-show_entries", "stream=codec_name")["streams"]
     assert [s["codec_name"] for s in recorded] == ["h264", "ac3"]
@@ -163,7 +163,7 @@ def another_rate_and_mono_in_the_middle(case):
         assert streams[0]["sample_rate"] == rate
         found = beeps(path)
         assert found and all(abs(time - round(time)) < 0.005 for time in found), found
-    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 15, "a recording")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 40, "a recording")
     (recording,) = weir.recordings_of("cam")
     packets = probe(weir.recordings / "cam" / recording["file"], "-select_streams", "a", "-show_entries", "packet=dts_time")["packets"]
     times = [float(packet["dts_time"]) for packet in packets]
@@ -185,7 +185,7 @@ def two_tracks_of_mp3_by_enhanced_rtmp(case):
     text = weir.wait(lambda: weir.get("/live/two/index.m3u8"), 10, "a playlist").good().text
     assert text.count("TYPE=AUDIO") == 2, text
     publisher.wait()
-    weir.wait(lambda: [r["state"] for r in weir.recordings_of("two")] == ["completed"], 10, "a recording")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("two")] == ["completed"], 40, "a recording")
     (recording,) = weir.recordings_of("two")
     streams = probe(weir.recordings / "two" / recording["file"], "-show_entries", "stream=codec_name,sample_rate")["streams"]
     assert [(s["codec_name"], s.get("sample_rate")) for s in streams] == [("h264", None), ("aac", "48000"), ("aac", "44100")]
@@ -215,7 +215,7 @@ def a_worker_that_dies_or_hangs_costs_the_audio_some_seconds(case, harm):
     assert "audio in MP2 is missing for now" in weir.wait(warned, 30, "a warning")[0]
     weir.wait(lambda: not weir.stream("cam")["warnings"], 30, "the audio's return")
     publisher.wait()
-    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 15, "a recording")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 40, "a recording")
     (recording,) = weir.recordings_of("cam")
     path = weir.recordings / "cam" / recording["file"]
     packets = probe(path, "-select_streams", "v", "-show_entries", "packet=dts_time")["packets"]

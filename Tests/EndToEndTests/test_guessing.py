@@ -102,7 +102,7 @@ def test_an_address_that_guesses_is_refused_and_costs_little(start, request_by, 
         told = weir.get("/api/v1/events?kind=access.refused&limit=1000", headers=ADMIN).good().json["events"]
         # Five a minute of each reason: what administrators send may be a viewer's token as well.
         assert 1 <= len(told) <= 10 * (seconds // 60 + 2) and {event["who"] for event in told} == {"127.0.0.3"}, len(told)
-        weir.wait(lambda: http.fetch(weir.web + index, headers=ADMIN).status == 200, 5, "the stream")
+        weir.wait(lambda: http.fetch(weir.web + index, headers=ADMIN).status == 200, 20, "the stream")
         assert publisher.process.poll() is None
 
         def forgiven() -> bool:

@@ -185,7 +185,7 @@ def test_each_programme_is_a_stream_of_its_own(start, canary):
         told = weir.wait(lambda: (weir.stream(name) or {}).get("transportStream"), 10, f"the account of {name}")
         assert (told["program"], told["programs"]) == (number, [1, 7]), (name, told)
         assert [e["program"] for e in told["elements"] if e["taken"]] == [number, number], (name, told)
-    assert weir.wait(lambda: weir.stream("muxed-7")["link"], 5, "the connection's figures")["receivedPackets"] > 0
+    assert weir.wait(lambda: weir.stream("muxed-7")["link"], 20, "the connection's figures")["receivedPackets"] > 0
     problems = []
     for name, client in clients.items():
         code, log = client.outcome(40)
@@ -193,7 +193,7 @@ def test_each_programme_is_a_stream_of_its_own(start, canary):
             problems.append(f"{name}: exit {code}: {log}")
     assert weir.stream("some-7") is None
     weir.wait_log("programme 7 of .* is not taken: refused")
-    weir.wait_state("mux-7", "ended", seconds=5)
+    weir.wait_state("mux-7", "ended", seconds=20)
     for name, published, whole in (("mux", "short", True), ("mux-7", "straight", True), ("some", "short", True),
                                    ("muxed", "short", False), ("muxed-7", "straight", False)):
         # What lies within SRT's latency when the caller closes is lost.
@@ -229,11 +229,11 @@ def test_a_first_programme_that_is_gone_waits_for_its_return_and_the_others_go_o
     weir = start()
     client = publishers.Publisher(curl("-T", film, "--limit-rate", "100K", f"{weir.web}/live/cam/ingest?program=each"))
     weir.wait_state("cam", "reconnecting", seconds=10)
-    weir.wait_state("cam-7", "live", seconds=5)
+    weir.wait_state("cam-7", "live", seconds=20)
     weir.wait_state("cam", "live", seconds=10)
     code, log = client.outcome(40)
     assert code == 0, log
-    weir.wait_state("cam", "ended", seconds=5)
+    weir.wait_state("cam", "ended", seconds=20)
     nothing_wrong(packets.compare(packets.probe(sources.source("straight")), packets.probe(weir.only_recording("cam-7"))))
 
 
@@ -316,7 +316,7 @@ def test_a_lost_connection_is_an_interruption_and_a_return_goes_on(keyed):
     with http_publisher(keyed, "field"):
         keyed.wait_state("field", "live")
         before = playlist(keyed, "field")
-    keyed.wait_state("field", "reconnecting", seconds=5)
+    keyed.wait_state("field", "reconnecting", seconds=20)
     with http_publisher(keyed, "field") as again:
         keyed.wait_state("field", "live")
         assert playlist(keyed, "field") == before
@@ -326,7 +326,7 @@ def test_a_lost_connection_is_an_interruption_and_a_return_goes_on(keyed):
         again.socket.sendall(b"0\r\n\r\n")
         answer = again.socket.recv(65536)
         assert answer.startswith(b"HTTP/1.1 204"), answer
-        keyed.wait_state("field", "ended", seconds=5)
+        keyed.wait_state("field", "ended", seconds=20)
         # The connection goes on after a complete request.
         again.socket.sendall(b"GET /healthz HTTP/1.1\r\nHost: weir\r\n\r\n")
         assert again.socket.recv(65536).startswith(b"HTTP/1.1 200")

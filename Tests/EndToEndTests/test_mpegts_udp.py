@@ -101,6 +101,8 @@ def test_senders_of_rubbish_disturb_nothing_and_are_counted(start):
     film = transport.film("short").read_bytes()
     weir = start("--source", f"field=udp://127.0.0.1:{port}", "--source", f"own=udp://127.0.0.1:{other}?from=127.0.0.2",
                  "--admin-token", TOKEN)
+    # It reads its port: nothing of the beginning is lost.
+    weir.wait(lambda: source_of(weir, "field")["reception"]["state"] == "waiting", 20, "the source waits")
     sender = transport.Sender(film, port, 4)
     weir.wait_state("field", "live")
     intruder = transport.Sender(film[:len(film) // 376 * 188], port, 1.5, own="127.0.0.3")
@@ -161,11 +163,11 @@ def test_audio_of_the_field_is_passed_through(start):
     names = {"ac3": "ac-3", "eac3": "ec-3", "latm": "mp4a.40.2", "rtmp": "ac-3"}
     for name, codec in names.items():
         weir.wait_state(name, "live")
-        weir.wait(lambda: weir.get(f"/live/{name}/index.m3u8").status == 200, 10, f"a playlist of {name}")
+        weir.wait(lambda: weir.get(f"/live/{name}/index.m3u8").status == 200, 30, f"a playlist of {name}")
         # The worker that makes the AAC may need longer than the first playlist.
         aac = 'CODECS="avc1.64000D,mp4a.40.2"'
         if name != "rtmp":
-            weir.wait(lambda: aac in weir.get(f"/live/{name}/index.m3u8").good().text, 10, f"the AAC of {name}")
+            weir.wait(lambda: aac in weir.get(f"/live/{name}/index.m3u8").good().text, 30, f"the AAC of {name}")
         text = weir.get(f"/live/{name}/index.m3u8").good().text
         assert f'CODECS="avc1.64000D,{codec}"' in text and (aac in text) == (name != "rtmp"), text
         warned = any("most browsers cannot play it" in warning for warning in weir.stream(name)["warnings"])

@@ -123,7 +123,7 @@ def test_a_recording_has_all_tracks_and_a_clip_the_chosen_one(start, tmp_path):
     weir.wait(lambda: len((weir.stream("many") or {}).get("tracks", [])) == 7, 20, "seven tracks")
     weir.wait(lambda: (weir.stream("many") or {}).get("ageSeconds", 0) > 5, 30, "five seconds")
     publisher.interrupt()
-    weir.wait(lambda: [r for r in weir.recordings_of("many") if r["state"] == "completed"], 15, "the recording")
+    weir.wait(lambda: [r for r in weir.recordings_of("many") if r["state"] == "completed"], 40, "the recording")
     path = next(tmp_path.rglob(weir.recordings_of("many")[0]["file"]))
     streams = probe(path)
     assert sorted(map(str, kinds(streams))) == sorted(map(str, VIDEOS + AUDIOS))
@@ -162,7 +162,7 @@ def test_a_recording_keeps_languages_and_what_tracks_are_for(start, tmp_path):
         tools.FFMPEG, "-hide_banner", "-nostdin", "-v", "warning", "-re", *SOURCE, "-map", "0:v", *["-map", "2:a"] * 2,
         *["-map", "3:a"] * 2, *VIDEO, "-c:a", "aac", *stated, "-disposition:a:2", "hearing_impaired", "-disposition:a:3",
         "visual_impaired", "-t", "6", "-f", "mpegts", "-method", "POST", f"{weir.web}/live/roles/ingest"]).wait()
-    weir.wait(lambda: [r for r in weir.recordings_of("roles") if r["state"] == "completed"], 15, "the recording")
+    weir.wait(lambda: [r for r in weir.recordings_of("roles") if r["state"] == "completed"], 40, "the recording")
     path = next(tmp_path.rglob(weir.recordings_of("roles")[0]["file"]))
     audios = [s for s in probe(path) if s["codec_type"] == "audio"]
     assert [s["tags"]["language"] for s in audios] == languages

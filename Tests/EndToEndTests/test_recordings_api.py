@@ -304,11 +304,11 @@ def test_recording_is_started_stopped_and_cancelled_while_the_stream_runs(start)
         assert weir.get(address(entry), method="DELETE", headers=ADMIN).status == 409
         assert weir.get(f"{address(entry)}/protect", method="POST", headers=ADMIN).status == 409
         assert control("stop") == "completed"
-        weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 15, "it is stored")
+        weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 40, "it is stored")
         assert control("start") == "running"
         weir.wait(running, 15, "cam is being recorded again")
         assert control("cancel") == "cancelled"
-        weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 15, "the second is gone")
+        weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 40, "the second is gone")
         assert weir.stream("cam")["state"] == "live"
         assert weir.get("/api/v1/streams/nobody/recording/start", method="POST", headers=ADMIN).status == 404
         assert weir.get("/api/v1/streams/cam/recording/odd", method="POST", headers=ADMIN).status == 404

@@ -522,7 +522,7 @@ def test_hooks_come_change_and_go_and_deliveries_under_way_go_on(configured, tmp
     # Each delivery lasts 0.8 s and fails then, without an answer. What is under way when the hook changes is not cut off.
     slow.holds = True
     publish("two")
-    weir.wait(lambda: [e for _, e in slow.attempts if e["stream"] == "two"], 5, "a delivery under way")
+    weir.wait(lambda: [e for _, e in slow.attempts if e["stream"] == "two"], 20, "a delivery under way")
     assert server.reload({"hooks": [hook(good), {"name": "note", "on": "stream.ended", "run": [str(script), "{stream}"]}]}).good()
     publish("three")
     weir.wait(lambda: kinds(good, "three") == ["stream.started", "stream.ended"], 10, "events at the second receiver")
@@ -578,7 +578,7 @@ def test_capacity_is_that_of_the_settings_that_hold(configured):
 
     assert told() == (7, "7")
     server.reload({"limits": {"streams": 5}}).good()
-    server.weir.wait(lambda: told() == (5, "5"), 5, "the new capacity")
+    server.weir.wait(lambda: told() == (5, "5"), 20, "the new capacity")
 
 
 # MARK: Who may
@@ -700,7 +700,7 @@ def test_a_key_set_at_a_new_address_holds_at_once(configured):
                   for number, key in enumerate(keys)]
         return [server.call("GET", "/api/v1/sources", headers={"Authorization": f"Bearer {token}"}).status for token in tokens]
 
-    server.weir.wait(lambda: statuses() == [200, 401], 5, "the first set")
+    server.weir.wait(lambda: statuses() == [200, 401], 20, "the first set")
     assert server.reload(settings(1)).good().json["changed"] == ["access.jwt.keySet"]
     assert statuses() == [401, 200]
     issuer.shutdown()

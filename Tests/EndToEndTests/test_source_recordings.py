@@ -84,7 +84,7 @@ def test_off_the_air_a_source_is_recorded_and_not_shown(weir):
         assert weir.get(path).status == 404, path
     assert record(weir, "stop").good().json["state"] == "preview"
     assert judge(weir, stored(weir)) >= 40
-    weir.wait(lambda: [r["state"] for r in weir.recordings_of("loop")][:1] == ["completed"], 15, "it in the list")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("loop")][:1] == ["completed"], 40, "it in the list")
     assert weir.get(address).status == 200 and weir.get(f"{address[:-4]}/index.m3u8").status == 200
     assert record(weir, "stop").status == 409 and record(weir, "cancel").status == 409
 

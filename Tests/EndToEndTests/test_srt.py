@@ -106,7 +106,7 @@ def test_gstreamer_and_srt_live_transmit_publish(weir):
             stream = weir.wait_state(name, "live")
             assert stream["protocol"] == "SRT"
             assert {track["codec"] for track in stream["tracks"]} == {"H.264", "AAC"}, stream["tracks"]
-        link = weir.wait(lambda: (weir.stream("slt") or {}).get("link"), 5, "figures of the connection")
+        link = weir.wait(lambda: (weir.stream("slt") or {}).get("link"), 20, "figures of the connection")
         assert link["latencyMilliseconds"] == 120 and link["receivedPackets"] > 0 and link["droppedPackets"] == 0, link
         metrics = weir.get("/metrics").good().body.decode()
         assert 'weir_srt_packets_total{stream="slt"}' in metrics and 'weir_srt_rtt_seconds{stream="slt"}' in metrics
@@ -122,7 +122,7 @@ def test_a_passphrase_encrypts(weir, keylen):
     publisher = srt.ffmpeg(
         sources.ts("short"), port(weir), name, options=f"&passphrase={PHRASE}&pbkeylen={keylen}&latency=100000")
     stream = weir.wait_state(name, "live")
-    link = weir.wait(lambda: (weir.stream(name) or {}).get("link"), 5, "figures of the connection")
+    link = weir.wait(lambda: (weir.stream(name) or {}).get("link"), 20, "figures of the connection")
     assert stream["state"] == "live" and link["latencyMilliseconds"] == 300 and link["undecryptedPackets"] == 0, link
     publisher.kill()
     for pid in [weir.process.pid, *weir.children()]:
@@ -138,7 +138,7 @@ def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
     assert taken.reject == 0
     holder = srt.Caller(port(weir), "held")
     assert holder.reject == 0
-    weir.wait(lambda: weir.stream("held"), 5, "the stream of the holder")
+    weir.wait(lambda: weir.stream("held"), 20, "the stream of the holder")
     holder.send(b"\x47" + bytes(187))
     cases = [
         (few, "two", "", 1402),
@@ -197,7 +197,7 @@ def test_the_worker_dies_and_its_publishers_go_on(start):
         assert late.reject == 0, late.reject
         late.close()
         for n in range(count):
-            weir.wait_state(f"s{n}", "reconnecting", seconds=4)
+            weir.wait_state(f"s{n}", "reconnecting", seconds=20)
         for n in range(count):
             after = weir.wait_state(f"s{n}", "live", seconds=15)
             assert after["startedAt"] == before[f"s{n}"]["startedAt"]

@@ -136,7 +136,7 @@ def lacks(first: dict, last: dict, kind: str, figure: str, rate: float) -> float
     return (after["timestamp"] - before["timestamp"]) / 1000 - (after[figure] - before[figure]) / rate
 
 
-def keeps_up(browser, size: tuple[int, int], seconds: float = 4, rate: float = 30) -> tuple[dict, dict]:
+def keeps_up(browser, size: tuple[int, int] | None, seconds: float = 4, rate: float = 30) -> tuple[dict, dict]:
     """Frames are decoded as they come, in full size, and so is the audio, which is not silent. Of the time that passes by the browser's
     own clock, a tenth of `seconds` may be missing in either, however long it lasts. Returns the first report and the last one."""
     browser.wait("window.video.videoWidth > 0 && window.video.currentTime > 1")
@@ -152,14 +152,14 @@ def keeps_up(browser, size: tuple[int, int], seconds: float = 4, rate: float = 3
     while (passed() < seconds or max(missing()) > 0.1 * seconds) and time.monotonic() < end:
         time.sleep(0.2)
         last = browser.evaluate(RECEIVED)
-    assert (last["width"], last["height"]) == size, last
+    assert size is None or (last["width"], last["height"]) == size, last
     assert passed() >= seconds and max(missing()) <= 0.1 * seconds, (passed(), missing(), first, last)
     if "totalAudioEnergy" in last["audio"]:
         assert last["audio"]["totalAudioEnergy"] > first["audio"]["totalAudioEnergy"], last["audio"]
     return first, last
 
 
-def judge(browser, size: tuple[int, int], seconds: float = 4) -> dict:
+def judge(browser, size: tuple[int, int] | None, seconds: float = 4) -> dict:
     """It keeps up, and no packet of the video is lost for good. Returns the last report."""
     _, last = keeps_up(browser, size, seconds)
     assert last["video"].get("packetsLost", 0) == 0, last["video"]
@@ -468,7 +468,9 @@ def test_of_a_ladder_the_largest_rung_takes_the_place_of_b_frames(slow, chromium
         assert answer["status"] == 201 and answer["replaced"].startswith("video;rung=120p;code=b-frames;"), answer
         # Nothing is made but the ladder.
         assert len(slow.children()) == 1
-        judge(chromium, (214, 120))
+        chromium.wait("window.video.videoHeight === 120")
+        # A smaller one may follow: where the machine is busy, the network seems to be narrow.
+        judge(chromium, None)
         leave(chromium)
 
 

@@ -537,7 +537,8 @@ def test_flash_and_beep_stay_together(weir, start, tmp_path, record_property):
     assert code == 0, log
     distances = apart(weir.only_recording("flashes"))
     record_property("figure", f"WebRTC, flash and beep within {SYNC_SECONDS} s: {1000 * min(distances):.1f} to {1000 * max(distances):.1f} ms apart")
-    assert len(distances) >= 0.9 * SYNC_SECONDS, len(distances)
+    # One flash is at the beginning, where there is no frame before it.
+    assert len(distances) >= (0.9 * SYNC_SECONDS if LONG else SYNC_SECONDS - 1), len(distances)
     assert max(abs(distance) for distance in distances) <= 0.020, distances
 
 

@@ -18,7 +18,7 @@ package final class DescriptorBudget: Sendable {
   /// viewers. Each processor has an event loop (three descriptors) and a thread that looks at files (two at a time).
   private static let base = max(128, 64 + 5 * System.coreCount)
   /// Reserved for the server in any case, where `connections` would take it.
-  private static let least = 24
+  private static let least = 20
   /// Withheld from viewers, for new streams and for other uses, where the limit is large enough.
   private static let forStreams = 256
   /// One descriptor in this many is always reserved for viewers. As many can be files that are open for viewers, and looks for

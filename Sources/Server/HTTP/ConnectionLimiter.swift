@@ -79,6 +79,9 @@ final class ConnectionLimiter: Sendable {
     var isControl = false
   }
 
+  /// Connections of all that there can be at once which only addresses without another one get.
+  private static let forNewcomers = 4
+
   private let policy: Reloadable<HTTPPolicy>
   private let refusedCapacity: Int
   private let requestlessPerAddress: Int
@@ -148,7 +151,8 @@ final class ConnectionLimiter: Sendable {
       counts.numbered += 1
       let number = counts.numbered
       guard
-        counts.connections < descriptors.connections,
+        // The last ones are for addresses that have none: a crowd must not keep a probe away.
+        counts.connections < descriptors.connections - (counts.perAddress[address] == nil ? 0 : Self.forNewcomers),
         client.isProxy || counts.requestless[address, default: 0] < requestlessPerAddress,
         client.isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
       else { return (.dropped, number, nil, false) }

@@ -82,15 +82,16 @@ class Wire:
         self._socket.close()
 
 
-#: The middle of an element in view, once it has not moved for 50 ms: content that is loaded above it moves it.
+#: The middle of an element in view, once it has not moved for 150 ms: content that is loaded above it moves it.
 MIDDLE_AT_REST = """(async () => {
   let before = null;
-  for (;;) {
+  for (let rested = 0; ;) {
     const element = %s;
     element.scrollIntoView({ block: 'center', behavior: 'instant' });
     const { x, y, width, height } = element.getBoundingClientRect();
     const middle = [x + width / 2, y + height / 2];
-    if (String(middle) === String(before)) return middle;
+    rested = String(middle) === String(before) ? rested + 1 : 0;
+    if (rested === 3) return middle;
     before = middle;
     await new Promise((done) => setTimeout(done, 50));
   }

@@ -120,6 +120,8 @@ def test_a_button_copies_the_command_beside_it(page, demo):
     page.wait(f"{row} !== null")
     # The announcement of the page's start is over.
     page.wait("document.querySelector('#announcer').textContent === 'demo is live'")
+    # The video has its size, so that nothing moves any more.
+    page.wait("document.querySelector('#video').videoWidth > 0")
     page.click(f"{row}.querySelector('button')")
     page.wait(f"{row}.querySelector('button').innerText.trim() === 'Copied'")
     assert page.evaluate("document.querySelector('#announcer').textContent") == "ffplay copied"
@@ -279,7 +281,7 @@ def test_reduced_motion_stills_the_page(page, demo):
 
 def test_a_finished_recording_is_listed_played_and_downloadable(page, weir):
     publishers.ffmpeg("short", f"{weir.rtmp}/live/taped").wait()
-    weir.wait(lambda: [r for r in weir.recordings_of("taped") if r["state"] == "completed"], 15, "a finished recording")
+    weir.wait(lambda: [r for r in weir.recordings_of("taped") if r["state"] == "completed"], 40, "a finished recording")
     open_home(page, weir)
     row = "[...document.querySelectorAll('#recordings-list > li')].find((li) => li.querySelector('h3').textContent === 'taped')"
     page.wait(f"{row} !== undefined", 15)

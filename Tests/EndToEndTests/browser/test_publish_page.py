@@ -137,7 +137,8 @@ def recorded_whole(weir, name: str):
     video = packets.probe(movie)["video"]
     assert len(video) == weir.stream(name)["received"]["videoFrames"]
     steps = [float(b.dts - a.dts) for a, b in zip(video, video[1:])]
-    assert min(steps) > 0 and max(steps) < 0.5, max(steps)
+    # The browser takes some tenths of a second to change what it captures, more on a busy machine.
+    assert min(steps) > 0 and max(steps) < 1.5, max(steps)
     return movie
 
 

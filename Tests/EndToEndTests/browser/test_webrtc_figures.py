@@ -269,7 +269,7 @@ def sent_and_recorded(publisher, viewer, weir, name, case: Case, seconds: int) -
     return shown, recorded
 
 
-@pytest.mark.parametrize("name", ["webrtc", "hls-lossy"])
+@pytest.mark.parametrize("name", ["webrtc", pytest.param("hls-lossy", marks=[pytest.mark.quiet, pytest.mark.long])])
 def test_of_a_camera_nothing_is_broken_or_lost_without_being_told(publisher, viewer, weir, name):
     shown, recorded = sent_and_recorded(publisher, viewer, weir, f"whole-{name}", CASES[name], 2)
     assert {time_ for time_, _, _ in shown} & set(recorded), "what is shown is what is recorded"
