@@ -136,7 +136,7 @@ def _long() -> list[str]:
 
 def note(folder: pathlib.Path, notes: pathlib.Path) -> None:
     """Writes LONG from the reports of the long lanes and the steps."""
-    results = [json.loads(report.read_text()) for report in sorted(folder.glob("*.json"))]
+    results = [result for report in sorted(folder.glob("*.json")) if "tests" in (result := json.loads(report.read_text()))]
     tests = [test for result in results for test in result["tests"]]
     count = {kind: sum(test["outcome"] == kind for test in tests) for kind in ("passed", "failed", "skipped")}
     commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, text=True, stdout=subprocess.PIPE).stdout.strip()
@@ -205,6 +205,8 @@ def write(folder: pathlib.Path) -> None:
     budgets = lanes.budgets()
     for report in sorted(folder.glob("*.json")):
         result = json.loads(report.read_text())
+        if "tests" not in result:
+            continue
         for (file, lane), tests in spent([{**result, "lane": report.stem}], result["long"]).items():
             budgets = {key: value for key, value in budgets.items() if key != (file, lane)}
             budgets[file, lane] = math.ceil(sum(test["seconds"] for test in tests) * (1 if lane == "quiet" else 1.05))

@@ -134,7 +134,7 @@ def pytest_collection_modifyitems(config, items):
 
 def _write_lanes(items, path: pathlib.Path):
     """Number of tests by lane and file, long ones apart, for `run`: a lane then reads its own files alone."""
-    counts = {"short": {}, "long": {}, "collected": time.time()}
+    counts = {"short": {}, "long": {}, "collected": time.time(), "faults": os.environ.get("WEIR_FAULTS", "")}
     for item in items:
         files = counts["long" if lanes.is_long(item) else "short"].setdefault(lanes.lane(item), {})
         file = item.nodeid.split("::")[0]
@@ -275,8 +275,10 @@ class Results:
         if report.skipped:
             test["outcome"], test["reason"] = "skipped", f"{report.nodeid.split('::')[0]}: {report.longrepr[2]}" if isinstance(report.longrepr, tuple) else ""
         if report.failed:
+            # Nothing excuses a test of which one phase failed while the machine kept time.
+            held = dict(report.user_properties).get("held up", "")
+            test["held"] = held if test["outcome"] != "failed" or test["held"] else ""
             test["outcome"] = "failed"
-            test["held"] = dict(report.user_properties).get("held up", "")
             said = "\n".join(f"--- {title}\n{text}" for title, text in report.sections)
             test["failed"] += f"{report.when}: {report.longreprtext}\n{said[-20_000:]}\n"
 

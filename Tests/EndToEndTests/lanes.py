@@ -1,12 +1,18 @@
-"""Which test runs where (CONTRIBUTING.md): `rules` needs no server and runs beside the build; `idle` waits and computes little, five at a time; `browser` starts a browser, two at
-a time; `quiet` measures time, alone, after the others. A test marked `long` runs in the same lane, by `make test-long` alone.
+"""Which test runs where (CONTRIBUTING.md).
 
-budget.txt has the seconds that each file may take in each lane; the longest begin first."""
+- `rules` needs no server, and runs beside the build.
+- `idle` waits and computes little, several at a time.
+- `browser` starts a browser, two at a time, beside `idle`.
+- `quiet` measures time, alone, after the others.
+
+A test marked `long` runs in the same lane, by `make test-long` alone. budget.txt has the seconds that each file may take in each
+lane; the longest begin first."""
 
 import pathlib
 
 LANES = ("rules", "idle", "browser", "quiet")
-#: Workers of each lane: five beside two browsers keep two cores busy, eight held up each other. And the seconds of wall time that all of its files may take, as budgeted.
+#: Workers of each lane, and the seconds of wall time that all of its files may take. Eight workers beside two browsers made two
+#: cores so busy that they held each other up, and were done no sooner.
 WORKERS = {"rules": 1, "idle": 5, "browser": 2, "quiet": 1}
 WALL = {"rules": 60, "idle": 760, "browser": 850, "quiet": 90}
 #: Seconds that all long tests may take, one lane after the other.

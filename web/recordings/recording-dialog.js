@@ -65,6 +65,8 @@ class RecordingDialog {
         this.#whenBack = null;
       } else if (dialog.open && !history.state?.recording) dialog.close();
     });
+    // Back from another page nothing is on its way.
+    addEventListener("pageshow", () => { this.#isReturning = false; });
     dialog.addEventListener("keydown", (event) => this.#player.key(event));
   }
 

@@ -152,7 +152,8 @@ final class ConnectionLimiter: Sendable {
       let number = counts.numbered
       guard
         // The last ones are for addresses that have none: a crowd must not keep a probe away.
-        counts.connections < descriptors.connections - (counts.perAddress[address] == nil ? 0 : Self.forNewcomers),
+        client.isControl
+          || counts.connections < descriptors.connections - (counts.perAddress[address] == nil ? 0 : Self.forNewcomers),
         client.isProxy || counts.requestless[address, default: 0] < requestlessPerAddress,
         client.isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
       else { return (.dropped, number, nil, false) }

@@ -47,6 +47,7 @@ class Together:
     def case(self, *values, name: str = ""):
         """Makes a function a case of that name, with these values behind its first argument."""
         def add(function):
+            assert (name or function.__name__) not in self.cases, f"two cases are called {name or function.__name__}"
             self.cases[name or function.__name__] = functools.partial(_run, function, values)
             return function
 
