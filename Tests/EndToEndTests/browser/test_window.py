@@ -367,10 +367,10 @@ def test_plays_separate_audio_and_video(chromium, way, separate):
 
     def is_late() -> bool:
         shown = chromium.evaluate(watching.SHOWN_TIME)
-        return shown["now"] - shown["read"] >= 3000
+        return shown["now"] - shown["read"] >= 8000
 
-    # A viewer that has stalled meanwhile catches up.
-    separate.wait(lambda: not is_late(), 40, "less than three seconds from the frame to the screen")
+    # A viewer that has stalled meanwhile catches up. From glass to glass it is a second where nothing else runs (above).
+    separate.wait(lambda: not is_late(), 60, "less than eight seconds from the frame to the screen")
     assert chromium.errors == []
     watching.leave(chromium)
 
