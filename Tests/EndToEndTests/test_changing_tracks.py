@@ -72,9 +72,9 @@ def test_the_changed_track_can_be_played(live, tmp_path):
 def one_key_frame(tmp_path_factory):
     """One key frame in 150 s, and a second audio from 5 s on."""
     whole = tmp_path_factory.mktemp("joins") / "whole.ts"
-    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=64x36:r=10", "-f", "lavfi", "-i", "sine=440:r=24000",
-              "-f", "lavfi", "-i", "sine=880:r=24000", "-t", "150", "-map", "0:v", "-map", "1:a", "-map", "2:a", "-c:v", "libx264",
-              "-preset", "ultrafast", "-g", "100000", "-sc_threshold", "0", "-c:a", "aac", "-b:a", "48k", "-muxrate", "500k", whole)
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=64x36:r=10", "-f", "lavfi", "-i", "sine=440:r=48000",
+              "-f", "lavfi", "-i", "sine=880:r=48000", "-t", "150", "-map", "0:v", "-map", "1:a", "-map", "2:a", "-c:v", "libx264",
+              "-preset", "ultrafast", "-g", "100000", "-sc_threshold", "0", "-c:a", "aac", "-b:a", "64k", "-muxrate", "500k", whole)
     stages = [(0, {VIDEO, FIRST}), (5 / 150, {VIDEO, FIRST, SECOND})]
     film = whole.with_name("film.ts")
     film.write_bytes(inband.with_changing_map(whole.read_bytes(), stages))
@@ -90,6 +90,6 @@ def test_a_track_that_joins_where_no_key_frame_is_stops_no_recording(start, one_
     counts = tools.output(tools.FFPROBE, "-v", "error", "-count_packets", "-show_entries", "stream=codec_type,nb_read_packets", "-of",
                           "csv=p=0", weir.recordings / "cam" / recording["file"]).decode().split()
     found = dict(line.strip(",").split(",") for line in counts)
-    assert int(found["video"]) == 1500 and int(found["audio"]) >= 150 * 24000 // 1024 - 2 and len(counts) == 2, counts
+    assert int(found["video"]) == 1500 and int(found["audio"]) >= 150 * 48000 // 1024 - 2 and len(counts) == 2, counts
     assert not recording["gaps"], recording
     assert "the recording goes on without them" in weir.text()

@@ -336,10 +336,16 @@ def test_the_servers_reason_for_an_end_is_told(page, weir):
     open_page(page, weir, "why", weir.key)
     start(page)
     weir.wait_state("why", "live")
+
+    def sessions() -> list[str]:
+        return [one["id"] for one in json.loads(weir.get("/api/v1/sessions?stream=why", headers=admin).good().body)["sessions"]]
+
     with page.answering("*/whip/why/*", lambda _: (410, '{"detail": "It is enough."}')):
-        [session] = [one["id"] for one in json.loads(weir.get("/api/v1/sessions?stream=why", headers=admin).good().body)["sessions"]]
+        [session] = sessions()
         weir.get(f"/api/v1/sessions/{session}", method="DELETE", headers=admin).good()
         assert "ended the connection (It is enough)" in page.wait(PROBLEM)
+        # The page says so before the server has its next session.
+        weir.wait(lambda: set(sessions()) - {session}, 40, "the page's next session")
         page.wait(f"{BADGE} === 'Live'")
         weir.get("/api/v1/streams/why", method="DELETE", headers=admin).good()
         page.wait(f"{BADGE} === 'Not live'")

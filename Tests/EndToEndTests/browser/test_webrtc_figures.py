@@ -309,6 +309,8 @@ def test_the_wall_clock_is_the_senders(publisher, weir, tmp_path, record_propert
         for segment in media.present[-5:]:
             movie = tmp_path / f"{segment.sequence}.mp4"
             movie.write_bytes(b"".join(http.fetch(media.absolute(part)).good().body for part in (segment.map, segment.uri)))
+            if not packets.probe(movie)["video"][0].is_key:
+                continue  # a busy encoder's key frame came too late: nobody can read the first frame
             drawn = marks(movie)[0]
             assert drawn is not None and segment.date is not None, (drawn, segment)
             late = (round(1000 * segment.date.timestamp()) - drawn) % 2 ** 32
@@ -318,7 +320,7 @@ def test_the_wall_clock_is_the_senders(publisher, weir, tmp_path, record_propert
         weir.network.forth = weir.network.back = relay.Path()
     record_property("figure", f"EXT-X-PROGRAM-DATE-TIME after the time at which a frame was drawn, 200 ms away: {apart} ms")
     # A busy machine draws a frame late now and then.
-    assert abs(statistics.median(apart)) <= 50, apart
+    assert len(apart) >= 3 and abs(statistics.median(apart)) <= 50, apart
 
 
 @pytest.mark.quiet
