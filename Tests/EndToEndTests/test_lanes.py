@@ -89,10 +89,10 @@ def budgets(monkeypatch):
     monkeypatch.setattr(lanes, "budgets", lambda: {("test_x.py", "idle"): 100.0})
 
 
-@pytest.mark.parametrize(("seconds", "call", "over"), [(128, 15, 0), (129, 15, 1), (100, 21.7, 0), (100, 21.8, 1), (129, 21.8, 2)])
+@pytest.mark.parametrize(("seconds", "call", "over"), [(128, 15, 0), (129, 15, 1), (100, 15.1, 1), (129, 15.1, 2)])
 def test_a_file_beyond_its_budget_and_a_long_case_fail(budgets, seconds, call, over):
     found, told = budget.judge([result(made("a", seconds, call=call))], False, Beats())
-    assert len(found) == over and len(told) == (15 < call < 21.75), (found, told)
+    assert len(found) == over and not told, (found, told)
 
 
 def test_where_the_machine_stood_still_a_budget_is_told_and_a_slow_machine_has_more(budgets):
