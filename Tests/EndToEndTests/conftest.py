@@ -264,7 +264,7 @@ class Results:
     def pytest_runtest_logreport(self, report):
         test = self.tests.setdefault(report.nodeid, {
             "id": report.nodeid, "outcome": "passed", "seconds": 0.0, "call": 0.0, "began": report.start, "ended": 0.0, "held": "",
-            "reason": "", "failed": ""})
+            "reason": "", "failed": "", "why": ""})
         test["seconds"] += report.duration
         test["ended"] = report.stop
         if report.when == "teardown" and (path := os.environ.get("WEIR_REPORT")):
@@ -280,6 +280,8 @@ class Results:
             test["held"] = held if test["outcome"] != "failed" or test["held"] else ""
             test["outcome"] = "failed"
             said = "\n".join(f"--- {title}\n{text}" for title, text in report.sections)
+            crash = getattr(report.longrepr, "reprcrash", None)
+            test["why"] = test["why"] or " ".join((crash.message if crash else report.longreprtext).split())[:MOST_SAID]
             test["failed"] += f"{report.when}: {report.longreprtext}\n{said[-20_000:]}\n"
 
     @pytest.hookimpl(trylast=True)
@@ -312,6 +314,8 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
+#: Characters of a failed assertion in the last lines of a run.
+MOST_SAID = 300
 #: Larger files of a failed test are not kept: recordings.
 MOST_KEPT = 20 << 20
 

@@ -50,6 +50,7 @@ def films(start_shared, tmp_path_factory):
     film = pattern.film(folder / "pattern.mkv", SECONDS, SIZE, "-c:a", "pcm_s16le")
     weir = start_shared("--source", f"mp2-udp=udp://127.0.0.1:{port}", "--srt", "127.0.0.1:0", "--audio-codec", "opus=opus",
                         "--reconnect-window", "1s", "--segment-duration", "1s", listeners=("http", "rtmp", "srt"))
+    weir.wait_log("receives MPEG-TS at", 10)
     targets = {
         "rtmp": ("-f", "flv", f"{weir.rtmp}/live/NAME"),
         "http": ("-f", "mpegts", "-method", "POST", f"{weir.web}/live/NAME/ingest"),

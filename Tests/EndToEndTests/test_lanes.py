@@ -42,14 +42,14 @@ class Beats:
 
 def made(name, seconds=1.0, **more):
     return {"id": f"test_x.py::{name}", "outcome": "passed", "seconds": seconds, "call": seconds, "began": 0.0, "ended": seconds,
-            "held": "", "reason": "", "failed": "", **more}
+            "held": "", "reason": "", "failed": "", "why": "", **more}
 
 
 def result(*tests, lane="idle"):
     return {"lane": lane, "tests": list(tests), "figures": [], "seconds": 1, "code": 1, "long": False}
 
 
-FAILED = {"outcome": "failed", "failed": "call: assert 1 == 2"}
+FAILED = {"outcome": "failed", "failed": "call: assert 1 == 2", "why": "assert 1 == 2"}
 
 
 def verdict(run, *results):
@@ -59,7 +59,7 @@ def verdict(run, *results):
 def test_a_test_that_fails_beside_others_and_passes_alone_has_failed(run, capsys):
     assert verdict(run, result(made("good"), made("bad", **FAILED))) == 1
     last = capsys.readouterr().out
-    assert "failed: test_x.py::bad (idle; log in .build/tests/failed/test_x.py-bad; alone: passed)" in last
+    assert "failed: test_x.py::bad (idle; log in .build/tests/failed/test_x.py-bad; alone: passed): assert 1 == 2" in last
     assert last.rstrip().endswith("tests: 1 passed, 1 failed, 0 skipped")
     assert verdict(run, result(made("good"))) == 0
 

@@ -15,6 +15,17 @@ ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 GROUP = "239.255.77.1"
 
 
+@pytest.fixture
+def start(start):
+    """Starts servers, and waits for the sockets of their sources: what is sent before is lost."""
+    def begin(*flags, **options):
+        weir = start(*flags, **options)
+        wanted = sum("=udp://" in flag for flag in flags)
+        weir.wait(lambda: weir.text().count("receives MPEG-TS at") >= wanted, 10, "the sockets are open")
+        return weir
+    return begin
+
+
 def source_of(weir, name: str) -> dict:
     return next(s for s in weir.get("/api/v1/sources", headers=ADMIN).json["sources"] if s["name"] == name)
 

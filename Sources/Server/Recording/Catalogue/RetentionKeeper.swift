@@ -127,14 +127,17 @@ struct RetentionKeeper {
   private mutating func noteOwed(_ victims: some Sequence<Retention.Victim>, free: Int64, _ now: WallTime) {
     let removed = victims.filter { $0.reason == .freeSpace }.reduce(0) { $0 &+ Int64($1.entry.bytes) }
     guard removed >= Self.leastOwed else { return }
-    var returned: Int64 = 0
-    // Other threads close the descriptors, later where the disk is busy. The next look comes in a second.
+    var (returned, last) = (Int64(0), free)
+    // Other threads close the descriptors, later where the disk is busy. The next look comes in a second. Only what the disk gains
+    // between two readings counts: what is written meanwhile would hide it.
     for _ in 0..<50 {
-      returned = (freeBytes() ?? .max) &- free
+      guard let next = freeBytes() else { return }
+      returned &+= max(0, next &- last)
+      last = next
       if returned >= removed / 2 { return }
       usleep(20_000)
     }
-    owed = ((owed?.bytes ?? 0) &+ removed &- max(0, returned), now &+ Self.patience)
+    owed = ((owed?.bytes ?? 0) &+ removed &- returned, now &+ Self.patience)
     catalogue.logger.warning(
       """
       \(removed / 1_000_000) MB of recordings were removed but the disk has not gained free space: some are \

@@ -98,6 +98,19 @@ import Testing
     return harness
   }
 
+  /// Three recordings, an hour apart, each larger than what is ignored.
+  private func large(_ retention: RetentionSettings) async throws -> RecordingHarness {
+    let harness = try RecordingHarness(try TemporaryFolder(), retention: retention)
+    await harness.library.finishLeftovers()
+    for hour in 0..<3 {
+      try harness.renew()
+      try harness.startPublication([try SyntheticMedia.video()], wall: RecordingHarness.start + Int64(hour) * Self.hour)
+      try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30, size: 25_000) })
+      try await harness.end()
+    }
+    return harness
+  }
+
   @Test func nothingIsSaidOfALookThatComesBehindTheEnd() async throws {
     let folder = try TemporaryFolder()
     let lines = LoggedLines()
@@ -154,14 +167,7 @@ import Testing
   @Test func whatGivesNoRoomBackIsNotFollowedByTheRest() async throws {
     let free = Shared(.max / 2)
     let retention = RetentionSettings(whenFull: .evict, freeBytes: { free.value })
-    let harness = try RecordingHarness(try TemporaryFolder(), retention: retention)
-    await harness.library.finishLeftovers()
-    for hour in 0..<3 {
-      try harness.renew()
-      try harness.startPublication([try SyntheticMedia.video()], wall: RecordingHarness.start + Int64(hour) * Self.hour)
-      try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30, size: 25_000) })
-      try await harness.end()
-    }
+    let harness = try await large(retention)
     let files = harness.folder.files
     let size = Int64(try harness.bytes(files[0]).count)
     #expect(files.count == 3 && size > RetentionKeeper.leastOwed)
@@ -173,6 +179,26 @@ import Testing
     // Still nothing: another one is tried after a minute.
     try await harness.library.retain(now: RecordingHarness.start + 61_000_000_000)
     #expect(harness.folder.files == Array(files[2...]))
+  }
+
+  /// A file that is closed late gives its room back while as much is written again.
+  @Test func roomThatComesBackIsSeenWhileOthersWrite() async throws {
+    let (calls, isFull) = (Shared(0), Shared(false))
+    let retention = RetentionSettings(
+      whenFull: .evict,
+      freeBytes: {
+        guard isFull.value else { return .max / 2 }
+        calls.value += 1
+        let (written, given) = (Int64(calls.value) * 60_000, calls.value >= 30 ? Int64(1_500_000) : 0)
+        return RetentionKeeper.leastHeadroom - 1000 - written + given
+      })
+    let harness = try await large(retention)
+    let files = harness.folder.files
+    isFull.value = true
+    try await harness.library.retain(now: RecordingHarness.start)
+    #expect(harness.folder.files == Array(files[1...]) && calls.value >= 30)
+    try await harness.library.retain(now: RecordingHarness.start + 1_000_000_000)
+    #expect(harness.folder.files == Array(files[2...]), "the disk is short again")
   }
 
   /// What was recorded or looked at lately is open in the archive; a removed file must not stay so.
