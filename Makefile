@@ -133,7 +133,7 @@ test-long: check test-deps build pack-deps ## what `make test` leaves out: varia
 	WEIR_BIN="$(TESTED_BIN)" $(HARNESS)/run --long
 	rm -rf .build/tests-long && mkdir -p .build/tests-long && cp .build/tests/*.json .build/tests-long
 	WEIR_BIN="$(BIN)" $(HARNESS)/run --only idle
-	.ci/step contract $(MAKE) --no-print-directory CHECKED=1 contract
+	.ci/step contract $(MAKE) --no-print-directory CHECKED=1 CONTRACT_CALLS=5000 contract
 	.ci/step packages $(MAKE) --no-print-directory test-packages
 	$(HARNESS)/budget.py --steps $(WEIR_STEPS)
 	$(HARNESS)/budget.py --note .build/tests-long $(WEIR_STEPS)
@@ -204,8 +204,11 @@ CALLS ?= 300
 calls: check test-deps ## calls for descriptors, memory and disks that fail, CALLS=300 of each kind, while all goes on (two hours)
 	WEIR_CALLS=long WEIR_CALLS_COUNT=$(CALLS) WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_calls.py -s $(ARGS)
 
+# How many calls are made up.
+CONTRACT_CALLS ?= 20000
+
 contract: $(CHECK) test-deps ## the API under 20,000 calls made up from its own description (schemathesis): no 500, no answer that it does not declare
-	WEIR_CONTRACT=20000 WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_contract.py -s $(ARGS)
+	WEIR_CONTRACT=$(CONTRACT_CALLS) WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_contract.py -s $(ARGS)
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30

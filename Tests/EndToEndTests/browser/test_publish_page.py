@@ -129,16 +129,16 @@ def longest(marks: list[bool]) -> int:
     return best
 
 
-def recorded_whole(weir, name: str):
-    """The recording of a stream that has ended: it decodes, has each frame that came, and no hole."""
+def recorded_whole(weir, name: str, most: float = 1.5):
+    """The recording of a stream that has ended: it decodes, has each frame that came, and no hole: no frame is shown for longer.
+    The browser takes some tenths of a second to change what it captures, more on a busy machine."""
     movie = weir.only_recording(name)
     errors, _ = packets.decode(movie)
     assert not errors, errors
     video = packets.probe(movie)["video"]
     assert len(video) == weir.stream(name)["received"]["videoFrames"]
     steps = [float(b.dts - a.dts) for a, b in zip(video, video[1:])]
-    # The browser takes some tenths of a second to change what it captures, more on a busy machine.
-    assert min(steps) > 0 and max(steps) < 1.5, max(steps)
+    assert min(steps) > 0 and max(steps) < most, max(steps)
     return movie
 
 
@@ -177,27 +177,29 @@ def test_a_stream_from_start_to_stop(page, weir):
     assert least <= longest([level < 50 for level in levels]) <= most and max(levels) > 3000, (marks, levels)
 
 
-def test_another_camera_and_a_screen_go_on_in_the_same_stream(page, weir):
+@pytest.mark.parametrize("most", [1.5, pytest.param(0.5, marks=[pytest.mark.quiet, pytest.mark.long])])
+def test_another_camera_and_a_screen_go_on_in_the_same_stream(page, weir, most):
     """Flip, a screen, and back, while it is live: no frame is lost."""
-    open_page(page, weir, "scenes", weir.key)
+    name = f"scenes-{most:.0f}"
+    open_page(page, weir, name, weir.key)
     page.evaluate("(() => { const m = document.querySelector('#camera'); m.selectedIndex = 2; m.dispatchEvent(new Event('change')); })()")
     page.wait(f"{LABEL} === 'fake_device_2'")
     start(page)
-    weir.wait_state("scenes", "live")
-    epoch = playlists(weir, "scenes")
+    weir.wait_state(name, "live")
+    epoch = playlists(weir, name)
     press(page, "flip")
     page.wait(f"{LABEL} === 'fake_device_0'")
-    more_frames(weir, "scenes", 15)
+    more_frames(weir, name, 15)
     press(page, "screen")
     page.wait(f"{LABEL}.startsWith('screen')")
-    more_frames(weir, "scenes", 15)
+    more_frames(weir, name, 15)
     press(page, "screen")
     page.wait(f"{LABEL} === 'fake_device_0'")
-    more_frames(weir, "scenes", 15)
-    assert playlists(weir, "scenes") == epoch
+    more_frames(weir, name, 15)
+    assert playlists(weir, name) == epoch
     stop(page)
     assert page.errors == []
-    recorded_whole(weir, "scenes")
+    recorded_whole(weir, name, most)
 
 
 def taken_copy(page, weir, name: str, folder):
