@@ -277,9 +277,11 @@ def test_a_network_with_losses(weir):
         weir.wait_state("lossy", "live")
         weir.wait(lambda: (weir.stream("lossy")["link"] or {}).get("retransmittedPackets", 0) > 3, 20, "losses that are sent again")
         link = weir.stream("lossy")["link"]
+        # A mean of the last answers, which are late at first where the machine is busy.
+        weir.wait(lambda: 50 < (weir.stream("lossy")["link"] or {}).get("rttMilliseconds", 0) < 100, 20, "a round trip of 60 ms")
         sender.stop()
         assert link["lostPackets"] > 0 and link["retransmittedPackets"] > 0 and link["droppedPackets"] == 0, link
-        assert 50 < link["rttMilliseconds"] < 100 and link["latencyMilliseconds"] == 500, link
+        assert link["latencyMilliseconds"] == 500, link
     finally:
         relay.stop()
 

@@ -71,6 +71,7 @@ class Weir:
         self.ended = False
         RUNNING.append(self)
         self._ready = threading.Condition()
+        self._open = 2  # pipes that are not read to their end
         self._readers = [
             threading.Thread(target=self._read, args=(name, pipe), daemon=True)
             for name, pipe in (("out", self.process.stdout), ("err", self.process.stderr))]
@@ -88,12 +89,16 @@ class Weir:
                     for scheme, host, port in URL.findall(line):
                         self.addresses.setdefault(scheme, f"{scheme}://{host}:{port}")
                 self._ready.notify_all()
+        with self._ready:
+            self._open -= 1
+            self._ready.notify_all()
 
     def _wait_for(self, listeners: tuple[str, ...], seconds: float = 15) -> None:
         end = time.monotonic() + seconds
         with self._ready:
             while not set(listeners) <= set(self.addresses):
                 if self.process.poll() is not None:
+                    self._ready.wait_for(lambda: self._open == 0, 5)
                     raise AssertionError(f"weir ended at start with {self.process.returncode}:\n{self.text()}")
                 if time.monotonic() > end:
                     self.process.kill()
