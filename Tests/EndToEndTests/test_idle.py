@@ -53,4 +53,4 @@ def test_an_idle_server_is_awake_at_once(idle):
     began = time.monotonic()
     weir.wait(lambda: "did not return in time" in weir.text("err"), 20, "the end of the stream")
     assert time.monotonic() - began >= 0.5
-    assert weir.stream("cam")["state"] == "ended"
+    weir.wait_state("cam", "ended")

@@ -183,18 +183,18 @@ import Testing
 
   /// A file that is closed late gives its room back while as much is written again.
   @Test func roomThatComesBackIsSeenWhileOthersWrite() async throws {
-    let (calls, isFull) = (Shared(0), Shared(false))
+    let (calls, full) = (Shared(0), Shared(0))
     let retention = RetentionSettings(
       whenFull: .evict,
       freeBytes: {
-        guard isFull.value else { return .max / 2 }
+        guard full.value == 1 else { return .max / 2 }
         calls.value += 1
         let (written, given) = (Int64(calls.value) * 60_000, calls.value >= 30 ? Int64(1_500_000) : 0)
         return RetentionKeeper.leastHeadroom - 1000 - written + given
       })
     let harness = try await large(retention)
     let files = harness.folder.files
-    isFull.value = true
+    full.value = 1
     try await harness.library.retain(now: RecordingHarness.start)
     #expect(harness.folder.files == Array(files[1...]) && calls.value >= 30)
     try await harness.library.retain(now: RecordingHarness.start + 1_000_000_000)
