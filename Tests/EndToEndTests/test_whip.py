@@ -14,7 +14,7 @@ import time
 import browsers
 import pytest
 
-from harness import hls, http, offers, packets, pattern, publishers, relay, tools
+from harness import boxes, hls, http, offers, packets, pattern, publishers, relay, tools
 from harness.handshakes import binding
 from harness.programs import free_port
 from harness.traps import Trap
@@ -146,7 +146,15 @@ def patch(weir, answer: dict, candidates: list[str]) -> tuple[int, str]:
 def end_camera(browser) -> None:
     """Ends what the camera sends, and waits until it is through. What is on its way, or asked for again, when a session ends is lost
     with it."""
-    browser.evaluate("window.peer.getSenders().find((s) => s.track?.kind === 'video').replaceTrack(null)")
+    browser.evaluate("""(async () => {
+      await window.peer.getSenders().find((s) => s.track?.kind === 'video').replaceTrack(null);
+      const count = async () => [...(await window.peer.getStats()).values()]
+        .filter((one) => one.type === 'outbound-rtp' && one.kind === 'video').reduce((sum, one) => sum + one.framesSent, 0);
+      for (let before = -1, now = await count(); now !== before;) {
+        await new Promise((done) => setTimeout(done, 500));
+        [before, now] = [now, await count()];
+      }
+    })()""")
     time.sleep(1.5)  # real time: what is lost now is asked for again up to six times, and waited for up to 600 ms
 
 
@@ -175,6 +183,25 @@ def segments(weir, name: str, count: int = 3) -> hls.Media:
     return weir.wait(there, 40, f"{count} segments of {name}")
 
 
+def parts(playlist, skip: int = 1) -> list[list[list[float]]]:
+    """Of each complete segment but the first ones the parts, of each part how long its samples last, in seconds."""
+    found = []
+    for segment in playlist.present[skip:]:
+        movie = boxes.read_movie(http.fetch(playlist.absolute(segment.map)).good().body)
+        track = next(track for track in movie.tracks.values() if track.kind == "video")
+        media = boxes.read_segment(http.fetch(playlist.absolute(segment.uri)).good().body, movie)
+        found.append([
+            [sample.duration / track.timescale for run in fragment.runs if run.track == track.id for sample in run.samples]
+            for fragment in media.fragments])
+    return found
+
+
+def lengths(media: hls.Media) -> list[float]:
+    """Seconds of each segment up to the last frame of its video. How long that one is shown is the sender's doing: a browser that is
+    held up sends nothing for a while."""
+    return [sum(list(itertools.chain(*segment))[:-1]) for segment in parts(media, skip=0)]
+
+
 #: Seconds that a segment may last where key frames are asked for: by the rules of the playlist, whose target is 2 s; and where nothing
 #: holds the browser up that makes them.
 MOST, MOST_IN_TIME = 2.499, 2.05
@@ -189,7 +216,7 @@ def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only, most
     answer = publish(chromium, weir, name, only=only)
     assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
     media = segments(weir, name, 4)
-    durations = [segment.duration for segment in media.present]
+    durations = lengths(media) if most == MOST else [segment.duration for segment in media.present]
     assert media.target == 2 and max(durations) <= most, durations
     assert not any("key frame" in warning for warning in weir.stream(name)["warnings"]), weir.stream(name)["warnings"]
     live = packets.probe(f"{weir.web}/live/{name}/stream.mp4", "-read_intervals", "%+2")
@@ -207,7 +234,7 @@ def test_vp9_and_g711_of_chromium_are_served(weir, chromium):
     answer = publish(chromium, weir, name, types=["video/VP9", "audio/PCMU"])
     assert "VP9/90000" in answer["sdp"] and "PCMU/8000" in answer["sdp"], answer["sdp"]
     media = segments(weir, name)
-    assert max(segment.duration for segment in media.present) <= MOST, media
+    assert max(lengths(media)) <= MOST, media
     index = weir.get(f"/live/{name}/index.m3u8").text
     assert re.search('CODECS="vp09\\.00\\.40\\.08[^"]*,mp4a\\.40\\.2"', index), index
     assert 'codecs="vp09.00.40.08' in weir.get(f"/live/{name}/manifest.mpd").text
@@ -224,7 +251,7 @@ def test_av1_of_chromium_is_served(weir, chromium):
     answer = publish(chromium, weir, name, types=["video/AV1"])
     assert "AV1/90000" in answer["sdp"], answer["sdp"]
     media = segments(weir, name)
-    assert max(segment.duration for segment in media.present) <= MOST, media
+    assert max(lengths(media)) <= MOST, media
     assert re.search('CODECS="av01\\.0\\.', weir.get(f"/live/{name}/index.m3u8").text)
     end_camera(chromium)
     sent = finish(chromium)
@@ -351,19 +378,21 @@ def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, firefox, chromium
     assert "VP9/90000" in answer["sdp"], answer["sdp"]
     assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
     media = segments(weir, name, 2)
-    assert max(segment.duration for segment in media.present) <= MOST, media
+    assert max(lengths(media)) <= MOST, media
     chromium.open(f"{weir.web}/watch/{name}")
     chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
     frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
     before = chromium.evaluate(frames)
     chromium.wait(f"{frames} > {before + 30}")
-    dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-read_intervals", "%+2")
+    # Libavformat begins at the oldest segment: Firefox's encoder was just starting.
+    dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-read_intervals", "%+4")
     assert len(dash["video"]) > 20, len(dash["video"])
     chromium.open("about:blank")
     end_camera(firefox)
+    lost = weir.stream(name)["received"]["lostVideoFrames"]
     sent = finish(firefox)
     found = judge(weir.only_recording(name), 5)
-    assert len(found["video"]) >= 0.95 * sent["video"]["framesSent"], (len(found["video"]), sent["video"]["framesSent"])
+    assert len(found["video"]) + lost >= 0.95 * sent["video"]["framesSent"], (len(found["video"]), lost, sent["video"]["framesSent"])
 
 
 def variants(weir, name: str) -> dict[str, str]:
@@ -645,7 +674,7 @@ def test_vp8_of_chromium_is_encoded_anew(weir, chromium):
     answer = publish(chromium, weir, name, types=["video/VP8"], size=[640, 360])
     assert "VP8/90000" in answer["sdp"], answer["sdp"]
     media = segments(weir, name)
-    assert max(segment.duration for segment in media.present) <= MOST, media
+    assert max(lengths(media)) <= MOST, media
     assert re.search('CODECS="avc1\\.', weir.get(f"/live/{name}/index.m3u8").text)
     end_camera(chromium)
     lost = weir.stream(name)["received"]["lostVideoFrames"]

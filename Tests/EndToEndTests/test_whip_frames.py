@@ -12,9 +12,9 @@ import time
 import browsers
 import pytest
 
-from harness import boxes, hls, http, packets, tools
+from harness import hls, http, packets, tools
 from harness.metrics import Metrics
-from test_whip import end_camera, finish, more, publish, recorded
+from test_whip import end_camera, finish, more, parts, publish, recorded
 
 aiortc = pytest.importorskip("aiortc")
 av = pytest.importorskip("av")
@@ -129,7 +129,7 @@ def published(weir, name: str, plan, segments: int) -> tuple[str, list[list[list
         url = hls.first_playlist(f"{weir.web}/live/{name}/index.m3u8")
         weir.wait(lambda: len(hls.parse_media(http.fetch(url).text, url).present) >= segments, 60, f"{segments} segments")
         playlist = hls.parse_media(http.fetch(url).text, url)
-        found = parts(playlist, url)
+        found = parts(playlist)
     finally:
         sent = publisher.stop()
     return url, found, part_target(playlist.text), sent
@@ -170,7 +170,7 @@ def test_frames_of_aiortc_keep_their_times_and_parts_their_rule(weir, record_pro
     # The first part of all is short, so that a viewer gets a frame at once: there is no target yet.
     short = sum(
         sum(durations) < 0.85 * target
-        for number, segment in enumerate(parts(whole, url, skip=0)) for durations in segment[number == 0:-1])
+        for number, segment in enumerate(parts(whole, skip=0)) for durations in segment[number == 0:-1])
     assert Metrics(weir)("weir_parts_short_total", stream="uneven") == short >= counts["short"], (short, counts)
     recorded_as_sent(weir, "uneven", sent)
 
@@ -218,8 +218,9 @@ SHOWN = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFr
 #: Notes each phase of the watch page from now on, and each size of its video.
 NOTE = """(() => {
   const [stage, video] = [document.querySelector('#stage'), document.querySelector('#video')];
-  Object.assign(window, { phases: [], sizes: [video.videoHeight], frames: video.getVideoPlaybackQuality().totalVideoFrames });
+  Object.assign(window, { phases: [], begun: 0, sizes: [video.videoHeight], frames: video.getVideoPlaybackQuality().totalVideoFrames });
   new MutationObserver(() => phases.push(stage.dataset.phase)).observe(stage, { attributeFilter: ['data-phase'] });
+  video.addEventListener('emptied', () => { begun += 1; });
   video.addEventListener('resize', () => sizes.push(video.videoHeight));
 })()"""
 
@@ -238,10 +239,19 @@ def shows(chromium, height: int) -> None:
     chromium.wait(f"{SHOWN} >= {shown + 60}")
 
 
+def goes_on(seen: dict, pauses: bool) -> bool:
+    """The page's player was not begun anew. It may wait for media where `pauses`: where the sender or the browser is held up."""
+    return seen["begun"] == 0 and set(seen["phases"]) <= {"playing", *(["waiting"] if pauses else [])}
+
+
+PAUSES = pytest.mark.parametrize("pauses", [True, pytest.param(False, marks=[pytest.mark.quiet, pytest.mark.long])])
+
+
 @pytest.mark.parametrize("way", ["", "?player=webrtc"])
-def test_a_true_change_of_size_loses_no_viewer(weir, chromium, way):
+@PAUSES
+def test_a_true_change_of_size_loses_no_viewer(weir, chromium, way, pauses):
     """The sender's frames are smaller from a time on, and large again later. The watch page goes on without a pause."""
-    name = f"sizes{'-webrtc' if way else ''}"
+    name = f"sizes{'-webrtc' if way else ''}{'' if pauses else '-alone'}"
     small = threading.Event()
 
     def plan():
@@ -257,13 +267,12 @@ def test_a_true_change_of_size_loses_no_viewer(weir, chromium, way):
         shows(chromium, 180)
         small.clear()
         shows(chromium, 360)
-        seen = chromium.evaluate("({ phases, sizes })")
+        seen = chromium.evaluate("({ phases, sizes, begun })")
         chromium.open("about:blank")
         assert weir.stream(name)["state"] == "live", weir.stream(name)
     finally:
         publisher.stop()
-    assert seen["sizes"] == [360, 180, 360], seen
-    assert set(seen["phases"]) <= {"playing"}, seen
+    assert seen["sizes"] == [360, 180, 360] and goes_on(seen, pauses), seen
 
 
 #: In place of a camera, before a page's own scripts run: a canvas that is drawn thirty times a second, in a size that `resize` changes.
@@ -292,9 +301,10 @@ def studio():
 
 
 @pytest.mark.parametrize("codec", ["VP9", "AV1"])
-def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir, chromium, studio, codec, tmp_path):
+@PAUSES
+def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir, chromium, studio, codec, pauses, tmp_path):
     """Chromium to Chromium by HLS. Each frame that was sent is recorded, in its own size, or told as lost."""
-    name = f"sizes-{codec.lower()}"
+    name = f"sizes-{codec.lower()}{'' if pauses else '-alone'}"
     answer = publish(studio, weir, name, types=[f"video/{codec}"])
     assert f"{codec}/90000" in answer["sdp"], answer["sdp"]
     chromium.open(f"{weir.web}/watch/{name}")
@@ -304,7 +314,7 @@ def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir
     for width, height in ((320, 180), (640, 360)):
         studio.evaluate(f"resize({width}, {height})")
         shows(chromium, height)
-    seen = chromium.evaluate("({ phases, sizes })")
+    seen = chromium.evaluate("({ phases, sizes, begun })")
     chromium.open("about:blank")
     end_camera(studio)
     stream = weir.stream(name)
@@ -312,7 +322,7 @@ def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir
     (tmp_path / "weir.log").write_text(weir.text())
     (tmp_path / "told.json").write_text(json.dumps({"stream": stream, "sent": sent, "seen": seen}, indent=1))
     assert stream["state"] == "live", stream
-    assert seen["sizes"] == [360, 180, 360] and set(seen["phases"]) <= {"playing"}, seen
+    assert seen["sizes"] == [360, 180, 360] and goes_on(seen, pauses), seen
     heights = []
     for movie in recorded(weir, name):
         errors, _ = packets.decode(movie)
@@ -329,16 +339,3 @@ def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir
 
 def part_target(text: str) -> float:
     return float(next(line for line in text.split("\n") if line.startswith("#EXT-X-PART-INF")).split("PART-TARGET=")[1])
-
-
-def parts(playlist, url: str, skip: int = 1) -> list[list[list[float]]]:
-    """Of each complete segment but the first ones the parts, of each part how long its samples last, in seconds."""
-    found = []
-    for segment in playlist.present[skip:]:
-        movie = boxes.read_movie(http.fetch(playlist.absolute(segment.map)).good().body)
-        track = next(track for track in movie.tracks.values() if track.kind == "video")
-        media = boxes.read_segment(http.fetch(playlist.absolute(segment.uri)).good().body, movie)
-        found.append([
-            [sample.duration / track.timescale for run in fragment.runs if run.track == track.id for sample in run.samples]
-            for fragment in media.fragments])
-    return found

@@ -44,10 +44,13 @@ export class SourceFilm {
 
   /** @param {AbortSignal} signal */
   async #play(signal) {
-    const ticks = setInterval(() => this.#edge.tick(), TICK_MILLISECONDS);
+    const ticks = setInterval(() => {
+      this.#edge.tick();
+      // Each beginning attaches another source, which pauses the element.
+      if (this.#video.paused && this.isShown) this.#video.play().catch(() => {});
+    }, TICK_MILLISECONDS);
     for (let number = 0; !signal.aborted && !this.#isUnplayable; number += 1) {
       this.#edge.reset();
-      this.#video.play().catch(() => {});
       const { kind } = await this.#source.run(String(number), signal);
       if (kind === "unplayable") this.#isUnplayable = true;
       else if (!signal.aborted) await new Promise((resume) => setTimeout(resume, RETRY_MILLISECONDS));

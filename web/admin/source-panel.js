@@ -11,6 +11,8 @@ import { SOURCE_KINDS, sourceBadge } from "./source-names.js";
 
 const ASK_MILLISECONDS = 2000;
 const RETRY_MILLISECONDS = 5000;
+/** Questions without an answer, one after the other, until the state counts as unknown. A film goes on meanwhile. */
+const MOST_UNANSWERED = 3;
 /** How long the server's response to a click is shown. */
 const ANSWER_MILLISECONDS = 15_000;
 
@@ -36,6 +38,7 @@ export class SourcePanel {
   /** @type {import("../api/api.js").LocalSource | null} The last state from the server; it needs the admin token. */
   #source = null;
   #askedAt = -Infinity;
+  #unanswered = 0;
   /** @type {string | null} Error message of the last click. */
   #answer = null;
   #answeredAt = -Infinity;
@@ -88,8 +91,10 @@ export class SourcePanel {
     try {
       const list = hasToken() ? await change("GET", "/api/v1/sources") : { sources: [] };
       this.#source = list.sources.find((/** @type {import("../api/api.js").LocalSource} */ s) => s.name === this.#name) ?? null;
+      this.#unanswered = 0;
     } catch {
-      this.#source = null;
+      this.#unanswered += 1;
+      if (this.#unanswered >= MOST_UNANSWERED) this.#source = null;
     }
     this.refresh();
     if (this.#source?.state === "preview" && !this.#film.isShown) await this.#showFrame();

@@ -104,7 +104,7 @@ def test_a_gop_that_is_longer_than_known_is_cut_and_the_page_goes_on(page, start
             assert [segment.uri for segment in early.segments] == [None] and early.target == 2, early.text
             player_of_parts = llhls.Player(url.removesuffix("?start=parts"))
             player_of_parts.play(5)
-            assert page.evaluate("window.shownAt") > 0
+            page.wait("window.shownAt > 0", 20)
             watching.play_on(page, 1.5)
             warnings = weir.stream("cam")["warnings"]
         finally:

@@ -61,8 +61,7 @@ def mean_it(page, button: str) -> None:
     """Presses what asks once more."""
     enter_by(page, button)
     page.wait(f"{FOCUS}.textContent === 'Really?'")
-    time.sleep(watching.READ_SECONDS)
-    page.press("Enter", "Enter")
+    watching.confirm(page, FOCUS, lambda: page.press("Enter", "Enter"))
 
 
 def downloaded(folder, count: int) -> None:

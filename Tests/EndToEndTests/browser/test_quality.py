@@ -61,21 +61,24 @@ def wait_rungs(server):
 
 
 @pytest.mark.parametrize("choices", [(("180p", 180), ("90p", 90)), (("90p", 90), ("", 360))], ids=["smaller", "and back"])
-def test_the_rendition_changes_at_a_boundary_without_a_gap(chromium, laddered, choices):
+@pytest.mark.parametrize("stalls", [100, pytest.param(3, marks=[pytest.mark.quiet, pytest.mark.long])])
+def test_the_rendition_changes_at_a_boundary_without_a_gap(chromium, laddered, choices, stalls):
     watching.watch(chromium, laddered, "demo")
     chromium.wait("!document.querySelector('#quality').hidden")
     texts = chromium.evaluate("[...document.querySelectorAll('#quality option')].map((o) => o.textContent)")
     assert [text.split(" ")[0] for text in texts] == ["Auto", "360p", "180p", "90p"], texts
     assert texts[1].endswith("(source)")
     chromium.wait("document.querySelector('#video').currentTime > 1")
+    # A page that chooses by itself takes a smaller one where the machine is busy.
+    choose(chromium, "", 360)
     chromium.evaluate(OBSERVE)
     for name, height in choices:
         choose(chromium, name, height)
         watching.play_on(chromium, 1)
     seen = chromium.evaluate("window.seen")
     assert seen["heights"] == [360, *(height for _, height in choices)]
-    # On a busy machine the player may stall once. A reset of the video element counts as a hundred stalls.
-    assert seen["holes"] == 0 and seen["waits"] < 3, seen
+    # A reset of the video element counts as a hundred stalls.
+    assert seen["holes"] == 0 and seen["waits"] < stalls, seen
     assert watching.state(chromium)["error"] is None
     # A hinted part that a busy machine has not made is no error.
     assert [error for error in chromium.errors if "404" not in error] == []
@@ -135,6 +138,7 @@ SLOW = """fetch = ((asked) => async (url, options) => {
 def test_of_two_choices_the_later_one_counts(chromium, laddered):
     watching.watch(chromium, laddered, "demo")
     chromium.wait("document.querySelectorAll('#quality option').length === 4")
+    choose(chromium, "", 360)
     chromium.evaluate(OBSERVE)
     chromium.evaluate(SLOW + ", null")
     chromium.evaluate(CHOOSE % "180p")

@@ -21,7 +21,13 @@ MAKE = """new Promise((resume, fail) => {
 SEEK = """new Promise((resume, fail) => {
   const video = document.querySelector("#plain");
   video.addEventListener("error", () => fail(new Error(video.error.message)), { once: true });
-  video.requestVideoFrameCallback((_, frame) => resume({ time: video.currentTime, shown: frame.mediaTime }));
+  // A frame from before the seek may be shown late.
+  let shown = null;
+  const note = (_, frame) => { shown = frame.mediaTime; video.requestVideoFrameCallback(note); };
+  video.requestVideoFrameCallback(note);
+  const settle = (frames) => frames > 0 || shown === null
+    ? requestAnimationFrame(() => settle(frames - 1)) : resume({ time: video.currentTime, shown });
+  video.addEventListener("seeked", () => settle(2), { once: true });
   video.currentTime = PLACE;
 })"""
 

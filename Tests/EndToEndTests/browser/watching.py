@@ -95,8 +95,16 @@ def mean_it(browser, button):
     """Clicks a button that needs a confirmation, twice."""
     browser.click(button)
     browser.wait(f"{button}.textContent === 'Really?'")
+    confirm(browser, button, lambda: browser.click(button))
+
+
+def confirm(browser, button, press):
+    """Presses a button that asks, by `press`. A press behind the question's four seconds asks anew."""
     time.sleep(READ_SECONDS)
-    browser.click(button)
+    press()
+    while browser.evaluate(f"{button}?.dataset.confirming === 'true'"):
+        time.sleep(READ_SECONDS)
+        press()
 
 
 def distance(browser):

@@ -126,8 +126,8 @@ RECIPES = {
         # Light enough for sixty times real time: 375 audio frames and 160 video frames are exactly 16 s.
         Recipe("light", seconds=16.5, rate="10", gop=20, size="160x90", audio_rate=24000, channels=1, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "48k", "-bf", "0")),
-        # Long enough to be measured while it is live.
-        Recipe("steady", seconds=60),
+        # Long enough to be measured while it is live. Its audio frames fill it, so that it goes on evenly where it begins again.
+        Recipe("steady", seconds=64),
     ]
 }
 
