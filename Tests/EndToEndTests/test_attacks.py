@@ -165,6 +165,8 @@ class Attacked:
         while running.process.poll() is None and time.monotonic() < begin + SECONDS + 60:
             self.most = max(self.most, memory(self.scene.weir.process.pid))
             self.told += self.scene.heard(self.attack)
+            if time.monotonic() > begin + SECONDS and re.search(TOLD[self.attack], self.told + running.said()):
+                running.enough()
             time.sleep(0.2)
         self.stretches.append((began, begin, time.monotonic()))
         self.told += running.told() + self.scene.heard(self.attack)

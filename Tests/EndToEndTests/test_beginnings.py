@@ -2,6 +2,7 @@
 on players without support for parts."""
 
 import concurrent.futures
+import contextlib
 import datetime
 import re
 import threading
@@ -15,9 +16,9 @@ from harness.rawrtmp import RawRTMP
 NAME = "cam"
 
 
-def begins(weir, name: str) -> tuple[llhls.Playlist, bool]:
-    """Waits for the multivariant playlist, then for the first part and for the whole ordinary playlist. Returns the playlist with
-    parts, and whether the ordinary one was still awaited when that came."""
+def begins(weir, name: str, go_on=lambda: None) -> tuple[llhls.Playlist, bool]:
+    """Waits for the multivariant playlist, then for the first part and for the whole ordinary playlist; in between `go_on` may send
+    what that needs. Returns the playlist with parts, and whether the ordinary one was still awaited when that came."""
     index = f"{weir.web}/live/{name}/index.m3u8"
     weir.wait(lambda: http.fetch(index).status == 200, 15, "a multivariant playlist", every=0.01)
     top = hls.parse_multivariant(http.fetch(index).text, index)
@@ -27,6 +28,7 @@ def begins(weir, name: str) -> tuple[llhls.Playlist, bool]:
         ordinary = pool.submit(lambda: http.fetch(url).good())
         parts = llhls.parse(http.fetch(f"{url}?_HLS_msn=1&_HLS_part=0").good().text, url)
         awaited = not ordinary.done()
+        go_on()
         whole = ordinary.result(20)
     assert hls.parse_media(whole.text, url).segments, "players that know no parts are given a segment"
     return parts, awaited
@@ -61,16 +63,24 @@ def seen_once(weir) -> None:
     weir.wait_state(NAME, "ended")
 
 
+@contextlib.contextmanager
+def begun(weir):
+    """A publication of which nothing has been sent that comes after the first 0.9 s: the first segment stays in the making, however
+    long a test takes. Yields a function that sends two more seconds."""
+    tags = scripts.tags_of("short")
+    with RawRTMP(weir.rtmp).start(NAME) as client:
+        client.play_out([tag for tag in tags if tag.milliseconds < 900])
+        yield lambda: client.play_out([tag for tag in tags if 900 <= tag.milliseconds < 3000])
+        client.finish()
+
+
 def test_a_name_seen_before_has_a_playlist_with_its_first_part(start):
     weir = start("--no-record")
     seen_once(weir)
-    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/{NAME}")
-    try:
-        old = http.fetch(f"{weir.web}/live/{NAME}/index.m3u8").good().text
+    old = http.fetch(f"{weir.web}/live/{NAME}/index.m3u8").good().text
+    with begun(weir) as go_on:
         weir.wait(lambda: http.fetch(f"{weir.web}/live/{NAME}/index.m3u8").text != old, 10, "the new epoch", every=0.01)
-        parts, _ = begins(weir, NAME)
-    finally:
-        publisher.kill()
+        parts, _ = begins(weir, NAME, go_on)
     assert consists_of_parts(parts)
 
 
@@ -102,20 +112,20 @@ def test_who_starts_with_parts_has_them_when_a_name_is_published_again(start):
     weir.wait_state(NAME, "ended")
     index = f"{weir.web}/live/{NAME}/index.m3u8"
     before = http.fetch(index).good().text
-    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/{NAME}")
-    try:
+    with begun(weir) as go_on:
         url, early, _ = first_list(weir, NAME, before)
         assert url.endswith("/index.m3u8?start=parts") and consists_of_parts(early)
         assert llhls.judge(early) == []
         assert "start=parts" not in http.fetch(index).good().text, "for others it is as it was"
         plain = url.removesuffix("?start=parts")
-        whole = hls.parse_media(http.fetch(plain, timeout=20).good().text, plain)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            ordinary = pool.submit(lambda: http.fetch(plain, timeout=20).good().text)
+            go_on()
+            whole = hls.parse_media(ordinary.result(20), plain)
         assert whole.segments and hls.check_media(whole) == []
         later = llhls.parse(http.fetch(url).good().text, url)
         assert later.segments[0].uri and later.target == early.target and llhls.judge(later) == []
         assert http.fetch(f"{index}?start=parts").good().text == http.fetch(index).good().text
-    finally:
-        publisher.kill()
 
 
 def test_an_announced_distance_of_key_frames_counts_from_the_first_publication_on(start):
@@ -124,7 +134,7 @@ def test_an_announced_distance_of_key_frames_counts_from_the_first_publication_o
     told = flv.Tag(flv.DATA, 0, amf.encode("onMetaData", {"videocodecid": 7, "audiocodecid": 10, "videokeyframe_frequency": 2}))
     with RawRTMP(weir.rtmp).start(NAME) as client:
         sending = threading.Thread(target=client.play_out, args=([told] + flv.only(tags, flv.VIDEO, flv.AUDIO),),
-                                   kwargs={"until": 1.5})
+                                   kwargs={"until": 0.9})
         sending.start()
         try:
             url, early, _ = first_list(weir, NAME)

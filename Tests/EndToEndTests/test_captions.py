@@ -1,7 +1,9 @@
 """Closed captions within the video: found, declared by HLS and DASH, and kept by the ladder. pycaption writes them, GStreamer
 puts them into the video, ffmpeg reads what weir serves."""
 
+import http.client
 import re
+import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -40,6 +42,13 @@ def send(path, weir, name: str, rate: str = "80K") -> publishers.Publisher:
         ["curl", "-sS", "-T", str(path), "--limit-rate", rate, f"{weir.web}/live/{name}/ingest"])
 
 
+def place_of(film, seconds: float) -> int:
+    """Where the video of so many seconds after the beginning starts in a transport stream."""
+    done = tools.run(tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "packet=dts_time,pos", "-of", "csv=p=0", film)
+    found = [(float(time), int(pos)) for time, pos in (line.split(",")[:2] for line in done.stdout.splitlines() if line)]
+    return next(pos for time, pos in found if time >= found[0][0] + seconds)
+
+
 def declared(weir, name: str, place: str = "live") -> tuple[list[dict], list[dict]]:
     """The attributes of the EXT-X-MEDIA tags of captions, and of the variants."""
     lines = weir.get(f"/{place}/{name}/index.m3u8").good().text.splitlines()
@@ -52,12 +61,17 @@ def accessibility(weir, name: str, place: str = "live") -> list[tuple[str, str]]
     return [(found.get("schemeIdUri"), found.get("value")) for found in root.iter("{urn:mpeg:dash:schema:mpd:2011}Accessibility")]
 
 
-def served(weir, name: str, rendition: str, place: str = "live"):
-    """A rendition from its playlist, as a file."""
+def listed(weir, name: str, rendition: str, place: str = "live") -> str:
+    """The path of a rendition's playlist."""
     text = weir.get(f"/{place}/{name}/index.m3u8").good().text
     address = next(line for line in text.splitlines() if f"/{line}".endswith(f"/{rendition}/index.m3u8"))
-    base = f"/{place}/{name}/{address.rsplit('/', 1)[0]}"
-    lines = weir.get(f"/{place}/{name}/{address}").good().text.splitlines()
+    return f"/{place}/{name}/{address}"
+
+
+def served(weir, name: str, rendition: str, place: str = "live"):
+    """A rendition from its playlist, as a file."""
+    playlist = listed(weir, name, rendition, place)
+    base, lines = playlist.rsplit("/", 1)[0], weir.get(playlist).good().text.splitlines()
     init = next(line for line in lines if line.startswith("#EXT-X-MAP")).split('"')[1]
     path = weir.folder / f"{rendition}.mp4"
     path.write_bytes(b"".join(
@@ -79,6 +93,8 @@ def test_captions_are_found_declared_and_kept_by_the_ladder(start, film):
     assert accessibility(weir, "cam") == [(CEA608, "CC1=und")]
     assert weir.stream("cam")["captions"] == [{"service": "CC1", "language": "und"}]
     assert sender.outcome(40)[0] == 0
+    # A rung's last frames come after the end of the upload.
+    weir.wait(lambda: "#EXT-X-ENDLIST" in weir.get(listed(weir, "cam", "90p")).text, 10, "the end of the rung")
     assert words(served(weir, "cam", "video")) == WORDS
     assert words(served(weir, "cam", "90p")) == WORDS
 
@@ -98,12 +114,20 @@ def test_a_service_of_cea_708_is_found_and_declared(start, tmp_path):
 def test_captions_that_begin_later_are_declared_from_then_on(start, tmp_path):
     film = captioned.film(tmp_path / "late.ts", captioned.pop_on(SUBTITLES, 8), first=105)
     weir = start("--no-record")
-    sender = send(film, weir, "cam")
+    # Nothing of the first caption is sent before what is declared until then has been seen.
+    data, cut = film.read_bytes(), place_of(film, 3.2)
+    place = urllib.parse.urlsplit(weir.web)
+    sender = http.client.HTTPConnection(place.hostname, place.port, timeout=20)
+    sender.putrequest("PUT", "/live/cam/ingest")
+    sender.putheader("Content-Length", str(len(data)))
+    sender.endheaders(data[:cut])
     weir.wait(lambda: weir.get("/live/cam/index.m3u8").status == 200, 10, "the first playlist")
     assert declared(weir, "cam")[0] == [] and "CLOSED-CAPTIONS" not in declared(weir, "cam")[1][0]
     before = weir.get("/live/cam/index.m3u8").text
+    sender.send(data[cut:])
     weir.wait(lambda: declared(weir, "cam")[0], 10, "the declaration")
-    assert sender.outcome(40)[0] == 0
+    assert sender.getresponse().status == 204
+    sender.close()
     assert accessibility(weir, "cam") == [(CEA608, "CC1=und")]
     # No viewer notices: it is the same epoch without a break.
     text = weir.get("/live/cam/index.m3u8").text

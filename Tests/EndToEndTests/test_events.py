@@ -194,8 +194,8 @@ def test_a_webhook_is_signed_repeated_and_in_order(start, tmp_path):
     weir = start(*configured(tmp_path, {"name": "all", "on": ["stream.*", "recording.*"], "url": receiver.url, "secret": SECRET}),
                  "--reconnect-window", "1s")
     weir.secrets += [SECRET, "geheim"]
-    play(weir, "cam", 0.5)
-    play(weir, "other", 0.5)
+    play(weir, "cam")
+    play(weir, "other")
     wait(lambda: any(event["stream"] == "other" and event["kind"] == "stream.ended" for _, event in receiver.taken), 15,
          lambda: f"{receiver.taken}\n{weir.tail()}")
     wait(lambda: any(event["stream"] == "cam" and event["kind"] == "recording.stored" for _, event in receiver.taken), 15,
@@ -227,8 +227,15 @@ def test_an_event_that_is_refused_delays_its_own_stream_alone_and_nothing_else_i
     weir.secrets += [SECRET, "geheim"]
 
     def come_and_go(name: str) -> None:
-        with RawRTMP(weir.rtmp).start(name) as client:
-            client.finish()
+        end = time.monotonic() + 10
+        while True:
+            try:
+                with RawRTMP(weir.rtmp).start(name) as client:
+                    return client.finish()
+            except Refused as refusal:
+                # The end of the last one may reach the server after this. Encoders try again.
+                assert refusal.code == "NetStream.Publish.BadName" and time.monotonic() < end, refusal
+                time.sleep(0.05)
 
     def told(name: str) -> list[int]:
         return [event["id"] for _, event in receiver.taken if event["stream"] == name]
@@ -266,7 +273,7 @@ def test_a_receiver_that_hangs_or_redirects_delays_no_other(start, tmp_path, fol
     weir = start(*configured(tmp_path, *({"name": name, "on": "stream.*", "url": each.url, "secret": SECRET}
                                          for name, each in [("hangs", hanging), ("turns", redirecting), ("good", good)])))
     events = follow(weir.web)
-    play(weir, "cam", 0.5)
+    play(weir, "cam")
     wait(lambda: any(event["kind"] == "stream.started" for _, event in good.taken), 15, lambda: weir.tail())
 
     def deliveries(name):
@@ -292,7 +299,7 @@ def test_a_program_gets_the_file_of_a_recording(start, tmp_path):
     script.write_text(f'#!/bin/sh\ncp "$1" {tmp_path}/copy.mp4; cat > {tmp_path}/event; printf %s "$2" > {tmp_path}/second; exit 3\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     weir = start(*configured(tmp_path, {"name": "archive", "on": "recording.stored", "run": [str(script), "{path}", "{stream} {kind}; $(id)"]}))
-    play(weir, "cam", 1)
+    play(weir, "cam")
     known = lambda: weir.get("/api/v1/events/deliveries", headers=ADMIN).good().json["deliveries"]  # noqa: E731
     wait(known, 15, lambda: weir.tail())
     assert (known()[0]["outcome"], known()[0]["done"]) == ("exit status 3", False) and known()[0]["nextAt"]

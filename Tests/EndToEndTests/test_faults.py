@@ -6,6 +6,7 @@ The counts are in WEIR_FAULTS: "short" (the default) or "long". How soon somethi
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -120,7 +121,9 @@ def test_after_a_reset_within_a_group_the_stream_goes_on_within_a_group_and_a_se
             times.append(player.first_after(back, 20) - back)
         client.finish()
         keyed.wait_state(name, "ended")
-        time.sleep(0.7)
+        keyed.wait(lambda: watch.last and watch.last.ended, 10, "the end of the list")
+        # It would see a change after the end, too.
+        time.sleep(0.4)
         watch.stop()
         nothing_wrong(hls.unexplained(watch.problems, keyed.text(), name))
         playlist = watch.states[-1][1]
@@ -169,19 +172,20 @@ def test_two_encoders_that_fight_for_a_name_take_turns_of_five_seconds(keyed, ca
     switches: list[tuple[float, float, int]] = []  # between which times who was admitted
     refused: list[str] = []
     ports: dict[int, set[int]] = {0: set(), 1: set()}
-    end = time.monotonic() + 8
+    clients: dict[int, RawRTMP] = {}
+    over = threading.Event()
 
     def encoder(number: int) -> None:
         """Publishes, and reconnects at once after each disconnection."""
-        while time.monotonic() < end:
+        while not over.is_set():
             asked = time.monotonic()
-            client = RawRTMP(keyed.rtmp)
+            client = clients[number] = RawRTMP(keyed.rtmp)
             try:
                 client.start(f"fight?key={canary}")
                 switches.append((asked, time.monotonic(), number))
                 ports[number].add(client.socket.getsockname()[1])
-                client.play_out(scripts.tags_of("short"), until=end - time.monotonic())
-                client.wait_closed(max(0.1, end - time.monotonic()))
+                client.play_out(scripts.tags_of("short"))
+                client.wait_closed(30)
             except Refused as error:
                 refused.append(str(error))
                 time.sleep(0.05)
@@ -194,8 +198,19 @@ def test_two_encoders_that_fight_for_a_name_take_turns_of_five_seconds(keyed, ca
     for fighter in fighters:
         fighter.start()
         time.sleep(0.3)
-    for fighter in fighters:
-        fighter.join(20)
+
+    def changes() -> int:
+        return sum(a != b for (*_, a), (*_, b) in zip(switches, switches[1:]))
+
+    try:
+        keyed.wait(lambda: changes() >= 2, 30, "two changes of who publishes")
+    finally:
+        over.set()
+        for number, fighter in enumerate(fighters):
+            while fighter.is_alive():
+                with contextlib.suppress(OSError):
+                    clients[number].socket.shutdown(socket.SHUT_RDWR)
+                fighter.join(0.1)
     # From the earliest time at which one may have been admitted to the latest one of the next.
     gaps = [later - earlier for (earlier, _, a), (_, later, b) in zip(switches, switches[1:]) if a != b]
     assert len(gaps) >= 2, switches

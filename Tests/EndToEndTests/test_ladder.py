@@ -242,14 +242,19 @@ def follow(url: str, statuses: list[int | str]) -> None:
 
 def test_at_the_end_rungs_are_complete_and_no_process_is_left(start):
     weir = start("--ladder", f"{NAME}=120p@200k", "--segment-duration", "1s", "--no-record")
-    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/{NAME}", paced=True)
-    urls = variants(weir)
-    worker = weir.wait(lambda: weir.stream(NAME)["ladder"]["processID"], 10, "a transcoder")
-    statuses: dict[str, list[int | str]] = {name: [] for name in urls}
-    players = [threading.Thread(target=follow, args=(url, statuses[name]), daemon=True) for name, url in urls.items()]
-    for player in players:
-        player.start()
-    publisher.wait()
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        urls = variants(weir)
+        worker = weir.wait(lambda: weir.stream(NAME)["ladder"]["processID"], 10, "a transcoder")
+        statuses: dict[str, list[int | str]] = {name: [] for name in urls}
+        players = [threading.Thread(target=follow, args=(url, statuses[name]), daemon=True) for name, url in urls.items()]
+        for player in players:
+            player.start()
+        weir.wait(lambda: all(len(told) > 10 for told in statuses.values()), 20, "viewers of both")
+        publisher.interrupt()
+        publisher.outcome(10)
+    finally:
+        publisher.kill()
     # A rung's last frames come after the stream's end: who waits for them has them, too.
     for player in players:
         player.join(20)
@@ -310,7 +315,8 @@ def test_a_reconnect_is_the_same_discontinuity_in_every_rung(start):
     second = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         weir.wait(lambda: any(s.discontinuity for s in complete(urls["120p"])[:-1]), 20, "what comes after it")
-        shapes = {name: [(s.sequence, s.duration, s.discontinuity) for s in complete(url)] for name, url in urls.items()}
+        # The rung's first: what it has, the source's list had before.
+        shapes = {name: [(s.sequence, s.duration, s.discontinuity) for s in complete(urls[name])] for name in ("120p", "video")}
         assert shapes["video"][:len(shapes["120p"])] == shapes["120p"]
         broken = next(s.sequence for s in complete(urls["120p"]) if s.discontinuity)
         # The time between them, if it was long, is listed as gaps.

@@ -255,10 +255,8 @@ def follow_newest(live: Live, rounds: int) -> list[Followed]:
     """Segments of both tracks, read while they are made."""
     found: list[Followed] = []
     for _ in range(rounds):
-        known = {r.entries[-1].url for r in live.pair().values()}
-        while not (fresh := [r for r in live.pair().values() if r.entries[-1].url not in known]) or len(fresh) < 2:
-            time.sleep(0.02)
-        threads = [threading.Thread(target=follow, args=(live, r, found), daemon=True) for r in fresh]
+        threads = [threading.Thread(target=follow, args=(live, r, stream, found), daemon=True)
+                   for r, stream in begun(lambda: list(live.pair().values()))]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -267,9 +265,27 @@ def follow_newest(live: Live, rounds: int) -> list[Followed]:
     return found
 
 
-def follow(live: Live, r: dash.Representation, found: list[Followed]) -> None:
+def begun(newest) -> list[tuple[dash.Representation, http.Stream]]:
+    """The newest representations once each has a further segment, and a response for that which began in the first half of its
+    time. After a delay it is the next segment's."""
+    for _ in range(5):
+        absent = time.monotonic()
+        known = {r.entries[-1].url for r in newest()}
+        while True:
+            asked = time.monotonic()
+            fresh = newest()
+            if not known & {r.entries[-1].url for r in fresh}:
+                break
+            absent = asked
+            time.sleep(0.02)
+        responses = [(r, http.Stream(r.entries[-1].url)) for r in fresh]
+        if time.monotonic() - absent < SEGMENT / 2:
+            break
+    return responses
+
+
+def follow(live: Live, r: dash.Representation, stream: http.Stream, found: list[Followed]) -> None:
     entry = r.entries[-1]
-    stream = http.Stream(entry.url)
     assert stream.status == 200
     pieces = []
     while piece := stream.answer.read1(1 << 16):
@@ -325,10 +341,8 @@ def test_audio_in_another_codec_is_listed_while_it_is_made(start):
 
         found: list[Followed] = []
         for _ in range(2):
-            known = newest().entries[-1].url
-            while (fresh := newest()).entries[-1].url == known:
-                time.sleep(0.02)
-            follow(live, fresh, found)
+            [(fresh, stream)] = begun(lambda: [newest()])
+            follow(live, fresh, stream, found)
         later = {e.url: e for e in newest().entries}
         for one in found:
             movie = boxes.read_movie(http.fetch(one.representation.init).good().body)

@@ -59,10 +59,17 @@ class Shape:
     def playlist(self, number: int = 0, query: str = "") -> llhls.Playlist:
         return llhls.parse(http.fetch(self.urls[number] + query).good().text, self.urls[number])
 
-    def in_the_making(self) -> str:
-        """The address of a segment of which most parts are still to come."""
-        playlist = self.playlist()
-        return urllib.parse.urljoin(self.urls[0], f"{playlist.next[0] + (1 if playlist.next[1] > 1 else 0)}.m4s")
+    def in_the_making(self, ask):
+        """The address of a segment of which most parts are still to come, and what `ask` gets for it. By the playlist three of the
+        five parts are to come even then; after a delay the next segment is asked for."""
+        for _ in range(5):
+            segment, part = self.playlist().next
+            segment += part > 1
+            url = urllib.parse.urljoin(self.urls[0], f"{segment}.m4s")
+            answer = ask(url)
+            if self.playlist().next <= (segment, 2):
+                break
+        return url, answer
 
     def blocking(self, number: int, before: llhls.Playlist) -> llhls.Playlist:
         """The next state of a playlist."""
@@ -110,8 +117,7 @@ def test_reports_tell_where_the_other_rendition_is(live):
 
 
 def test_a_segment_is_sent_while_it_is_made(live):
-    url = live.in_the_making()
-    stream = http.Stream(url)
+    url, stream = live.in_the_making(http.Stream)
     assert stream.status == 200
     # Its length is not known yet.
     assert stream.answer.getheader("Content-Length") is None
@@ -125,15 +131,14 @@ def test_a_segment_is_sent_while_it_is_made(live):
 
 
 def test_ranges_of_a_segment_in_the_making(live):
-    url = live.in_the_making()
-    first = http.fetch(url, headers={"Range": "bytes=0-99"})
+    url, (first, rest) = live.in_the_making(lambda url: (
+        http.fetch(url, headers={"Range": "bytes=0-99"}), http.Stream(url, headers={"Range": "bytes=100-"})))
     assert first.status == 206 and len(first.body) == 100
     assert first.headers["content-range"] == "bytes 0-99/*"
-    rest = http.fetch(url, headers={"Range": "bytes=100-"})
     assert rest.status == 206
-    assert rest.headers["content-range"] == "bytes 100-9007199254740991/*"
-    whole = http.fetch(url).good().body
-    assert first.body + rest.body == whole
+    assert rest.answer.getheader("Content-Range") == "bytes 100-9007199254740991/*"
+    whole = first.body + rest.read()
+    assert http.fetch(url).good().body == whole
     assert http.fetch(url, headers={"Range": "bytes=99999999-"}).status == 416
 
 
@@ -211,12 +216,18 @@ def crowd(live: Shape, count: int) -> list[tuple[float, bytes]]:
     place = urllib.parse.urlsplit(live.urls[0])
     sockets: list[socket.socket] = []
     try:
-        # The last part of the next segment: all are there before it.
-        request = (f"GET {place.path}?_HLS_msn={live.playlist().next[0] + 1}&_HLS_part=4 HTTP/1.1\r\nHost: {place.netloc}\r\n"
-                   "\r\n").encode()
-        for _ in range(count):
-            sockets.append(socket.create_connection((place.hostname, place.port), timeout=20))
-            sockets[-1].sendall(request)
+        for _ in range(5):
+            # The last part of the next segment: all are there before it. After a delay they ask for that of a later one.
+            segment = live.playlist().next[0] + 1
+            request = f"GET {place.path}?_HLS_msn={segment}&_HLS_part=4 HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
+            for _ in range(count):
+                sockets.append(socket.create_connection((place.hostname, place.port), timeout=20))
+                sockets[-1].sendall(request)
+            if live.playlist().next <= (segment, 4):
+                break
+            while sockets:
+                sockets.pop().close()
+        assert sockets, "they were never all there in time"
         found = []
         for connection in sockets:
             data = b""
@@ -303,7 +314,13 @@ def test_a_publisher_that_stops_sending_makes_no_request_wait_for_ever(start):
         (url,) = playlists(weir)
         http.fetch(url).good()  # has a segment
         publisher.process.send_signal(19)
-        time.sleep(0.5)
+
+        def is_quiet() -> bool:
+            before = weir.stream(NAME)["received"]["videoFrames"]
+            time.sleep(1)  # real time: what was on its way is there
+            return weir.stream(NAME)["received"]["videoFrames"] == before
+
+        weir.wait(is_quiet, 10, "nothing more comes")
         playlist = llhls.parse(http.fetch(url).text, url)
         start_time = time.monotonic()
         answer = http.fetch(f"{url}?_HLS_msn={playlist.next[0]}&_HLS_part={playlist.next[1]}", timeout=30)
@@ -384,7 +401,7 @@ def test_parts_come_in_even_steps_and_to_all_at_once(start):
     publisher = publishers.ffmpeg(FILM, f"{weir.rtmp}/live/interleaved-url", loop=-1)
     try:
         live = Shape(weir, "interleaved-url")
-        stream = http.Stream(live.in_the_making())
+        _, stream = live.in_the_making(http.Stream)
         assert stream.status == 200
         chunks: list[float] = []
         while stream.answer.read1(1 << 20):

@@ -1,14 +1,17 @@
 """Attacks, each from its own address. `python -m harness.attacks NAME RTMP HTTP FOLDER SECONDS` runs one of them for
-SECONDS in its own process, and prints the server's responses. docs/limits.md has the limits that stop each attack."""
+SECONDS in its own process, and prints the server's responses. While its standard input is open, it goes on for up to twenty
+seconds more. docs/limits.md has the limits that stop each attack."""
 
 import contextlib
 import itertools
 import os
 import pathlib
+import select
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.parse
 
@@ -32,10 +35,15 @@ class Attacker:
 
     @property
     def is_over(self) -> bool:
-        """After its time, and once the server has responded; the longest after twenty seconds more."""
-        return time.monotonic() > self.until + (0 if self.told else 20)
+        """After its time, and once the judge has heard enough and closes standard input; the longest after twenty seconds more.
+        At a terminal there is no judge."""
+        over = time.monotonic() - self.until
+        return over > 20 or over > 0 and (sys.stdin.isatty() or bool(select.select([sys.stdin], [], [], 0)[0]))
 
     def hears(self, words: str) -> None:
+        if words not in self.told and len(self.told) < 20:
+            # The judge hears it at once: it may be the sign that ends the attack.
+            print(words, flush=True)
         self.told[words] = self.told.get(words, 0) + 1
 
     def publish(self, send, name: str = "", **options) -> None:
@@ -149,7 +157,7 @@ def flips(attacker: Attacker) -> None:
 
 def tiny(attacker: Attacker) -> None:
     """As many frames of 14 bytes as possible with a constant timestamp. The rate is measured in the second half, when all
-    buffers between here and the server are full."""
+    buffers between here and the server are full, and told at the end: no judge can hear it before."""
     header, key = key_frame(5)
     middle = (time.monotonic() + attacker.until) / 2
     later: list[float] = []
@@ -159,7 +167,7 @@ def tiny(attacker: Attacker) -> None:
         message = client.chunks(MEDIA, VIDEO, 0, key.body, client.stream)
         many, rest = memoryview(message * 1000), 0
         client.socket.settimeout(0.2)
-        while not attacker.is_over:
+        while time.monotonic() < attacker.until:
             client.drain()
             with contextlib.suppress(TimeoutError):
                 sent = client.socket.send(many[rest:])
@@ -167,7 +175,7 @@ def tiny(attacker: Attacker) -> None:
                 if time.monotonic() > middle:
                     later.append(sent / len(message))
 
-    while not attacker.is_over:
+    while time.monotonic() < attacker.until:
         attacker.publish(send)
     rate = sum(later) / (time.monotonic() - middle)
     attacker.hears(f"{'slowed' if rate < 20_000 else 'taken'}: {rate:.0f} messages a second")
@@ -267,22 +275,32 @@ ATTACKS = {attack.__name__: attack for attack in (
 
 
 class Attack:
-    """One attack, in a process with lower priority, because a real attacker has its own machine."""
+    """One attack, in a process with lower priority, because a real attacker has its own machine. It lasts for its seconds, and then
+    until `enough`, but no longer than twenty seconds more."""
 
     def __init__(self, name: str, weir, seconds: float):
+        self.output = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             ["nice", "-n", "10", sys.executable, "-m", "harness.attacks", name, weir.rtmp, weir.web, weir.recordings, str(seconds)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=pathlib.Path(__file__).resolve().parents[1])
+            stdin=subprocess.PIPE, stdout=self.output, stderr=self.output, cwd=pathlib.Path(__file__).resolve().parents[1])
+
+    def said(self) -> str:
+        """What it has written so far. The place in the file is the process's, and stays."""
+        return os.pread(self.output.fileno(), MEBIBYTE, 0).decode("utf-8", "replace")
+
+    def enough(self) -> None:
+        self.process.stdin.close()
 
     def told(self) -> str:
         """The server's responses, once the attack is over."""
+        self.enough()
         try:
-            out, errors = self.process.communicate(timeout=60)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
-        assert self.process.returncode == 0, errors
-        return out
+        assert self.process.returncode == 0, self.said()
+        return self.said()
 
 
 def main() -> None:

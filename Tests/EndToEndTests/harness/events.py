@@ -130,12 +130,12 @@ def configured(folder: pathlib.Path, *hooks: dict) -> list[str]:
     return ["--config", file, "--state", folder / "state", "--admin-token", TOKEN]
 
 
-def play(weir, name: str, seconds: float = 0.5) -> None:
+def play(weir, name: str) -> None:
     """Publishes for a while, and ends the stream."""
     publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}")
     try:
-        weir.wait_state(name, "live")
-        time.sleep(seconds)
+        # A recording needs 0.95 s of media; whatever the clock says, that is there with these frames.
+        weir.wait(lambda: (weir.stream(name) or {"received": {"videoFrames": 0}})["received"]["videoFrames"] >= 45, 15, f"media of {name}")
     finally:
         publisher.interrupt()
         publisher.outcome(10)
