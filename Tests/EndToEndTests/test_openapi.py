@@ -89,18 +89,18 @@ def test_every_route_answers_as_it_says(weir, described):
         assert visit(f"/api/v1/authorize?path={odd}", status=403).json["code"] == "viewer-not-allowed", odd
     # Sources.
     for action in ("preview", "start"):
-        visit(f"/api/v1/sources/loop/{action}", "POST", 200)
+        visit(f"/api/v1/sources/loop/{action}?wait=20s", "POST", 200)
     visit("/api/v1/sources/loop/preview.jpg")
     weir.wait(lambda: visit("/api/v1/sources/loop/preview.jpg").status == 200, 20, "a preview")
     weir.wait_state("loop", "live")
     visit("/api/v1/sources/none", status=404)
     for action in ("start", "cancel", "start", "stop"):
-        visit(f"/api/v1/sources/loop/recording/{action}", "POST", 200)
+        visit(f"/api/v1/sources/loop/recording/{action}?wait=20s", "POST", 200)
         if action == "start":
             weir.wait(lambda: visit("/api/v1/sources/loop").json["recording"]["seconds"] > 0.5, 20, "some recorded media")
     # Streams.
     for action in ("start", "cancel", "start", "stop"):
-        visit("/api/v1/streams/loop/recording/" + action, "POST", 200)
+        visit(f"/api/v1/streams/loop/recording/{action}?wait=20s", "POST", 200)
         if action == "start":
             weir.wait(lambda: visit("/api/v1/streams/loop").json["recording"]["seconds"] > 1.5, 20, "some recorded media")
     assert visit("/api/v1/streams/loop/recording/stop", "POST", 409).json["code"] == "not-recording"

@@ -26,6 +26,7 @@ from harness import boxes, dash, hls, http, nothing_wrong, packets, publishers, 
 from harness.disks import Disk, Faults, needs
 from harness.fragments import Standing, Viewer, check_movie, sample_counts, total, whole_fragments
 from harness.groups import MemoryGroup
+from harness.metrics import Metrics
 from harness.weir import Weir
 
 TORTURE = "WEIR_TORTURE" in os.environ
@@ -118,7 +119,9 @@ def test_killed_while_recording(tmp_path, record_property):
         home = tmp_path / f"{number}"
         home.mkdir()
         weir = Weir(folder=home)
-        recorded = Recorded(weir)
+        # At their own pace: faster ones run ahead of a disk that is busy.
+        recorded = Recorded(weir, rate=1)
+        weir.wait(lambda: all(whole_fragments(path.read_bytes()) for path in parts(weir.recordings).values()), 15, "something in each")
         time.sleep(chance.uniform(0.1, 2.0))
         weir.process.kill()
         weir.kill()
@@ -146,7 +149,8 @@ def test_killed_for_want_of_memory(tmp_path, record_property):
             weir = Weir(folder=home)
             group.add(weir.process.pid)
             pathlib.Path(f"/proc/{weir.process.pid}/oom_score_adj").write_text("1000")
-            recorded = Recorded(weir, STREAMS if TORTURE else 2)
+            recorded = Recorded(weir, STREAMS if TORTURE else 2, rate=1)
+            weir.wait(lambda: all(whole_fragments(path.read_bytes()) for path in parts(weir.recordings).values()), 15, "something in each")
             time.sleep(0.5)
             glutton = subprocess.Popen([sys.executable, "-c", GLUTTON, group.folder / "cgroup.procs"],
                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -331,10 +335,12 @@ def test_halted_for_a_while(tmp_path, record_property):
         for name, viewer in viewers.items():
             weir.wait(lambda viewer=viewer: len(viewer.fragments()) > 3, 15, f"a viewer of {name}")
         weir.send(signal.SIGSTOP)
+        began = time.monotonic()
         time.sleep(halted)  # real time: it is halted for so long
         lines = len(weir.lines)
         weir.send(signal.SIGCONT)
         went_on = time.monotonic()
+        halted = went_on - began
         publisher.wait(60)
         weir.wait(lambda: list(weir.recordings.glob("cam/*Z.mp4")), 20, "it is finished")
         weir.wait(lambda: came(viewers["demo"], went_on, 60) >= 60, 20, "two seconds of the test source")
@@ -354,10 +360,10 @@ def test_halted_for_a_while(tmp_path, record_property):
     check_movie(movie)
     film = [packet.digest for packet in packets.probe(sources.source("h264-30"))["video"]]
     assert [packet.digest for packet in packets.probe(movie)["video"]] == film
-    for watch in watches:
+    for watch, name in zip(watches, ("cam", "demo", "cam", "demo")):
         assert len(watch.states) >= 2
         problems = [problem for problem in watch.problems if not is_of_the_halt(problem, halted)]
-        assert problems == []
+        assert hls.unexplained(problems, weir.text(), name) == []
     for name, viewer in viewers.items():
         nothing_wrong(stream_problems(bytes(viewer.data)))
     texts = [state.text for _, state in watches[0].states]
@@ -367,7 +373,7 @@ def test_halted_for_a_while(tmp_path, record_property):
     # A second has 30 of them, and the part in progress comes at once. The halt alone would have 165.
     assert frames <= 30 * passed + 40, f"{frames} frames within {passed:.1f} s"
     assert len(said) < 30, "\n".join(said)
-    record_property("figure", f"halted for {halted} s: {len(film)} of {len(film)} frames recorded, {len(texts)} playlists, "
+    record_property("figure", f"halted for {halted:.1f} s: {len(film)} of {len(film)} frames recorded, {len(texts)} playlists, "
                     f"none wrong; the test source's frames in the {passed:.1f} s after it: {frames}")
 
 
@@ -553,6 +559,7 @@ def test_the_server_answers_while_leftovers_are_finished(place, left_behind, tmp
         weir.stop(seconds=15)
     finally:
         weir.kill()
+    said = weir.text("err")
     for path, there in fragments.items():
         movie = path.with_name(path.name.replace(".part.mp4", ".mp4"))
         assert sample_counts(movie) == expected[path.parent.name]
@@ -560,7 +567,8 @@ def test_the_server_answers_while_leftovers_are_finished(place, left_behind, tmp
         reads = trace.read_text().count(f"{path}>")
         if place.parent.name != "shm":  # where it is copied, it is looked through once more before
             assert reads <= 2 * there + 20, f"{reads} reads for {there} fragments"
-    assert answered < took / 2
+        finished = re.search(rf"finished a recording.*{re.escape(str(movie))}", said)
+        assert finished and said.index(" started") < finished.start(), f"{movie} was finished before weir served"
     record_property("figure", f"leftovers on a disk of 60 ms a read ({place.parent}): the server answers after "
                     f"{answered:.1f} s, they are finished after {took:.1f} s")
 
@@ -686,6 +694,7 @@ def test_power_cut(kind, tmp_path, record_property):
             weir.wait(lambda: "done: recorded " in weir.text("err"), 15, "it is stored", every=0.001)
             if not alone:
                 time.sleep(chance.uniform(1.2, 3.2))
+            lags = {name: Metrics(weir)("weir_recording_lag_seconds", stream=name) for name in recorded.names}
             seen = {name: viewer.fragments() for name, viewer in recorded.viewers.items()}
             disk.cut_power()
             weir.process.kill()
@@ -707,7 +716,9 @@ def test_power_cut(kind, tmp_path, record_property):
                 kept = whole_fragments(data[data.index(b"ftyp", 8) - 4:])[-1][0]
                 missing = [counts.get(1, 0) for sequence, counts, _ in seen[name] if sequence > kept]
                 worst = max(worst, sum(missing) / 30)
-                assert sum(missing) / 30 <= 1.0 + 2 * 0.2 + 0.3, f"{name}: {sum(missing) / 30:.2f} s are missing"
+                # What waits for a disk that is busy is missing, too, and told.
+                most = 1.0 + lags[name] + 2 * 0.2 + 0.3
+                assert sum(missing) / 30 <= most, f"{name}: {sum(missing) / 30:.2f} s are missing, told {lags[name]:.2f} s"
             shutil.rmtree(disk.path / "recordings")
             shutil.rmtree(home)
     record_property("figure", f"power cuts on {kind}: {rounds}; at most {worst:.2f} s of a running recording missing; "

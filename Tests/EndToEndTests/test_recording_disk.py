@@ -510,7 +510,9 @@ ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 
 
 def control(stage: Scene, action: str) -> None:
-    stage.weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST", headers=ADMIN).good()
+    """A stop is waited for: who starts again sooner is refused."""
+    wait = "?wait=20s" if action == "stop" else ""
+    stage.weir.get(f"/api/v1/streams/cam/recording/{action}{wait}", method="POST", headers=ADMIN).good()
 
 
 @TRIED.case(name="a device that is gone")

@@ -289,7 +289,7 @@ def test_recording_is_started_stopped_and_cancelled_while_the_stream_runs(start)
 
     def control(action: str) -> int | str:
         """The state of the recording afterwards; the status if the request was refused."""
-        answer = weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST", headers=ADMIN)
+        answer = weir.get(f"/api/v1/streams/cam/recording/{action}?wait=20s", method="POST", headers=ADMIN)
         return answer.json["state"] if answer.status == 200 else answer.status
 
     def running():
@@ -351,7 +351,7 @@ def test_a_recording_has_the_name_and_the_tracks_that_were_asked_for(start, choi
 
 def test_an_action_that_is_not_waited_for_says_where_to_ask_and_a_recording_ends_at_its_size(start):
     weir = start("--record-mode", "manual", "--record-sync", "0s", environment=ENVIRONMENT)
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1, rate=4)
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
     try:
         weir.wait_state("cam", "live")
         began = weir.get("/api/v1/streams/cam/recording/start?wait=0s", method="POST", headers=ADMIN,

@@ -101,7 +101,7 @@ def test_a_revoked_key_ends_its_publication_and_no_other(configured):
     old, new, other = "key-that-goes-away", "key-that-comes", "key-of-the-other"
     server = configured({"streams": {"cam": {"publishKeys": [old]}, "desk": {"publishKeys": [other]}}})
     server.weir.secrets += [old, new, other]
-    running = {name: publishers.ffmpeg("h264-30", f"{server.weir.rtmp}/live/{name}?key={key}")
+    running = {name: publishers.ffmpeg("h264-30", f"{server.weir.rtmp}/live/{name}?key={key}", loop=-1)
                for name, key in (("cam", old), ("desk", other))}
     try:
         for name in running:
@@ -126,7 +126,7 @@ def test_a_listener_comes_and_goes_with_its_connections(configured, tmp_path):
     certificate, key = tools.make_certificate(tmp_path)
     server = configured({**base, "https": {"listen": f"127.0.0.1:{free_port()}"},
                          "tls": {"certificate": str(certificate), "key": str(key)}})
-    publisher = publishers.ffmpeg("h264-30", f"{server.weir.rtmp}/live/cam")
+    publisher = publishers.ffmpeg("h264-30", f"{server.weir.rtmp}/live/cam", loop=-1)
     try:
         server.weir.wait(lambda: live(server.weir, "cam"), 15, "cam live")
         held = yaml.safe_load(server.path.read_text())
@@ -471,13 +471,13 @@ def test_srt_comes_moves_and_goes_and_ends_exactly_its_own(configured):
     try:
         assert server.reload({"srt": {"listen": f"127.0.0.1:{first}"}}).good().json == {
             "changed": ["srt.listen"], "fromNextEpoch": [], "needRestart": []}
-        running.append(srt.ffmpeg(sources.ts("short"), first, "cam", options="&latency=100000"))
+        running.append(srt.ffmpeg(sources.ts("short"), first, "cam", loop=-1, options="&latency=100000"))
         assert weir.wait_state("cam", "live")["protocol"] == "SRT"
         weir.wait_state("desk", "live")
         assert server.reload({"srt": {"listen": f"127.0.0.1:{second}"}}).good().json["changed"] == ["srt.listen"]
         weir.wait_log("the server no longer listens at this address", 10)
         assert running[1].outcome(15) is not None
-        running.append(srt.ffmpeg(sources.ts("short"), second, "moved"))
+        running.append(srt.ffmpeg(sources.ts("short"), second, "moved", loop=-1))
         weir.wait_state("moved", "live")
         assert server.reload({}).good().json["changed"] == ["srt.listen"]
         weir.wait(lambda: weir.stream("moved")["state"] != "live", 10, "the caller of the second address has ended")

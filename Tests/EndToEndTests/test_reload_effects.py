@@ -44,23 +44,27 @@ def test_the_level_of_the_log_is_that_of_the_newest_settings(configured):
     server = configured({"log": {"level": "info"}}, "--no-record")
     weir, number = server.weir, iter(range(1000))
 
-    def logs_requests() -> bool:
+    def is_told(words: str, is_expected: bool) -> bool:
+        if is_expected:
+            return weir.wait(lambda: words in weir.text(), 10, f"{words} in the log")
+        time.sleep(0.5)
+        return words in weir.text()
+
+    def logs_requests(is_expected: bool) -> bool:
         path = f"/nothing-{next(number)}"
         weir.get(path)
-        time.sleep(0.5)
-        return path in weir.text()
+        return is_told(path, is_expected)
 
-    def logs_publications() -> bool:
+    def logs_publications(is_expected: bool) -> bool:
         name = f"cam-{next(number)}"
         with RawRTMP(weir.rtmp).start(name) as client:
             client.finish()
-        time.sleep(0.5)
-        return name in weir.text()
+        return is_told(name, is_expected)
 
     for level, requests, publications in (("info", False, True), ("debug", True, True), ("error", False, False), ("notice", False, True)):
         answer = server.reload({"log": {"level": level}}).good().json
         assert answer["changed"] == ([] if level == "info" else ["log.level"]) and not answer["needRestart"]
-        assert (logs_requests(), logs_publications()) == (requests, publications), level
+        assert (logs_requests(requests), logs_publications(publications)) == (requests, publications), level
 
 
 def test_a_limit_of_viewers_that_is_raised_admits_and_one_that_is_lowered_drops_nobody(configured):
@@ -250,8 +254,8 @@ def test_a_file_with_a_passphrase_alone_is_a_file_with_secrets(start, tmp_path):
         path.chmod(mode)
         weir = start("--config", path, "--no-record")
         weir.secrets.append("passphrase-of-the-stream")
-        assert ("every user of this machine may read it" in weir.text()) is warns
         weir.stop()
+        assert ("every user of this machine may read it" in weir.text()) is warns
     shown = config("show", "--config", str(path), "--stream", "secret")
     assert shown.returncode == 0 and "passphrase" in shown.stdout and "passphrase-of-the-stream" not in shown.stdout
 

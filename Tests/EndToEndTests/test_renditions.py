@@ -111,7 +111,7 @@ def test_audio_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, 
     assert abs(len(audio) - 200) <= 1
     cuts = parts(f"{epoch}/video/index.m3u8")
     player = llhls.Player(f"{epoch}/opus/index.m3u8")
-    player.play(4)
+    player.play(60, states=20)
     player.judge_media()
     cuts |= parts(f"{epoch}/video/index.m3u8")
     assert player.problems == []
@@ -256,7 +256,7 @@ def test_audio_alone_has_both_codecs(start):
         top = hls.parse_multivariant(http.fetch(url).text, url)
         assert [variant.uri.split("/")[-2] for variant in top.variants] == ["audio", "opus"]
         player = llhls.Player(top.absolute(top.variants[1].uri))
-        player.play(3)
+        player.play(60, states=15)
         player.judge_media()
         assert player.problems == []
         described = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0",

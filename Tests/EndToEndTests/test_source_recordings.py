@@ -31,12 +31,12 @@ def recording(weir, name: str = "loop") -> dict | None:
 
 
 def record(weir, action: str, name: str = "loop"):
-    return own(weir, f"/{name}/recording/{action}", "POST")
+    return own(weir, f"/{name}/recording/{action}?wait=20s", "POST")
 
 
 def go(weir, where: str, stream: str) -> None:
     """On air, off air, or stopped."""
-    own(weir, f"/loop/{where}", "POST").good()
+    own(weir, f"/loop/{where}?wait=20s", "POST").good()
     weir.wait_state("loop", stream)
 
 

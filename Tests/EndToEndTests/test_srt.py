@@ -98,9 +98,9 @@ def test_times_are_exact_through_a_wrap(weir):
 
 
 def test_gstreamer_and_srt_live_transmit_publish(weir):
-    one = srt.gstreamer(sources.ts("short"), port(weir), "gst")
-    two = srt.Paced(sources.ts("short"), port(weir), "#!::r=live/slt,m=publish", seconds=4)
-    three = srt.ffmpeg(sources.ts("short"), port(weir), "publish:new:me:", version="new")
+    one = srt.gstreamer(sources.ts("steady"), port(weir), "gst")
+    two = srt.Paced(sources.ts("steady"), port(weir), "#!::r=live/slt,m=publish", seconds=60)
+    three = srt.ffmpeg(sources.ts("steady"), port(weir), "publish:new:me:", version="new")
     try:
         for name in ("gst", "slt", "new"):
             stream = weir.wait_state(name, "live")
@@ -120,7 +120,7 @@ def test_gstreamer_and_srt_live_transmit_publish(weir):
 def test_a_passphrase_encrypts(weir, keylen):
     name = f"secret{keylen}"
     publisher = srt.ffmpeg(
-        sources.ts("short"), port(weir), name, options=f"&passphrase={PHRASE}&pbkeylen={keylen}&latency=100000")
+        sources.ts("short"), port(weir), name, loop=-1, options=f"&passphrase={PHRASE}&pbkeylen={keylen}&latency=100000")
     stream = weir.wait_state(name, "live")
     link = weir.wait(lambda: (weir.stream(name) or {}).get("link"), 20, "figures of the connection")
     assert stream["state"] == "live" and link["latencyMilliseconds"] == 300 and link["undecryptedPackets"] == 0, link
@@ -190,14 +190,15 @@ def test_the_worker_dies_and_its_publishers_go_on(start):
         assert len(worker) == 1
         os.kill(worker[0], signal.SIGKILL)
         weir.wait_log("the SRT worker is lost")
+        # ffmpeg notices it after 5 s.
+        for n in range(count):
+            weir.wait_state(f"s{n}", "reconnecting")
         weir.wait(lambda: [pid for pid, line in weir.children().items() if b"srt-worker" in line and pid != worker[0]],
                   10, "another worker")
         # It takes callers sooner than libsrt's of before notice, after 5 s.
         late = srt.Caller(port(weir), "late", timeout=10_000)
         assert late.reject == 0, late.reject
         late.close()
-        for n in range(count):
-            weir.wait_state(f"s{n}", "reconnecting", seconds=20)
         for n in range(count):
             after = weir.wait_state(f"s{n}", "live", seconds=15)
             assert after["startedAt"] == before[f"s{n}"]["startedAt"]
@@ -220,13 +221,20 @@ def test_the_figures_of_a_connection_that_is_over_are_told(start):
     weir = start(*FLAGS, "--admin-token", token, "--no-record", listeners=LISTENERS)
     weir.secrets.append(token)
     relay = Relay(port(weir), forth=Path(0.02, 0.002, 0.03), back=Path(0.02, 0.002), seed=5)
+
+    def settled() -> dict | None:
+        before = weir.stream("told")["link"]
+        time.sleep(1.2)  # real time: the figures are a second old at most
+        now = weir.stream("told")["link"]
+        return now if now["receivedPackets"] == before["receivedPackets"] else None
+
     try:
         plain = publishers.ffmpeg("short", f"{weir.rtmp}/live/plain")
-        sender = srt.Paced(sources.ts("short"), relay.port, "told", seconds=4, options="&latency=400")
+        # Much latency: what is sent again is in time on a busy machine, too.
+        sender = srt.Paced(sources.ts("short"), relay.port, "told", seconds=2, options="&latency=4000")
         weir.wait_state("told", "live")
         sender.wait()
-        time.sleep(1.5)  # real time: what is within the latency, and the figures of each second
-        last = weir.stream("told")["link"]
+        last = weir.wait(settled, 20, "figures that rise no more")
         sender.stop()
         plain.wait()
         weir.wait_state("told", "ended", seconds=15)
@@ -235,7 +243,7 @@ def test_the_figures_of_a_connection_that_is_over_are_told(start):
         found = {(e["stream"], e["kind"]): e["data"].get("link") for e in events}
         for kind in ("stream.interrupted", "stream.ended"):
             told = found["told", kind]
-            assert told["receivedPackets"] >= last["receivedPackets"] > 100 and told["latencyMilliseconds"] == 400, (told, last)
+            assert told["receivedPackets"] >= last["receivedPackets"] > 100 and told["latencyMilliseconds"] == 4000, (told, last)
             assert told["lostPackets"] >= told["droppedPackets"] == 0 and told["retransmittedPackets"] > 0, told
         assert found["plain", "stream.ended"] is None and found["told", "stream.started"] is None
     finally:
@@ -273,7 +281,7 @@ def test_a_network_with_losses(weir):
             caller = srt.Caller(relay.port, f"hello{n}")
             assert caller.reject == 0, (n, caller.reject)
             caller.close()
-        sender = srt.Paced(sources.ts("h264-30"), relay.port, "lossy", seconds=8, options="&latency=500")
+        sender = srt.Paced(sources.ts("steady"), relay.port, "lossy", seconds=60, options="&latency=3500")
         weir.wait_state("lossy", "live")
         weir.wait(lambda: (weir.stream("lossy")["link"] or {}).get("retransmittedPackets", 0) > 3, 20, "losses that are sent again")
         link = weir.stream("lossy")["link"]
@@ -281,7 +289,7 @@ def test_a_network_with_losses(weir):
         weir.wait(lambda: 50 < (weir.stream("lossy")["link"] or {}).get("rttMilliseconds", 0) < 100, 20, "a round trip of 60 ms")
         sender.stop()
         assert link["lostPackets"] > 0 and link["retransmittedPackets"] > 0 and link["droppedPackets"] == 0, link
-        assert link["latencyMilliseconds"] == 500, link
+        assert link["latencyMilliseconds"] == 3500, link
     finally:
         relay.stop()
 
@@ -297,13 +305,12 @@ def test_a_hole_is_told_to_the_packet(weir):
     """An outage that is longer than what the caller keeps (a second): what is missing is counted, and no frame that has lost
     a part of its bytes is stored."""
     relay = Relay(port(weir))
-    whole = srt.ffmpeg(sources.ts("h264-30"), port(weir), "whole")
 
     def told() -> int:
         return sum(int(n) for n in re.findall(r"hole: (\d+) packets came too late and are missing", weir.text()))
 
     try:
-        sender = srt.Paced(sources.ts("h264-30"), relay.port, "hole", seconds=8)
+        sender = srt.Paced(sources.ts("steady"), relay.port, "hole", seconds=60)
         weir.wait_state("hole", "live")
         time.sleep(0.5)
         relay.hole(2)
@@ -315,16 +322,18 @@ def test_a_hole_is_told_to_the_packet(weir):
         assert told() == link["droppedPackets"], (told(), link)
     finally:
         relay.stop()
-        whole.kill()
-    known, stored = set(frames(recording(weir, "whole"))), frames(recording(weir, "hole"))
-    # What was on its way when the other caller closed is not known.
-    strangers = [n for n, frame in enumerate(stored) if frame not in known and n < len(stored) - 15]
-    assert 60 < len(stored) < 240 and not strangers, (len(stored), strangers)
+    known, stored = frames(sources.source("steady")), frames(recording(weir, "hole"))
+    # The last one is cut off where its sender was killed.
+    stored = stored[:-1]
+    strangers = [n for n, frame in enumerate(stored) if frame not in known]
+    assert len(stored) > 60 and not strangers, (len(stored), strangers)
+    spread = known.index(stored[-1]) - known.index(stored[0]) + 1
+    assert len(stored) < spread, "nothing is missing"
 
 
 def test_hostile_callers(weir):
     """Floods of handshakes, wrong passphrases and rubbish, while an SRT and an RTMP publisher are not disturbed."""
-    good = [srt.ffmpeg(sources.ts("h264-30"), port(weir), "calm", loop=-1),
+    good = [srt.ffmpeg(sources.ts("h264-30"), port(weir), "calm", loop=-1, options="&latency=3500000"),
             publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/calm-too", loop=-1)]
     held = []
     try:
@@ -340,11 +349,11 @@ def test_hostile_callers(weir):
             if n % 200 == 0:
                 time.sleep(0.005)
         for n in range(60):
-            held.append(srt.Caller(port(weir), f"idle{n}", timeout=1000))
+            held.append(srt.Caller(port(weir), f"idle{n}", timeout=10_000))
         refused = [caller.reject for caller in held if caller.reject]
         assert set(refused) <= {1402}, refused
         for n in range(10):
-            srt.Caller(port(weir), "secret-3", passphrase=f"wrong passphrase {n}", timeout=1000).close()
+            srt.Caller(port(weir), "secret-3", passphrase=f"wrong passphrase {n}", timeout=10_000).close()
         after = {name: weir.wait_state(name, "live") for name in ("calm", "calm-too")}
         assert all(after[name]["startedAt"] == before[name]["startedAt"] for name in before)
         assert after["calm"]["link"]["droppedPackets"] == 0, after["calm"]["link"]

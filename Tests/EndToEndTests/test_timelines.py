@@ -2,6 +2,7 @@
 server, by scripted RTMP clients."""
 
 import concurrent.futures
+import threading
 
 import pytest
 
@@ -24,9 +25,11 @@ SCRIPTS = {
     "grows": scripts.grows_at_once,
     "jump-ahead": scripts.clock_jumps(36_000_000),
     "jump-back": scripts.clock_jumps(-3_600_000),
-    "line-drops": scripts.line_drops(1.5),
+    "line-drops": scripts.line_drops(1.5, MOMENTS := {}, lambda: MISSED.wait(20)),
     "returns": scripts.ends_and_returns,
 }
+#: Set when the API has told of the drop.
+MISSED = threading.Event()
 #: One publication, one timeline: every output is the film, unaffected by its peculiarity.
 SMOOTH = ["wrap-24", "wrap-24-bare", "wrap-32", "extended", "headers", "audio-ahead", "aggregates", "oddities"]
 #: Two successive films with a splice between them.
@@ -61,6 +64,8 @@ def timelines(start_shared, tmp_path_factory):
             state = weir.stream("line-drops")["state"]
             if notes["line-drops"][-1:] != [state]:
                 notes["line-drops"].append(state)
+            if state == "reconnecting":
+                MISSED.set()
             concurrent.futures.wait([jobs["line-drops"]], 0.1)
         errors = {name: job.exception(60) for name, job in jobs.items()}
     # Requested now: an ended stream stays for a minute, and the tests may take longer.
@@ -79,6 +84,11 @@ def hls_problems(timelines, outcome) -> list[str]:
 
 def times_set(timelines, outcome) -> int:
     return len(hls.steps_told(timelines[2].text(), outcome.name))
+
+
+def down() -> tuple[float, float]:
+    """Seconds without media of line-drops: since its last tag, and since its 4 s were over. A machine that is busy holds up tags."""
+    return MOMENTS["return"] - MOMENTS["last"], MOMENTS["return"] - MOMENTS["first"] - 4
 
 
 @pytest.fixture(scope="module")
@@ -166,8 +176,9 @@ def test_a_splice_is_a_new_period_in_dash(timelines, name):
     # That of the splice is the last: clocks are set while the first media come.
     assert periods == sorted(periods, key=lambda period: period[1])
     # Changed audio is used from the next key frame of the video on, up to a second and a half later in this film.
-    expected, tolerance = {"line-drops": (5.5, 0.7), "resample": (4.75, 0.8)}.get(name, (4, 0.7))
-    assert abs(float(periods[-1][1] - periods[0][1]) - expected) < tolerance
+    expected, tolerance = {"resample": (4.75, 0.8)}.get(name, (4, 0.7))
+    least, most = down() if name == "line-drops" else (0, 0)
+    assert expected + least - tolerance < float(periods[-1][1] - periods[0][1]) < expected + most + tolerance
 
 
 @pytest.mark.parametrize("name", SPLICED)
@@ -210,7 +221,8 @@ def test_dates_tell_the_real_time_of_an_outage(timelines):
     jump = (after.date - before.date).total_seconds() - float(before.duration)
     assert abs(jump) < 0.01, "dates follow from lengths"
     gap = float(sum(segment.duration for segment in segments if segment.gap))
-    assert 1.2 < gap < 2.5, f"the line was down for about 1.5 s; the playlist says {gap:.2f} s"
+    least, most = down()
+    assert least - 0.3 < gap < most + 1, f"the line was down for {least:.2f} to {most:.2f} s; the playlist says {gap:.2f} s"
     assert before.gap, "what was not published is a gap before what came then"
 
 

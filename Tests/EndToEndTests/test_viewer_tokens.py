@@ -4,6 +4,7 @@ import asyncio
 import base64
 import collections
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -31,6 +32,19 @@ OTHER = "studio"
 def token(seconds: float = 600, key=SECRET, algorithm: str = "HS256", headers: dict | None = None, **claims) -> str:
     claims.setdefault("weir", {"watch": "cam-*"})
     return jwt.encode({"sub": "ann", "exp": time.time() + seconds, **claims}, key, algorithm, headers=headers)
+
+
+def slowed(status) -> None:
+    """Twenty wrong tokens are refused, and more of them wait: a try comes back each second. `status`: of a token."""
+    began = time.monotonic()
+    statuses = [status(f"wrong-token-number-{number}") for number in range(30)]
+    assert statuses[:20] == [403] * 20 and set(statuses) <= {403, 429}, statuses
+    assert statuses.count(403) <= 21 + time.monotonic() - began, statuses
+
+
+def spent(status, numbers) -> bool:
+    """Sends wrong tokens until one has to wait. `status`: of a token, `numbers`: of those that were sent."""
+    return any(status(f"wrong-once-more-{next(numbers)}") == 429 for _ in range(30))
 
 
 @contextlib.contextmanager
@@ -156,7 +170,7 @@ def test_http2_knows_the_same_tokens(guarded, start, tmp_path):
 
 
 def test_low_latency_hls(gate):
-    player = llhls.Player(media_playlist(gate.base)).play(4).judge_media()
+    player = llhls.Player(media_playlist(gate.base)).play(60, states=20).judge_media()
     assert player.problems == [] and len(player.playlists) > 10
 
 
@@ -210,7 +224,7 @@ def test_parts_as_byte_ranges(start):
     weir.secrets.append(good)
     with served(weir, NAME):
         proxy = toll.Toll(weir.web, good)
-        player = llhls.Player(media_playlist(proxy.base)).play(4).judge_media()
+        player = llhls.Player(media_playlist(proxy.base)).play(60, states=20).judge_media()
         assert player.problems == [] and proxy.refused == []
         proxy.stop()
 
@@ -359,11 +373,16 @@ def test_behind_a_cache_wrong_tokens_count_for_who_sends_them(start, tmp_path, k
                 finally:
                     connection.close()
 
-            statuses = [ask(f"wrong-{number}", "127.0.0.2").status for number in range(30)]
-            assert statuses[:20] == [403] * 20 and statuses[-1] == 429
-            waits = ask("wrong", "127.0.0.2")
-            assert waits.status == 429 and int(waits.getheader("Retry-After")) > 0
-            assert ask(token(sub="new"), "127.0.0.2").status == 429
+            def status(text: str) -> int:
+                return ask(text, "127.0.0.2").status
+
+            slowed(status)
+            # What came back meanwhile on a busy machine is used up first.
+            numbers = itertools.count()
+            waits = weir.wait(
+                lambda: (answer := ask(f"more-{next(numbers)}", "127.0.0.2")).status == 429 and answer, 10, "wrong ones wait")
+            assert int(waits.getheader("Retry-After")) > 0
+            weir.wait(lambda: spent(status, numbers) and status(token(sub=f"new-{next(numbers)}")) == 429, 10, "a new token waits")
             # The same edge, another viewer, whose token weir has not seen yet.
             assert ask(token(sub="another"), "127.0.0.3").status == 200
         finally:
@@ -512,14 +531,21 @@ def test_an_address_with_many_wrong_tokens_waits_and_tokens_that_are_known_go_on
 
     with served(weir, NAME):
         assert status(known) == 200
-        statuses = [status(text) for text in wrong]
-        assert statuses[:20] == [403] * 20 and statuses[-1] == 429
-        assert status(known) == 200 and status(new) == 429
+        slowed(status)
+        # What came back meanwhile on a busy machine is used up first.
+        numbers = itertools.count()
+        weir.wait(lambda: spent(status, numbers) and status(token(sub=f"new-{next(numbers)}")) == 429, 10, "a new token waits")
+        assert status(known) == 200
         # Longer ones than a path takes count as a bearer, and are verified there.
         bearer = token(sub="x" * 1500)
         assert len(bearer) > 1024
-        answers = [weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": f"Bearer {text}"}) for text in (known, bearer)]
-        assert [answer.status for answer in answers] == [200, 429]
+
+        def as_bearer(text: str) -> int:
+            return weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": f"Bearer {text}"}).status
+
+        weir.wait(lambda: spent(status, numbers) and as_bearer(token(sub=f"{next(numbers)}" + "x" * 1500)) == 429, 10,
+                  "a new bearer waits")
+        assert as_bearer(known) == 200
         weir.wait(lambda: status(new) == 200, 30, "the address is forgiven", every=2)
         assert weir.get(f"/live/{NAME}/index.m3u8", headers={"Authorization": f"Bearer {bearer}"}).status == 200
         weir.secrets.append(bearer)
@@ -534,7 +560,7 @@ def test_an_address_with_many_wrong_tokens_waits_and_tokens_that_are_known_go_on
         assert all(event["who"].startswith("127.0.0.1") for event in events.json["events"])
         counted = {reason: float(count) for reason, count in re.findall(
             r'^weir_viewer_tokens_rejected_total\{reason="(\w+)"\} (\S+)', metrics, re.M)}
-        assert counted["wrong"] >= 20 and counted["slowed"] >= 5, counted
+        assert counted["wrong"] >= 20 and counted["slowed"] >= 4, counted
         weir.wait_log("a wrong viewer's token came over HTTP")
         for place, text in found.items():
             assert not any(secret in text for secret in (*wrong, known, new, bearer, SECRET, ADMIN)), place

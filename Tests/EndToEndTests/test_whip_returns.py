@@ -85,7 +85,7 @@ class Silent:
             self.after = self.weir.stream(self.name)
             publisher.stop()
             self.weir.wait_state(self.name, "ended")
-            time.sleep(0.7)
+            self.weir.wait(lambda: self.watch.last and self.watch.last.ended, 15, "the playlist has ended")
         except BaseException as error:  # noqa: BLE001  (told by `wait`)
             self.error = error
         finally:
@@ -135,7 +135,7 @@ def test_a_publisher_that_was_killed_goes_on_with_a_new_offer(weir):
         code, log = again.outcome(30)
         assert code in (0, 255), log
         weir.wait_state(name, "ended")
-        time.sleep(0.7)
+        weir.wait(lambda: watch.last and watch.last.ended, 15, "the playlist has ended")
         watch.stop()
     finally:
         for publisher in (killed, again):

@@ -21,6 +21,7 @@ class Outcome:
         self.hls = hls.Watch(f"{self.base}/index.m3u8")
         self.dash = dash.Watch(f"{self.base}/manifest.mpd", f"{weir.web}/time")
         self.progressive = self.folder / "stream.mp4"
+        self.late = 0.0  # seconds from the last request that came too early to the response of the one that did not
         self.progressive_error = "stream.mp4 was not requested"
         self.recordings: list[pathlib.Path] = []
         self.catalogue: list[dict] = []
@@ -32,10 +33,13 @@ class Outcome:
 
     def _follow(self) -> None:
         """Requests stream.mp4 until it exists, then keeps all of it."""
+        missed = time.monotonic()
         try:
             while not self._stop.is_set():
+                asked = time.monotonic()
                 stream = http.Stream(f"{self.base}/stream.mp4", timeout=45)
                 if stream.status == 200:
+                    self.late = time.monotonic() - missed
                     self.progressive.write_bytes(stream.read(120))
                     self.progressive_error = ""
                     return
@@ -43,6 +47,7 @@ class Outcome:
                 self.progressive_error = f"stream.mp4 answers {stream.status}"
                 if stream.status not in (404, 503):
                     return
+                missed = asked
                 time.sleep(0.02)
         except (OSError, AssertionError) as error:
             self.progressive_error = f"stream.mp4: {error!r}"

@@ -142,15 +142,23 @@ def clock_jumps(milliseconds: int):
     return publish
 
 
-def line_drops(pause: float):
-    """A film with a connection reset in its middle, `pause` seconds without data, and the film again from time 0."""
+def line_drops(pause: float, noted: dict[str, float] | None = None, is_missed=lambda: True):
+    """A film with a connection reset in its middle, `pause` seconds without data, and the film again from time 0. `is_missed` returns
+    once the server has missed it. `noted` gets the moments of the film's `first` tag, its `last` one, and that of the `return`."""
+    noted = {} if noted is None else noted
 
     def publish(url: str, name: str) -> None:
         client = RawRTMP(url).start(name)
+        noted["first"] = time.monotonic()
         client.play_out(tags_of("short"))
+        noted["last"] = time.monotonic()
         client.reset()
         time.sleep(pause)
-        whole(url, name, tags_of("short"))
+        is_missed()
+        with RawRTMP(url).start(name) as client:
+            noted["return"] = time.monotonic()
+            client.play_out(tags_of("short"))
+            client.finish()
 
     return publish
 

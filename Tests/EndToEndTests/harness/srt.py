@@ -28,7 +28,7 @@ class Caller:
     """A connection by libsrt. `reject`: the code of its rejection, 0 if it is connected."""
 
     def __init__(self, port: int, streamid: str, *, passphrase: str = "", keylen: int = 0, latency: int = 120,
-                 timeout: int = 3000):
+                 timeout: int = 15_000):
         self.lib = library()
         self.socket = self.lib.srt_create_socket()
         self._set(TRANSTYPE, 0)
@@ -79,6 +79,12 @@ def gstreamer(ts: pathlib.Path, port: int, streamid: str) -> Publisher:
         f"uri=srt://127.0.0.1:{port}", "mode=caller", f"streamid={streamid}"])
 
 
+def has_udp(port: int) -> bool:
+    """Whether a program has this UDP port."""
+    lines = pathlib.Path("/proc/net/udp").read_text().splitlines()[1:]
+    return any(int(line.split()[1].rpartition(":")[2], 16) == port for line in lines)
+
+
 class Receiver:
     """srt-live-transmit as a listener that throws away what it receives. It writes its figures after every `EVERY` packets."""
 
@@ -91,7 +97,9 @@ class Receiver:
             ["srt-live-transmit", "-q", "-f", "-s", str(self.EVERY), "-pf", "json", "-statsout", str(self._figures),
              f"srt://127.0.0.1:{self.port}?mode=listener", "file://con"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
+        end = time.monotonic() + 15
+        while not has_udp(self.port) and time.monotonic() < end:
+            time.sleep(0.05)
 
     @property
     def link(self) -> dict:
@@ -107,7 +115,10 @@ class Receiver:
 
 
 class Paced:
-    """srt-live-transmit between a paced UDP sender of packets of a file and an SRT port."""
+    """srt-live-transmit between a paced UDP sender of packets of a file and an SRT port. The sender begins once it has said that
+    it is connected: it throws away what comes before."""
+
+    READY = b"SRT target connected"
 
     def __init__(self, ts: pathlib.Path, port: int, streamid: str, *, seconds: float, options: str = "",
                  program: str = "srt-live-transmit"):
@@ -115,14 +126,17 @@ class Paced:
         self.seconds = seconds
         self.udp = free_port()
         self.publisher = Publisher([
-            program, "-q", f"udp://127.0.0.1:{self.udp}", f"srt://127.0.0.1:{port}?streamid={streamid}{options}"])
+            program, f"udp://127.0.0.1:{self.udp}?rcvbuf=4000000", f"srt://127.0.0.1:{port}?streamid={streamid}{options}"])
         self.sent = 0
         self._over = False
         self._thread = threading.Thread(target=self._run, daemon=True)
-        time.sleep(0.5)
         self._thread.start()
 
     def _run(self) -> None:
+        said = self.publisher.process.stderr
+        while self.READY not in (line := said.readline()):
+            if not line:
+                return
         out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         pieces = [self.packets[at:at + 1316] for at in range(0, len(self.packets), 1316)]
         began = time.monotonic()
@@ -137,9 +151,10 @@ class Paced:
         out.close()
 
     def wait(self) -> None:
-        self._thread.join(self.seconds + 5)
+        self._thread.join(self.seconds + 15)
 
     def stop(self) -> None:
         self._over = True
+        self.publisher.process.kill()
         self._thread.join(2)
         self.publisher.kill()

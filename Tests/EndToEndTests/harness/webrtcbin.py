@@ -23,7 +23,7 @@ PUBLISH = (
     "x265enc name=encoder tune=zerolatency speed-preset=ultrafast key-int-max=60 bitrate=800 ! video/x-h265,profile=main ! "
     f"rtph265pay config-interval=-1 aggregate-mode=zero-latency ! {CAPS} ! peer.")
 #: Seconds until a peer has to be connected, and until what was sent has arrived.
-PATIENCE, REST = 15, 1.5
+PATIENCE = 15
 
 
 def request(method: str, url: str, key: str, body: str | None = None):
@@ -36,6 +36,12 @@ def request(method: str, url: str, key: str, body: str | None = None):
             return answer.status, answer.read().decode(), place, answer.headers
     except urllib.error.HTTPError as refusal:
         return refusal.code, refusal.read().decode(), "", refusal.headers
+
+
+def arrived(url: str) -> int:
+    """Video frames that the server has of the stream that is published at this address."""
+    with urllib.request.urlopen(url.replace("/whip/", "/live/") + "/status.json", timeout=10) as answer:
+        return json.load(answer)["received"]["videoFrames"]
 
 
 def ask(peer, signal: str, *parts):
@@ -142,7 +148,9 @@ def main(role: str, url: str, seconds: float, key: str = "") -> dict:
         if role == "publish":
             while media.frames < media.limit and time.monotonic() < end:
                 time.sleep(0.05)
-            time.sleep(REST)
+            end = time.monotonic() + PATIENCE
+            while arrived(url) < media.frames and time.monotonic() < end:
+                time.sleep(0.1)
         else:
             while media.seconds < seconds and time.monotonic() < end:
                 time.sleep(0.05)
