@@ -21,7 +21,7 @@ def look_ahead(url: str) -> publishers.Publisher:
 
 def burst(url: str) -> publishers.Publisher:
     """A second of media at once, like an encoder after a slow connection, and then real-time pace."""
-    return publishers.Publisher([tools.new_ffmpeg(), "-nostdin", "-v", "error", "-readrate", "1",
+    return publishers.Publisher([tools.new_ffmpeg(), "-nostdin", "-v", "error", "-readrate", "1", "-readrate_catchup", "2",
                                  "-readrate_initial_burst", "1", "-i", str(sources.source("steady")), "-c", "copy",
                                  "-f", "flv", url])
 

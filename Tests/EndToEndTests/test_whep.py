@@ -36,7 +36,11 @@ WATCH = """(async (path, only, candidates) => {
   await peer.setRemoteDescription({ type: 'answer', sdp });
   const video = document.body.appendChild(document.createElement('video'));
   Object.assign(video, { srcObject: media, muted: true });
-  await video.play();
+  const plays = await Promise.race([video.play().then(() => true), new Promise((done) => setTimeout(done, 30_000))]);
+  if (!plays) {
+    const stats = [...(await peer.getStats()).values()].filter(({ type }) => /inbound-rtp|candidate-pair|transport/.test(type));
+    return { status: `nothing plays: ${peer.connectionState}, ${media.getTracks().map(({ kind, muted }) => `${kind} ${muted}`)}`, stats };
+  }
   video.muted = false;
   Object.assign(window, { peer, video, session: new URL(response.headers.get('Location'), response.url).href });
   return { status: response.status, session: window.session, etag: response.headers.get('ETag'), leftOut, replaced, sdp, offer };

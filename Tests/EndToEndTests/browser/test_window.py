@@ -436,6 +436,7 @@ def test_after_a_long_pause_the_video_goes_on_where_it_stood(chromium, grown):
     chromium.press("k", "KeyK")
     paused = time.monotonic() - paused_at
     chromium.wait(f"document.querySelector('#video').currentTime > {place}")
+    chromium.wait("window.resumedAt !== undefined")
     assert chromium.evaluate("window.resumedAt") < place + 2
     chromium.wait(BEHIND)
     grown.wait(lambda: paused - 1 < watching.distance(chromium) < paused + 6, 10, f"a distance of {paused} s is told")

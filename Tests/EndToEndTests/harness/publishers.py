@@ -52,6 +52,8 @@ def ffmpeg(film: str | pathlib.Path, url: str, *, version: str | None = None, pa
     program = tools.new_ffmpeg() if version == "new" else tools.FFMPEG
     command = [program, "-hide_banner", "-nostdin", "-v", "warning"]
     command += ["-readrate", str(rate)] if paced else []
+    # By itself it takes twenty seconds to catch up on one in which it was held up.
+    command += ["-readrate_catchup", str(2 * rate)] if paced and version == "new" else []
     command += ["-stream_loop", str(loop)] if loop else []
     command += ["-i", str(path), "-c", "copy", *options, "-f", "flv", url]
     return Publisher(command)

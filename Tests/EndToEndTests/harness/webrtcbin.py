@@ -121,6 +121,8 @@ def main(role: str, url: str, seconds: float, key: str = "") -> dict:
         pipe = Gst.Pipeline.new()
         peer = Gst.ElementFactory.make("webrtcbin", "peer")
         peer.set_property("bundle-policy", GstWebRTC.WebRTCBundlePolicy.MAX_BUNDLE)
+        # Milliseconds. What is later is thrown away.
+        peer.set_property("latency", 3000)
         pipe.add(peer)
         media = Decoder(pipe, peer)
         pipe.set_state(Gst.State.READY)
