@@ -151,7 +151,7 @@ def _source(file: pathlib.Path) -> list[str]:
     problems = []
     marked = re.search(r"^pytestmark\b.*\bquiet\b", text, re.M) is not None
     for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
-        quiet = marked or any("quiet" in ast.unparse(mark) for mark in function.decorator_list)
+        quiet = marked or any(ast.unparse(mark) == "pytest.mark.quiet" for mark in function.decorator_list)
         clocks = _elapsed(function)
         for node in ast.walk(function):
             where = f"{name}:{getattr(node, 'lineno', 0)}"

@@ -121,7 +121,8 @@ def test_a_long_sleep_says_why(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("mark", "bound", "found"), [("", "time.monotonic() - began < 4.9", 1), ("", "took <= 2", 1), ("", "0 < took < 2", 1),
-                                                      ("", "took < 5", 0), ("", "took > 2", 0), ("@pytest.mark.quiet", "took < 2", 0)])
+                                                      ("", "took < 5", 0), ("", "took > 2", 0), ("@pytest.mark.quiet", "took < 2", 0),
+                                                      ("@pytest.mark.parametrize('n', [0, pytest.param(1, marks=pytest.mark.quiet)])", "took < 2", 1)])
 def test_a_bound_on_elapsed_time_below_five_seconds_stands_in_the_quiet_lane(tmp_path, monkeypatch, mark, bound, found):
     said = problems(tmp_path, monkeypatch, f"""
         {mark}

@@ -117,18 +117,8 @@ def test_what_comes_and_goes_is_counted(watched):
     assert more("weir_blocked_reload_seconds_sum", stream="cam") > 0
     parts = more("weir_part_delay_seconds_count", stream="cam")
     assert parts == pytest.approx(5 * seconds, rel=0.4), "parts of 200 ms"
-
-    def in_time() -> bool:
-        """Whether parts of a stretch are: some stretch of a busy machine is, too."""
-        nonlocal before, after
-        if more("weir_part_delay_seconds_sum", stream="cam") < 0.5 * more("weir_part_delay_seconds_count", stream="cam"):
-            return True
-        before = after
-        time.sleep(0.5)
-        after = Metrics(weir)
-        return False
-
-    weir.wait(in_time, 10, "parts in time")
+    # How late they are where nothing else runs is judged in test_lowlatency_hls.py.
+    assert more("weir_part_delay_seconds_sum", stream="cam") / parts < 5
     assert more("weir_parts_short_total", stream="cam") == 0, "of a constant rate"
     assert abs(after("weir_av_skew_seconds", stream="cam")) < 0.5
     assert after.total("weir_ingest_frames_lost_total") == 0

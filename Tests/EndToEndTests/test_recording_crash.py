@@ -84,9 +84,9 @@ def salvage(folder: pathlib.Path, tmp: pathlib.Path, number) -> None:
         weir.kill()
 
 
-def finish_and_count(weir: Weir, recorded: Recorded, home: pathlib.Path, decode: bool) -> list[int]:
+def finish_and_count(weir: Weir, recorded: Recorded, home: pathlib.Path, decode: bool, most: int = 1) -> list[int]:
     """Finishes the leftovers of a killed weir. Returns for each stream how many of the parts that its viewer received are
-    missing in the file."""
+    missing in the file, `most` at most."""
     left = parts(weir.recordings)
     assert sorted(left) == recorded.names
     expected, lost = {}, []
@@ -94,7 +94,7 @@ def finish_and_count(weir: Weir, recorded: Recorded, home: pathlib.Path, decode:
         fragments = whole_fragments(path.read_bytes())
         seen = recorded.viewers[name].fragments()
         lost.append(max(0, seen[-1][0] - fragments[-1][0]) if seen else 0)
-        assert lost[-1] <= 1, f"{path}: {lost[-1]} parts that a viewer has are not in the file"
+        assert lost[-1] <= most, f"{path}: {lost[-1]} parts that a viewer has are not in the file"
         expected[name] = total(fragments)
     salvage(weir.recordings, home, "a")
     movies = sorted(weir.recordings.glob("*/*"))
@@ -137,8 +137,10 @@ def test_killed_while_recording(tmp_path, record_property):
 GLUTTON = "import sys; open(sys.argv[1], 'w').write('0'); eaten = [b'x' * (1 << 20) for _ in range(4096)]"
 
 
-def test_killed_for_want_of_memory(tmp_path, record_property):
-    """The kernel kills weir because its control group is out of memory."""
+@pytest.mark.parametrize("most", [3, pytest.param(1, marks=[pytest.mark.quiet, pytest.mark.long])])
+def test_killed_for_want_of_memory(tmp_path, most, record_property):
+    """The kernel kills weir because its control group is out of memory. Before that, what is written waits for memory, too: longer
+    beside others."""
     rounds = count("OOM", 1, 20)
     lost: dict[int, int] = {}
     for number in range(rounds):
@@ -163,7 +165,7 @@ def test_killed_for_want_of_memory(tmp_path, record_property):
                 recorded.stop()
         finally:
             group.remove()
-        for missing in finish_and_count(weir, recorded, home, decode=number == 0):
+        for missing in finish_and_count(weir, recorded, home, decode=number == 0, most=most):
             lost[missing] = lost.get(missing, 0) + 1
         shutil.rmtree(home)
     files = sum(lost.values())
@@ -716,8 +718,8 @@ def test_power_cut(kind, tmp_path, record_property):
                 kept = whole_fragments(data[data.index(b"ftyp", 8) - 4:])[-1][0]
                 missing = [counts.get(1, 0) for sequence, counts, _ in seen[name] if sequence > kept]
                 worst = max(worst, sum(missing) / 30)
-                # What waits for a disk that is busy is missing, too, and told.
-                most = 1.0 + lags[name] + 2 * 0.2 + 0.3
+                # What waits for a disk that is busy is missing, too, and told: seconds at most.
+                most = 1.0 + min(lags[name], 3) + 2 * 0.2 + 0.3
                 assert sum(missing) / 30 <= most, f"{name}: {sum(missing) / 30:.2f} s are missing, told {lags[name]:.2f} s"
             shutil.rmtree(disk.path / "recordings")
             shutil.rmtree(home)

@@ -137,7 +137,7 @@ def test_what_a_player_records_over_a_restart_is_on_both_sides_of_it(supervise, 
     """ffmpeg's own HLS player."""
     service = supervise("--segment-duration", "500ms")
     publisher = Returning("loop", f"{service.rtmp}/live/cam")
-    film = tmp_path / "seen.mkv"
+    film, player = tmp_path / "seen.mkv", None
     try:
         service.epoch("cam")
         player = subprocess.Popen(
@@ -153,6 +153,8 @@ def test_what_a_player_records_over_a_restart_is_on_both_sides_of_it(supervise, 
         _, log = player.communicate(timeout=20)
     finally:
         publisher.stop()
+        if player:
+            player.kill()
     assert player.returncode in (0, 255), log.decode()
 
     packets = subprocess.run(

@@ -94,7 +94,8 @@ export class SourcePanel {
       this.#unanswered = 0;
     } catch {
       this.#unanswered += 1;
-      if (this.#unanswered >= MOST_UNANSWERED) this.#source = null;
+      // A token that is refused is forgotten.
+      if (!hasToken() || this.#unanswered >= MOST_UNANSWERED) this.#source = null;
     }
     this.refresh();
     if (this.#source?.state === "preview" && !this.#film.isShown) await this.#showFrame();

@@ -31,8 +31,6 @@ enum WebRTCLimits {
   /// How long a missing packet is waited for, in nanoseconds, and where packets come again slowly.
   static let reorderWait: Int64 = 250_000_000
   static let longestReorderWait: Int64 = 600_000_000
-  /// How long the packet in front of the first one is waited for, in nanoseconds, where nothing can be decoded without it.
-  static let beginningWait: Int64 = 1_000_000_000
   /// Bytes of one video frame.
   static let frameBytes = 8 << 20
   /// Silence that is made up beyond the time that passed, in nanoseconds.

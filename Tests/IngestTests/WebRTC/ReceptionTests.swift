@@ -196,32 +196,6 @@ struct ReceptionTests {
     #expect(text(events).last == "frame 12000")
   }
 
-  private enum Beginning: CaseIterable { case comesLate, anotherComes, none }
-
-  /// Nothing can be decoded without the parameter sets in front of the first slice: they are waited for longer than other packets, until
-  /// another key frame comes.
-  @Test(arguments: Beginning.allCases)
-  private func `What a video begins with is waited for`(_ beginning: Beginning) throws {
-    var receiver = RTPReceiver(track(.h264, asksAgain: true), source: 1)
-    var events: [RTPReceiver.Event] = []
-    func send(_ number: UInt16, _ frame: UInt32, _ payload: [UInt8], at time: Int64, marker: Bool = true) throws {
-      let packet = try #require(RTPPackets.packet(number, at: frame * 3000, marker: marker, payload))
-      receiver.receive(packet, now: Self.time(time), to: &events)
-    }
-    try send(2, 1, [0x65, 0x88, 1], at: 0)
-    #expect(receiver.tick(now: .zero, to: &events) == [1])
-    try send(3, 2, [0x61, 0x88, 2], at: 33)
-    // A packet with both parameter sets (RFC 6184 §5.7.1).
-    if beginning == .anotherComes { try send(4, 3, [0x78, 0, 2, 0x67, 1, 0, 2, 0x68, 1], at: 100, marker: false) }
-    _ = receiver.tick(now: Self.time(250), to: &events)
-    #expect(text(events) == (beginning == .anotherComes ? ["frame 3000", "frame 6000"] : []))
-    if beginning == .comesLate { try send(1, 1, [0x67, 1], at: 900, marker: false) }
-    _ = receiver.tick(now: Self.time(999), to: &events)
-    #expect(text(events) == (beginning == .none ? [] : ["frame 3000", "frame 6000"]))
-    _ = receiver.tick(now: Self.time(1000), to: &events)
-    #expect(text(events) == ["frame 3000", "frame 6000"])
-  }
-
   // MARK: the rate that is allowed
 
   private func figures(_ received: UInt64, _ lost: UInt64) -> LinkFigures {

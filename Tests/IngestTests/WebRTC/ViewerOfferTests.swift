@@ -175,6 +175,30 @@ import Testing
     #expect(try ViewerNegotiation(try SessionOffer(offer), of: watched).needs.isEmpty, "all fits")
   }
 
+  @Test func `A viewer of video that wants to know when packets were sent is told`() throws {
+    let offered = "a=rtcp-mux\r\na=extmap:5 \(SendTime.uri)"
+    for (offer, told) in [
+      (OfferTests.offer(Self.audio, Self.video), []),
+      (OfferTests.offer(Self.audio, Self.video).replacing("a=rtcp-mux", with: offered), ["a=extmap:5 \(SendTime.uri)"]),
+    ] {
+      let watched = try Self.watched([SyntheticMedia.video(), Self.opus()])
+      let negotiation = try ViewerNegotiation(try SessionOffer(offer), of: watched)
+      #expect(Self.answer(negotiation).filter { $0.hasPrefix("a=extmap") }.map(String.init) == told)
+      #expect(negotiation.lines.compactMap(\.sendTime).map(\.number) == (told.isEmpty ? [] : [5]))
+    }
+  }
+
+  @Test(
+    arguments: [(1_500_000_000, 0x06_0000), (64_000_000_000, 0), (63_999_999_999, 0xFF_FFFF), (-1, nil)]
+      as [(Int64, UInt32?)])
+  func `The time of sending has 24 bits and wraps`(_ nanoseconds: Int64, _ value: UInt32?) {
+    let now = MonotonicTime(nanoseconds: nanoseconds)
+    var bytes = [UInt8](repeating: 0, count: SendTime.bytes)
+    bytes.withUnsafeMutableBytes { SendTime(number: 5).write(now, to: $0) }
+    #expect(Array(bytes.prefix(5)) == [0xBE, 0xDE, 0, 1, 0x52], "one extension of three bytes (RFC 8285 §4.2)")
+    if let value { #expect(bytes.suffix(3).reduce(0) { $0 << 8 | UInt32($1) } == value) }
+  }
+
   // MARK: reports
 
   @Test func `Requests of receivers are read`() {

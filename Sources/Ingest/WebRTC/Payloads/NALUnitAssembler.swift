@@ -53,18 +53,6 @@ struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {
     }
   }
 
-  func hasBeginning(_ payload: ByteBuffer) -> Bool {
-    guard let first: UInt8 = payload.getInteger(at: payload.readerIndex) else { return false }
-    switch Payload.form(first) {
-    case .unit: return Payload.use(first) == .parameterSet
-    case .aggregation:
-      // Behind the length of its first unit, in two bytes.
-      guard let own: UInt8 = payload.getInteger(at: payload.readerIndex + Payload.headerBytes + 2) else { return false }
-      return Payload.use(own) == .parameterSet
-    case .fragment, .unknown: return false
-    }
-  }
-
   private mutating func read(_ payload: ByteBuffer) {
     var payload = payload
     guard let first: UInt8 = payload.getInteger(at: payload.readerIndex) else { return }

@@ -24,11 +24,8 @@ protocol RTPFrameAssembler {
   mutating func receive(_ packet: RTPPacket, afterGap: Bool, to out: inout [RTPFrameEvent])
   /// Whether the first payload of a sender is of a key frame whose beginning is missing.
   func lacksBeginning(_ payload: ByteBuffer) -> Bool
-  /// Whether a payload has what a decoder begins with.
-  func hasBeginning(_ payload: ByteBuffer) -> Bool
 }
 
 extension RTPFrameAssembler {
   func lacksBeginning(_ payload: ByteBuffer) -> Bool { false }
-  func hasBeginning(_ payload: ByteBuffer) -> Bool { false }
 }

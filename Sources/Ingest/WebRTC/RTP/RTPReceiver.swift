@@ -56,11 +56,7 @@ struct RTPReceiver {
   }
 
   mutating func receive(_ packet: RTPPacket, now: MonotonicTime, to out: inout [Event]) {
-    if track.asksAgain, lacksBeginning(packet) {
-      window.expect(before: packet.sequence)
-    } else if window.lacksBeginning, assembler?.hasBeginning(packet.payload) == true {
-      window.foundBeginning()
-    }
+    if track.asksAgain, lacksBeginning(packet) { window.expect(before: packet.sequence) }
     steps.removeAll(keepingCapacity: true)
     window.receive(packet, now: now, to: &steps)
     if let highest = window.highest { meter.saw(packet, number: highest, now: now) }

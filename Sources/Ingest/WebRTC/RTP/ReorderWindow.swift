@@ -29,8 +29,6 @@ struct ReorderWindow {
   private var next: Int64?
   /// The number in front of the first packet, which is waited for although nothing shows that there is one.
   private var guess: Int64?
-  /// Whether nothing that can be decoded without that packet has come.
-  private var isDecidedByGuess = false
   private var held: [Int64: (packet: RTPPacket, at: MonotonicTime)] = [:]
   private var heldBytes = 0
   private var requests: [Int64: Request] = [:]
@@ -58,19 +56,12 @@ struct ReorderWindow {
     return step <= Self.longestStep && highest &+ step >= next && held[highest &+ step] == nil
   }
 
-  /// Waits for the packet in front of the first one, which is about to be received, longer than for others: none of what follows can
-  /// be decoded without it. If none comes, that is no loss.
+  /// Waits for the packet in front of the first one, which is about to be received. If none comes, that is no loss.
   mutating func expect(before sequence: UInt16) {
     guard counter.highest == nil else { return }
     let number = counter.extend(sequence)
-    (next, guess, isDecidedByGuess) = (number &- 1, number &- 1, true)
+    (next, guess) = (number &- 1, number &- 1)
   }
-
-  /// Whether the packet in front of the first one is waited for, and nothing else to begin with has come.
-  var lacksBeginning: Bool { isDecidedByGuess && guess != nil && next == guess }
-
-  /// Decoding can begin with a packet that is held: the guess is waited for no longer than others.
-  mutating func foundBeginning() { isDecidedByGuess = false }
 
   mutating func receive(_ packet: RTPPacket, now: MonotonicTime, to out: inout [Step]) {
     received &+= 1
@@ -121,10 +112,7 @@ struct ReorderWindow {
 
   /// Gives up what was waited for long enough.
   mutating func expire(now: MonotonicTime, to out: inout [Step]) {
-    while let oldest = held.values.map(\.at).min() {
-      guard now &- oldest >= (lacksBeginning ? max(patience, WebRTCLimits.beginningWait) : patience) else { return }
-      skip(to: &out)
-    }
+    while let oldest = held.values.map(\.at).min(), now &- oldest >= patience { skip(to: &out) }
   }
 
   /// Nothing was read for so long before `now`, in nanoseconds. What is missing may have come meanwhile. What was read since then has

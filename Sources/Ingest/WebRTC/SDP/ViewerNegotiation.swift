@@ -12,6 +12,8 @@ struct ViewerNegotiation {
     /// Of that track, and those of other videos that the viewer may get instead of it.
     let first: Encoding
     let further: [Encoding]
+    /// Of video, if the viewer wants to know when packets were sent.
+    let sendTime: SendTime?
 
     var coding: CodecID { first.coding }
     var format: PayloadFormat { first.format }
@@ -122,7 +124,8 @@ struct ViewerNegotiation {
       throw reason ?? Omission(code: .none, detail: "the stream has no \(kind.rawValue)")
     }
     let line = Line(
-      section: place, mid: section.mid, track: begin.id, first: first, further: Array(encodings.dropFirst()))
+      section: place, mid: section.mid, track: begin.id, first: first, further: Array(encodings.dropFirst()),
+      sendTime: kind == .video ? section.number(of: SendTime.uri).map(SendTime.init) : nil)
     guard begin.id != own.id, let reason else { return (line, nil) }
     let size = begin.codec.displaySize
     return (line, ("\(min(size?.width ?? 0, size?.height ?? 0))p", reason))
@@ -191,6 +194,7 @@ struct ViewerAnswer {
           .map { "a=rtcp-fb:\(type) \($0)" }
       }
     }
+    if let sendTime = line.sendTime { lines.append("a=extmap:\(sendTime.number) \(SendTime.uri)") }
     if let source = sources[line.kind] { lines.append("a=ssrc:\(source) cname:\(Self.name)") }
     return lines + SessionAnswer.transport(agent, fingerprint, negotiation.transport.role, candidates)
   }

@@ -20,8 +20,8 @@ final class WebRTCViewer: RelayViewer {
   private static let (leastRate, headroom, burst): (Int64, Int64, Int64) = (1_000_000, 3, 64 * 1024)
   /// Bytes that are sent again at once, at most, and the part of the stream's rate for it.
   private static let (repeatBurst, repeatShare): (Int64, Int64) = (128 * 1024, 2)
-  /// Bytes of a packet beside its payload: its header, and the tag of its encryption.
-  private static let headAndTag = 28
+  /// Bytes of a packet beside its payload: its header, when it was sent, and the tag of its encryption.
+  private static let headAndTag = 28 + SendTime.bytes
   private static let reportPause: Int64 = 1_000_000_000
   /// From 1900 to 1970, in seconds.
   private static let epoch: Int64 = 2_208_988_800
@@ -35,6 +35,8 @@ final class WebRTCViewer: RelayViewer {
   /// The video of the stream that it gets; nil for none.
   private var shown: TrackID?
   private var audio: TrackSender?
+  /// Of the video.
+  private var sendTime: SendTime?
   private var allowance: ByteAllowance
   private var repeats: ByteAllowance
   /// What its network carries by its estimate, in bytes per second; nil if it does not say.
@@ -65,7 +67,7 @@ final class WebRTCViewer: RelayViewer {
       guard let source = relay.sources[line.kind] else { continue }
       let sender = TrackSender(
         payloadType: line.format.payloadType, source: source, needsKeyFrame: line.kind == .video)
-      if line.kind == .video { (video, shown) = (sender, line.track) } else { audio = sender }
+      if line.kind == .video { (video, shown, sendTime) = (sender, line.track, line.sendTime) } else { audio = sender }
     }
     transport.owner = self
   }
@@ -171,7 +173,7 @@ final class WebRTCViewer: RelayViewer {
         sender.begin(log, now: now)
       }
       while path.isWritable, let (packet, outgoing) = sender.take(log) {
-        send(packet, outgoing, sender, srtp, path)
+        send(packet, outgoing, sender, srtp, path, now)
         hasSent = true
       }
       audio = sender
@@ -207,7 +209,7 @@ final class WebRTCViewer: RelayViewer {
     allowance.grow(rate, burst: Self.burst + rate / 50, now: now)
     var hasSent = false
     while allowance.bytes > 0, path.isWritable, let (packet, outgoing) = sender.take(log) {
-      send(packet, outgoing, sender, srtp, path)
+      send(packet, outgoing, sender, srtp, path, now)
       allowance.take(packet.piece.byteCount)
       hasSent = true
     }
@@ -225,20 +227,23 @@ final class WebRTCViewer: RelayViewer {
 
   private func send(
     _ packet: PacketLog.Packet, _ outgoing: TrackSender.Outgoing, _ sender: TrackSender, _ srtp: SRTPSession,
-    _ path: WebRTCPath
+    _ path: WebRTCPath, _ now: MonotonicTime
   ) {
     let piece = packet.piece
     let isMarked = sender.needsKeyFrame && piece.isLast
-    let size = RTPPacket.headerBytes + piece.byteCount
+    let sendTime = sender.needsKeyFrame ? sendTime : nil
+    let header = RTPPacket.headerBytes + (sendTime == nil ? 0 : SendTime.bytes)
+    let size = header + piece.byteCount
     func write(_ target: UnsafeMutableRawBufferPointer) {
-      let first = 0x8000 | (isMarked ? 0x80 : 0) | UInt16(sender.payloadType)
+      let first = 0x8000 | (sendTime == nil ? 0 : 0x1000) | (isMarked ? 0x80 : 0) | UInt16(sender.payloadType)
       target.storeBytes(of: first.bigEndian, as: UInt16.self)
       target.storeBytes(of: outgoing.sequence.bigEndian, toByteOffset: 2, as: UInt16.self)
       target.storeBytes(of: outgoing.timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
       target.storeBytes(of: sender.source.bigEndian, toByteOffset: 8, as: UInt32.self)
-      let body = RTPPacket.headerBytes + piece.head.count
+      let body = header + piece.head.count
+      sendTime?.write(now, to: UnsafeMutableRawBufferPointer(rebasing: target[RTPPacket.headerBytes..<header]))
       withUnsafeBytes(of: piece.head.bigEndian) {
-        UnsafeMutableRawBufferPointer(rebasing: target[RTPPacket.headerBytes..<body]).copyMemory(
+        UnsafeMutableRawBufferPointer(rebasing: target[header..<body]).copyMemory(
           from: UnsafeRawBufferPointer(rebasing: $0[..<piece.head.count]))
       }
       piece.body.withUnsafeReadableBytes {
@@ -263,7 +268,7 @@ final class WebRTCViewer: RelayViewer {
     repeats.grow(rate, burst: Self.repeatBurst, now: now)
     for number in numbers where repeats.bytes > 0 && path.isWritable {
       guard let (packet, outgoing) = sender.again(number, log) else { continue }
-      send(packet, outgoing, sender, srtp, path)
+      send(packet, outgoing, sender, srtp, path, now)
       repeats.take(packet.piece.byteCount &+ Self.headAndTag)
     }
     hub.batch.flush(path)

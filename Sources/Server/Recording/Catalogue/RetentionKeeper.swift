@@ -13,8 +13,9 @@ struct RetentionKeeper {
   private let announce: @Sendable (RecordingProspect, RecordingFacts) -> Void
   private let freeBytes: @Sendable () -> Int64?
 
+  /// Free bytes at the end of the last look.
   private var lastFree: Int64?
-  /// When that was read.
+  /// When that look began.
   private var lastFreeAt = WallTime.zero
   /// Bytes of removed files that have not become free yet, and the time until which they are expected.
   private var owed: (bytes: Int64, until: WallTime)?
@@ -127,13 +128,14 @@ struct RetentionKeeper {
   private mutating func noteOwed(_ victims: some Sequence<Retention.Victim>, free: Int64, _ now: WallTime) {
     let removed = victims.filter { $0.reason == .freeSpace }.reduce(0) { $0 &+ Int64($1.entry.bytes) }
     guard removed >= Self.leastOwed else { return }
-    var (returned, last) = (Int64(0), free)
-    // Other threads close the descriptors, later where the disk is busy. The next look comes in a second. Only what the disk gains
-    // between two readings counts: what is written meanwhile would hide it.
+    var (returned, least) = (Int64(0), free)
+    // Other threads close the descriptors, later where the disk is busy. The next look comes in a second. The longest rise counts:
+    // what is written before a file is closed would hide it.
     for _ in 0..<50 {
-      guard let next = freeBytes() else { return }
-      returned &+= max(0, next &- last)
-      last = next
+      guard let reading = freeBytes() else { return }
+      least = min(least, reading)
+      returned = max(returned, reading &- least)
+      lastFree = reading
       if returned >= removed / 2 { return }
       usleep(20_000)
     }

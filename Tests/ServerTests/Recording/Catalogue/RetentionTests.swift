@@ -181,6 +181,25 @@ import Testing
     #expect(harness.folder.files == Array(files[2...]))
   }
 
+  /// Others write files and remove them, each much smaller than what was removed.
+  @Test func aDiskWhoseRoomGoesUpAndDownHasNotGivenItBack() async throws {
+    let (calls, full) = (Shared(0), Shared(0))
+    let retention = RetentionSettings(
+      whenFull: .evict,
+      freeBytes: {
+        guard full.value == 1 else { return .max / 2 }
+        calls.value += 1
+        return RetentionKeeper.leastHeadroom - 1000 - calls.value % 2 * 100_000
+      })
+    let harness = try await large(retention)
+    let files = harness.folder.files
+    full.value = 1
+    for second in Int64(0)..<3 {
+      try await harness.library.retain(now: RecordingHarness.start + second * 1_000_000_000)
+      #expect(harness.folder.files == Array(files[1...]), "at \(second) s")
+    }
+  }
+
   /// A file that is closed late gives its room back while as much is written again.
   @Test func roomThatComesBackIsSeenWhileOthersWrite() async throws {
     let (calls, full) = (Shared(0), Shared(0))
