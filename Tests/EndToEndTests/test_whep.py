@@ -391,6 +391,7 @@ def encoded(own):
         yield own
 
 
+@pytest.mark.long
 def test_workers_end_soon_after_their_last_viewer_though_others_go_on(encoded, chromium):
     """Ten seconds later. Who hears the audio alone does not keep the encoder that another viewer has started. A worker that is used for
     longer is kept."""
@@ -398,10 +399,13 @@ def test_workers_end_soon_after_their_last_viewer_though_others_go_on(encoded, c
     chromium.wait("window.video.videoWidth > 0 && window.video.currentTime > 0.5")
     used = set(encoded.children())
     chromium.evaluate(KEEP)
-    for name in ("aac", "reordered"):
-        assert chromium.evaluate(f"{WATCH}({json.dumps(f'/whep/{name}')}, '', [])")["status"] == 201
-        chromium.evaluate("void (window.others ??= []).push({ peer, video, session })")
-    listening = chromium.evaluate(f"{LISTEN}('/whep/reordered')")
+    chromium.evaluate("void (window.others = [])")
+    *statuses, listening = chromium.evaluate(f"""Promise.all([
+      ...['/whep/aac', '/whep/reordered'].map((path) => {WATCH}(path, '', []).then(({{ status }}) => {{
+        others.push({{ peer, video, session }});
+        return status;
+      }})), {LISTEN}('/whep/reordered')])""")
+    assert statuses == [201, 201]
     chromium.wait("others.every(({ video }) => video.videoWidth > 0 && video.currentTime > 0.5)")
     chromium.wait(f"{HEARD}.then((packets) => packets > 20)")
     assert len(encoded.children()) == 3, encoded.children()
@@ -517,6 +521,7 @@ def two_ways(start_shared):
         network.stop()
 
 
+@pytest.mark.long
 def test_a_viewer_that_cannot_keep_up_is_ended_with_the_reason_and_others_go_on(chromium, two_ways):
     """4 Mbit/s through half a megabit, and nothing smaller to send. Another viewer, by a way of its own, loses nothing."""
     network = two_ways.network
@@ -530,7 +535,7 @@ def test_a_viewer_that_cannot_keep_up_is_ended_with_the_reason_and_others_go_on(
     network.back = relay.Path(rate=60_000)
     chromium.evaluate("void (window.narrow = { peer, session })")
     chromium.evaluate(BACK)
-    judge(chromium, (640, 360))
+    judge(chromium, (640, 360), 2)
     ask_session = "fetch(window.narrow.session).then(async (response) => [response.status, await response.text()])"
     status, text = chromium.wait(f"{ask_session}.then((told) => told[0] === 410 && told)", 60)
     assert json.loads(text)["detail"] == "its connection is too slow for the stream", text

@@ -123,6 +123,8 @@ def main(role: str, url: str, seconds: float, key: str = "") -> dict:
         peer.set_property("bundle-policy", GstWebRTC.WebRTCBundlePolicy.MAX_BUNDLE)
         # Milliseconds. What is later is thrown away.
         peer.set_property("latency", 3000)
+        # Times are the sender's: an encoder that is held up sends fewer frames a second.
+        Gst.util_set_object_arg(peer.get_by_name("rtpbin"), "buffer-mode", "none")
         pipe.add(peer)
         media = Decoder(pipe, peer)
         pipe.set_state(Gst.State.READY)
