@@ -146,14 +146,11 @@ def _write_lanes(items, path: pathlib.Path):
 @pytest.fixture(autouse=True)
 def _tokens(request):
     """A test of the browser lane holds a token while it runs, one marked `encoder` that of encoders."""
-    began = time.monotonic()
     with contextlib.ExitStack() as held:
         if request.node.get_closest_marker("encoder"):
             held.enter_context(tokens.token("encoder"))
         if lanes.lane(request.node) == "browser":
             held.enter_context(tokens.token("browser"))
-        # It is no time of the test's.
-        request.node.user_properties.append(("waited", time.monotonic() - began))
         yield
 
 
@@ -268,7 +265,7 @@ class Results:
         test = self.tests.setdefault(report.nodeid, {
             "id": report.nodeid, "outcome": "passed", "seconds": 0.0, "call": 0.0, "began": report.start, "ended": 0.0, "held": "",
             "reason": "", "failed": "", "why": ""})
-        test["seconds"] += report.duration - (dict(report.user_properties).get("waited", 0) if report.when == "setup" else 0)
+        test["seconds"] += report.duration - dict(report.user_properties).get("waited", 0)
         test["ended"] = report.stop
         if report.when == "teardown" and (path := os.environ.get("WEIR_REPORT")):
             pathlib.Path(path).with_suffix(".done").write_text(str(len(self.tests)))
@@ -308,6 +305,8 @@ class Results:
 def pytest_runtest_makereport(item, call):
     """Keeps what a failed test leaves, and notes whether the machine stood still right before."""
     report = yield
+    report.user_properties.append(("waited", tokens.waited))
+    tokens.waited = 0.0
     if report.failed:
         if (beats := os.environ.get("WEIR_BEATS")) and (held := metronome.held_up(pathlib.Path(beats))):
             report.user_properties.append(("held up", held))

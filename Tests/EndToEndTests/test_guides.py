@@ -73,7 +73,7 @@ class Nginx(Proxy):
 class Caddy(Proxy):
     def command(self, origin: str) -> list[str]:
         # A certificate of its own authority, and no ports of the machine.
-        own = (f"{{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n\thttp_port {self.plain}\n\thttps_port {self.port}\n"
+        own = (f"{{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n\tgrace_period 1s\n\thttp_port {self.plain}\n\thttps_port {self.port}\n"
                f"\tstorage file_system {self.folder}/storage\n}}\n")
         site = changed((DOCS / "proxy/Caddyfile").read_text(), ("live.example.com {", "localhost {"),
                        ("127.0.0.1:8080 {", f"{origin} {{"))

@@ -257,7 +257,7 @@ def test_what_a_crowd_took_is_given_back_within_a_minute(start, count, record_pr
 
 
 @judged(pytest.mark.long)
-@pytest.mark.parametrize("count", [5000 if LONG else 1000])
+@pytest.mark.parametrize("count", [5000 if LONG else 500])
 def test_half_requests_hold_up_no_other_and_are_cut(start, measured, count):
     """From several addresses, because each may have only so many connections without a request."""
     weir = start("--no-record")

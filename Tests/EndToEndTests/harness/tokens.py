@@ -12,6 +12,8 @@ import time
 TOKENS = {"browser": 2, "encoder": 1}
 #: Seconds to wait for one: the longest test that holds one, a few times over.
 PATIENCE = 300
+#: Seconds for which this process has waited for tokens. They are no time of a test's.
+waited = 0.0
 
 
 @contextlib.contextmanager
@@ -20,12 +22,15 @@ def token(kind: str):
     folder = pathlib.Path(tempfile.gettempdir()) / f"weir-tokens-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     files = [open(folder / f"{kind}-{number}", "w") for number in range(TOKENS[kind])]
-    end = time.monotonic() + PATIENCE
+    global waited
+    began = time.monotonic()
+    end = began + PATIENCE
     try:
         while not any(_locked(file) for file in files):
             if time.monotonic() > end:
                 raise AssertionError(f"no token of kind {kind} is free after {PATIENCE} s: {TOKENS[kind]} processes hold {folder}/{kind}-*")
             time.sleep(0.05)
+        waited += time.monotonic() - began
         yield
     finally:
         for file in files:
