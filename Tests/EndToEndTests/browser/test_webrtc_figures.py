@@ -265,7 +265,8 @@ def sent_and_recorded(publisher, viewer, weir, name, case: Case, seconds: int) -
     assert recorded.count(None) <= 0.01 * len(recorded), recorded.count(None)
     read = [time_ for time_ in recorded if time_ is not None]
     doubled = [time_ for time_, count in collections.Counter(read).items() if count > 1]
-    assert not doubled, doubled
+    # Asked for a key frame, a browser that is held up encodes its last frame once more. What the server doubles has the same bytes.
+    assert len({packet.digest for packet in video}) == len(video) and len(doubled) <= 0.02 * len(read), doubled
     return shown, recorded
 
 
