@@ -485,7 +485,7 @@ def test_of_a_ladder_the_largest_rung_takes_the_place_of_b_frames(slow, chromium
         leave(chromium)
 
 
-@pytest.mark.parametrize("freezes", [True, pytest.param(False, marks=[pytest.mark.quiet, pytest.mark.long])])
+@pytest.mark.parametrize("freezes", [pytest.param(True, marks=pytest.mark.long), pytest.param(False, marks=[pytest.mark.quiet, pytest.mark.long])])
 def test_a_viewer_whose_network_is_slow_gets_a_smaller_video(slow, chromium, freezes):
     """4 Mbit/s and 300 kbit/s through 1 Mbit/s. The session goes on, and the picture is shown at its rate. Where nothing else holds the
     browser up, it never stops for long."""

@@ -367,6 +367,7 @@ def test_begins_when_it_is_known_where_both_playlists_lie(chromium, laddered, mi
     watching.leave(chromium)
 
 
+@pytest.mark.long
 def test_goes_on_by_itself_when_the_server_was_killed_and_started_again(chromium, laddered, start_shared):
     """The new stream counts its segments from the beginning."""
     laddered.wait(lambda: laddered.stream("demo")["ageSeconds"] > 16, 60, "a stream that is far ahead of a new one")

@@ -88,7 +88,7 @@ def from_then_on(tags, kind, joined):
             yield tag
 
 
-def goes_on(browser, seconds=1.5):
+def goes_on(browser, seconds=1):
     """The playhead advances in media that needs no waiting."""
     watching.wait_phase(browser, "playing")
     watching.play_on(browser, seconds)

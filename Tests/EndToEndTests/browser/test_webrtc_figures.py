@@ -291,6 +291,7 @@ def test_a_camera_is_seen_soon_and_whole(publisher, viewer, weir, name, record_p
     assert shown >= 0.99
 
 
+@pytest.mark.long
 def test_the_wall_clock_is_the_senders(publisher, weir, tmp_path, record_property):
     """A network takes 200 ms. Segments have the time at which their first frame was drawn, not that at which it came."""
     name = "wall-clock"
