@@ -281,6 +281,9 @@ def test_chromium_plays_what_is_published_by_rtmp(weir, chromium, only):
     answer = watch(chromium, weir, "plain", only)
     assert answer["status"] == 201 and answer["leftOut"] is None, answer
     assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
+    # Of the video alone, by the number that it offered.
+    numbers = [re.findall(r"a=extmap:(\d+) \S+/abs-send-time", answer[side]) for side in ("offer", "sdp")]
+    assert numbers[0] and numbers[1] == numbers[0][:1], numbers
     weir.wait(lambda: sessions(weir) == 1, 20, "a viewer by WebRTC")
     received = judge(chromium, (320, 180))
     # One clock for both: what is shown together was sent together. A browser that was held up puts them together again.

@@ -1,5 +1,5 @@
 /// The header extension that says when a packet was sent (abs-send-time, of libwebrtc). By it a viewer estimates what its network
-/// carries. Without it the times of media count, and those of past frames, which are sent at once, look like a network that is full.
+/// carries. Otherwise it goes by the times of media. Past frames are sent at once: by these times that can look like a full network.
 struct SendTime {
   static let uri = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"
   /// Bytes that it adds to a header: the mark and length of extensions, and a word (RFC 8285 §4.2).

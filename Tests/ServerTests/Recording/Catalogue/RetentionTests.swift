@@ -183,17 +183,10 @@ import Testing
 
   /// Others write files and remove them, each much smaller than what was removed.
   @Test func aDiskWhoseRoomGoesUpAndDownHasNotGivenItBack() async throws {
-    let (calls, full) = (Shared(0), Shared(0))
-    let retention = RetentionSettings(
-      whenFull: .evict,
-      freeBytes: {
-        guard full.value == 1 else { return .max / 2 }
-        calls.value += 1
-        return RetentionKeeper.leastHeadroom - 1000 - calls.value % 2 * 100_000
-      })
-    let harness = try await large(retention)
+    let disk = ShortDisk { $0 % 2 * -100_000 }
+    let harness = try await large(disk.retention)
     let files = harness.folder.files
-    full.value = 1
+    disk.begin()
     for second in Int64(0)..<3 {
       try await harness.library.retain(now: RecordingHarness.start + second * 1_000_000_000)
       #expect(harness.folder.files == Array(files[1...]), "at \(second) s")
@@ -202,20 +195,12 @@ import Testing
 
   /// A file that is closed late gives its room back while as much is written again.
   @Test func roomThatComesBackIsSeenWhileOthersWrite() async throws {
-    let (calls, full) = (Shared(0), Shared(0))
-    let retention = RetentionSettings(
-      whenFull: .evict,
-      freeBytes: {
-        guard full.value == 1 else { return .max / 2 }
-        calls.value += 1
-        let (written, given) = (Int64(calls.value) * 60_000, calls.value >= 30 ? Int64(1_500_000) : 0)
-        return RetentionKeeper.leastHeadroom - 1000 - written + given
-      })
-    let harness = try await large(retention)
+    let disk = ShortDisk { $0 * -60_000 + ($0 >= 30 ? 1_500_000 : 0) }
+    let harness = try await large(disk.retention)
     let files = harness.folder.files
-    full.value = 1
+    disk.begin()
     try await harness.library.retain(now: RecordingHarness.start)
-    #expect(harness.folder.files == Array(files[1...]) && calls.value >= 30)
+    #expect(harness.folder.files == Array(files[1...]) && disk.readings >= 30)
     try await harness.library.retain(now: RecordingHarness.start + 1_000_000_000)
     #expect(harness.folder.files == Array(files[2...]), "the disk is short again")
   }
@@ -288,6 +273,30 @@ import Testing
 }
 
 /// A number that a test changes while others read it.
+/// A disk that is short of room from `begin` on.
+private final class ShortDisk: Sendable {
+  private let count = Shared(-1)
+  /// Bytes more than just too few, by the number of the reading, from 1.
+  private let more: @Sendable (Int64) -> Int64
+
+  init(_ more: @escaping @Sendable (Int64) -> Int64) { self.more = more }
+
+  /// Readings since it is short.
+  var readings: Int64 { count.value }
+
+  func begin() { count.value = 0 }
+
+  var retention: RetentionSettings {
+    RetentionSettings(
+      whenFull: .evict,
+      freeBytes: { [self] in
+        guard count.value >= 0 else { return .max / 2 }
+        count.value += 1
+        return RetentionKeeper.leastHeadroom - 1000 + more(count.value)
+      })
+  }
+}
+
 private final class Shared: Sendable {
   private let number: Mutex<Int64>
 
