@@ -43,11 +43,16 @@ def live(start_shared, film):
     publisher.kill()
 
 
-def test_the_changed_track_can_be_played(live, tmp_path):
-    """Each of its codecs, by its own init segment, without a frame lost at the change."""
+@pytest.fixture
+def ended(live):
     live.wait(lambda: live.stream("cam")["state"] == "ended", SECONDS + 20, "the end")
-    base = f"{live.web}/live/cam/"
-    text = live.get("/live/cam/manifest.mpd").good().text
+    return live
+
+
+def test_the_changed_track_can_be_played(ended, tmp_path):
+    """Each of its codecs, by its own init segment, without a frame lost at the change."""
+    base = f"{ended.web}/live/cam/"
+    text = ended.get("/live/cam/manifest.mpd").good().text
     epoch = re.search(r'initialization="([^/]*)/video/init-1.mp4"', text)[1]
     url = f"{base}{epoch}/audio-2/index.m3u8"
     page = llhls.parse(http.fetch(url).good().text, url)

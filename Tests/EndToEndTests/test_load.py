@@ -256,33 +256,39 @@ def test_what_a_crowd_took_is_given_back_within_a_minute(start, count, record_pr
     record_property("figure", f"{count} viewers took {taken >> 10} KiB, {(anonymous_bytes(weir.process.pid) - calm) >> 10} stay")
 
 
+@pytest.fixture
+def live(start):
+    """A server with a stream, its publisher, and the address of the media playlist."""
+    weir = start("--no-record")
+    with published(weir) as publisher:
+        yield weir, publisher, media_playlist(weir)
+
+
 @judged(pytest.mark.long)
 @pytest.mark.parametrize("count", [5000 if LONG else 500])
-def test_half_requests_hold_up_no_other_and_are_cut(start, measured, count):
+def test_half_requests_hold_up_no_other_and_are_cut(live, measured, count):
     """From several addresses, because each may have only so many connections without a request."""
-    weir = start("--no-record")
+    weir, publisher, url = live
     parts = urllib.parse.urlsplit(weir.web)
-    with published(weir) as publisher:
-        url = media_playlist(weir)
-        with measured(url, f"{count} half requests", 0.1):
-            began, halves = time.monotonic(), []
-            for number in range(count):
-                half = socket.socket()
-                half.bind((f"127.0.1.{1 + number % 5}", 0))
-                half.connect((parts.hostname, parts.port))
-                half.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
-                half.setblocking(False)
-                halves.append(half)
-            assert weir.get("/healthz").status == 200
-            left = halves
-            while left and time.monotonic() < began + 30:
-                time.sleep(0.5)
-                left = [half for half in left if not over(half)]
-        took = time.monotonic() - began
-        for half in halves:
-            half.close()
-        assert not left, f"{len(left)} of {count} half requests are still waited for after {took:.0f} s"
-        assert publisher.process.poll() is None and weir.stream(NAME)["state"] == "live"
+    with measured(url, f"{count} half requests", 0.1):
+        began, halves = time.monotonic(), []
+        for number in range(count):
+            half = socket.socket()
+            half.bind((f"127.0.1.{1 + number % 5}", 0))
+            half.connect((parts.hostname, parts.port))
+            half.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+            half.setblocking(False)
+            halves.append(half)
+        assert weir.get("/healthz").status == 200
+        left = halves
+        while left and time.monotonic() < began + 30:
+            time.sleep(0.5)
+            left = [half for half in left if not over(half)]
+    took = time.monotonic() - began
+    for half in halves:
+        half.close()
+    assert not left, f"{len(left)} of {count} half requests are still waited for after {took:.0f} s"
+    assert publisher.process.poll() is None and weir.stream(NAME)["state"] == "live"
 
 
 def over(connection: socket.socket) -> bool:
@@ -446,25 +452,23 @@ print(found[200], found[429], time.monotonic() - began, last)
 
 
 @judged(pytest.mark.long)
-def test_a_client_that_polls_a_thousand_times_a_second_is_told_to_wait_and_no_other_is(start, measured, record_property):
-    weir, made = start("--no-record"), 4000
-    with published(weir):
-        url = media_playlist(weir)
-        path, segment = urllib.parse.urlsplit(url).path, urllib.parse.urlsplit(newest_segment(url)).path
-        with measured(url, "polling 1000 times a second", 0.005):
-            poller = subprocess.Popen([sys.executable, "-c", poll_quickly(url, 1000, made)], stdout=subprocess.PIPE, text=True)
-            # From the same address: a proxy's connection for many viewers, and synchronised players.
-            proxy = llhls.Connection(url)
-            statuses = set()
-            for _ in range(400):
-                for asked in (path, path, segment):
-                    statuses.add(proxy.get(f"{weir.web}{asked}").status)
-            players = [llhls.Connection(url) for _ in range(50)]
-            for _ in range(5):
-                statuses |= {player.get(url).status for player in players}
-                time.sleep(0.1)
-            assert statuses == {200}
-            good, refused, took, retry = poller.communicate(timeout=60)[0].split()
+def test_a_client_that_polls_a_thousand_times_a_second_is_told_to_wait_and_no_other_is(live, measured, record_property):
+    (weir, _, url), made = live, 4000
+    path, segment = urllib.parse.urlsplit(url).path, urllib.parse.urlsplit(newest_segment(url)).path
+    with measured(url, "polling 1000 times a second", 0.005):
+        poller = subprocess.Popen([sys.executable, "-c", poll_quickly(url, 1000, made)], stdout=subprocess.PIPE, text=True)
+        # From the same address: a proxy's connection for many viewers, and synchronised players.
+        proxy = llhls.Connection(url)
+        statuses = set()
+        for _ in range(400):
+            for asked in (path, path, segment):
+                statuses.add(proxy.get(f"{weir.web}{asked}").status)
+        players = [llhls.Connection(url) for _ in range(50)]
+        for _ in range(5):
+            statuses |= {player.get(url).status for player in players}
+            time.sleep(0.1)
+        assert statuses == {200}
+        good, refused, took, retry = poller.communicate(timeout=60)[0].split()
     record_property("figure", f"polling: {made} requests in {float(took):.1f} s, {refused} of them told 429")
     # The limit is 100 a second; what may come at once is within two more.
     assert int(good) < 100 * (float(took) + 2), (good, refused, took)

@@ -190,6 +190,18 @@ import Testing
     #expect(RTCPReader.read(ByteBuffer(bytes: report.dropLast())) == [])
   }
 
+  @Test func `What a receiver got is read, and nothing behind the end of its report`() {
+    let reception = RTCPWriter.Reception(
+      source: 9, fractionLost: 26, lost: -3, highest: 70_000, jitter: 12, lastReport: 0x1234_5678, sinceReport: 65_536)
+    let bytes = RTCPWriter([reception, reception]).bytes
+    #expect(RTCPReader.read(bytes) == [.received(reception), .received(reception)])
+    // It counts three, and has two.
+    var more = Array(bytes.readableBytesView)
+    more[0] = 0x83
+    #expect(RTCPReader.read(ByteBuffer(bytes: more)) == [.received(reception), .received(reception)])
+    for count in 0..<more.count { _ = RTCPReader.read(ByteBuffer(bytes: more.prefix(count))) }
+  }
+
   // MARK: clocks
 
   @Test func `Before reports arrival counts, after them the sender's clock`() {

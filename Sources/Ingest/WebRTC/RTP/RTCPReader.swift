@@ -12,6 +12,8 @@ enum RTCPEvent: Equatable {
   case keyFrame(of: UInt32)
   /// The most that a receiver wants, in bits per second (draft-alvestrand-rmcat-remb-03 §2.2).
   case estimate(UInt64)
+  /// What a receiver got of a sender (§6.4.2).
+  case received(RTCPWriter.Reception)
 }
 
 struct SenderReport: Hashable {
@@ -27,7 +29,8 @@ struct SenderReport: Hashable {
 }
 
 enum RTCPReader {
-  private static let (senderReport, bye, transport, payload): (UInt8, UInt8, UInt8, UInt8) = (200, 203, 205, 206)
+  private static let (senderReport, receiverReport, bye, transport, payload): (UInt8, UInt8, UInt8, UInt8, UInt8) =
+    (200, 201, 203, 205, 206)
 
   /// Whether a datagram of RTP's range is RTCP (RFC 5761 §4).
   static func isPossible(_ second: UInt8) -> Bool { (192...223).contains(second) }
@@ -48,6 +51,7 @@ enum RTCPReader {
         {
           events.append(.report(SenderReport(source: source, clock: clock, timestamp: timestamp)))
         }
+      case receiverReport: readReceptions(&body, first & 31, to: &events)
       case bye:
         for _ in 0..<(first & 31) {
           guard let source: UInt32 = body.readInteger() else { break }
@@ -59,6 +63,23 @@ enum RTCPReader {
       }
     }
     return events
+  }
+
+  /// Receivers that send no media themselves have them in such reports alone.
+  private static func readReceptions(_ body: inout ByteBuffer, _ count: UInt8, to events: inout [RTCPEvent]) {
+    guard body.readInteger(as: UInt32.self) != nil else { return }
+    for _ in 0..<count {
+      guard
+        let (source, loss, highest, jitter, lastReport, sinceReport) = body.readMultipleIntegers(
+          as: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32).self)
+      else { return }
+      events.append(
+        .received(
+          RTCPWriter.Reception(
+            source: source, fractionLost: UInt8(truncatingIfNeeded: loss >> 24),
+            lost: Int32(bitPattern: loss << 8) >> 8, highest: highest, jitter: jitter, lastReport: lastReport,
+            sinceReport: sinceReport)))
+    }
   }
 
   private static func readRepeats(_ body: inout ByteBuffer, to events: inout [RTCPEvent]) {

@@ -169,7 +169,7 @@ struct WebRTCPublication {
         let track = receivers[place].track
         hasEnded = hasEnded || track.kind == .video && endsPicture(track.id)
       // weir sends nothing to a publisher.
-      case .again, .keyFrame, .estimate: break
+      case .again, .keyFrame, .estimate, .received: break
       }
     }
   }

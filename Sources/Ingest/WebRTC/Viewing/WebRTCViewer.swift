@@ -39,11 +39,7 @@ final class WebRTCViewer: RelayViewer {
   private var sendTime: SendTime?
   private var allowance: ByteAllowance
   private var repeats: ByteAllowance
-  /// What its network carries by its estimate, in bytes per second; nil if it does not say.
-  private var estimate: Int64?
-  /// The estimate fell below what was sent, and does not reach the stream's rate yet. One that is low because little was sent
-  /// says nothing.
-  private var isCongested = false
+  private var network = ViewerNetwork()
   private var sent = MediaRate()
   private let begunAt: MonotonicTime
   private var reportedAt = MonotonicTime.min
@@ -192,7 +188,7 @@ final class WebRTCViewer: RelayViewer {
     if sender.next == nil { sender.begin(log, now: now) }
     if sender.hasLost(log) || sender.lag(log, now: now) > WebRTCLimits.viewerLag {
       let (tracks, videos, place) = choice(now)
-      switch quality.isSlow(place, videos, estimate: isCongested ? estimate : nil, now: now) {
+      switch quality.isSlow(place, videos, estimate: network.limit == nil ? nil : network.estimate, now: now) {
       case .skip: sender.skip(log, now: now)
       case .change(let other):
         // With the next call, from its newest key frame on.
@@ -217,12 +213,10 @@ final class WebRTCViewer: RelayViewer {
     return hasSent
   }
 
-  /// Bytes in a second: ahead of the stream, so that it catches up; where its network is full, a little more than that carries,
-  /// so that the estimate can rise.
+  /// Bytes in a second: ahead of the stream, so that it catches up, as far as its network allows.
   private var rate: Int64 {
     let most = max(Self.leastRate, Self.headroom * relay.bytesPerSecond(of: shown))
-    guard isCongested, let estimate else { return most }
-    return min(most, max(estimate &+ estimate / 4, Self.burst / 8))
+    return min(most, network.limit ?? most)
   }
 
   private func send(
@@ -304,7 +298,9 @@ final class WebRTCViewer: RelayViewer {
     guard watched.mayWatch() else { return end(.ended("its token has expired or was revoked")) }
     reconsider(now)
     guard !isOver else { return }
-    transport.send(rtcp: RTCPWriter(sendings(now), name: ViewerAnswer.name).bytes)
+    let sendings = sendings(now)
+    if let clock = sendings.first?.clock { network.reports(clock: UInt32(truncatingIfNeeded: clock >> 16), now: now) }
+    transport.send(rtcp: RTCPWriter(sendings, name: ViewerAnswer.name).bytes)
   }
 
   private func sendings(_ now: MonotonicTime) -> [RTCPWriter.Sending] {
@@ -358,17 +354,13 @@ extension WebRTCViewer: WebRTCTransportOwner {
       switch event {
       case .again(let numbers, let source): if source == video?.source { sendAgain(numbers, now) }
       case .keyFrame(let source): if source == video?.source { beginAgain(now) }
-      case .estimate(let bits): take(estimate: Int64(clamping: bits / 8))
+      case .estimate(let bits):
+        network.take(
+          estimate: Int64(clamping: bits / 8), sent: sent.bytesPerSecond, stream: relay.bytesPerSecond(of: shown))
+      case .received(let reception): if reception.source == video?.source { network.take(reception, now: now) }
       case .report, .bye: break
       }
     }
-  }
-
-  private func take(estimate new: Int64) {
-    let isFalling = estimate.map { new < $0 } ?? true
-    isCongested =
-      isCongested ? new < relay.bytesPerSecond(of: shown) : isFalling && new < sent.bytesPerSecond / 4 * 3
-    estimate = new
   }
 
   func failed(_ fault: WebRTCTransport.Fault) {
