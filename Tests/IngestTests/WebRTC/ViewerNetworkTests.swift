@@ -4,7 +4,9 @@ import Testing
 
 /// When a viewer by WebRTC is held back: only where both its estimate and its reports say that its network is full.
 @Suite struct ViewerNetworkTests {
-  private static func time(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
+  private static func time(_ milliseconds: Int64) -> MonotonicTime {
+    MonotonicTime(nanoseconds: milliseconds * 1_000_000)
+  }
 
   /// A sender report at a second, and what comes back after `way` milliseconds.
   private static func exchange(
