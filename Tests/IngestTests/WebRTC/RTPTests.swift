@@ -195,6 +195,10 @@ import Testing
       source: 9, fractionLost: 26, lost: -3, highest: 70_000, jitter: 12, lastReport: 0x1234_5678, sinceReport: 65_536)
     let bytes = RTCPWriter([reception, reception]).bytes
     #expect(RTCPReader.read(bytes) == [.received(reception), .received(reception)])
+    // Of somebody who sends, too.
+    let sending = Array("\u{0}\u{0}\u{0}\u{7}".utf8) + [UInt8](repeating: 1, count: 20)
+    let both = [0x82, 200, 0, 18] + sending + Array(bytes.readableBytesView.dropFirst(8))
+    #expect(RTCPReader.read(ByteBuffer(bytes: both)).dropFirst() == [.received(reception), .received(reception)])
     // It counts three, and has two.
     var more = Array(bytes.readableBytesView)
     more[0] = 0x83

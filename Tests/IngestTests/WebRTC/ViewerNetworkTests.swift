@@ -8,91 +8,182 @@ import Testing
     MonotonicTime(nanoseconds: milliseconds * 1_000_000)
   }
 
-  /// A sender report at a second, and what comes back after `way` milliseconds.
-  private static func exchange(
-    _ network: inout ViewerNetwork, second: Int64, way: Int64, lost: UInt8 = 0, held: Int64 = 500
-  ) {
-    network.reports(clock: UInt32(second + 100), now: time(second * 1000))
-    let reception = reception(UInt32(second + 100), held: held, lost: lost)
-    network.take(reception, now: time(second * 1000 + held + way))
-  }
-
-  private static func reception(_ clock: UInt32, held: Int64, lost: UInt8 = 0) -> RTCPWriter.Reception {
-    RTCPWriter.Reception(
-      source: 1, fractionLost: lost, lost: 0, highest: 0, jitter: 0, lastReport: clock,
-      sinceReport: UInt32(held * 65536 / 1000))
-  }
-
-  @Test func `A low estimate without loss and without a queue holds nothing back`() {
+  /// A viewer that reports once a second, half a second after each sender report, of 100 packets.
+  private struct Viewer {
     var network = ViewerNetwork()
-    Self.exchange(&network, second: 1, way: 30)
-    network.take(estimate: 12_000, sent: 100_000, stream: 60_000)
-    #expect(network.limit == nil)
-    // Somewhat later, as from a busy machine, and lost here and there, as by radio.
-    Self.exchange(&network, second: 2, way: 170, lost: 12)
-    #expect(network.limit == nil)
-    #expect(network.estimate == 12_000)
+    var second: Int64 = 0
+    var lost: Int32 = 0
+
+    /// A second that calm ones came before, so that loss and round trips can be compared.
+    init() { for _ in 0..<2 { pass() } }
+
+    mutating func pass(trip: Int64 = 30, lost: Int32 = 0, held: Int64 = 500) {
+      second += 1
+      self.lost += lost
+      network.sentReport(clock: UInt32(second + 100), at: time(second * 1000))
+      report(at: second * 1000 + held + trip, clock: UInt32(second + 100), held: held)
+    }
+
+    mutating func report(at now: Int64, clock: UInt32, held: Int64) {
+      network.take(
+        RTCPWriter.Reception(
+          source: 1, fractionLost: 255, lost: lost, highest: UInt32(truncatingIfNeeded: 0xFFFF_FF80 + second * 100),
+          jitter: 0, lastReport: clock, sinceReport: UInt32(max(0, held) * 65536 / 1000)), now: time(now))
+    }
+
+    mutating func estimates(_ estimate: Int64, sent: Int64 = 100_000) {
+      network.take(estimate: estimate, sent: sent, stream: 60_000)
+    }
   }
 
-  @Test func `Loss or a queue without a low estimate holds nothing back`() {
-    var network = ViewerNetwork()
-    Self.exchange(&network, second: 1, way: 30)
-    network.take(estimate: 90_000, sent: 100_000, stream: 60_000)
-    Self.exchange(&network, second: 2, way: 900, lost: 100)
-    #expect(network.limit == nil)
-    network.take(estimate: 12_000, sent: 10_000, stream: 60_000)
-    #expect(network.limit == nil, "low because little was sent")
+  @Test func `A low estimate alone holds nothing back`() {
+    var viewer = Viewer()
+    viewer.estimates(12_000)
+    // Later than usual, and somewhat lost, as by radio.
+    for _ in 0..<3 { viewer.pass(trip: 179, lost: 9) }
+    #expect(viewer.network.limit == nil)
+    #expect(viewer.network.estimate == 12_000)
   }
 
-  @Test(arguments: [(way: Int64(180), lost: UInt8(0)), (30, 26)])
-  func `Both together hold back, and calm reports allow more each time`(way: Int64, lost: UInt8) {
+  @Test func `Loss and a queue alone hold nothing back`() {
+    var viewer = Viewer()
+    viewer.estimates(76_000)
+    for _ in 0..<3 { viewer.pass(trip: 900, lost: 40) }
+    #expect(viewer.network.limit == nil)
+    // Low, because little was sent.
+    viewer.estimates(12_000, sent: 15_000)
+    #expect(viewer.network.limit == nil)
+  }
+
+  @Test(arguments: [(trip: Int64(182), lost: Int32(0)), (30, 10)])
+  func `Both together hold back, and each calm second allows more`(trip: Int64, lost: Int32) {
+    var viewer = Viewer()
+    viewer.estimates(40_000)
+    for _ in 0..<2 { viewer.pass(trip: trip, lost: lost) }
+    #expect(viewer.network.limit == 50_000)
+    for _ in 0..<2 { viewer.pass(lost: 2) }
+    #expect(viewer.network.limit == 50_000, "neither calm nor full")
+    viewer.pass(lost: 1)
+    #expect(viewer.network.limit == 70_000)
+    viewer.pass()
+    #expect(viewer.network.limit == 100_000)
+    for _ in 0..<2 { viewer.pass(trip: trip, lost: lost) }
+    #expect(viewer.network.limit == 50_000)
+    viewer.estimates(60_000)
+    #expect(viewer.network.limit == nil, "the estimate reaches what the stream has")
+  }
+
+  @Test func `After many calm seconds nothing is held back, whatever the estimate says`() {
+    var viewer = Viewer()
+    viewer.estimates(100)
+    viewer.pass(lost: 10)
+    #expect(viewer.network.limit == 8192, "the least")
+    for _ in 0..<12 { viewer.pass() }
+    #expect(viewer.network.limit == nil)
+  }
+
+  @Test func `One round trip that is late decides nothing, two do`() {
+    var viewer = Viewer()
+    viewer.estimates(40_000)
+    viewer.pass(trip: 400)
+    #expect(viewer.network.limit == nil)
+    viewer.pass()
+    viewer.pass(trip: 400)
+    #expect(viewer.network.limit == nil)
+    viewer.pass(trip: 400)
+    #expect(viewer.network.limit == 50_000)
+  }
+
+  @Test func `Many reports in a second count as one`() {
+    var viewer = Viewer()
+    viewer.estimates(40_000)
+    viewer.pass(lost: 10)
+    #expect(viewer.network.limit == 50_000)
+    for step in Int64(1)..<9 {
+      viewer.report(
+        at: viewer.second * 1000 + 530 + step * 100, clock: UInt32(viewer.second + 100), held: 500 + step * 100)
+    }
+    #expect(viewer.network.limit == 50_000)
+    viewer.pass()
+    #expect(viewer.network.limit == 70_000)
+  }
+
+  @Test func `A loss among few packets is no full network`() {
+    var viewer = Viewer()
+    viewer.estimates(40_000)
+    viewer.lost += 5
+    viewer.report(at: viewer.second * 1000 + 2000, clock: UInt32(viewer.second + 100), held: 1970)
+    #expect(viewer.network.limit == nil)
+    viewer.pass()
+    #expect(viewer.network.limit == nil, "5 of 100")
+  }
+
+  @Test func `What is asked for again was lost`() {
+    var viewer = Viewer()
+    viewer.estimates(40_000)
+    viewer.network.asks(for: 9)
+    viewer.pass()
+    #expect(viewer.network.limit == nil)
+    viewer.network.asks(for: 10)
+    viewer.pass()
+    #expect(viewer.network.limit == 50_000)
+  }
+
+  @Test(arguments: [UInt32(0), 101])
+  func `A viewer that knows none of the last sender reports gets them late`(clock: UInt32) {
+    var viewer = Viewer()
+    viewer.estimates(40_000)
+    for _ in 0..<3 {
+      viewer.second += 1
+      viewer.network.sentReport(clock: UInt32(viewer.second + 100), at: Self.time(viewer.second * 1000))
+    }
+    viewer.report(at: viewer.second * 1000 + 600, clock: clock, held: 4570)
+    #expect(viewer.network.limit == 50_000)
+  }
+
+  @Test func `Before the first sender report is known, loss alone counts`() {
     var network = ViewerNetwork()
-    Self.exchange(&network, second: 1, way: 30)
     network.take(estimate: 40_000, sent: 100_000, stream: 60_000)
-    Self.exchange(&network, second: 2, way: way, lost: lost)
-    #expect(network.limit == 50_000)
-    Self.exchange(&network, second: 3, way: 30, lost: 4)
-    #expect(network.limit == 70_000)
-    // More loss than that, but not much: neither more nor less.
-    Self.exchange(&network, second: 4, way: 30, lost: 5)
-    #expect(network.limit == 70_000)
-    Self.exchange(&network, second: 5, way: 30)
-    #expect(network.limit == 100_000)
-    Self.exchange(&network, second: 6, way: way, lost: lost)
-    #expect(network.limit == 50_000)
-    // The estimate reaches what the stream needs.
-    network.take(estimate: 60_000, sent: 50_000, stream: 60_000)
+    var reception = RTCPWriter.Reception(
+      source: 1, fractionLost: 0, lost: 0, highest: 7, jitter: 0, lastReport: 0, sinceReport: 0)
+    network.take(reception, now: Self.time(0))
+    reception.highest = 107
+    network.take(reception, now: Self.time(1000))
     #expect(network.limit == nil)
+    (reception.highest, reception.lost) = (207, 10)
+    network.take(reception, now: Self.time(2000))
+    #expect(network.limit == 50_000)
   }
 
-  @Test func `After many calm reports nothing is held back, whatever the estimate says`() {
-    var network = ViewerNetwork()
-    Self.exchange(&network, second: 1, way: 30)
-    network.take(estimate: 100, sent: 100_000, stream: 60_000)
-    Self.exchange(&network, second: 2, way: 30, lost: 255)
-    #expect(network.limit == 8192, "the least")
-    for second in 3..<Int64(20) { Self.exchange(&network, second: second, way: 30) }
-    #expect(network.limit == nil)
+  @Test func `A path that is longer for good becomes the usual one`() {
+    var viewer = Viewer()
+    viewer.estimates(40_000)
+    for _ in 0..<20 { viewer.pass(trip: 300) }
+    #expect(viewer.network.limit == 50_000)
+    for _ in 0..<130 { viewer.pass(trip: 300) }
+    #expect(viewer.network.limit == nil)
   }
 
-  @Test func `Reports that know no late sender report tell of a queue, and those before the first tell nothing`() {
-    var network = ViewerNetwork()
-    network.take(estimate: 40_000, sent: 100_000, stream: 60_000)
-    network.take(Self.reception(0, held: 0, lost: 255), now: Self.time(500))
-    #expect(network.limit == nil)
-    Self.exchange(&network, second: 1, way: 30)
-    for second in 2...Int64(4) { network.reports(clock: UInt32(second + 100), now: Self.time(second * 1000)) }
-    network.take(Self.reception(101, held: 3400), now: Self.time(4430))
-    #expect(network.limit == 50_000)
+  @Test func `A trip that cannot be makes no other one long`() {
+    var viewer = Viewer()
+    viewer.estimates(40_000)
+    // The viewer's clock was set forward.
+    viewer.pass(trip: -3_600_000, held: 3_600_500)
+    for _ in 0..<3 { viewer.pass(trip: 170) }
+    #expect(viewer.network.limit == nil)
   }
 
   @Test func `Numbers at their limits do no harm`() {
-    var network = ViewerNetwork()
-    Self.exchange(&network, second: 1, way: 30)
-    network.take(estimate: .max, sent: .max, stream: .max)
-    Self.exchange(&network, second: 2, way: -40, lost: 255, held: 65_535_000)
-    #expect(network.limit.map { $0 > 0 } == true)
-    network.take(estimate: 0, sent: 0, stream: 0)
-    #expect(network.limit == nil)
+    var viewer = Viewer()
+    viewer.network.take(estimate: .max, sent: .max, stream: .max)
+    viewer.pass(trip: -40, lost: .max - viewer.lost, held: 65_535_000)
+    #expect(viewer.network.limit.map { $0 > 0 } == true)
+    viewer.lost = .min
+    viewer.second += 1 << 25
+    viewer.pass()
+    viewer.second -= 40
+    viewer.pass()
+    viewer.network.take(estimate: 0, sent: 0, stream: 0)
+    #expect(viewer.network.limit == nil)
   }
 }

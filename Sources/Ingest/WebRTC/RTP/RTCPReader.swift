@@ -50,8 +50,11 @@ enum RTCPReader {
           let timestamp: UInt32 = body.readInteger()
         {
           events.append(.report(SenderReport(source: source, clock: clock, timestamp: timestamp)))
+          // Behind the numbers of packets and bytes.
+          if body.readInteger(as: UInt64.self) != nil { readReceptions(&body, first & 31, to: &events) }
         }
-      case receiverReport: readReceptions(&body, first & 31, to: &events)
+      case receiverReport:
+        if body.readInteger(as: UInt32.self) != nil { readReceptions(&body, first & 31, to: &events) }
       case bye:
         for _ in 0..<(first & 31) {
           guard let source: UInt32 = body.readInteger() else { break }
@@ -65,9 +68,7 @@ enum RTCPReader {
     return events
   }
 
-  /// Receivers that send no media themselves have them in such reports alone.
   private static func readReceptions(_ body: inout ByteBuffer, _ count: UInt8, to events: inout [RTCPEvent]) {
-    guard body.readInteger(as: UInt32.self) != nil else { return }
     for _ in 0..<count {
       guard
         let (source, loss, highest, jitter, lastReport, sinceReport) = body.readMultipleIntegers(

@@ -1,33 +1,38 @@
-/// How much a viewer's network carries, by two witnesses: its estimate, and what its reports say of loss and of the way there and
-/// back. An estimate alone may be low because little was sent, or because a busy machine took packets late. A value type.
+/// How much a viewer's network carries, by two witnesses: its estimate, and what its reports say of loss and of the round trip. An
+/// estimate alone may be low because little was sent, or because a busy machine took packets late. A value type.
 struct ViewerNetwork {
+  /// What a second's packets add up to, by numbers that only rise: as they are in reports.
+  private struct Count {
+    var highest: UInt32
+    var lost: Int32
+  }
+
   /// By its own word, in bytes per second (REMB); nil if it does not say.
   private(set) var estimate: Int64?
-  /// The estimate fell below what was sent, and does not reach the stream's rate yet.
+  /// The estimate fell below three quarters of what was sent, and does not reach the stream's rate yet.
   private var isLow = false
-  /// While reports show a full network, and for a while behind that: it may get so many fourths of its estimate.
+  /// While reports show a full network, and for a while after that: it may get so many quarters of its estimate.
   private var share: Int64?
-  /// The shortest way there and back, in nanoseconds.
-  private var shortest: Int64?
-  /// Sender reports, the newest last: the middle of its clock, and when it was sent.
-  private var sent: [(clock: UInt32, at: MonotonicTime)] = []
+  private var trips = RoundTrips()
+  /// What was lost is judged since then, from that report on.
+  private var judged: (at: MonotonicTime, count: Count)?
+  /// Packets that it asked for again since then.
+  private var asked: Int64 = 0
 
-  /// Somewhat more than the network carries, so that the estimate can rise; each report that shows no loss allows half as much
-  /// more, until so much is allowed that nothing is.
+  /// Somewhat more than the network carries, so that the estimate can rise. Each calm second allows half as much more, and beyond
+  /// the last nothing is held back.
   private static let (leastShare, mostShare): (Int64, Int64) = (5, 256)
-  /// Loss in 256ths that a full network has, and that any may have.
-  private static let (muchLost, littleLost): (UInt8, UInt8) = (26, 5)
-  /// A way that is longer by so much leads through a queue, in nanoseconds.
-  private static let queue: Int64 = 150_000_000
-  /// A report that knows none of the last sender reports is of a network that holds them up. They are sent each second.
-  private static let kept = 3
+  /// Percent of packets that are lost where the network is full, and where it is calm.
+  private static let (muchLost, littleLost): (Int64, Int64) = (10, 2)
+  /// Loss is judged once a second, in nanoseconds, and of so many packets.
+  private static let (period, fewest): (Int64, Int64) = (1_000_000_000, 20)
   /// What it may get at least, in bytes per second.
-  private static let least: Int64 = 8 * 1024
+  private static let leastLimit: Int64 = 8 * 1024
 
-  /// What it may get of a stream, in bytes per second; nil if nothing speaks against all of it.
+  /// What it may get in a second, in bytes; nil if nothing is held back.
   var limit: Int64? {
     guard isLow, let estimate, let share else { return nil }
-    return max(estimate / 4 &* share, Self.least)
+    return max(estimate / 4 &* share, Self.leastLimit)
   }
 
   /// - Parameters:
@@ -36,32 +41,81 @@ struct ViewerNetwork {
   ///   - stream: what it should get.
   mutating func take(estimate new: Int64, sent rate: Int64, stream: Int64) {
     let new = min(new, 1 << 40)
-    let isFalling = estimate.map { new < $0 } ?? true
-    isLow = isLow ? new < stream : isFalling && new < rate / 4 * 3
+    isLow = isLow ? new < stream : new < rate / 4 * 3
     estimate = new
   }
 
-  /// A sender report goes out, whose clock has this in the middle of its 64 bits.
-  mutating func reports(clock: UInt32, now: MonotonicTime) {
-    if sent.count == Self.kept { sent.removeFirst() }
-    sent.append((clock, now))
-  }
+  /// A sender report was sent, whose clock has these middle 32 bits (LSR, RFC 3550 §6.4.1).
+  mutating func sentReport(clock: UInt32, at now: MonotonicTime) { trips.sent(clock, now) }
 
-  /// What it says of the packets of the video that came since its last report.
+  /// It asks for packets again.
+  mutating func asks(for count: Int) { asked &+= Int64(count) }
+
+  /// What it says of the packets of its video.
   mutating func take(_ reception: RTCPWriter.Reception, now: MonotonicTime) {
-    // Before the first sender report came it says nothing of the way.
-    guard reception.lastReport != 0 else { return }
-    var isQueued = true
-    if let report = sent.last(where: { $0.clock == reception.lastReport }) {
-      let held = Int64(reception.sinceReport) &* 1_000_000_000 / 65536
-      let way = max(0, now &- report.at &- held)
-      shortest = min(way, shortest ?? way)
-      isQueued = way &- (shortest ?? way) >= Self.queue
+    trips.take(reception, now: now)
+    let count = Count(highest: reception.highest, lost: reception.lost)
+    guard let (since, before) = judged else {
+      (judged, asked) = ((now, count), 0)
+      return
     }
-    if isQueued || reception.fractionLost >= Self.muchLost {
+    let expected = Int64(Int32(bitPattern: count.highest &- before.highest))
+    guard now &- since >= Self.period, expected >= Self.fewest else {
+      // Numbers that go back are of somebody who counts anew.
+      if expected < 0 { (judged, asked) = ((now, count), 0) }
+      return
+    }
+    // What came at the second try is not lost in its reports.
+    let lost = max(Int64(count.lost) - Int64(before.lost), asked) * 100
+    (judged, asked) = ((now, count), 0)
+    if trips.showQueue || lost >= Self.muchLost * expected {
       share = Self.leastShare
-    } else if let known = share, reception.fractionLost < Self.littleLost {
+    } else if let known = share, lost < Self.littleLost * expected {
       share = known < Self.mostShare ? known + known / 2 : nil
     }
+  }
+}
+
+/// The round trips of a connection, by reports of its sender and of its receiver. A value type.
+private struct RoundTrips {
+  /// Sender reports, the newest last.
+  private var reports: [(clock: UInt32, at: MonotonicTime, trip: Int64?)] = []
+  /// The shortest one of this while and of the one before, in nanoseconds: the path may have changed since.
+  private var shortest: (now: Int64?, before: Int64?)
+  private var whileBegan: MonotonicTime?
+  /// The last report of the receiver knew none of these.
+  private var isLost = false
+
+  /// They are sent each second: a receiver that knows none of the last ones gets them late.
+  private static let kept = 3
+  /// A round trip that is longer by so much waits in a queue; a while; and how much a clock may be wrong; in nanoseconds.
+  private static let (queue, length, error): (Int64, Int64, Int64) = (150_000_000, 60_000_000_000, 5_000_000)
+
+  mutating func sent(_ clock: UInt32, _ now: MonotonicTime) {
+    if reports.count == Self.kept { reports.removeFirst() }
+    reports.append((clock, now, nil))
+  }
+
+  mutating func take(_ reception: RTCPWriter.Reception, now: MonotonicTime) {
+    guard let place = reports.lastIndex(where: { $0.clock == reception.lastReport }) else {
+      // Before it has got the first one it knows none.
+      isLost = reports.count == Self.kept
+      return
+    }
+    isLost = false
+    let trip = now &- reports[place].at &- Int64(reception.sinceReport) &* 1_000_000_000 / 65536
+    guard trip >= -Self.error else { return }
+    // Later words for the same report are of the same trip.
+    if reports[place].trip == nil { reports[place].trip = max(0, trip) }
+    if whileBegan.map({ now &- $0 >= Self.length }) ?? true { (whileBegan, shortest) = (now, (nil, shortest.now)) }
+    shortest.now = min(trip, shortest.now ?? trip)
+  }
+
+  /// A single one that is late decides nothing: the receiver may have been busy.
+  var showQueue: Bool {
+    if isLost { return true }
+    guard let least = [shortest.now, shortest.before].compactMap({ $0 }).min() else { return false }
+    let known = reports.compactMap(\.trip).suffix(2)
+    return known.count == 2 && known.allSatisfy { $0 - least >= Self.queue }
   }
 }

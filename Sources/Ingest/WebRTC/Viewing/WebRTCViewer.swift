@@ -188,7 +188,7 @@ final class WebRTCViewer: RelayViewer {
     if sender.next == nil { sender.begin(log, now: now) }
     if sender.hasLost(log) || sender.lag(log, now: now) > WebRTCLimits.viewerLag {
       let (tracks, videos, place) = choice(now)
-      switch quality.isSlow(place, videos, estimate: network.limit == nil ? nil : network.estimate, now: now) {
+      switch quality.isSlow(place, videos, estimate: heldBackTo, now: now) {
       case .skip: sender.skip(log, now: now)
       case .change(let other):
         // With the next call, from its newest key frame on.
@@ -217,6 +217,11 @@ final class WebRTCViewer: RelayViewer {
   private var rate: Int64 {
     let most = max(Self.leastRate, Self.headroom * relay.bytesPerSecond(of: shown))
     return min(most, network.limit ?? most)
+  }
+
+  /// What its network carries by its estimate, if it gets less than the stream has.
+  private var heldBackTo: Int64? {
+    network.limit.flatMap { $0 < relay.bytesPerSecond(of: shown) ? network.estimate : nil }
   }
 
   private func send(
@@ -258,7 +263,7 @@ final class WebRTCViewer: RelayViewer {
     guard let srtp = transport.srtp, let path = transport.chosen, let sender = video,
       let log = relay.video(shown)?.log
     else { return }
-    let rate = max(Self.leastRate, relay.bytesPerSecond(of: shown)) / Self.repeatShare
+    let rate = min(max(Self.leastRate, relay.bytesPerSecond(of: shown)), network.limit ?? .max) / Self.repeatShare
     repeats.grow(rate, burst: Self.repeatBurst, now: now)
     for number in numbers where repeats.bytes > 0 && path.isWritable {
       guard let (packet, outgoing) = sender.again(number, log) else { continue }
@@ -299,8 +304,8 @@ final class WebRTCViewer: RelayViewer {
     reconsider(now)
     guard !isOver else { return }
     let sendings = sendings(now)
-    if let clock = sendings.first?.clock { network.reports(clock: UInt32(truncatingIfNeeded: clock >> 16), now: now) }
     transport.send(rtcp: RTCPWriter(sendings, name: ViewerAnswer.name).bytes)
+    if let clock = sendings.first?.clock { network.sentReport(clock: UInt32(truncatingIfNeeded: clock >> 16), at: now) }
   }
 
   private func sendings(_ now: MonotonicTime) -> [RTCPWriter.Sending] {
@@ -352,7 +357,10 @@ extension WebRTCViewer: WebRTCTransportOwner {
     heardAt = now
     for event in RTCPReader.read(clear) where !isOver {
       switch event {
-      case .again(let numbers, let source): if source == video?.source { sendAgain(numbers, now) }
+      case .again(let numbers, let source):
+        guard source == video?.source else { break }
+        network.asks(for: numbers.count)
+        sendAgain(numbers, now)
       case .keyFrame(let source): if source == video?.source { beginAgain(now) }
       case .estimate(let bits):
         network.take(
