@@ -133,6 +133,7 @@ test-long: check test-deps build pack-deps ## what `make test` leaves out: varia
 	WEIR_BIN="$(TESTED_BIN)" $(HARNESS)/run --long
 	rm -rf .build/tests-long && mkdir -p .build/tests-long && cp .build/tests/*.json .build/tests-long
 	WEIR_BIN="$(BIN)" $(HARNESS)/run --only idle
+	WEIR_TESTS=long .ci/step "unit tests, long" .ci/quick "$(UNIT_TESTS)"
 	.ci/step contract $(MAKE) --no-print-directory CHECKED=1 CONTRACT_CALLS=5000 contract
 	.ci/step packages $(MAKE) --no-print-directory test-packages
 	$(HARNESS)/budget.py --steps $(WEIR_STEPS)

@@ -88,7 +88,7 @@ import Testing
     let encoder = try VideoEncoder(.x264, settings.format, VideoEncoding(threads: 1))
     var frames: [VideoEncoder.CodedFrame] = []
     var sources: [[UInt8]] = []
-    for number in 0..<40 as Range<Int64> {
+    for number in 0..<24 as Range<Int64> {
       try canvas.draw(number)
       sources.append(Self.luma(canvas.frame.pointee))
       try encoder.encode(canvas.frame, at: number, as: number == 0 ? .keyFrame : .asEncoderLikes) {
@@ -103,16 +103,17 @@ import Testing
     }
     for frame in frames { try decoder.decode((frame.presentationTime, frame.payload), receive) }
     try decoder.decode(nil, receive)
-    let mean = errors.reduce(0, +) / Double(errors.count * settings.width * settings.height)
+    let mean = errors.reduce(0, +) / Double(sources.reduce(0) { $0 + $1.count })
     let decibels = 20 * log10(255) - 10 * log10(mean)
-    #expect(errors.count == 40 && decibels >= 38, "\(decibels) dB")
+    #expect(errors.count == 24 && decibels >= 38, "\(decibels) dB")
   }
 
   private static func square(_ value: Int) -> Double { Double(value * value) }
 
+  /// Of a seventh of the pixels, of each row and each column: tests are not optimised.
   private static func luma(_ frame: AVFrame) -> [UInt8] {
     (0..<Int(frame.height)).flatMap { row in
-      UnsafeBufferPointer(start: frame.data.0.map { $0 + row * Int(frame.linesize.0) }, count: Int(frame.width))
+      stride(from: row % 7, to: Int(frame.width), by: 7).compactMap { frame.data.0?[row * Int(frame.linesize.0) + $0] }
     }
   }
 

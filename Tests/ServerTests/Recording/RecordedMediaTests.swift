@@ -147,7 +147,23 @@ struct SourceMedia {
     return times.min().map { Double($0) / Double(leader.timescale) }
   }
 
+  /// Encoded once for all tests that want the same.
   static func make(_ arguments: String, in folder: TemporaryFolder) async throws -> SourceMedia {
+    try await Made.shared.media(arguments) { try await encode(arguments, in: folder) }
+  }
+
+  private actor Made {
+    static let shared = Made()
+    private var media: [String: Task<SourceMedia, any Error>] = [:]
+
+    func media(_ name: String, _ make: @escaping @Sendable () async throws -> SourceMedia) async throws -> SourceMedia {
+      let task = media[name] ?? Task { try await make() }
+      media[name] = task
+      return try await task.value
+    }
+  }
+
+  private static func encode(_ arguments: String, in folder: TemporaryFolder) async throws -> SourceMedia {
     let path = "\(folder.path)/source.mp4"
     let flags = "-movflags +empty_moov+default_base_moof+frag_keyframe"
     let said = try await run("ffmpeg -v error -y \(arguments) -pix_fmt yuv420p \(flags) \(path) 2>&1; echo exit $?")

@@ -338,7 +338,7 @@ import Testing
 
   /// The disk fails at each call, once or for good: what is there is the fragmented file or the movie, with every byte of
   /// the media, and the next try makes the movie.
-  @Test(arguments: FailingDisk.Extent.allCases, [EIO, ENOSPC])
+  @Test(arguments: FailingDisk.Extent.allCases, isLong ? [EIO, ENOSPC] : [ENOSPC])
   func aStepThatFailsLeavesWhatTheNextTryFinishes(_ extent: FailingDisk.Extent, _ error: CInt) async throws {
     let folder = try TemporaryFolder(.memory)
     let fragments = try await Self.left(in: folder)
