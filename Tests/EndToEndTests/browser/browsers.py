@@ -124,15 +124,16 @@ class Browser:
         """The value of a JavaScript expression, after a promise is resolved. The value must be expressible in JSON."""
         raise NotImplementedError
 
-    def wait(self, expression, seconds=PATIENCE_SECONDS):
-        """Waits until a JavaScript expression is truthy, and returns its value."""
+    def wait(self, expression, seconds=PATIENCE_SECONDS, tell=""):
+        """Waits until a JavaScript expression is truthy, and returns its value. `tell`: another one, whose value is told where it never is."""
         deadline = time.monotonic() + seconds
         while True:
             value = self.evaluate(expression)
             if value:
                 return value
             if time.monotonic() > deadline:
-                raise AssertionError(f"{self.name}: not within {seconds} s: {expression}; it is {value!r}; errors {self.errors}")
+                told = f"; {tell} is {self.evaluate(tell)!r}" if tell else ""
+                raise AssertionError(f"{self.name}: not within {seconds} s: {expression}; it is {value!r}{told}; errors {self.errors}")
             time.sleep(0.1)
 
     def _wait_for_text(self, find):

@@ -183,6 +183,14 @@ COUNT_SIZES = """(() => {
   video.addEventListener("seeked", () => sought.push(video.currentTime));
 })()"""
 
+#: What is told of a seek that is not done.
+SHOWN = """(() => {
+  const video = document.querySelector("#video");
+  return { sizes, sought, time: video.currentTime, seeking: video.seeking, ready: video.readyState, paused: video.paused,
+    ...Object.fromEntries(["buffered", "seekable"].map((kind) => [
+      kind, [...Array(video[kind].length).keys()].map((at) => [video[kind].start(at), video[kind].end(at)])])) };
+})()"""
+
 
 @pytest.mark.parametrize(("browser", "way"), [("chromium", "hls"), ("firefox", "mse")], indirect=["browser"])
 def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, weir):
@@ -215,7 +223,7 @@ def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, we
         # In seconds before the end of the bar as it is at that moment.
         place = watching.seek_to(browser, f"(Number(bar.max) - {change - 1})")
         assert abs(place - (change - 1)) < 0.1, (place, change)
-        browser.wait(f"sought.some((time) => time < {change})", 40)
+        browser.wait(f"sought.some((time) => time < {change})", 40, SHOWN)
         # The size before the seek is that of the first publication, too: browsers may tell it again.
         browser.wait(played_over, 40)
         widths = [one["width"] for one in browser.evaluate("sizes")]
