@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import Server
@@ -5,7 +6,7 @@ import Testing
 /// The scanner held against NIO's decoder: the same requests, or refused for a reason that is written down.
 @Suite struct HTTP1ScannerDifferentialTests {
   /// WEIR_DIFFERENTIAL=4000 for many more, in half a minute on two cores.
-  private static let rounds = Arguments.environment()["WEIR_DIFFERENTIAL"].flatMap(Int.init) ?? 400
+  private static let rounds = Arguments.environment()["WEIR_DIFFERENTIAL"].flatMap(Int.init) ?? (isLong ? 400 : 200)
 
   @Test(arguments: 0..<8) func readsWhatNIOReadsOrRefusesItForAReason(seed: Int) {
     var maker = RequestMaker(seed: UInt64(seed))

@@ -26,7 +26,7 @@ import Testing
 /// | many requests whose fields are too large | pass | end the connection | they cost more to read than to send |
 /// | many WINDOW_UPDATE, GOAWAY and unknown frames without a reason | pass | end the connection | they cost, and mean nothing |
 @Suite struct HTTP2DifferentialTests {
-  private static let rounds = Arguments.environment()["WEIR_DIFFERENTIAL"].flatMap(Int.init) ?? (isLong ? 400 : 150)
+  private static let rounds = Arguments.environment()["WEIR_DIFFERENTIAL"].flatMap(Int.init) ?? (isLong ? 400 : 250)
 
   /// NIO's server, which answers and resets streams as it is told. Looked at are the resets that it makes by itself, and the end of
   /// the connection.
