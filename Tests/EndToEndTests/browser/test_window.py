@@ -175,10 +175,14 @@ def test_catches_up_by_speed_after_a_stall(chromium, way, weir):
     watching.leave(chromium)
 
 
-#: From here on `sizes` has each size that is shown, and `sought` each seek that is done, with the seconds of media then.
+#: From here on `sizes` has each size that is shown, and `sought` each seek that is done, with the seconds of media then; `told` has
+#: what else happens, and when.
 COUNT_SIZES = """(() => {
   const video = document.querySelector("#video");
-  Object.assign(window, { sizes: [], sought: [] });
+  Object.assign(window, { sizes: [], sought: [], told: [] });
+  for (const kind of ["seeking", "seeked", "waiting", "playing", "resize", "emptied", "error"]) {
+    video.addEventListener(kind, () => told.push([kind, video.currentTime, performance.now() / 1000]));
+  }
   video.addEventListener("resize", () => { if (video.videoWidth > 0) sizes.push({ width: video.videoWidth, time: video.currentTime }); });
   video.addEventListener("seeked", () => sought.push(video.currentTime));
 })()"""
@@ -186,7 +190,7 @@ COUNT_SIZES = """(() => {
 #: What is told of a seek that is not done.
 SHOWN = """(() => {
   const video = document.querySelector("#video");
-  return { sizes, sought, time: video.currentTime, seeking: video.seeking, ready: video.readyState, paused: video.paused,
+  return { sizes, sought, told, now: performance.now() / 1000, time: video.currentTime, seeking: video.seeking, ready: video.readyState, paused: video.paused,
     ...Object.fromEntries(["buffered", "seekable"].map((kind) => [
       kind, [...Array(video[kind].length).keys()].map((at) => [video[kind].start(at), video[kind].end(at)])])) };
 })()"""

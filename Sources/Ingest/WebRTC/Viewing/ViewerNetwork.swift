@@ -1,7 +1,7 @@
 /// How much a viewer's network carries, by two witnesses: its estimate, and what its reports say of loss and of the round trip. An
 /// estimate alone may be low because little was sent, or because a busy machine took packets late. A value type.
 struct ViewerNetwork {
-  /// What a second's packets add up to, by numbers that only rise: as they are in reports.
+  /// What its reports say of all packets so far: the newest number, and how many are missing.
   private struct Count {
     var highest: UInt32
     var lost: Int32
@@ -9,23 +9,23 @@ struct ViewerNetwork {
 
   /// By its own word, in bytes per second (REMB); nil if it does not say.
   private(set) var estimate: Int64?
-  /// The estimate fell below three quarters of what was sent, and does not reach the stream's rate yet.
+  /// The estimate was below three quarters of what was sent, and does not reach the stream's rate yet.
   private var isLow = false
   /// While reports show a full network, and for a while after that: it may get so many quarters of its estimate.
   private var share: Int64?
   private var trips = RoundTrips()
   /// What was lost is judged since then, from that report on.
   private var judged: (at: MonotonicTime, count: Count)?
-  /// Packets that it asked for again since then.
-  private var asked: Int64 = 0
+  /// Packets that it asked for again since then, and the newest one of all.
+  private var asked: (count: Int64, newest: UInt16?) = (0, nil)
 
-  /// Somewhat more than the network carries, so that the estimate can rise. Each calm second allows half as much more, and beyond
-  /// the last nothing is held back.
+  /// Somewhat more than the network carries, so that the estimate can rise. Each calm second allows half as much more, one that is
+  /// neither calm nor full a quarter of the estimate more, and beyond the last nothing is held back.
   private static let (leastShare, mostShare): (Int64, Int64) = (5, 256)
   /// Percent of packets that are lost where the network is full, and where it is calm.
   private static let (muchLost, littleLost): (Int64, Int64) = (10, 2)
   /// Loss is judged once a second, in nanoseconds, and of so many packets.
-  private static let (period, fewest): (Int64, Int64) = (1_000_000_000, 20)
+  private static let (period, fewest): (Int64, Int64) = (1_000_000_000, 50)
   /// What it may get at least, in bytes per second.
   private static let leastLimit: Int64 = 8 * 1024
 
@@ -48,30 +48,35 @@ struct ViewerNetwork {
   /// A sender report was sent, whose clock has these middle 32 bits (LSR, RFC 3550 §6.4.1).
   mutating func sentReport(clock: UInt32, at now: MonotonicTime) { trips.sent(clock, now) }
 
-  /// It asks for packets again.
-  mutating func asks(for count: Int) { asked &+= Int64(count) }
+  /// It asks for packets again, perhaps not for the first time: older ones than it has asked for are known.
+  mutating func asks(for numbers: [UInt16]) {
+    for number in numbers where asked.newest.map({ Int16(bitPattern: number &- $0) > 0 }) ?? true {
+      asked = (asked.count &+ 1, number)
+    }
+  }
 
   /// What it says of the packets of its video.
   mutating func take(_ reception: RTCPWriter.Reception, now: MonotonicTime) {
     trips.take(reception, now: now)
     let count = Count(highest: reception.highest, lost: reception.lost)
     guard let (since, before) = judged else {
-      (judged, asked) = ((now, count), 0)
+      (judged, asked.count) = ((now, count), 0)
       return
     }
     let expected = Int64(Int32(bitPattern: count.highest &- before.highest))
     guard now &- since >= Self.period, expected >= Self.fewest else {
       // Numbers that go back are of somebody who counts anew.
-      if expected < 0 { (judged, asked) = ((now, count), 0) }
+      if expected < 0 { (judged, asked.count) = ((now, count), 0) }
       return
     }
     // What came at the second try is not lost in its reports.
-    let lost = max(Int64(count.lost) - Int64(before.lost), asked) * 100
-    (judged, asked) = ((now, count), 0)
+    let lost = max(Int64(count.lost) - Int64(before.lost), asked.count) * 100
+    (judged, asked.count) = ((now, count), 0)
     if trips.showQueue || lost >= Self.muchLost * expected {
       share = Self.leastShare
-    } else if let known = share, lost < Self.littleLost * expected {
-      share = known < Self.mostShare ? known + known / 2 : nil
+    } else if let known = share {
+      let more = lost < Self.littleLost * expected ? known / 2 : 1
+      share = known < Self.mostShare ? known + more : nil
     }
   }
 }
@@ -79,43 +84,47 @@ struct ViewerNetwork {
 /// The round trips of a connection, by reports of its sender and of its receiver. A value type.
 private struct RoundTrips {
   /// Sender reports, the newest last.
-  private var reports: [(clock: UInt32, at: MonotonicTime, trip: Int64?)] = []
-  /// The shortest one of this while and of the one before, in nanoseconds: the path may have changed since.
+  private var reports: [(clock: UInt32, at: MonotonicTime)] = []
+  /// The round trips of the last two that the receiver has told of, in nanoseconds.
+  private var known: [(clock: UInt32, trip: Int64)] = []
+  /// The shortest one of this while and of the one before: the path may have changed since.
   private var shortest: (now: Int64?, before: Int64?)
   private var whileBegan: MonotonicTime?
-  /// The last report of the receiver knew none of these.
+  /// The last report of the receiver knew none of the newest, though it has known others.
   private var isLost = false
 
-  /// They are sent each second: a receiver that knows none of the last ones gets them late.
-  private static let kept = 3
+  /// How many are kept, and how many of the newest a receiver may not know. They are sent each second.
+  private static let (kept, newest) = (8, 3)
   /// A round trip that is longer by so much waits in a queue; a while; and how much a clock may be wrong; in nanoseconds.
   private static let (queue, length, error): (Int64, Int64, Int64) = (150_000_000, 60_000_000_000, 5_000_000)
 
   mutating func sent(_ clock: UInt32, _ now: MonotonicTime) {
     if reports.count == Self.kept { reports.removeFirst() }
-    reports.append((clock, now, nil))
+    reports.append((clock, now))
   }
 
   mutating func take(_ reception: RTCPWriter.Reception, now: MonotonicTime) {
     guard let place = reports.lastIndex(where: { $0.clock == reception.lastReport }) else {
-      // Before it has got the first one it knows none.
-      isLost = reports.count == Self.kept
+      // Some receivers never tell of one.
+      isLost = !known.isEmpty
       return
     }
-    isLost = false
-    let trip = now &- reports[place].at &- Int64(reception.sinceReport) &* 1_000_000_000 / 65536
+    isLost = reports.count - place > Self.newest
+    let (clock, sentAt) = reports[place]
+    let trip = now &- sentAt &- Int64(reception.sinceReport) &* 1_000_000_000 / 65536
     guard trip >= -Self.error else { return }
-    // Later words for the same report are of the same trip.
-    if reports[place].trip == nil { reports[place].trip = max(0, trip) }
+    if let last = known.last, last.clock == clock {
+      known[known.count - 1].trip = min(last.trip, trip)
+    } else {
+      known = known.suffix(1) + [(clock, trip)]
+    }
     if whileBegan.map({ now &- $0 >= Self.length }) ?? true { (whileBegan, shortest) = (now, (nil, shortest.now)) }
     shortest.now = min(trip, shortest.now ?? trip)
   }
 
   /// A single one that is late decides nothing: the receiver may have been busy.
   var showQueue: Bool {
-    if isLost { return true }
     guard let least = [shortest.now, shortest.before].compactMap({ $0 }).min() else { return false }
-    let known = reports.compactMap(\.trip).suffix(2)
-    return known.count == 2 && known.allSatisfy { $0 - least >= Self.queue }
+    return isLost || known.count == 2 && known.allSatisfy { $0.trip - least >= Self.queue }
   }
 }

@@ -269,6 +269,7 @@ final class WebRTCViewer: RelayViewer {
       guard let (packet, outgoing) = sender.again(number, log) else { continue }
       send(packet, outgoing, sender, srtp, path, now)
       repeats.take(packet.piece.byteCount &+ Self.headAndTag)
+      if network.limit != nil { allowance.take(packet.piece.byteCount) }
     }
     hub.batch.flush(path)
     path.flush()
@@ -305,7 +306,9 @@ final class WebRTCViewer: RelayViewer {
     guard !isOver else { return }
     let sendings = sendings(now)
     transport.send(rtcp: RTCPWriter(sendings, name: ViewerAnswer.name).bytes)
-    if let clock = sendings.first?.clock { network.sentReport(clock: UInt32(truncatingIfNeeded: clock >> 16), at: now) }
+    if let sending = sendings.first, sending.source == video?.source {
+      network.sentReport(clock: UInt32(truncatingIfNeeded: sending.clock >> 16), at: now)
+    }
   }
 
   private func sendings(_ now: MonotonicTime) -> [RTCPWriter.Sending] {
@@ -359,7 +362,7 @@ extension WebRTCViewer: WebRTCTransportOwner {
       switch event {
       case .again(let numbers, let source):
         guard source == video?.source else { break }
-        network.asks(for: numbers.count)
+        network.asks(for: numbers)
         sendAgain(numbers, now)
       case .keyFrame(let source): if source == video?.source { beginAgain(now) }
       case .estimate(let bits):
