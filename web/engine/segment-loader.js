@@ -177,6 +177,8 @@ export class SegmentLoader {
         await this.#window.changed(signal);
         continue;
       }
+      // What was appended for a position that the viewer has left is no media for the new one.
+      signal.throwIfAborted();
       if (!atEdge) this.#edge.arrived();
     }
   }
