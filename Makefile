@@ -128,7 +128,7 @@ test: ## check, and all tests (twenty minutes when built)
 	$(HARNESS)/budget.py --steps $(WEIR_STEPS)
 
 # Tests/long.txt tells the last run; `make check` wants a good one.
-test-long: check test-deps build pack-deps ## what `make test` leaves out: variants of speed, second browsers, encoders, attacks; contract, days, packages (an hour)
+test-long: check rules test-deps build pack-deps ## what `make test` leaves out: variants of speed, second browsers, encoders, attacks; contract, days, packages (an hour)
 	@rm -f $(WEIR_STEPS)
 	WEIR_BIN="$(TESTED_BIN)" $(HARNESS)/run --long
 	rm -rf .build/tests-long && mkdir -p .build/tests-long && cp .build/tests/*.json .build/tests-long

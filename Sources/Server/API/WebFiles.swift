@@ -158,7 +158,9 @@ final class WebFiles: Sendable {
 
   private static func securityPolicy(frameAncestors: String) -> HeaderField {
     HeaderField(
-      "Content-Security-Policy", "default-src 'self'; media-src 'self' blob:; frame-ancestors \(frameAncestors)")
+      "Content-Security-Policy",
+      "default-src 'self'; media-src 'self' blob:; base-uri 'none'; form-action 'self'; frame-ancestors \(frameAncestors)"
+    )
   }
 
   /// The content of a file; nil if it is not a readable file of at most `largestFile` bytes.

@@ -21,7 +21,8 @@ import Testing
         #expect(page["Cache-Control"] == "no-cache")
         #expect(
           page["Content-Security-Policy"]
-            == "default-src 'self'; media-src 'self' blob:; frame-ancestors 'self'")
+            == "default-src 'self'; media-src 'self' blob:; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
+        )
         #expect(page.text.contains("weir"))
         #expect(try await client.get("/pages/index.html", "If-None-Match: \(try #require(page["ETag"]))").status == 304)
         #expect(try await client.get("/none.html").status == 404)

@@ -38,9 +38,11 @@ struct HTTP2Receiver {
   /// WINDOW_UPDATE and unknown frames that each request accounts for. Browsers open the window of a new stream, state its
   /// priority (RFC 9218), and may send a frame of no meaning.
   private static let allowedPerRequest = 4
-  /// WINDOW_UPDATE frames that a write of `count` bytes of a body accounts for. Clients open both windows at least once for
-  /// several frames, at most for each part that they take from a buffer.
-  static func allowed(for count: Int) -> Int { 2 &+ count / 512 }
+  /// WINDOW_UPDATE frames that `count` bytes of bodies account for. Clients open both windows at least once for several frames, at
+  /// most for each part that they take from a buffer. Fewer than 512 bytes account for none: a client with windows of a byte would
+  /// have two more with each.
+  static func allowed(for count: Int) -> Int { count < leastAccounted ? 0 : 2 &+ count / leastAccounted }
+  static let leastAccounted = 512
 
   /// A stream that is not closed.
   struct Stream {

@@ -34,6 +34,8 @@ final class HTTP2Sender {
   var frames = HTTP2FrameWriter()
   /// WINDOW_UPDATE frames that the bodies written since the last `takeAllowance` account for.
   private var allowance = 0
+  /// Bytes of bodies that are too few, so far, to account for any.
+  private var unaccounted = 0
 
   private let context: ChannelHandlerContext
   private let loop: LoopContext
@@ -124,7 +126,10 @@ final class HTTP2Sender {
   private func didWrite(_ count: Int) {
     window &-= count
     bodyBytes &+= count
-    allowance &+= HTTP2Receiver.allowed(for: count)
+    unaccounted &+= count
+    guard unaccounted >= HTTP2Receiver.leastAccounted else { return }
+    allowance &+= HTTP2Receiver.allowed(for: unaccounted)
+    unaccounted = 0
   }
 
   func takeAllowance() -> Int {

@@ -264,6 +264,18 @@ import Testing
     #expect(HTTP2Bytes.goAways(wire.received) == [11])
   }
 
+  @Test func `a client that opens its window byte by byte is ended`() throws {
+    let wire = try Wire(route: { _, _ in .now(.text(String(repeating: "x", count: 10_000), cache: .never)) })
+    try wire.send(http2Frame(4, [0, 4, 0, 0, 0, 1]) + HTTP2Bytes.request("/", stream: 1))
+    var openings = 0
+    while HTTP2Bytes.goAways(wire.received).isEmpty, openings < 5000 {
+      try wire.send(http2Frame(8, stream: 1, [0, 0, 0, 1]))
+      openings += 1
+    }
+    #expect(HTTP2Bytes.goAways(wire.received) == [11])
+    #expect((HTTP2Receiver.rate..<HTTP2Receiver.rate + 10).contains(openings), "\(openings) openings")
+  }
+
   @Test func `what a body has beyond its length is left out`() throws {
     var frames = HTTP2FrameWriter()
     let pieces: [BodyPiece] = [.bytes(ByteBuffer(bytes: [1, 1, 1])), .bytes(ByteBuffer(bytes: [2, 2, 2]))]

@@ -39,6 +39,25 @@ import Testing
     }
   }
 
+  /// By a client that offers nothing else.
+  @Test(arguments: [
+    (NIOTLSCipher.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, true),
+    (.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, true),
+    (.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, false), (.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, false),
+  ])
+  func olderSuitesAreNotTaken(_ suite: NIOTLSCipher, isTaken: Bool) async throws {
+    let (server, _) = try tlsContexts()
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.certificateVerification = .none
+    (configuration.maximumTLSVersion, configuration.cipherSuiteValues) = (.tlsv12, [suite])
+    let context = try NIOSSLContext(configuration: configuration)
+    let route: HTTPTestServer.Route = { _, _ in .now(.text("x", cache: .never)) }
+    try await HTTPTestServer.run(tls: server, route: route) { address, _ in
+      let answer = try? await HTTPRawClient.connect(to: address, tls: context).get("/").text
+      #expect(answer == (isTaken ? "x" : nil))
+    }
+  }
+
   @Test func aReaderThatStopsReadingOverTLSIsCut() async throws {
     let (server, clientContext) = try tlsContexts()
     var limits = HTTPLimits()
