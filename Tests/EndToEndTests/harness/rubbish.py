@@ -339,6 +339,9 @@ async def reports(peer: Peer, source: int | None = None) -> None:
         some = [
             *(control(SR, 0, struct.pack(">IQIII", ours, clock, random.getrandbits(32), 0xFFFFFFFF, 0xFFFFFFFF)) for clock in clocks),
             control(SR, 31, struct.pack(">IQIII", ours, clocks[1], 0, 0, 0)), control(RR, 31, struct.pack(">I", ours) + os.urandom(50)),
+            # Of the media: any loss, any time of a report, and numbers that go anywhere.
+            *(control(RR, 1, struct.pack(">II", ours, asked) + os.urandom(20)) for _ in range(3)),
+            control(SR, 1, struct.pack(">IQIIII", ours, clocks[1], 0, 0, 0, asked) + b"\xff" * 20),
             control(SDES, 31, stranger + b"\1\xff" + os.urandom(90), 0x3FFF), control(SDES, 31, stranger * 100, 0xFFFF),
             control(BYE, 31, stranger * 3), control(BYE, 31, stranger * 31 + b"\xff" + bytes(99), 0xFFFF), control(BYE, 1, b"", 1),
             control(APP, 31, stranger + b"weir" + os.urandom(1000), 0xFFFF), control(APP, 0, b""),
