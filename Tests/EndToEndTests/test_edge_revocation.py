@@ -137,7 +137,8 @@ def test_a_revoked_key_stops_its_viewer_alone(start, tmp_path, kind, is_timed):
         since = revoked + RECHECK + 1 if is_timed else time.monotonic()
         # Who goes on asking with it is told to wait, as anybody with a wrong one.
         seen = len(players["ann"].answers)
-        weir.wait(lambda: len(players["ann"].answers) > seen + 3 * len(paths), PATIENCE, "further answers")
+        weir.wait(lambda: len(players["ann"].answers) > seen + 3 * len(paths) and all(players["ann"].statuses(since=since).values()),
+                  PATIENCE + RECHECK, "further answers for each path")
         late = players["ann"].statuses(since=since)
         assert len(late) == 3 and all(found and found <= {403, 429} for found in late.values()), late
         assert 403 in set().union(*players["ann"].statuses(since=revoked).values())
