@@ -453,14 +453,14 @@ print(found[200], found[429], time.monotonic() - began, last)
 
 @judged(pytest.mark.long)
 def test_a_client_that_polls_a_thousand_times_a_second_is_told_to_wait_and_no_other_is(live, measured, record_property):
-    (weir, _, url), made = live, 4000
+    (weir, _, url), made = live, 2000
     path, segment = urllib.parse.urlsplit(url).path, urllib.parse.urlsplit(newest_segment(url)).path
     with measured(url, "polling 1000 times a second", 0.005):
         poller = subprocess.Popen([sys.executable, "-c", poll_quickly(url, 1000, made)], stdout=subprocess.PIPE, text=True)
         # From the same address: a proxy's connection for many viewers, and synchronised players.
         proxy = llhls.Connection(url)
         statuses = set()
-        for _ in range(400):
+        for _ in range(200):
             for asked in (path, path, segment):
                 statuses.add(proxy.get(f"{weir.web}{asked}").status)
         players = [llhls.Connection(url) for _ in range(50)]
