@@ -1,5 +1,5 @@
-/// How much a viewer's network carries, by two witnesses: its estimate, and what its reports say of loss and of the round trip. An
-/// estimate alone may be low because little was sent, or because a busy machine took packets late. A value type.
+/// How much a viewer's network carries. Two signs have to agree: its bandwidth estimate is low, and its reports show loss or a longer
+/// round trip. An estimate alone may be low because little was sent, or because a busy machine took packets late. A value type.
 struct ViewerNetwork {
   /// What its reports say of all packets so far: the newest number, and how many are missing.
   private struct Count {
@@ -7,16 +7,16 @@ struct ViewerNetwork {
     var lost: Int32
   }
 
-  /// By its own word, in bytes per second (REMB); nil if it does not say.
+  /// The viewer's bandwidth estimate (REMB), in bytes per second; nil before the first one.
   private(set) var estimate: Int64?
   /// The estimate was below three quarters of what was sent, and does not reach the stream's rate yet.
   private var isLow = false
   /// While reports show a full network, and for a while after that: it may get so many quarters of its estimate.
   private var share: Int64?
   private var trips = RoundTrips()
-  /// What was lost is judged since then, from that report on.
+  /// When loss was judged last, and the counts of that report.
   private var judged: (at: MonotonicTime, count: Count)?
-  /// Packets that it asked for again since then, and the newest one of all.
+  /// How many packets it asked for again since then; and the highest sequence number that it ever asked for.
   private var asked: (count: Int64, newest: UInt16?) = (0, nil)
 
   /// Somewhat more than the network carries, so that the estimate can rise. Each calm second allows half as much more, one that is
@@ -48,7 +48,7 @@ struct ViewerNetwork {
   /// A sender report was sent, whose clock has these middle 32 bits (LSR, RFC 3550 §6.4.1).
   mutating func sentReport(clock: UInt32, at now: MonotonicTime) { trips.sent(clock, now) }
 
-  /// It asks for packets again, perhaps not for the first time: older ones than it has asked for are known.
+  /// It asks for packets again (NACK). One that it asks for repeatedly counts once: numbers up to the highest so far are skipped.
   mutating func asks(for numbers: [UInt16]) {
     for number in numbers where asked.newest.map({ Int16(bitPattern: number &- $0) > 0 }) ?? true {
       asked = (asked.count &+ 1, number)
@@ -65,11 +65,11 @@ struct ViewerNetwork {
     }
     let expected = Int64(Int32(bitPattern: count.highest &- before.highest))
     guard now &- since >= Self.period, expected >= Self.fewest else {
-      // Numbers that go back are of somebody who counts anew.
+      // A receiver whose numbers go back has begun to count anew.
       if expected < 0 { (judged, asked.count) = ((now, count), 0) }
       return
     }
-    // What came at the second try is not lost in its reports.
+    // Its reports do not count as lost what came when it was sent again.
     let lost = max(Int64(count.lost) - Int64(before.lost), asked.count) * 100
     (judged, asked.count) = ((now, count), 0)
     if trips.showQueue || lost >= Self.muchLost * expected {
@@ -87,7 +87,7 @@ private struct RoundTrips {
   private var reports: [(clock: UInt32, at: MonotonicTime)] = []
   /// The round trips of the last two that the receiver has told of, in nanoseconds.
   private var known: [(clock: UInt32, trip: Int64)] = []
-  /// The shortest one of this while and of the one before: the path may have changed since.
+  /// The shortest one of this minute and of the minute before. Older ones are forgotten, as the path may have changed.
   private var shortest: (now: Int64?, before: Int64?)
   private var whileBegan: MonotonicTime?
   /// The last report of the receiver knew none of the newest, though it has known others.
@@ -95,7 +95,7 @@ private struct RoundTrips {
 
   /// How many are kept, and how many of the newest a receiver may not know. They are sent each second.
   private static let (kept, newest) = (8, 3)
-  /// A round trip that is longer by so much waits in a queue; a while; and how much a clock may be wrong; in nanoseconds.
+  /// In nanoseconds: by how much a queue makes a round trip longer; a minute; by how much a trip may be negative by rounding.
   private static let (queue, length, error): (Int64, Int64, Int64) = (150_000_000, 60_000_000_000, 5_000_000)
 
   mutating func sent(_ clock: UInt32, _ now: MonotonicTime) {

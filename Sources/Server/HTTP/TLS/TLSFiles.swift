@@ -34,7 +34,7 @@ extension TLSFiles {
     let key: NIOSSLPrivateKey
     fileprivate let files: TLSFiles
 
-    /// What TLS 1.2 may use: forward secrecy, and encryption that authenticates (RFC 7525 §4.2). TLS 1.3 has its own.
+    /// What TLS 1.2 may use: forward secrecy, and encryption that authenticates (RFC 9325 §4.2). TLS 1.3 has its own.
     private static let suites: [NIOTLSCipher] = [
       .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
       .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
@@ -53,7 +53,7 @@ extension TLSFiles {
         certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
       configuration.applicationProtocols = applicationProtocols
       configuration.minimumTLSVersion = minimumVersion
-      // Older versions have none but those with CBC.
+      // TLS 1.0 and 1.1, which encoders may need, have suites with CBC only.
       if minimumVersion == .tlsv12 || minimumVersion == .tlsv13 { configuration.cipherSuiteValues = Self.suites }
       do {
         return try NIOSSLContext(configuration: configuration)
