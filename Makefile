@@ -145,7 +145,7 @@ CHECK = $(if $(CHECKED),,check)
 unit: $(if $(CHECKED),,tested) ## unit tests, several suites at a time (MODULES="FMP4 Ingest" picks some)
 	.ci/quick "$(UNIT_TESTS)" $(MODULES)
 
-quick: tested unit ## build, and the unit tests (50 seconds when built; MODULES=FMP4 picks those of one module)
+quick: tested unit ## build, and the unit tests (45 seconds when built; MODULES=FMP4 picks those of one module)
 
 rules: .venv/ready # tests of judges and documents, which need no server; and which tests each lane has
 	WEIR_LANES=$(abspath .build/tests/lanes.json) $(PYTHON) -m pytest $(HARNESS) --rootdir $(HARNESS) --lane rules -q

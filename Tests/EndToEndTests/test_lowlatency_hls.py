@@ -396,7 +396,7 @@ def test_delta_updates_leave_out_what_the_client_has(live):
 
 @pytest.mark.quiet
 def test_parts_come_in_even_steps_and_to_all_at_once(start):
-    """When playlists, chunks and the answers to a crowd arrive."""
+    """When playlists, chunks and the answers to a crowd arrive, and that the newest part is as old as its date says."""
     weir = start("--no-record", "--segment-duration", "1s")
     publisher = publishers.ffmpeg(FILM, f"{weir.rtmp}/live/interleaved-url", loop=-1)
     try:
@@ -416,3 +416,6 @@ def test_parts_come_in_even_steps_and_to_all_at_once(start):
     assert gaps[-2] < 0.6 and gaps[-1] < 1.2, gaps
     assert 0.5 < chunks[-1] - chunks[0] < 1.2, "a chunk comes with its part"
     assert arrivals[-1] - arrivals[0] < 0.5, "C22"
+    clock = time.time() - time.monotonic()
+    ages = sorted(age for at, playlist in player.playlists[1:] if (age := llhls.age(playlist, at + clock)) is not None)
+    assert len(ages) >= 8 and -0.002 <= ages[0] and ages[len(ages) // 4] <= 0.060, ages

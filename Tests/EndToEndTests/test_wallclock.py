@@ -1,8 +1,6 @@
 """Accuracy of the wall clock in playlists and manifests, whatever delayed a publisher's first media."""
 
 import concurrent.futures
-import datetime
-import re
 import time
 
 import pytest
@@ -42,12 +40,9 @@ def ages(url: str, seconds: float, least: int = 0) -> list[float]:
     while (passed := time.monotonic() - began) < seconds or len(found) < least and passed < 60:
         msn, part = playlist.next
         playlist = llhls.parse(http.fetch(f"{url}?_HLS_msn={msn}&_HLS_part={part}", timeout=20).good().text, url)
-        now = time.time()
-        if not playlist.segments[-1].parts or (playlist.segments[-1].uri is not None):
-            continue
-        date = re.findall(r"#EXT-X-PROGRAM-DATE-TIME:(\S+)", playlist.text)[-1]
-        begin = datetime.datetime.fromisoformat(date.replace("Z", "+00:00")).timestamp()
-        found.append(now - begin - sum(p.duration for p in playlist.segments[-1].parts))
+        age = llhls.age(playlist, time.time())
+        if age is not None:
+            found.append(age)
     return found
 
 
@@ -82,9 +77,10 @@ def all_ages(start_shared):
 
 @pytest.mark.parametrize("kind", PUBLISHERS)
 def test_five_seconds_after_the_start_the_newest_part_is_as_old_as_it_says(all_ages, kind):
-    """Other tests use the processor meanwhile. They make parts later, never earlier: the least age is that of the clock."""
+    """Other tests use the processor meanwhile, so that media may come later when the clock is set than it does afterwards: by less
+    than a step of the clock (ClockFollower), or it is set again. How exact it is where nothing else runs: test_lowlatency_hls."""
     found = all_ages[kind]
-    assert -0.002 <= found[0] <= 0.060, found
+    assert -0.040 < found[0] <= 0.060, found
 
 
 @pytest.mark.quiet

@@ -223,6 +223,16 @@ class Connection:
         self.connection.close()
 
 
+def age(playlist: Playlist, now: float) -> float | None:
+    """The wall clock `now`, minus the wall clock of the end of the newest part, in seconds. None between two segments."""
+    newest = playlist.segments[-1]
+    if not newest.parts or newest.uri is not None:
+        return None
+    date = re.findall(r"#EXT-X-PROGRAM-DATE-TIME:(\S+)", playlist.text)[-1]
+    begin = datetime.datetime.fromisoformat(date.replace("Z", "+00:00")).timestamp()
+    return now - begin - sum(part.duration for part in newest.parts)
+
+
 class Player:
     """Follows one media playlist for a while, and requests each hinted part before it exists."""
 
