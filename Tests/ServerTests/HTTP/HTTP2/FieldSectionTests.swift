@@ -72,7 +72,8 @@ import Testing
 
   /// Bytes that are wrong somewhere: nothing is read that NIO's decoder refuses. It refuses nothing that NIO's reads but numbers
   /// of more than five bytes, which no client needs.
-  @Test(arguments: 0..<(isLong ? 8 : 4)) func `damaged sections are read as NIO's decoder reads them`(seed: UInt64) throws {
+  @Test(arguments: 0..<(isLong ? 8 : 4))
+  func `damaged sections are read as NIO's decoder reads them`(seed: UInt64) throws {
     var maker = Maker(generator: .init(state: seed &+ 100))
     var refused = 0
     for _ in 0..<100 {
