@@ -22,11 +22,12 @@ import urllib.parse
 
 import pytest
 
-from harness import boxes, dash, hls, http, nothing_wrong, packets, publishers, sources, tools
+from harness import boxes, dash, flv, hls, http, nothing_wrong, packets, publishers, sources, tools
 from harness.disks import Disk, Faults, needs
 from harness.fragments import Standing, Viewer, check_movie, sample_counts, total, whole_fragments
 from harness.groups import MemoryGroup
 from harness.metrics import Metrics
+from harness.rawrtmp import RawRTMP
 from harness.weir import Weir
 
 TORTURE = "WEIR_TORTURE" in os.environ
@@ -540,6 +541,7 @@ def test_the_server_answers_while_leftovers_are_finished(place, left_behind, tmp
     left = parts(place)
     fragments = {path: len(whole_fragments(path.read_bytes())) for path in left.values()}
     trace = tmp_path / "trace"
+    film = flv.read(sources.flv("short"))
     watched = [word for path in left.values() for word in ("-P", str(path))]
     wrapper = ("strace", "-D", "-f", "-qq", "-y", "-o", str(trace), *watched, "-e", "trace=pread64", "-e",
                "inject=pread64:delay_enter=60000")
@@ -551,9 +553,11 @@ def test_the_server_answers_while_leftovers_are_finished(place, left_behind, tmp
         told = weir.json("/api/v1/recordings")["recordings"]
         assert {entry["stream"] for entry in told} == set(expected)
         assert all(0 <= entry["finishing"] < 1 for entry in told)
-        publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/s0", rate=2)
-        weir.wait(lambda: len(list(place.glob("s0/*.part.mp4"))) == 2, 15, "another is recorded beside it")
-        publisher.wait(30)
+        # A program would begin too late: what was left is finished two seconds from now.
+        with RawRTMP(weir.rtmp).start("s0") as client:
+            client.play_out(film, speed=20)
+            weir.wait(lambda: len(list(place.glob("s0/*.part.mp4"))) == 2, 15, "another is recorded beside it")
+            client.finish()
         weir.wait(lambda: not parts(place), 120, "all is finished")
         took = time.monotonic() - began
         weir.wait(lambda: {entry["state"] for entry in weir.json("/api/v1/recordings")["recordings"]} == {"completed"}, 15,
