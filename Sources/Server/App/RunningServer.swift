@@ -135,8 +135,10 @@ struct RunningServer {
       let connections = http.takePeakConnections()
       // A look reads six files. Without clients and streams little changes.
       if turn % 4 == 0 || connections > 0 || !streams.all.isEmpty {
-        memory.look(expectedGrowth: streams.expectedGrowth)
+        let missing = memory.look(expectedGrowth: streams.expectedGrowth)
+        if missing > 0 { http.shed(forMemory: missing) }
       }
+      http.look()
       if freed.isDue(connections: connections) { FreedMemory.giveBack() }
       // The rules of retention, once a second.
       if turn % 2 == 0, recordings?.timeSinceRetention ?? 0 >= Self.retentionPause { retain() }

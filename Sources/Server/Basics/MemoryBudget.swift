@@ -18,6 +18,9 @@ package final class MemoryBudget: Sendable {
   private static let reserveShare = 8
   private static let reserveBounds = 16 << 20...256 << 20
 
+  /// Bytes that are taken to be there where the system does not tell.
+  private static let unknownLimit = 1 << 30
+
   /// The bytes that were charged, and the number of the last measurement before.
   package struct Charge: Sendable, Equatable {
     fileprivate var bytes: Int
@@ -41,6 +44,8 @@ package final class MemoryBudget: Sendable {
   private let logger: Logger
   private let state = Mutex(State())
   private let allowance = Atomic<Int>(.max)
+  /// The memory of the process, in bytes.
+  package let limit: Int
   private let tight = Atomic<Bool>(false)
 
   package convenience init(logger: Logger) {
@@ -50,6 +55,7 @@ package final class MemoryBudget: Sendable {
   package init(sources: MemorySources?, logger: Logger) {
     self.sources = sources
     self.logger = logger
+    limit = sources?.read()?.limit ?? Self.unknownLimit
     look(expectedGrowth: 0)
   }
 
@@ -89,9 +95,10 @@ package final class MemoryBudget: Sendable {
     if isYoung { allowance.wrappingAdd(charge.bytes, ordering: .relaxed) }
   }
 
-  /// Measures the memory. `expectedGrowth` in bytes. Reads small kernel files, so it must not run on an event loop.
-  package func look(expectedGrowth: Int) {
-    guard let memory = sources?.read() else { return }
+  /// Measures the memory. `expectedGrowth` in bytes. Returns the bytes that are missing where half of the reserve is used up, so
+  /// that connections must end. Reads small kernel files, so it must not run on an event loop.
+  @discardableResult package func look(expectedGrowth: Int) -> Int {
+    guard let memory = sources?.read() else { return 0 }
     let reserve = min(
       max(memory.limit / Self.reserveShare, Self.reserveBounds.lowerBound), Self.reserveBounds.upperBound)
     let isTight = memory.limit < Self.smallLimit || memory.available < memory.limit / Self.tightShare
@@ -110,7 +117,8 @@ package final class MemoryBudget: Sendable {
       }
       return (left, isShort == state.isShort ? nil : isShort)
     }
-    guard let change else { return }
+    let missing = max(0, reserve / 2 - memory.available)
+    guard let change else { return missing }
     let (available, limit) = (memory.available >> 20, memory.limit >> 20)
     if change {
       logger.warning(
@@ -118,5 +126,6 @@ package final class MemoryBudget: Sendable {
     } else {
       logger.notice("memory has room for viewers again: \(left >> 20) of \(limit) MiB")
     }
+    return missing
   }
 }

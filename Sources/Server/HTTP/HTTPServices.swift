@@ -3,7 +3,6 @@ internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOPosix
 
 /// What the connections of a listener share, and how they process a request. An object, so that a connection has no copy.
 final class HTTPServices: Sendable {
@@ -16,17 +15,17 @@ final class HTTPServices: Sendable {
   let policy: Reloadable<HTTPPolicy>
   let limiter: ConnectionLimiter
   let traffic: HTTPTraffic
-  let pool: NIOThreadPool
+  let pools: SendingPools
   let logger: Logger
 
   init(
     responder: any HTTPResponder, passes: (any ViewerPasses)?, limits: HTTPLimits, proxies: TrustedProxies,
-    policy: Reloadable<HTTPPolicy>, limiter: ConnectionLimiter, traffic: HTTPTraffic, pool: NIOThreadPool,
+    policy: Reloadable<HTTPPolicy>, limiter: ConnectionLimiter, traffic: HTTPTraffic, pools: SendingPools,
     logger: Logger
   ) {
     (self.responder, self.passes, self.limits, self.proxies) = (responder, passes, limits, proxies)
     (self.policy, self.limiter, self.traffic) = (policy, limiter, traffic)
-    (self.pool, self.logger) = (pool, logger)
+    (self.pools, self.logger) = (pools, logger)
   }
 
   var origins: CrossOrigin { policy.now.origins }

@@ -8,8 +8,12 @@ package final class FileOrigin: Sendable {
   private let generation = Atomic<UInt64>(0)
   private let bytesBefore: Atomic<Int>
 
-  package init(shift: Int = 0) {
+  /// The bytes never move.
+  package let isFixed: Bool
+
+  package init(shift: Int = 0, isFixed: Bool = false) {
     bytesBefore = Atomic(shift)
+    self.isFixed = isFixed
   }
 
   /// Bytes before the first one that was written.

@@ -54,7 +54,7 @@ package final class SharedFile: Sendable {
     descriptor = whole.descriptor
     kind = whole.kind
     base = whole.base
-    origin = FileOrigin(shift: shift)
+    origin = FileOrigin(shift: shift, isFixed: true)
     tenure = nil
     closed = nil
     giveBack = { withExtendedLifetime(whole) {} }
@@ -76,6 +76,9 @@ package final class SharedFile: Sendable {
 
   /// The memory is needed: connections that send the file to viewers must close.
   package var isCalledIn: Bool { tenure?.isCalledIn ?? false }
+
+  /// The bytes never move, so that the kernel can send them: what it has sent cannot be taken back.
+  package var isFixed: Bool { origin?.isFixed ?? true }
 
   /// The result of a read.
   package enum ReadOutcome {

@@ -32,18 +32,18 @@ class Response:
 
 
 def _connection(parts: urllib.parse.SplitResult, timeout: float, source: str = "") -> http.client.HTTPConnection:
+    address = (source, 0) if source else None
     if parts.scheme == "https":
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout, context=context)
-    return http.client.HTTPConnection(
-        parts.hostname, parts.port, timeout=timeout, source_address=(source, 0) if source else None)
+        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout, context=context, source_address=address)
+    return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout, source_address=address)
 
 
 def fetch(url: str, method: str = "GET", headers: dict[str, str] | None = None, timeout: float = 20,
           body: bytes | None = None, source: str = "") -> Response:
-    """One request on its own connection, by HTTP from the address `source`; redirects are not followed. The response for a
+    """One request on its own connection, from the address `source`; redirects are not followed. The response for a
     playlist may wait until the playlist has content."""
     parts = urllib.parse.urlsplit(url)
     connection = _connection(parts, timeout, source)

@@ -447,8 +447,8 @@ extension HTTP1Connection: LoopContext.Member {
     case .sending:
       if writer.isStalled(for: loop.ticks(limits.writeStall)) {
         cut("it read nothing for too long")
-      } else if writer.isCalledIn {
-        cut(LeftoverBudget.reason, .lateViewers)
+      } else if let reason = writer.calledIn {
+        cut(reason, .lateViewers)
       }
     case .live:
       let wasBehind = isLiveBehind
@@ -457,8 +457,8 @@ extension HTTP1Connection: LoopContext.Member {
         cut("it read nothing for too long")
       } else if isLiveBehind, wasBehind {
         cut("\(writer.backlog) bytes wait to be sent")
-      } else if writer.isCalledIn {
-        cut(LeftoverBudget.reason, .lateViewers)
+      } else if let reason = writer.calledIn {
+        cut(reason, .lateViewers)
       }
     case .lingering:
       if loop.now &- since >= loop.ticks(limits.lingerTime) { close() }

@@ -78,6 +78,44 @@ struct PlainSocket {
     }
   }
 
+  /// The outcome of sending from a file on disk.
+  enum DiskResult: Sendable {
+    /// Bytes that the socket took, and those that come next if it is full.
+    case sent(Int, wake: ByteBuffer)
+    case failed(String)
+  }
+
+  /// The same socket with another descriptor, which must be closed. Nil if there is none.
+  func duplicate() -> PlainSocket? {
+    let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+    return copy < 0 ? nil : PlainSocket(descriptor: copy)
+  }
+
+  func close() { Glibc.close(descriptor) }
+
+  /// Sends up to `limit` bytes of a file on disk whose bytes do not move. Reads the next `wake` bytes where the socket is full.
+  /// Waits for the disk, so it must not run on an event loop.
+  func send(_ range: FileRange, limit: Int, wake: Int) -> DiskResult {
+    var place = off_t(range.position &+ (range.file.origin?.shift ?? 0))
+    let wanted = min(range.length, limit)
+    var done = 0
+    while done < wanted {
+      let sent = sendfile(descriptor, range.file.descriptor, &place, wanted &- done)
+      if sent > 0 {
+        done &+= sent
+      } else if sent < 0, errno == EAGAIN {
+        let read = range.file.read(at: range.offset &+ done, count: min(wake, range.length &- done))
+        guard case .read(let bytes) = read, bytes.readableBytes > 0 else {
+          return .failed(PieceQueue.BrokenFile(range: range).description)
+        }
+        return .sent(done, wake: bytes)
+      } else if sent == 0 || errno != EINTR {
+        return .failed(sent == 0 ? PieceQueue.BrokenFile(range: range).description : "writing failed (errno \(errno))")
+      }
+    }
+    return .sent(done, wake: ByteBuffer())
+  }
+
   /// Makes the close discard the bytes of a client that does not read. The kernel would keep them for minutes.
   func resetOnClose() {
     var linger = linger(l_onoff: 1, l_linger: 0)

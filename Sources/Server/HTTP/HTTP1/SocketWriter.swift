@@ -1,3 +1,4 @@
+internal import Basics
 internal import NIOCore
 internal import NIOPosix
 internal import Storage
@@ -6,12 +7,13 @@ internal import Storage
 ///
 /// Over plain TCP it writes to the socket itself. Large ranges of memory files are sent with `sendfile`. All pieces before and
 /// between them are sent with one `sendmsg` (MSG_MORE while more follows), which takes small ranges from the mapped file. When
-/// the socket is full, the next `wakeBytes` go to NIO; their completion shows that the socket takes bytes again. Over TLS,
-/// and without a socket, everything goes through NIO in buffers. Files on disk are read on a thread pool.
+/// the socket is full, the next `wakeBytes` go to NIO; their completion shows that the socket takes bytes again. Files on disk
+/// are sent with `sendfile`, too, on a thread that may wait for the disk. Over TLS, and without a socket, everything goes through
+/// NIO in buffers; files whose bytes may move are read into buffers, too.
 ///
-/// Memory per viewer beside the kernel's socket buffer: none for memory files over TCP, which are shared and not copied (2000
-/// viewers that read nothing took 4.4 KiB each); `tlsWindow` over TLS; `diskChunk` of a file on disk. Confined to the
-/// channel's event loop.
+/// Memory per viewer beside the kernel's socket buffer: none for files over TCP, which are shared and not copied (2000
+/// viewers that read nothing took 4.4 KiB each), but `diskWakeBytes` of a file on disk while the socket is full. Buffers come
+/// from `SendingPools.memory`, which all connections share: `tlsWindow` at most. Confined to the channel's event loop.
 final class SocketWriter {
   /// Bytes passed to NIO when the socket is full. A stalled client must take this much to count as active.
   static let wakeBytes = 16 * 1024
@@ -19,8 +21,11 @@ final class SocketWriter {
   static let tlsWindow = 256 * 1024
   /// Bytes of one TLS write.
   static let tlsChunk = 128 * 1024
-  /// Bytes of one read from disk.
-  static let diskChunk = 256 * 1024
+  /// The most bytes of one read from disk, and of one `sendfile` from there.
+  static let diskChunk = 128 * 1024
+  static let diskTurn = 1 << 20
+  /// The same as `wakeBytes` for a file on disk: those bytes are read.
+  static let diskWakeBytes = 4 * 1024
   /// Bytes sent before other connections of the loop get their turn.
   static let turnBytes = 8 << 20
 
@@ -55,9 +60,17 @@ final class SocketWriter {
   /// Nil over TLS.
   private let socket: PlainSocket?
   private let loop: LoopContext
-  private let pool: NIOThreadPool
+  private let pools: SendingPools
+  private let address: String
+  private lazy var disk = pools.disk.member(of: address)
+  /// Nil as long as nothing was taken of it: most responses need none.
+  private var memory: FairPool.Member?
   private var queue = PieceQueue()
   private var inFlight = 0
+  /// Bytes of `memory` for what is read, or written to the channel, next; or those that were read and wait for the socket.
+  private var room = 0
+  private var roomIsUsed = false
+  private var isAwaitingRoom = false
   /// The file of bytes that NIO holds.
   private var fileInFlight: SharedFile?
   private var isReading = false
@@ -65,21 +78,28 @@ final class SocketWriter {
   private var isYielding = false
   private var failure: String?
 
-  init(context: ChannelHandlerContext, socket: PlainSocket?, loop: LoopContext, pool: NIOThreadPool) {
+  /// `address` is the client's, for its share of the pools.
+  init(
+    context: ChannelHandlerContext, socket: PlainSocket?, loop: LoopContext, pools: SendingPools, address: String
+  ) {
     self.context = context
     channel = context.channel
     self.socket = socket
     self.loop = loop
-    self.pool = pool
+    self.pools = pools
+    self.address = address
   }
 
-  /// Whether the client, not a disk, has delayed `backlog` for `ticks`.
+  /// Whether the client, not a disk or other connections, has delayed `backlog` for `ticks`.
   func isStalled(for ticks: Int) -> Bool {
-    backlog > 0 && !isReading && loop.now &- progressTick >= ticks
+    backlog > 0 && (inFlight > 0 || !isReading && !isAwaitingRoom) && loop.now &- progressTick >= ticks
   }
 
-  /// It sends a segment whose memory is needed.
-  var isCalledIn: Bool { queue.isCalledIn || fileInFlight?.isCalledIn ?? false }
+  /// Why the connection must end: others need the memory of what it sends. Nil if it need not.
+  var calledIn: String? {
+    if queue.isCalledIn || fileInFlight?.isCalledIn ?? false { return LeftoverBudget.reason }
+    return memory?.isCalledIn == true ? SendingPools.reason : nil
+  }
 
   /// Sends a whole response.
   func send(_ bytes: ByteBuffer) -> Outcome {
@@ -109,6 +129,8 @@ final class SocketWriter {
     delegate = nil
     queue.removeAll()
     backlog = 0
+    memory?.leave()
+    disk.leave()
   }
 
   /// Makes the close discard the bytes of a client that does not read.
@@ -146,14 +168,14 @@ final class SocketWriter {
         }
         if case .file(let range) = piece, range.file.kind == .disk {
           guard inFlight == 0, !isReading else { break }
-          read(range)
+          if let socket, range.file.isFixed { takeTurn(range, on: socket) } else { read(range) }
           break
         }
         if let socket {
           guard inFlight == 0 else { break }
           turn &+= sendDirectly(on: socket)
         } else {
-          guard inFlight < Self.tlsWindow else { break }
+          guard inFlight < Self.tlsWindow, hasRoom(for: min(backlog &- inFlight, Self.tlsChunk)) else { break }
           turn &+= sendThroughChannel()
           wroteToChannel = true
         }
@@ -161,6 +183,7 @@ final class SocketWriter {
       // Flushing may complete writes at once, which makes room for more.
       if wroteToChannel { context.flush() }
     } while wroteToChannel
+    if queue.isEmpty { giveBackRoom() }
     if failure != nil { return .failed }
     return backlog == 0 ? .sent : .waiting
   }
@@ -231,29 +254,102 @@ final class SocketWriter {
   private func sendThroughChannel() -> Int {
     let bytes: ByteBuffer
     do {
-      bytes = try queue.takeBytes(upTo: Self.tlsChunk, allocator: channel.allocator)
+      bytes = try queue.takeBytes(upTo: min(room, Self.tlsChunk), allocator: channel.allocator)
     } catch {
       failure = "\(error)"
       return 0
     }
     let count = bytes.readableBytes
     inFlight &+= count
+    room &-= count
     let promise = loop.eventLoop.makePromise(of: Void.self)
-    completion(of: promise, count: count)
+    completion(of: promise, count: count) { self.memory?.giveBack(count) }
     context.write(NIOAny(bytes), promise: promise)
     return count
   }
 
+  // MARK: Memory
+
+  /// Whether there is room for some of the next `bytes`. If not, it goes on when there is.
+  private func hasRoom(for bytes: Int) -> Bool {
+    if room > 0 { return true }
+    guard !isAwaitingRoom else { return false }
+    isAwaitingRoom = true
+    let memory = memory ?? pools.memory.member(of: address)
+    self.memory = memory
+    guard let count = memory.take(bytes, on: loop.eventLoop, orLater: { self.didGetRoom($0) }) else { return false }
+    isAwaitingRoom = false
+    room = count
+    return true
+  }
+
+  private func didGetRoom(_ count: Int) {
+    isAwaitingRoom = false
+    room &+= count
+    progressTick = loop.now
+    resume()
+  }
+
+  private func giveBackRoom() {
+    memory?.giveBack(room)
+    room = 0
+    roomIsUsed = false
+  }
+
+  // MARK: Files on disk
+
   private func read(_ range: FileRange) {
+    // What was read before is sent.
+    if roomIsUsed { giveBackRoom() }
+    guard hasRoom(for: min(range.length, Self.diskChunk)) else { return }
     isReading = true
-    range.readFront(Self.diskChunk, on: pool, for: loop.eventLoop).assumeIsolated().whenComplete { result in
+    range.readFront(room, on: pools.threads, for: loop.eventLoop).assumeIsolated().whenComplete { result in
       self.isReading = false
       self.progressTick = self.loop.now
       guard self.failure == nil else { return }
       if case .success(let bytes?) = result {
         self.queue.replaceFront(with: bytes)
+        self.roomIsUsed = self.socket != nil
       } else {
         self.failure = "a file cannot be read at \(range.offset)"
+      }
+      self.resume()
+    }
+  }
+
+  /// Sends from a file when it is the connection's turn at the disk.
+  private func takeTurn(_ range: FileRange, on socket: PlainSocket) {
+    isReading = true
+    let granted = disk.take(1, on: loop.eventLoop) { _ in self.send(range, on: socket) }
+    if granted != nil { send(range, on: socket) }
+  }
+
+  /// On a thread, which may wait for the disk. A descriptor of its own stays valid if the connection closes meanwhile.
+  private func send(_ range: FileRange, on socket: PlainSocket) {
+    guard failure == nil, channel.isActive, let copy = socket.duplicate() else {
+      disk.giveBack(1)
+      isReading = false
+      failure = failure ?? "there is no descriptor to send a file with"
+      return resume()
+    }
+    let sending = pools.threads.runIfActive(eventLoop: loop.eventLoop) {
+      copy.send(range, limit: Self.diskTurn, wake: Self.diskWakeBytes)
+    }
+    sending.assumeIsolated().whenComplete { result in
+      copy.close()
+      self.disk.giveBack(1)
+      self.isReading = false
+      guard self.failure == nil else { return }
+      self.progressTick = self.loop.now
+      switch result {
+      case .success(.sent(let count, let wake)):
+        self.consume(count)
+        if wake.readableBytes > 0 {
+          self.queue.replaceFront(with: wake)
+          self.waitForSocket()
+        }
+      case .success(.failed(let reason)): self.failure = reason
+      case .failure(let error): self.failure = "\(error)"
       }
       self.resume()
     }

@@ -47,7 +47,7 @@ final class HTTP2Connection: HTTPConnection {
     let refusedStreams = Double(services.limits.refusedStreams)
     refusals = TokenBucket(burst: refusedStreams, perSecond: refusedStreams / 60)
     logsRequests = services.logger.logLevel <= .debug
-    sender = HTTP2Sender(context: context, loop: loop, pool: services.pool)
+    sender = HTTP2Sender(context: context, loop: loop, pools: services.pools, address: peer.host)
     sender.didDrain = { [weak self] in self?.endIfDone() }
   }
 
@@ -167,7 +167,7 @@ final class HTTP2Connection: HTTPConnection {
     sectionSince = receiver.isWithinSection ? sectionSince ?? loop.now : nil
     sender.isHeld = false
     sender.pump()
-    guard !sender.isOverfull else {
+    guard !sender.isOverfull() else {
       services.logger.debug(
         "connection ended", metadata: ["peer": "\(peer.address)", "reason": "it sends and reads nothing"])
       return close()
@@ -303,6 +303,7 @@ final class HTTP2Connection: HTTPConnection {
     let open = streams
     streams.removeAll()
     for stream in open { stream.close() }
+    sender.close()
   }
 
   // MARK: Deadlines
@@ -317,6 +318,11 @@ final class HTTP2Connection: HTTPConnection {
     if sender.isStalled(for: loop.ticks(limits.writeStall)) {
       services.logger.debug(
         "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "it read nothing for too long"])
+      close()
+    } else if sender.isCalledIn {
+      services.traffic.add(.lateViewers)
+      services.logger.debug(
+        "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "\(SendingPools.reason)"])
       close()
     } else if let sectionSince, loop.now &- sectionSince >= loop.ticks(limits.headerTime) {
       fail(.enhanceYourCalm, "the fields of a request took too long to arrive")

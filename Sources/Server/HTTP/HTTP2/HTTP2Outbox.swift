@@ -30,6 +30,8 @@ final class HTTP2Outbox {
   var window: Int
   var turn = Turn.none
   var isReading = false
+  /// Bytes of the sender's memory for what is being read, or was read and is not in a frame yet.
+  var room = 0
   /// Nothing more is added.
   private(set) var ends = false
   private(set) var isClosed = false

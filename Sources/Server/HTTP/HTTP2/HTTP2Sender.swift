@@ -1,22 +1,23 @@
+internal import Basics
 internal import NIOCore
-internal import NIOPosix
 internal import Storage
 
 /// Decides which stream of a connection sends next and how much. Streams take turns of `turnBytes`, within the windows of
 /// stream and connection and within `socketBytes`. A stream whose window stays closed holds no memory and does not block other
-/// streams. All frames of a turn of the event loop go to the socket in one write. Confined to the channel's event loop.
+/// streams. Bytes of bodies are read and framed only in memory of `SendingPools`, which all connections share. All frames of a turn of the event loop go to the socket in one write. Confined to the channel's event loop.
 final class HTTP2Sender {
   /// The most bytes of bodies passed to the channel and not yet on the socket.
   static let socketBytes = 256 * 1024
-  /// The most bytes of all frames that wait for the socket. A client that goes on sending without reading is disconnected there.
+  /// The most bytes of other frames that wait for the socket. A client that goes on sending without reading is disconnected there,
+  /// or beyond `freeBytes` where it gets no memory.
   static let waitingBytes = 1 << 20
+  static let freeBytes = 32 * 1024
   /// Bytes of one stream before the other streams get their turn.
   static let turnBytes = 64 * 1024
+  /// The most bytes of one read from disk.
+  static let diskBytes = 128 * 1024
   /// The most unsent bytes in the kernel.
   static let unsentBytes = 128 * 1024
-  /// Bytes of one read from disk.
-  static let diskBytes = 128 * 1024
-
   /// What one write has of the bodies.
   private struct Share {
     let outbox: HTTP2Outbox
@@ -39,7 +40,12 @@ final class HTTP2Sender {
 
   private let context: ChannelHandlerContext
   private let loop: LoopContext
-  private let pool: NIOThreadPool
+  private let pools: SendingPools
+  private let memory: FairPool.Member
+  /// Bytes of `memory` for what is framed next, and those for frames without bodies.
+  private var room = 0
+  private var frameRoom = 0
+  private var isAwaitingRoom = false
   /// Bytes that the client allows on the connection (RFC 9113 §6.9.2: initially 65,535).
   private var window = HTTP2Receiver.window
   private var round = CircularBuffer<HTTP2Outbox>(initialCapacity: 1)
@@ -47,21 +53,34 @@ final class HTTP2Sender {
   /// Of the frames that are not with the channel yet.
   private var shares: [Share] = []
   private var bodyBytes = 0
+  /// Bytes of bodies that the channel has.
+  private var bodiesInFlight = 0
   private var progressTick = 0
   private var isPumping = false
   private var needsFlush = false
 
-  init(context: ChannelHandlerContext, loop: LoopContext, pool: NIOThreadPool) {
+  /// `address` is the client's, for its share of the pools.
+  init(context: ChannelHandlerContext, loop: LoopContext, pools: SendingPools, address: String) {
     self.context = context
     self.loop = loop
-    self.pool = pool
+    self.pools = pools
+    memory = pools.memory.member(of: address)
   }
 
   /// Whether the socket has taken nothing for `ticks`.
   func isStalled(for ticks: Int) -> Bool { inFlight > 0 && loop.now &- progressTick >= ticks }
 
   /// Whether more waits than a client may leave unread.
-  var isOverfull: Bool { inFlight &+ frames.count > Self.waitingBytes }
+  func isOverfull() -> Bool {
+    let waiting = inFlight &+ frames.count &- bodiesInFlight &- bodyBytes
+    guard waiting > Self.freeBytes &+ frameRoom else { return false }
+    guard waiting <= Self.waitingBytes, memory.takeNow(Self.freeBytes) else { return true }
+    frameRoom &+= Self.freeBytes
+    return false
+  }
+
+  /// Others need the memory of what it sends.
+  var isCalledIn: Bool { memory.isCalledIn }
 
   /// `outbox` has bytes to send.
   func schedule(_ outbox: HTTP2Outbox) {
@@ -103,7 +122,8 @@ final class HTTP2Sender {
   func sendWhole(_ response: HTTP2Response, on stream: UInt32, window streamWindow: Int) -> Bool {
     let length = response.length
     guard round.isEmpty, starved.isEmpty, length <= min(window, streamWindow, Self.turnBytes),
-      inFlight &+ frames.count &+ length < Self.socketBytes, response.isInMemory
+      inFlight &+ frames.count &+ length < Self.socketBytes, response.isInMemory,
+      length == 0 || memory.takeNow(length)
     else { return false }
     frames.reserve(
       response.head.readableBytes &+ length &+ (2 &+ length / HTTP2FrameHead.longestPayload) &* HTTP2FrameHead.size)
@@ -140,6 +160,37 @@ final class HTTP2Sender {
   /// A stream is over that may have bytes to send.
   func drop(_ outbox: HTTP2Outbox) {
     if outbox.turn == .starved { starved.removeAll { $0 === outbox } }
+    if !outbox.isReading { giveBackRoom(of: outbox) }
+  }
+
+  /// The channel has closed.
+  func close() { memory.leave() }
+
+  // MARK: Memory
+
+  /// The bytes that may be read or framed of the next `wanted`. Nil if there are none: then it goes on when there are.
+  private func takeRoom(_ wanted: Int) -> Int? {
+    if room == 0 {
+      guard !isAwaitingRoom else { return nil }
+      isAwaitingRoom = true
+      guard let count = memory.take(wanted, on: loop.eventLoop, orLater: { self.didGetRoom($0) }) else { return nil }
+      isAwaitingRoom = false
+      room = count
+    }
+    let count = min(wanted, room)
+    room &-= count
+    return count
+  }
+
+  private func didGetRoom(_ count: Int) {
+    isAwaitingRoom = false
+    room &+= count
+    pump()
+  }
+
+  private func giveBackRoom(of outbox: HTTP2Outbox) {
+    memory.giveBack(outbox.room)
+    outbox.room = 0
   }
 
   /// Sends what the windows allow, and flushes.
@@ -148,12 +199,16 @@ final class HTTP2Sender {
     isPumping = true
     defer { isPumping = false }
     repeat {
-      while inFlight &+ frames.count < Self.socketBytes, let outbox = round.popFirst() {
+      while inFlight &+ frames.count < Self.socketBytes, !isAwaitingRoom, let outbox = round.popFirst() {
         outbox.turn = .none
         if !outbox.isClosed { send(from: outbox) }
         if frames.count >= Self.turnBytes { passOn() }
       }
       passOn()
+      if round.isEmpty, room > 0 {
+        memory.giveBack(room)
+        room = 0
+      }
       guard needsFlush else { return }
       needsFlush = false
       // Flushing may complete writes at once, which makes room for more.
@@ -172,14 +227,31 @@ final class HTTP2Sender {
       starved.append(outbox)
       return
     }
+    let most = min(Self.turnBytes, window, outbox.window)
     if let range = outbox.queue.nextOnDisk {
+      // What was read before is framed.
+      giveBackRoom(of: outbox)
+      guard let count = takeRoom(min(range.length, Self.diskBytes, window, outbox.window)) else { return wait(outbox) }
+      outbox.room = count
       read(range, for: outbox)
       return
     }
-    let (count, isAll) = outbox.queue.bytesInMemory(upTo: min(Self.turnBytes, window, outbox.window))
+    var (count, isAll) = outbox.queue.bytesInMemory(upTo: most)
+    if outbox.room == 0 {
+      guard let room = takeRoom(count) else { return wait(outbox) }
+      outbox.room = room
+    }
+    if count > outbox.room { (count, isAll) = (outbox.room, false) }
+    outbox.room &-= count
     guard write(count, of: outbox, isLast: isAll && outbox.ends), !outbox.queue.isEmpty else { return }
     outbox.turn = .waiting
     round.append(outbox)
+  }
+
+  /// There is no memory for it now.
+  private func wait(_ outbox: HTTP2Outbox) {
+    outbox.turn = .waiting
+    round.prepend(outbox)
   }
 
   /// Puts bytes of a stream into frames. False when they cannot be read.
@@ -193,6 +265,7 @@ final class HTTP2Sender {
       do throws(PieceQueue.BrokenFile) {
         try frames.data(from: &outbox.queue, length, stream: outbox.id, isEnd: isLast && left == 0)
       } catch {
+        memory.giveBack(length &+ left)
         outbox.owner?.outboxDidFail("\(error)")
         return false
       }
@@ -213,9 +286,16 @@ final class HTTP2Sender {
     needsFlush = true
     let (shares, bodyBytes) = (self.shares, self.bodyBytes)
     (self.shares, self.bodyBytes) = ([], 0)
+    bodiesInFlight &+= bodyBytes
     let promise = loop.eventLoop.makePromise(of: Void.self)
     promise.futureResult.assumeIsolated().whenComplete { result in
       self.inFlight &-= count
+      self.bodiesInFlight &-= bodyBytes
+      self.memory.giveBack(bodyBytes)
+      if self.inFlight == 0 {
+        self.memory.giveBack(self.frameRoom)
+        self.frameRoom = 0
+      }
       self.progressTick = self.loop.now
       if case .success = result {
         if bodyBytes > 0 { self.loop.traffic.add(.http2Bytes, bodyBytes) }
@@ -235,9 +315,9 @@ final class HTTP2Sender {
 
   private func read(_ range: FileRange, for outbox: HTTP2Outbox) {
     outbox.isReading = true
-    range.readFront(Self.diskBytes, on: pool, for: loop.eventLoop).assumeIsolated().whenComplete { result in
+    range.readFront(outbox.room, on: pools.threads, for: loop.eventLoop).assumeIsolated().whenComplete { result in
       outbox.isReading = false
-      guard !outbox.isClosed else { return }
+      guard !outbox.isClosed else { return self.giveBackRoom(of: outbox) }
       if case .success(let bytes?) = result {
         outbox.queue.replaceFront(with: bytes)
         self.schedule(outbox)

@@ -20,13 +20,14 @@ package final class HTTPListener: Sendable {
   /// The number of viewers that must still be disconnected.
   private struct Shedding {
     var count = 0
+    var reason = Shortage.descriptors
     var isUnderWay = false
 
     /// The number for the next round; nil when none is left.
-    mutating func next() -> Int? {
+    mutating func next() -> (Int, Shortage)? {
       defer { count = 0 }
       isUnderWay = count > 0
-      return isUnderWay ? count : nil
+      return isUnderWay ? (count, reason) : nil
     }
   }
 
@@ -49,7 +50,7 @@ package final class HTTPListener: Sendable {
       responder: responder, passes: passes, limits: limits, proxies: proxies, policy: policy,
       limiter: ConnectionLimiter(
         policy, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic, waker: waker),
-      traffic: traffic, pool: pool, logger: logger)
+      traffic: traffic, pools: SendingPools(limit: memory.limit, threads: pool), logger: logger)
     self.group = group
     var loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>] = [:]
     for loop in group.makeIterator() {
@@ -61,6 +62,9 @@ package final class HTTPListener: Sendable {
     }
     self.loops = loops
   }
+
+  /// Looks after memory that connections share. Call twice a second.
+  package func look() { services.pools.look() }
 
   /// The open connections.
   package var connections: Int { services.limiter.connections }
@@ -125,19 +129,38 @@ package final class HTTPListener: Sendable {
     await eachConnection { $0.close() }
   }
 
+  /// What runs short, and what to do about it.
+  package enum Shortage: String, Sendable {
+    case descriptors = """
+      descriptors ran short: connections of viewers were closed for a stream that began; raise the limit of open files \
+      (ulimit -n, or LimitNOFILE of systemd)
+      """
+    case memory = """
+      memory ran short: connections of viewers were closed, the newest of the address that has most; give the server more, or \
+      lower --media-memory or --max-viewers
+      """
+  }
+
   /// Calls `shed` in the background, one round after the other: two at once would choose the same connections.
-  package func shedSoon(_ count: Int) {
+  package func shedSoon(_ count: Int, for shortage: Shortage = .descriptors) {
     let begins = shedding.withLock { shedding in
       defer { shedding.isUnderWay = true }
       shedding.count += count
+      shedding.reason = shortage
       return !shedding.isUnderWay
     }
     guard begins else { return }
-    Task { while let count = shedding.withLock({ $0.next() }) { await shed(count) } }
+    Task { while let (count, shortage) = shedding.withLock({ $0.next() }) { await shed(count, for: shortage) } }
+  }
+
+  /// Closes as many connections as hold the `missing` bytes, or more: what one holds is not known. At most a sixteenth of all.
+  package func shed(forMemory missing: Int) {
+    let count = min(connections / 16, missing / MemoryBudget.plainConnectionBytes + 1)
+    if count > 0 { shedSoon(count, for: .memory) }
   }
 
   /// Closes this many connections of viewers, each time the newest one of the address with most.
-  func shed(_ count: Int) async {
+  func shed(_ count: Int, for shortage: Shortage = .descriptors) async {
     let list = Mutex<[String: [Int]]>([:])
     await eachConnection { connection in
       let peer = connection.peer
@@ -154,11 +177,7 @@ package final class HTTPListener: Sendable {
     let numbers = chosen
     await eachConnection { if numbers.contains($0.peer.number) { $0.close() } }
     services.traffic.add(.shedViewers, numbers.count)
-    services.logger.warning(
-      """
-      descriptors ran short: \(numbers.count) connections of viewers were closed for a stream that began; raise the \
-      limit of open files (ulimit -n, or LimitNOFILE of systemd)
-      """)
+    services.logger.warning("\(shortage.rawValue)", metadata: ["connections": "\(numbers.count)"])
   }
 
   private func eachConnection(_ body: @escaping @Sendable (any HTTPConnection) -> Void) async {

@@ -51,7 +51,7 @@ import Testing
       let services = HTTPServices(
         responder: HTTPTestServer(route: route, intake: intake), passes: nil, limits: limits, proxies: .none,
         policy: Reloadable(HTTPPolicy(limits, origins: .playersOnly)), limiter: limiter ?? Self.limiter(limits),
-        traffic: traffic, pool: NIOSingletons.posixBlockingThreadPool,
+        traffic: traffic, pools: SendingPools(limit: 1 << 30, threads: NIOSingletons.posixBlockingThreadPool),
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
       loop = LoopContext(eventLoop: channel.eventLoop, interval: .milliseconds(250), traffic: traffic) { 5 }
       let peer = try #require(HTTPPeer(of: channel, kind: .plain, services: services, loop: loop))

@@ -1,0 +1,46 @@
+internal import Basics
+internal import NIOCore
+internal import NIOPosix
+
+/// What connections share while they send: memory for bytes that are on their way to a socket, and turns at a disk.
+final class SendingPools: Sendable {
+  /// One part in this many of the memory is for bytes on their way, and at least this many bytes.
+  private static let memoryShare = 8
+  private static let leastMemory = 4 << 20
+  /// Fewest bytes that a connection gets, unless it wants fewer.
+  private static let leastBytes = 16 * 1024
+  /// Reads and sends of files on disk at a time. Each has a descriptor of its own meanwhile.
+  private static let diskTurns = 32
+
+  /// Bytes that were read from a disk, or that TLS encrypts, and that their sockets have not taken.
+  let memory: FairPool
+  let disk: FairPool
+  /// The threads that wait for disks.
+  let threads: NIOThreadPool
+
+  /// `limit` is the memory of the process, in bytes.
+  init(limit: Int, threads: NIOThreadPool) {
+    memory = FairPool(limit: max(Self.leastMemory, limit / Self.memoryShare), least: Self.leastBytes)
+    disk = FairPool(limit: Self.diskTurns, least: 1)
+    self.threads = threads
+  }
+
+  /// The reason in the log for the end of a connection.
+  static let reason = "it took nothing for long of what waits in memory for it, and others wait for that memory"
+
+  /// Call twice a second.
+  func look() {
+    memory.look()
+    disk.look()
+  }
+}
+
+extension FairPool.Member {
+  /// Takes up to `wanted` units. Nil if there are too few: then `grant` is called on `eventLoop`, on which this is called.
+  func take(
+    _ wanted: Int, on eventLoop: any EventLoop, orLater grant: @escaping (Int) -> Void
+  ) -> Int? {
+    let bound = NIOLoopBound(grant, eventLoop: eventLoop)
+    return take(wanted) { count in eventLoop.execute { bound.value(count) } }
+  }
+}

@@ -1,0 +1,87 @@
+"""Clients that ask for files on disk and do not read them: what they make the server hold."""
+
+import pathlib
+import re
+import shutil
+import socket
+
+import pytest
+
+from harness import http, sources, tools
+from harness.http2 import Connection, context
+
+NAME, FILE = "cam", "20261121T072410Z.mp4"
+ADDRESS = f"/recordings/{NAME}/{FILE}"
+#: More than the system takes for a connection.
+SIZE = 24 << 20
+MEBIBYTE = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def weir(start_shared, tmp_path_factory):
+    cert, key = tools.make_certificate(tmp_path_factory.mktemp("certificate"))
+    server = start_shared("--https", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, listeners=("http", "https", "rtmp"))
+    place = server.recordings / NAME
+    place.mkdir(parents=True)
+    tools.run(tools.FFMPEG, "-v", "error", "-i", sources.source("steady"), "-c", "copy", "-movflags", "+faststart", place / FILE)
+    with open(place / FILE, "ab") as file:
+        size = SIZE - file.tell()
+        file.write(size.to_bytes(4, "big") + b"free" + bytes(size - 8))
+    server.wait(lambda: http.fetch(server.web + ADDRESS, method="HEAD").status == 200, 10, "the file is served")
+    yield server
+    shutil.rmtree(server.recordings, ignore_errors=True)
+
+
+def own_memory(weir) -> int:
+    """Bytes, without memory files."""
+    return int(re.search(r"RssAnon:\s+(\d+)", pathlib.Path(f"/proc/{weir.process.pid}/status").read_text())[1]) << 10
+
+
+def settled(weir) -> int:
+    """Its memory when that grows no more, for as long as two looks at what is shared."""
+    sizes = [own_memory(weir)]
+    weir.wait(lambda: sizes.append(own_memory(weir)) or len(sizes) > 20 and max(sizes[-20:]) - sizes[-20] < MEBIBYTE, 20, "an even size")
+    return sizes[-1]
+
+
+def test_streams_with_windows_of_a_byte_have_a_byte_read_each(weir):
+    """Each had 128 KiB: of 20 connections 250 MiB. An honest client has its file meanwhile."""
+    before = settled(weir)
+    clients = [Connection(weir.addresses["https"], window=1) for _ in range(20)]
+    try:
+        for client in clients:
+            for _ in range(100):
+                client.request(ADDRESS, reads=False)
+        for client in clients:
+            client.wait(lambda c: sum(len(stream.body) for stream in c.streams.values()) == 100, 20, "a byte of each")
+        assert settled(weir) - before < 24 * MEBIBYTE
+        whole = Connection(weir.addresses["https"])
+        assert len(whole.get(ADDRESS).body) == SIZE
+        whole.close()
+    finally:
+        for client in clients:
+            client.close()
+
+
+@pytest.mark.parametrize("kind", ["http", "https"])
+def test_downloads_that_are_not_read_share_a_bounded_memory(weir, kind):
+    """Each had 256 KiB: 300 of them 75 MiB. An honest client of another address has its file meanwhile."""
+    before, count = settled(weir), 300
+    host, port = re.fullmatch(r"\w+://(.*):(\d+)", weir.addresses[kind]).groups()
+    clients = []
+    try:
+        for _ in range(count):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect((host, int(port)))
+            if kind == "https":
+                client = context(["http/1.1"]).wrap_socket(client, server_hostname="localhost")
+            client.sendall(f"GET {ADDRESS} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+            clients.append(client)
+        # TLS has a session and buffers for each.
+        assert settled(weir) - before < (48 if kind == "https" else 16) * MEBIBYTE
+        answer = http.fetch(weir.addresses[kind] + ADDRESS, source="127.0.0.2", timeout=30)
+        assert answer.status == 200 and len(answer.body) == SIZE
+    finally:
+        for client in clients:
+            client.close()
