@@ -101,6 +101,17 @@ import Testing
     #expect(budget.isTight, "there is little at all")
   }
 
+  @Test func whatIsMissingIsToldWhereHalfOfTheReserveIsUsedUp() throws {
+    let group = try Group()
+    defer { group.remove() }
+    try group.set(limit: 1024, usage: 950)
+    let budget = MemoryBudget(sources: MemorySources(root: group.folder), logger: logger)
+    #expect(budget.limit == 1024 << 20)
+    #expect(budget.look(expectedGrowth: 0) == 0)
+    try group.set(limit: 1024, usage: 1000)
+    #expect(budget.look(expectedGrowth: 0) == (64 - 24) << 20)
+  }
+
   @Test func whoComesAndGoesTakesNothing() throws {
     let group = try Group()
     defer { group.remove() }
