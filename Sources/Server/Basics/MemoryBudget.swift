@@ -64,7 +64,7 @@ package final class MemoryBudget: Sendable {
   /// Bytes. A smaller limit counts as tight: such memory can run out between two measurements.
   private static let smallLimit = 2 << 30
 
-  /// The limit is small, or little memory is left.
+  /// The limit is small, or little memory is left to this process or to TCP.
   package var isTight: Bool { tight.load(ordering: .relaxed) }
 
   /// Charges a new connection. Nil when there is no room for it.
@@ -101,7 +101,9 @@ package final class MemoryBudget: Sendable {
     guard let memory = sources?.read() else { return 0 }
     let reserve = min(
       max(memory.limit / Self.reserveShare, Self.reserveBounds.lowerBound), Self.reserveBounds.upperBound)
-    let isTight = memory.limit < Self.smallLimit || memory.available < memory.limit / Self.tightShare
+    let isTight =
+      memory.limit < Self.smallLimit || memory.available < memory.limit / Self.tightShare
+      || memory.isTCPUnderPressure
     tight.store(isTight, ordering: .relaxed)
     let (left, change) = state.withLock { state -> (left: Int, change: Bool?) in
       state.young.append(state.charged)

@@ -7,6 +7,8 @@ package struct MemorySources: Sendable {
   package struct Reading: Sendable, Hashable {
     package var limit: Int
     package var available: Int
+    /// TCP holds more than the pressure point of its memory (`net.ipv4.tcp_mem`), and slows all connections.
+    package var isTCPUnderPressure = false
   }
 
   /// The files of one control group.
@@ -58,7 +60,18 @@ package struct MemorySources: Sendable {
   package func read() -> Reading? {
     let levels = groups.compactMap(Self.read) + [Self.machine].compactMap(\.self)
     guard let limit = levels.map(\.limit).min(), let available = levels.map(\.available).min() else { return nil }
-    return Reading(limit: limit, available: available)
+    return Reading(limit: limit, available: available, isTCPUnderPressure: Self.isTCPUnderPressure)
+  }
+
+  /// Both are pages, of the whole machine.
+  private static var isTCPUnderPressure: Bool {
+    guard let text = KernelFile.text("/proc/net/sockstat"),
+      let line = text.split(separator: "\n").first(where: { $0.utf8.starts(with: "TCP:".utf8) }),
+      let held = line.split(separator: " ").last.flatMap({ Int($0) }),
+      let bounds = KernelFile.text("/proc/sys/net/ipv4/tcp_mem")?.split(whereSeparator: \.isWhitespace),
+      bounds.count == 3, let pressure = Int(bounds[1])
+    else { return false }
+    return held >= pressure
   }
 
   private static func read(_ group: Group) -> Reading? {

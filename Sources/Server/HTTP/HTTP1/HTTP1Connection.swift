@@ -265,8 +265,7 @@ final class HTTP1Connection: HTTPConnection {
     switch content {
     case .buffer(let bytes): outcome = writer.send(bytes)
     case .pieces(let head, let pieces):
-      // The kernel buffers megabytes for a viewer that reads nothing.
-      if services.limiter.isMemoryTight { writer.limitUnsent(to: SocketWriter.tightUnsentBytes) }
+      writer.limitUnsent()
       outcome = writer.send(CollectionOfOne(.bytes(head)) + pieces)
     case .live(let head, let body, let framing):
       self.framing = framing
@@ -380,7 +379,7 @@ extension HTTP1Connection: LiveBodySink {
   private func startLive(_ response: LiveResponse, head: ByteBuffer, keepsAlive: Bool) {
     phase = .live(response, keepsAlive: keepsAlive)
     isLiveBehind = false
-    writer.limitUnsent(to: SocketWriter.liveUnsentBytes)
+    writer.limitUnsent()
     if case .failed = writer.send(head) {
       close()
     } else {
@@ -445,12 +444,14 @@ extension HTTP1Connection: LoopContext.Member {
       close()
     case .arriving, .waiting, .closed: break
     case .sending:
+      writer.tick()
       if writer.isStalled(for: loop.ticks(limits.writeStall)) {
         cut("it read nothing for too long")
       } else if let reason = writer.calledIn {
         cut(reason, .lateViewers)
       }
     case .live:
+      writer.tick()
       let wasBehind = isLiveBehind
       isLiveBehind = writer.backlog > limits.liveBacklogBytes
       if writer.isStalled(for: loop.ticks(limits.liveStall)) {

@@ -26,7 +26,8 @@ final class HTTP1Handler: ChannelInboundHandler, ChannelOutboundHandler {
       ? nil
       : try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { PlainSocket(descriptor: $0) }
     let writer = SocketWriter(
-      context: context, socket: socket, loop: loop, pools: services.pools, address: peer.host)
+      context: context, socket: socket, loop: loop, pools: services.pools, address: peer.host,
+      isTight: { [limiter = services.limiter] in limiter.isMemoryTight })
     let connection = HTTP1Connection(services: services, loop: loop, writer: writer, context: context, peer: peer)
     writer.delegate = connection
     self.connection = connection

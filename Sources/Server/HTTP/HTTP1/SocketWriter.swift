@@ -29,10 +29,10 @@ final class SocketWriter {
   /// Bytes sent before other connections of the loop get their turn.
   static let turnBytes = 8 << 20
 
-  /// The most unsent bytes of an endless body in the kernel.
-  static let liveUnsentBytes = 256 * 1024
-  /// The most unsent bytes of any body in the kernel, when memory is tight.
+  /// The most unsent bytes in the kernel, when memory is tight.
   static let tightUnsentBytes = 128 * 1024
+  /// Ticks without progress after which a client has shown that it takes nothing.
+  private static let stalledTicks = 2
 
   enum Outcome {
     /// All bytes are on the socket.
@@ -77,11 +77,16 @@ final class SocketWriter {
   private var isPumping = false
   private var isYielding = false
   private var failure: String?
+  /// Nil as long as no limit is set, which small responses do not need.
+  private var unsent: UnsentAllowance?
+  private let isTight: () -> Bool
 
-  /// `address` is the client's, for its share of the pools.
+  /// `address` is the client's, for its share of the pools. `isTight` tells whether little memory is left.
   init(
-    context: ChannelHandlerContext, socket: PlainSocket?, loop: LoopContext, pools: SendingPools, address: String
+    context: ChannelHandlerContext, socket: PlainSocket?, loop: LoopContext, pools: SendingPools, address: String,
+    isTight: @escaping () -> Bool
   ) {
+    self.isTight = isTight
     self.context = context
     channel = context.channel
     self.socket = socket
@@ -141,11 +146,30 @@ final class SocketWriter {
   /// Whether the kernel still holds bytes that the client has not taken.
   var kernelHoldsBytes: Bool { channel.isActive && socket?.holdsBytes ?? false }
 
-  /// Limits the unsent bytes in the kernel. Without a limit, the kernel buffers megabytes of an endless body, which are late
-  /// before they are sent. Whole segments have no limit: more frequent waiting costs a quarter to a half more CPU for 1 MB over
-  /// loopback.
-  func limitUnsent(to bytes: Int) {
-    if channel.isActive { socket?.limitUnsent(bytes) }
+  /// Limits the unsent bytes in the kernel from now on.
+  func limitUnsent() {
+    guard unsent == nil, let socket, channel.isActive else { return }
+    let unsent = UnsentAllowance()
+    self.unsent = unsent
+    socket.limitUnsent(unsent.bytes)
+  }
+
+  /// Call at each tick while something is sent.
+  func tick() {
+    guard backlog > 0, loop.now &- progressTick >= Self.stalledTicks, unsent?.stalled() == true else { return }
+    setUnsent()
+  }
+
+  private func took(_ count: Int) {
+    progressTick = loop.now
+    loop.traffic.add(.http1Bytes, count)
+    guard unsent != nil else { return }
+    let most = isTight() ? Self.tightUnsentBytes : UnsentAllowance.most
+    if unsent?.took(count, at: loop.now, limit: most) == true { setUnsent() }
+  }
+
+  private func setUnsent() {
+    if let unsent, channel.isActive { socket?.limitUnsent(unsent.bytes) }
   }
 
   private func pump() -> Outcome {
@@ -361,9 +385,7 @@ final class SocketWriter {
   private func consume(_ count: Int) {
     backlog &-= count
     queue.drop(count)
-    guard count > 0 else { return }
-    progressTick = loop.now
-    loop.traffic.add(.http1Bytes, count)
+    if count > 0 { took(count) }
   }
 
   /// Removes `count` bytes, which NIO holds now, from the front of the queue.
@@ -382,8 +404,7 @@ final class SocketWriter {
       switch result {
       case .success:
         self.backlog &-= count
-        self.progressTick = self.loop.now
-        self.loop.traffic.add(.http1Bytes, count)
+        self.took(count)
       case .failure(let error): self.failure = "\(error)"
       }
       self.resume()
