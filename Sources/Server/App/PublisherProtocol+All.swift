@@ -74,6 +74,7 @@ extension PublisherProtocol {
       }
       table.busy = streams.heldNames
       return table
+      table.connections = UInt32(clamping: configuration.srtConnections)
     }
     return PublisherProtocol(
       listener: listener,
