@@ -18,7 +18,7 @@ final class LiveStream: Sendable {
   private let epochIDs: EpochID
   /// Starts the workers of the ladder.
   let workers: WorkerLauncher
-  /// For a worker that the settings do not tell of.
+  /// For a worker that the settings do not tell of: one room for all streams.
   let room: WorkerRoom
   /// For a worker that encodes video for viewers by WebRTC.
   let encoders: WorkerRoom

@@ -53,7 +53,8 @@ final class StreamRegistry: PublishGate {
   init(
     settings: @escaping @Sendable (StreamName) -> StreamSettings, workers: WorkerLauncher = .ownProcess,
     authorizer: Authorizer? = nil, names: NameAllowance.Limits = NameAllowance.Limits(),
-    descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, sinksPerStream: Int = 0,
+    descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, room: WorkerRoom? = nil,
+    sinksPerStream: Int = 0,
     clock: SteadyClock, logger: Logger,
     stateStore: StreamStateStore? = nil, events: EventLog? = nil, waker: Waker = Waker(),
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingMode) -> [any FragmentSink]
@@ -63,7 +64,8 @@ final class StreamRegistry: PublishGate {
     self.authorizer = authorizer ?? Authorizer(clock: clock)
     self.descriptors = StreamDescriptors(
       budget: descriptors, sinks: sinksPerStream, leftovers: memory.leftovers)
-    encoders = descriptors.roomForWorkers.limited(to: Self.mostEncoders)
+    self.room = room ?? descriptors.roomForWorkers
+    encoders = self.room.limited(to: Self.mostEncoders)
     self.memory = memory
     state = RankedMutex(.registry, State(names: NameAllowance(names)))
     self.clock = clock
@@ -160,7 +162,7 @@ final class StreamRegistry: PublishGate {
     change.former?.evict(.replaced)
     // A key that was revoked after it had been accepted, and before the stream could be found by its holder.
     endRevoked(stream)
-    return Publication(stream: stream, token: change.token)
+    return Publication(stream: stream, token: change.token, anonymousHost: holder)
   }
 
   /// Gives the stream to the publisher. A new epoch has the present settings, which may need more descriptors.
@@ -223,7 +225,7 @@ final class StreamRegistry: PublishGate {
   func limit(by limits: NameAllowance.Limits) { state.withLock { $0.names.limits = limits } }
 
   /// For workers that settings do not tell of.
-  private var room: WorkerRoom { descriptors.budget.roomForWorkers }
+  private let room: WorkerRoom
   /// For those of them that encode video because somebody watches by WebRTC.
   private let encoders: WorkerRoom
 
@@ -414,7 +416,7 @@ private final class Publication: MediaSink {
   private let stream: LiveStream
   private let token: PublicationToken
 
-  init(stream: LiveStream, token: PublicationToken) {
+  init(stream: LiveStream, token: PublicationToken, anonymousHost: String?) {
     self.stream = stream
     self.token = token
   }
@@ -448,3 +450,5 @@ private final class Publication: MediaSink {
     stream.measured(figures, from: token)
   }
 }
+  let anonymousHost: String?
+    self.anonymousHost = anonymousHost
