@@ -208,6 +208,11 @@ final class LiveStream: Sendable {
     }
   }
 
+  /// The publisher is connected.
+  func connected(_ token: PublicationToken) {
+    state.withLock { if $0.publisher.holder?.token == token { $0.publisher.connect() } }
+  }
+
   /// Records a warning about a publication, for the API.
   func warn(_ warning: PublicationWarning, from token: PublicationToken) {
     state.withLock { state in

@@ -138,12 +138,14 @@ final class StreamRegistry: PublishGate {
       throw descriptors.refusal(beside: state.withLock { $0.streams.count })
     }
     let admitted = try state.withLock { state throws(PublishRefusal) -> (LiveStream, PublisherSlot.Change)? in
+      do throws(PublishRefusal) {
+        try check(request.stream, holder: holder, &state)
+      } catch {
+        reservation?.giveBack()
+        throw error
+      }
       let known = state.streams[request.stream]
       if known != nil { reservation?.giveBack() }
-      if let refusal = refusal(of: request.stream, holder: holder, state) {
-        if known == nil { reservation?.giveBack() }
-        throw refusal
-      }
       guard let stream = known ?? reservation.map({ newStream(request, state.groups, $0.store) }) else { return nil }
       if known != nil, let holder {
         state.names.keep(request.stream, by: holder, now: clock.monotonic())
@@ -189,15 +191,48 @@ final class StreamRegistry: PublishGate {
   private func reserve(
     _ request: PublishRequest, holder: String?, _ state: inout State
   ) throws(PublishRefusal) -> StreamDescriptors.Reservation? {
-    if let refusal = refusal(of: request.stream, holder: holder, state) { throw refusal }
+    try check(request.stream, holder: holder, &state)
     guard state.streams[request.stream] == nil else { return nil }
     if let holder, let seconds = state.names.take(request.stream, by: holder, now: clock.monotonic()) {
       throw .tooManyNames(limit: state.names.limits.names, retryAfterSeconds: seconds)
     }
-    guard let reservation = descriptors.reserve(settings(request.stream)) else {
-      throw descriptors.refusal(beside: state.streams.count)
-    }
+    let settings = settings(request.stream)
+    var reservation = descriptors.reserve(settings)
+    while reservation == nil, makeRoom(&state) { reservation = descriptors.reserve(settings) }
+    guard let reservation else { throw descriptors.refusal(beside: state.streams.count) }
     return reservation
+  }
+
+  /// Throws where a name cannot be a stream now, though streams without media have given way.
+  private func check(_ stream: StreamName, holder: String?, _ state: inout State) throws(PublishRefusal) {
+    while let refusal = refusal(of: stream, holder: holder, state) {
+      switch refusal {
+      case .tooManyStreams: guard makeRoom(&state) else { throw refusal }
+      case .tooManyOfAddress: guard makeRoom(within: holder, &state) else { throw refusal }
+      default: throw refusal
+      }
+    }
+  }
+
+  /// Frees places: those of streams that are over and never had media, or else that of the publisher that has waited longest to be
+  /// connected, of an address that has most of these. False if there is none.
+  ///
+  /// - Parameter holder: only places of this address, of publishers that never connected.
+  private func makeRoom(within holder: String? = nil, _ state: inout State) -> Bool {
+    var vacant = state.streams.values.compactMap { stream in stream.vacancy.map { (stream, $0) } }
+    if let holder { vacant.removeAll { _, vacancy in vacancy.hasConnected || vacancy.host != holder } }
+    var leaving = vacant.filter { _, vacancy in vacancy.isOver }
+    if leaving.isEmpty {
+      let counts = vacant.reduce(into: [String?: Int]()) { $0[$1.1.host, default: 0] += 1 }
+      let most = counts.values.max()
+      let oldest = vacant.filter { counts[$0.1.host] == most }.min { $0.1.since < $1.1.since }
+      leaving = oldest.map { [$0] } ?? []
+    }
+    for (stream, _) in leaving {
+      stream.giveWay()
+      remove(stream, &state)
+    }
+    return !leaving.isEmpty
   }
 
   /// Why a name cannot be a stream now; nil when it can.
@@ -305,16 +340,20 @@ final class StreamRegistry: PublishGate {
       state.withLock { state in
         // A publisher may have arrived in between: they are admitted under this lock.
         guard state.streams[stream.name] === stream, !stream.tend() else { return }
-        state.groups.remember(stream.knownGroup, of: stream.name)
-        state.streams[stream.name] = nil
-        state.closing.add(stream.closing)
-        if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonic()) }
-        state.holdings.give(stream.name, to: nil, descriptors: 0)
-        descriptors.giveBack(stream.settings)
-        memory.release(stream.name)
-        if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
+        remove(stream, &state)
       }
     }
+  }
+
+  private func remove(_ stream: LiveStream, _ state: inout State) {
+    state.groups.remember(stream.knownGroup, of: stream.name)
+    state.streams[stream.name] = nil
+    state.closing.add(stream.closing)
+    if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonic()) }
+    state.holdings.give(stream.name, to: nil, descriptors: 0)
+    descriptors.giveBack(stream.settings)
+    memory.release(stream.name)
+    if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
   }
 
   /// No stream is there, and no ended one has open files: `tend` would find nothing.
@@ -415,10 +454,12 @@ extension PublishRequest.KeyFrames {
 private final class Publication: MediaSink {
   private let stream: LiveStream
   private let token: PublicationToken
+  let anonymousHost: String?
 
   init(stream: LiveStream, token: PublicationToken, anonymousHost: String?) {
     self.stream = stream
     self.token = token
+    self.anonymousHost = anonymousHost
   }
 
   /// Segments are cut at the target duration, whatever length they aim at.
@@ -449,6 +490,6 @@ private final class Publication: MediaSink {
   func measured(_ figures: LinkFigures) {
     stream.measured(figures, from: token)
   }
+
+  func connected() { stream.connected(token) }
 }
-  let anonymousHost: String?
-    self.anonymousHost = anonymousHost
