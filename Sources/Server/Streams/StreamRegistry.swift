@@ -164,7 +164,7 @@ final class StreamRegistry: PublishGate {
     change.former?.evict(.replaced)
     // A key that was revoked after it had been accepted, and before the stream could be found by its holder.
     endRevoked(stream)
-    return Publication(stream: stream, token: change.token, anonymousHost: holder)
+    return StreamPublication(stream: stream, token: change.token, anonymousHost: holder)
   }
 
   /// Gives the stream to the publisher. A new epoch has the present settings, which may need more descriptors.
@@ -448,48 +448,4 @@ extension PublishRequest.KeyFrames {
     case .asItsEncoderHasThem: nil
     }
   }
-}
-
-/// A publisher's access to a stream.
-private final class Publication: MediaSink {
-  private let stream: LiveStream
-  private let token: PublicationToken
-  let anonymousHost: String?
-
-  init(stream: LiveStream, token: PublicationToken, anonymousHost: String?) {
-    self.stream = stream
-    self.token = token
-    self.anonymousHost = anonymousHost
-  }
-
-  /// Segments are cut at the target duration, whatever length they aim at.
-  var keyFrameDistance: MediaTime? { CutPolicy.keyFrameDistance(stream.settings.segmentTarget, stream.targetDuration) }
-
-  var passesSamplesOn: Bool { stream.hasSampleFollowers }
-
-  func receive(_ event: MediaEvent) -> SinkVerdict {
-    stream.receive(event, from: token)
-  }
-
-  func lost(_ kind: MediaKind) {
-    stream.lost(kind, from: token)
-  }
-
-  func warn(_ warning: PublicationWarning) {
-    stream.warn(warning, from: token)
-  }
-
-  func withdraw(_ warning: PublicationWarning) {
-    stream.withdraw(warning, from: token)
-  }
-
-  func carries(_ event: InBandEvent) {
-    stream.take(event, from: token)
-  }
-
-  func measured(_ figures: LinkFigures) {
-    stream.measured(figures, from: token)
-  }
-
-  func connected() { stream.connected(token) }
 }
