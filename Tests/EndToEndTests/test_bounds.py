@@ -422,6 +422,37 @@ def test_viewers_that_read_nothing_pin_no_more_than_there_is_room_for(start, rec
         group.remove()
 
 
+def test_an_address_without_a_key_has_half_of_the_workers_and_is_told(start):
+    """In 256 MiB there are two. What is left out is the audio alone, and the next publication has it when a worker has ended."""
+    group = MemoryGroup(256 * MEBIBYTE)
+    running = {}
+    try:
+        inside = ("sh", "-c", f'echo $$ > {group.folder}/cgroup.procs && exec "$@"', "sh")
+        weir = start("--no-record", wrapper=inside)
+
+        def publish(name: str) -> dict:
+            running[name] = publishers.ffmpeg(
+                "h264-30", f"{weir.rtmp}/live/{name}", loop=-1, options=("-c:a", "pcm_alaw", "-ar", "8000", "-ac", "1"))
+            return weir.wait_state(name, "live", seconds=30)
+
+        publish("one")
+        weir.wait(lambda: len(weir.stream("one")["tracks"]) == 2, 20, "both tracks")
+        second = publish("two")
+        assert [track["kind"] for track in second["tracks"]] == ["video"], second["tracks"]
+        assert "publish with a key" in str(second["warnings"]), second["warnings"]
+        assert not weir.stream("one")["warnings"]
+        running.pop("one").kill()
+        weir.wait(lambda: not any(b"transcode-worker" in line for line in weir.children().values()), 20, "the end of its worker")
+        publish("three")
+        weir.wait(lambda: len(weir.stream("three")["tracks"]) == 2, 20, "both tracks")
+        assert group.kills() == 0
+        weir.stop()
+    finally:
+        for publisher in running.values():
+            publisher.kill()
+        group.remove()
+
+
 def test_many_names_of_one_address_take_nothing_of_anothers_window(start):
     weir = start("--target-duration", "2", "--stream-memory", "64MiB", "--media-memory", "64MiB", "--no-record")
     header, frame = key_frames(MEBIBYTE // 4)

@@ -134,14 +134,15 @@ def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
     keyed = start(*FLAGS, "--publish-key", f"cam={canary}", "--publish-key", "stage=other-key", listeners=LISTENERS)
     keyed.secrets.append(canary)
     few = start(*FLAGS, "--max-connections-per-address", "1", listeners=LISTENERS)
-    taken = srt.Caller(port(few), "one")
-    assert taken.reject == 0
+    narrow = start(*FLAGS, "--max-srt-connections", "1", listeners=LISTENERS)
+    taken = [srt.Caller(port(server), "one") for server in (few, narrow)]
+    assert [caller.reject for caller in taken] == [0, 0]
     holder = srt.Caller(port(weir), "held")
     assert holder.reject == 0
     weir.wait(lambda: weir.stream("held"), 20, "the stream of the holder")
     holder.send(b"\x47" + bytes(187))
     cases = [
-        (few, "two", "", 1402),
+        (few, "two", "", 1402), (narrow, "two", "", 1402),
         (weir, "", "", 1400), (weir, "a b", "", 1400), (weir, "x" * 65, "", 1400), (weir, "#!::m=publish", "", 1400),
         (weir, "y" * 512, "", 1400), (weir, "read:cam", "", 1405), (weir, "#!::r=cam,m=request", "", 1405),
         (weir, "#!::r=cam,m=publish,t=file", "", 1415), (weir, "held", "", 1409),
@@ -157,11 +158,13 @@ def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
             problems.append(f"{streamid!r}: {caller.reject} instead of {code}")
         caller.close()
     holder.close()
-    taken.close()
+    for caller in taken:
+        caller.close()
     nothing_wrong(problems)
     # A second later.
     weir.wait(lambda: "passphrase is missing or wrong" in weir.get("/api/v1/refusals?stream=secret-2").good().text, 10, "a wrong passphrase")
     assert "(SRT 1409)" in json.dumps(weir.json("/api/v1/refusals?stream=held"))
+    narrow.wait_log(r"refused: the server has 1 SRT connections already \(--max-srt-connections\) \(SRT 1402\)")
     keyed.wait_log(r"refused: the publish key is wrong \(SRT 1401\)")
 
 

@@ -17,6 +17,7 @@ import pytest
 from harness import packets, publishers, tools
 from harness.followers import Beside
 from harness.handshakes import Caller, Cutter, binding, fingerprint, piece, record
+from harness.rawrtmp import RawRTMP
 from test_attacks import LIMIT, LINES, MEBIBYTE, TIMES, VIEWERS, Scene, memory
 
 pytest.importorskip("OpenSSL", reason="pyOpenSSL comes with aiortc")
@@ -263,6 +264,46 @@ def test_sessions_that_are_left_by_the_thousand_are_taken_to_a_bound(left, recor
     for kind, callers in left.callers.items():
         assert [caller.status for caller in callers] == [201] * WAITING + [429] * (1000 - WAITING), kind
         assert {caller.headers.get("retry-after") for caller in callers[WAITING:]} == {"5"}, kind
+
+
+def keep_nobody_away(start, streams: int, viewers: int, addresses: int) -> None:
+    """Three times as many offers as there may be streams and viewers, of several addresses. None is followed."""
+    weir = start("--no-record", "--webrtc", "127.0.0.1:0", "--max-streams", str(streams), "--max-viewers", str(viewers),
+                 listeners=("http", "rtmp", "webrtc"))
+    camera = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{CAMERA}", loop=-1)
+    try:
+        weir.wait_state(CAMERA, "live")
+        sources = [f"127.0.3.{1 + number}" for number in range(addresses)]
+
+        def offer(path, count: int) -> list[Caller]:
+            return [Caller(weir, path(number), source=sources[number % addresses]) for number in range(count)]
+
+        left = offer(PATHS["whip"], 3 * streams)
+        assert {caller.status for caller in left} == {201}
+        watching = offer(PATHS["whep"], 3 * viewers)
+        assert {caller.status for caller in watching} == {201}
+        with contextlib.ExitStack() as others:
+            for number in range(streams - 1):
+                others.enter_context(RawRTMP(weir.rtmp, source=f"127.0.4.{1 + number % 200}").start(f"other{number}"))
+            for number in range(viewers):
+                answer = weir.get(f"/live/{CAMERA}/index.m3u8", source=f"127.0.5.{1 + number}")
+                assert answer.status == 200, (number, answer.status)
+        # Who gave way is told so.
+        assert left[-1].leave() == 410
+        # After 15 s it would be over, too.
+        assert watching[-1].leave() in (200, 410)
+        assert weir.stream(CAMERA)["state"] == "live" and camera.process.poll() is None
+    finally:
+        camera.kill()
+
+
+def test_offers_that_nobody_follows_keep_no_publisher_and_no_viewer_away(start):
+    keep_nobody_away(start, streams=6, viewers=4, addresses=3)
+
+
+@pytest.mark.long
+def test_a_thousand_offers_keep_nobody_away(start):
+    keep_nobody_away(start, streams=330, viewers=200, addresses=32)
 
 
 @contextlib.asynccontextmanager

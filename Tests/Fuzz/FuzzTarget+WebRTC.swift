@@ -163,6 +163,7 @@ private enum WatchedFuzz {
     func unfollow(_ follower: any SampleFollower) {}
     func use(_ tracks: Set<TrackID>) {}
     func askForKeyFrame() -> Bool { false }
+    func connected() -> Bool { true }
     func whenRevoked(_ end: @escaping @Sendable () -> Void) {}
   }
 

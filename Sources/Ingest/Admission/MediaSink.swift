@@ -8,6 +8,10 @@ package protocol MediaSink: AnyObject, Sendable {
   /// Whether somebody gets each sample as it comes: viewers by WebRTC. Parts are cut at frames of video, so for them audio may
   /// come with the next frame.
   var passesSamplesOn: Bool { get }
+  /// The publisher's address, for limits, if it showed no key that holds; nil for any other.
+  var anonymousHost: String? { get }
+  /// The publisher is connected, where its request said that its connection was awaited.
+  func connected()
   /// Takes an event without blocking. `.closed` ends the publication with a reason (replaced, refused while running,
   /// shutdown). The publisher is told and its connection is closed.
   func receive(_ event: MediaEvent) -> SinkVerdict
@@ -27,6 +31,8 @@ package protocol MediaSink: AnyObject, Sendable {
 extension MediaSink {
   package var keyFrameDistance: MediaTime? { nil }
   package var passesSamplesOn: Bool { false }
+  package var anonymousHost: String? { nil }
+  package func connected() {}
   package func lost(_ kind: MediaKind) {}
   package func measured(_ figures: LinkFigures) {}
   package func carries(_ event: InBandEvent) {}

@@ -23,6 +23,7 @@ package struct PublishRequest: Sendable {
   package var recording: RecordingMode
   package var origin: Origin
   package var keyFrames: KeyFrames
+  package var connection: Connection
 
   /// Whether the publication's stream is recorded.
   package enum RecordingMode: Sendable {
@@ -43,6 +44,13 @@ package struct PublishRequest: Sendable {
     case asAsked
   }
 
+  /// Whether the publisher is connected.
+  package enum Connection: Sendable, Hashable {
+    case made
+    /// It has made an offer, and `MediaSink.connected` follows. Until then its stream gives way to others where places run out.
+    case awaited
+  }
+
   /// Origin of the publication.
   package enum Origin: Sendable, Hashable {
     /// A publisher over a network. It must have a key if one is required.
@@ -54,7 +62,7 @@ package struct PublishRequest: Sendable {
   package init(
     stream: StreamName, key: Secret?, protocolName: String, remoteAddress: String, host: String? = nil,
     software: String = "", recording: RecordingMode = .asConfigured, origin: Origin = .peer,
-    keyFrames: KeyFrames = .asItsEncoderHasThem,
+    keyFrames: KeyFrames = .asItsEncoderHasThem, connection: Connection = .made,
     onKeyFrameWanted: (@Sendable () -> Void)? = nil, onEviction: @escaping @Sendable (EndReason) -> Void
   ) {
     self.stream = stream
@@ -66,6 +74,7 @@ package struct PublishRequest: Sendable {
     self.recording = recording
     self.origin = origin
     self.keyFrames = keyFrames
+    self.connection = connection
     self.onKeyFrameWanted = onKeyFrameWanted
     self.onEviction = onEviction
   }

@@ -22,11 +22,13 @@ struct Publisher {
   /// The request to the gate.
   func request(
     _ stream: StreamName, key: Secret?, software: String, keyFrames: PublishRequest.KeyFrames = .asItsEncoderHasThem,
-    onKeyFrameWanted: (@Sendable () -> Void)? = nil, onEviction: @escaping @Sendable (EndReason) -> Void
+    connection: PublishRequest.Connection = .made, onKeyFrameWanted: (@Sendable () -> Void)? = nil,
+    onEviction: @escaping @Sendable (EndReason) -> Void
   ) -> PublishRequest {
     PublishRequest(
       stream: stream, key: key, protocolName: protocolName, remoteAddress: remoteAddress, host: host,
-      software: software, keyFrames: keyFrames, onKeyFrameWanted: onKeyFrameWanted, onEviction: onEviction)
+      software: software, keyFrames: keyFrames, connection: connection, onKeyFrameWanted: onKeyFrameWanted,
+      onEviction: onEviction)
   }
 
   /// Logs the end of a publication.

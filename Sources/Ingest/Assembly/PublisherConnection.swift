@@ -96,6 +96,12 @@ final class PublisherConnection {
   /// Records that data was received.
   func heard(now: MonotonicTime) { lastHeard = now }
 
+  /// Records that the peer is connected, where that was awaited.
+  func connected() {
+    lastHeard = now
+    publication?.sink.connected()
+  }
+
   /// Records that the last message is being sent.
   func close() {
     isClosing = true
@@ -165,15 +171,18 @@ final class PublisherConnection {
   // MARK: admission
 
   /// Asks the gate about a publish request. The owner gets the decision.
+  ///
+  /// - Parameter connection: where it is awaited, call `connected` when it is made.
   func ask(
-    _ stream: StreamName, key: Secret?, software: String, keyFrames: PublishRequest.KeyFrames = .asItsEncoderHasThem
+    _ stream: StreamName, key: Secret?, software: String, keyFrames: PublishRequest.KeyFrames = .asItsEncoderHasThem,
+    connection: PublishRequest.Connection = .made
   ) {
     guard !isOver else { return }
     attempt += 1
     pending = (stream, software)
     let attempt = attempt
     let request = publisher.request(
-      stream, key: key, software: software, keyFrames: keyFrames,
+      stream, key: key, software: software, keyFrames: keyFrames, connection: connection,
       onKeyFrameWanted: keyFrames == .asAsked ? onLoop { $0.owner?.keyFrameWanted() } : nil,
       onEviction: onLoopWith { $0.evicted(attempt, $1) })
     guard let slowing = connections.slowing(peer, now: now) else { return admit(request) }

@@ -8,7 +8,19 @@ package struct AddressCount: Sendable {
   package init(perAddress: Int, inAll: Int) { (self.perAddress, self.inAll) = (perAddress, inAll) }
 
   /// Whether the address may have one more.
-  package func hasRoom(for address: String) -> Bool { all < inAll && counts[address, default: 0] < perAddress }
+  package func hasRoom(for address: String) -> Bool { !isFull && hasShare(for: address) }
+
+  /// Whether the address may have one more of its own, whatever others have.
+  package func hasShare(for address: String) -> Bool { counts[address, default: 0] < perAddress }
+
+  /// Whether all together have as many as they may.
+  package var isFull: Bool { all >= inAll }
+
+  /// The addresses that have most.
+  package var largest: Set<String> {
+    let most = counts.values.max()
+    return Set(counts.lazy.filter { $0.value == most }.map(\.key))
+  }
 
   /// Counts one more of the address; false if it may not have it.
   package mutating func admit(_ address: String) -> Bool {

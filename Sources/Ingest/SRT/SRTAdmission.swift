@@ -80,14 +80,24 @@ final class SRTAdmission: Sendable {
   {
     let id = try SRTStreamID(parsing: text)
     return try state.withLock { state throws(SRTRejection) in
-      guard state.shaking.count + state.connected.count < SRTLimits.connections else {
-        throw SRTRejection(.overload, "the server has \(SRTLimits.connections) SRT connections already")
+      let (all, taken) = (Int(state.table.connections), state.shaking.count + state.connected.count)
+      guard taken < all else {
+        throw SRTRejection(.overload, "the server has \(all) SRT connections already (--max-srt-connections)")
       }
       let isSlowed = state.peers.slowing(peer.host, now: now) != nil
       let entry = try state.table.admit(id, from: peer.host, judgesKeys: !isSlowed)
       let most = Int(state.table.connectionsPerAddress)
       guard most == 0 || state.connected.values.count(where: { $0.caller.peer.host == peer.host }) < most else {
         throw SRTRejection(.overload, "more connections than an address may have (--max-connections-per-address)")
+      }
+      let own =
+        state.shaking.values.count { $0.peer.host == peer.host }
+        + state.connected.values.count { $0.caller.peer.host == peer.host }
+      guard FairShare.allows(own: own, taken: taken, of: all, least: SRTLimits.connectionsOfSite) else {
+        throw SRTRejection(
+          .overload,
+          "this address has \(own) of \(all) SRT connections, and may have half of what is left (--max-srt-connections)"
+        )
       }
       guard state.peers.arrive(peer.host, now: now) == nil else {
         throw SRTRejection(.overload, "too many callers of this address do not publish")

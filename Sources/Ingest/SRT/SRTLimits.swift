@@ -14,9 +14,11 @@ enum SRTLimits {
   static let turnBytes = 64 << 10
   /// Largest payload of a packet: an Ethernet frame without its headers (SRT_LIVE_MAX_PLSIZE).
   static let payloadBytes = 1456
-  /// Connections at a time. Each costs a thread of libsrt, and up to 12 MB of packets while the server does not take
-  /// them.
+  /// Connections at a time, unless a setting says otherwise. Each costs a thread of libsrt, and up to 12 MB of packets while the
+  /// server does not take them.
   static let connections = 400
+  /// Those that one site needs: an address may have them until nearly all are taken (`FairShare`).
+  static let connectionsOfSite = 8
   /// Connections of an address that do not publish yet.
   static let unauthenticatedPerAddress = 32
   /// Connected callers that wait for the worker's turn.
@@ -42,6 +44,9 @@ enum SRTLimits {
   static let rest: Int64 = 600_000_000_000
   /// Time for a worker to tell its callers that it ends, in nanoseconds.
   static let farewell: Int64 = 500_000_000
+  /// Connections that end are freed by libsrt within some seconds. So long after the last one has ended, but no later than that
+  /// after the first, the worker gives their memory back to the system. Nanoseconds.
+  static let (freedAfter, freedAtLast): (Int64, Int64) = (3_000_000_000, 15_000_000_000)
   /// The worker's address space in bytes, most of it never used: the heap and the stacks of threads.
   static let addressSpace: UInt = 16 << 30
   static let openFiles: UInt = 16

@@ -245,8 +245,7 @@ extension ByteBuffer {
   }
 
   fileprivate mutating func write(_ table: SRTTable) {
-    writeInteger(table.connectionsPerAddress)
-    writeInteger(UInt32(clamping: table.entries.count))
+    writeMultipleIntegers(table.connectionsPerAddress, table.connections, UInt32(clamping: table.entries.count))
     for entry in table.entries {
       write(entry.names.text)
       write(entry.passphrase?.text ?? "")
@@ -268,8 +267,8 @@ extension ByteBuffer {
 
   fileprivate mutating func readTable() -> SRTTable? {
     var table = SRTTable()
-    guard let (connections, entries) = readMultipleIntegers(as: (UInt32, UInt32).self) else { return nil }
-    table.connectionsPerAddress = connections
+    guard let (perAddress, all, entries) = readMultipleIntegers(as: (UInt32, UInt32, UInt32).self) else { return nil }
+    (table.connectionsPerAddress, table.connections) = (perAddress, all)
     for _ in 0..<entries {
       guard let names = readText(), let phrase = readText(), let latency: UInt16 = readInteger() else { return nil }
       table.entries.append(

@@ -31,6 +31,8 @@ package struct SRTTable: Sendable, Hashable {
   package var busy: [String: String] = [:]
   /// Connections of one host at a time; 0 for any number.
   package var connectionsPerAddress: UInt32 = 0
+  /// Connections of all at a time. One host has at most half of what is left.
+  package var connections = UInt32(SRTLimits.connections)
 
   package init() {}
 

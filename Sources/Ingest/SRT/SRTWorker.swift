@@ -109,6 +109,7 @@ package final class SRTWorker: Sendable {
     var hasMedia = false
     var hasBegun = false
     var nextFigures = MonotonicTime.now()
+    var leftovers = SRTLeftovers()
     let packet = UnsafeMutableRawBufferPointer.allocate(byteCount: SRTLimits.payloadBytes, alignment: 16)
     var events = [SRT_EPOLL_EVENT](repeating: SRT_EPOLL_EVENT(), count: 64)
 
@@ -142,6 +143,7 @@ package final class SRTWorker: Sendable {
           if let figures = SRTSocket(id: id).figures { write(.figures(id, figures)) }
         }
       }
+      if leftovers.areDue(now: now) { weir_trim_heap() }
       guard out.readableBytes == 0 || worker.send(out) else { return false }
       out.clear(minimumCapacity: 0)
       if hasMedia {
@@ -334,6 +336,7 @@ package final class SRTWorker: Sendable {
       _ = srt_epoll_remove_usock(poll, id)
       SRTSocket(id: id).close()
       worker.admission.left(id)
+      leftovers.add(now: .now())
       if let reason { write(.closed(id, reason)) }
     }
   }

@@ -11,6 +11,8 @@ final class DecodedMediaSink: MediaSink {
   private let output: AudioSpecification
   private let launcher: WorkerLauncher
   private let room: WorkerRoom
+  /// As `MediaSink.anonymousHost`.
+  let anonymousHost: String?
   private let logger: Logger
   private let state = Mutex(State())
 
@@ -38,6 +40,8 @@ final class DecodedMediaSink: MediaSink {
 
   private struct Decoder {
     let number: Int
+    /// Of the room that it has.
+    let kind: MediaKind
     let transcoder: LadderTranscoder
     var source: TrackDescription
     /// The track that it makes. Nil before the worker has stated it.
@@ -55,11 +59,13 @@ final class DecodedMediaSink: MediaSink {
     self.output = output
     self.launcher = launcher
     self.room = room
+    anonymousHost = inner.anonymousHost
     self.logger = logger
   }
 
   var keyFrameDistance: MediaTime? { inner.keyFrameDistance }
   var passesSamplesOn: Bool { inner.passesSamplesOn }
+  func connected() { inner.connected() }
   func lost(_ kind: MediaKind) { inner.lost(kind) }
   func warn(_ warning: PublicationWarning) { inner.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { inner.withdraw(warning) }
@@ -117,7 +123,7 @@ final class DecodedMediaSink: MediaSink {
     guard state.decoders.count < TranscodeLimits.decodedTracks else {
       return refuse("weir decodes \(TranscodeLimits.decodedTracks) tracks of a publication at a time", track, &state)
     }
-    guard room.take() else { return refuse("the server has no file descriptors for its worker", track, &state) }
+    if let refusal = room.take(track.kind, anonymousHost) { return refuse(refusal.description, track, &state) }
     let (id, number) = (track.id, state.decodersSoFar)
     do {
       // It keeps this sink until it has ended.
@@ -126,10 +132,10 @@ final class DecodedMediaSink: MediaSink {
         self.receive(events, of: id, number)
       }
       state.decodersSoFar += 1
-      state.decoders[id] = Decoder(number: number, transcoder: transcoder, source: track)
+      state.decoders[id] = Decoder(number: number, kind: track.kind, transcoder: transcoder, source: track)
       transcoder.use(track)
     } catch {
-      room.giveBack()
+      room.giveBack(track.kind, anonymousHost)
       refuse("it cannot be decoded: \(error)", track, &state)
     }
   }
@@ -214,11 +220,12 @@ final class DecodedMediaSink: MediaSink {
   }
 
   private func ended(_ id: TrackID, _ number: Int, _ state: inout State) {
-    room.giveBack()
     if let decoder = state.leaving.removeValue(forKey: number) {
+      room.giveBack(decoder.kind, anonymousHost)
       lose(decoder.transcoder.status.droppedFrames - decoder.dropped, decoder.source.kind, state)
     }
-    if state.decoders[id]?.number == number {
+    if let decoder = state.decoders[id], decoder.number == number {
+      room.giveBack(decoder.kind, anonymousHost)
       tellDropped(id, &state)
       state.decoders[id] = nil
     }

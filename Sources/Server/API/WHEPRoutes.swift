@@ -4,6 +4,7 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
+internal import Synchronization
 
 /// `POST /whep/{stream}` (draft-ietf-wish-whep): a viewer by WebRTC offers to receive and gets an answer. `/whep/{stream}/{session}` is
 /// what it changes (PATCH) and ends (DELETE). Who may watch is asked as for other ways to watch.
@@ -87,19 +88,15 @@ struct WHEPRoutes {
       }
       guard view.epoch.window.hasBegun else { return .now(Problem.notYet(name).response) }
       let client = ClientID(request.client, request.fields)
-      guard
-        let seat = viewers.seat(
-          stream: name, client: client, lifetime: .zero, delivery: .webrtc),
-        let place = ViewerPlace(seat, descriptors)
-      else {
+      guard descriptors.hasViewerRoom, let seat = viewers.waitingSeat(stream: name, client: client) else {
         return .now(
           Problem.full(.tooManyViewers, "The server has as many viewers as it may have (--max-viewers).").response)
       }
       stream.holdFollowed()
       let media = stream.followed
       let watched = WatchedMedia(
-        stream: stream, tracks: media.tracks, isReordered: media.isReordered, makable: media.makable, place: place,
-        mayWatch: { pass.holds })
+        stream: stream, tracks: media.tracks, isReordered: media.isReordered, makable: media.makable,
+        place: ViewerPlace(seat, descriptors), mayWatch: { pass.holds })
       let reply = reply(to: offer, watched, of: stream, WebRTCClient(of: request), sessions)
       reply.whenComplete { _ in stream.letGoOfFollowed() }
       return .later(reply.hop(to: loop).map { sessions.response($0, to: request) })
@@ -125,18 +122,22 @@ struct WHEPRoutes {
   }
 }
 
-/// The place of a viewer by WebRTC among all viewers, with the descriptor of the connection by TCP that it may have.
+/// The place of a viewer by WebRTC among all viewers, with the descriptor of the connection by TCP that it may have once it is
+/// connected.
 private final class ViewerPlace: WatchingPlace {
   private let seat: ViewerSeat
   private let descriptors: DescriptorBudget
+  private let hasDescriptor = Atomic(false)
 
-  /// Nil if the server has no descriptor left.
-  init?(_ seat: ViewerSeat, _ descriptors: DescriptorBudget) {
-    guard descriptors.takeViewer() else { return nil }
-    (self.seat, self.descriptors) = (seat, descriptors)
+  init(_ seat: ViewerSeat, _ descriptors: DescriptorBudget) { (self.seat, self.descriptors) = (seat, descriptors) }
+
+  deinit { if hasDescriptor.load(ordering: .relaxed) { descriptors.giveBackViewer() } }
+
+  func connected() -> Bool {
+    guard descriptors.takeViewer() else { return false }
+    hasDescriptor.store(true, ordering: .relaxed)
+    return seat.connect()
   }
-
-  deinit { descriptors.giveBackViewer() }
 
   func whenRevoked(_ end: @escaping @Sendable () -> Void) { seat.whenRevoked(end) }
 }

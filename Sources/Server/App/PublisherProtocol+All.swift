@@ -42,6 +42,7 @@ extension PublisherProtocol {
     limits.proxies = configuration.trustedProxies
     limits.peerLimits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
     limits.connections = connectionsOfWebRTC(server)
+    limits.waitingPublishers = min(limits.waitingPublishers, max(32, server.descriptors.unauthenticated))
     limits.publicAddresses = configuration.webRTCAddresses.map {
       WebRTCConfiguration.PublicAddress(host: $0.host, port: $0.port)
     }
@@ -73,6 +74,7 @@ extension PublisherProtocol {
         SRTTable.Key(names: NamePattern(names.description), digest: key.digest)
       }
       table.busy = streams.heldNames
+      table.connections = UInt32(clamping: configuration.srtConnections)
       return table
     }
     return PublisherProtocol(

@@ -18,6 +18,8 @@ struct WeirServer {
   private let archive: RecordingArchive
   let streams: StreamRegistry
   let descriptors: DescriptorBudget
+  /// For the workers that media ask for.
+  private let workers: WorkerRoom
   /// Of the sources that receive datagrams.
   private let datagramSockets = DatagramSockets()
   private let threads: ServerThreads
@@ -52,6 +54,7 @@ struct WeirServer {
   ) {
     self.protocols = protocols
     descriptors = DescriptorBudget()
+    workers = descriptors.makeWorkerRoom()
     HostNames.system.descriptors.now = descriptors
     media = WindowBudget(perStream: configuration.streamMemory, inAll: configuration.mediaMemory)
     self.inherited = inherited
@@ -98,8 +101,8 @@ struct WeirServer {
     streams = StreamRegistry(
       settings: { profiles.now[$0].settings },
       authorizer: authorizer, names: configuration.nameLimits, descriptors: descriptors,
-      memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, stateStore: stateStore,
-      events: events, waker: waker
+      memory: media, room: workers, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger,
+      stateStore: stateStore, events: events, waker: waker
     ) { stream, epoch, requested in
       let rewinds = profiles.now[stream].settings.rewind != nil
       var sinks: [any FragmentSink] =
@@ -276,7 +279,7 @@ struct WeirServer {
 
   /// The gate, for publishers whose media may have to be decoded.
   func decoding(_ gate: any PublishGate) -> any PublishGate {
-    DecodedMediaGate(gate, launcher: .ownProcess, room: descriptors.roomForWorkers, logger: logger) { [profiles] in
+    DecodedMediaGate(gate, launcher: .ownProcess, room: workers, logger: logger) { [profiles] in
       profiles.now[$0].settings.audio
     }
   }

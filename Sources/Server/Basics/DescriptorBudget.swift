@@ -106,10 +106,17 @@ package final class DescriptorBudget: Sendable {
     state.withLock { $0.shed = shed }
   }
 
+  /// Whether a descriptor is left for a viewer's connection.
+  package var hasViewerRoom: Bool { state.withLock { hasViewerRoom($0) } }
+
+  private func hasViewerRoom(_ state: borrowing State) -> Bool {
+    state.viewers + state.files < viewers && state.sum < all
+  }
+
   /// Takes the descriptor of a viewer's connection. False when none is left.
   package func takeViewer() -> Bool {
     state.withLock { state in
-      guard state.viewers + state.files < viewers, state.sum < all else { return false }
+      guard hasViewerRoom(state) else { return false }
       state.viewers += 1
       return true
     }

@@ -20,6 +20,10 @@ struct PublisherOptions: TitledSettings {
     "max-names", at: "limits.names", .count(1...100_000), default: "64",
     "New names that an address without a key may take at once; a quarter of them more a minute.")
 
+  let maxSRTConnections = Setting(
+    "max-srt-connections", at: "limits.srtConnections", .count(1...600), default: "400",
+    "SRT connections at a time, such as 40 on a small machine: each has a thread and up to 12 MB.")
+
   func names(_ given: SettingSources) throws(ConfigurationError) -> NameAllowance.Limits {
     let names = try given[maxNames]
     return NameAllowance.Limits(streams: try given[maxStreams], names: names, namesPerMinute: max(1, names / 4))

@@ -41,6 +41,8 @@ struct ServerConfiguration: Sendable {
   /// Who is asked about publishers; nil for nobody.
   var callback: AuthorizationCallback.Settings?
   var nameLimits: NameAllowance.Limits
+  /// SRT connections at a time.
+  var srtConnections: Int
   /// Bytes of media that one stream may keep in memory; nil for a quarter of what the process may have.
   var streamMemory: Int?
   /// Bytes of media that all streams may keep in memory; nil for half of what the process may have.
@@ -124,6 +126,7 @@ extension ServerConfiguration {
     publishers = try given[options.access.publishers]
     callback = try options.access.callback(given)
     nameLimits = try options.publishers.names(given)
+    srtConnections = try given[options.publishers.maxSRTConnections]
     streamMemory = try given[options.publishers.streamMemory]
     mediaMemory = try given[options.publishers.mediaMemory]
     streams = try StreamProfiles(loading: given, publicURL: publicURL)

@@ -36,6 +36,9 @@ struct EpochLife: Sendable {
     phaseSince = now
   }
 
+  /// No media has come, neither in this epoch nor in one that is still available.
+  var isEmpty: Bool { epoch.initSegment == nil && !epoch.window.isResumed && previous == nil }
+
   /// Replaces this epoch by the next one.
   mutating func renew(with next: Epoch, startedAt: WallTime, now: MonotonicTime) {
     var life = EpochLife(next, .starting, startedAt: startedAt, knownGroup: knownGroup, now: now)

@@ -26,12 +26,12 @@ extension LiveStream {
       state.life.transcoded = tracks
       let video = tracks.first(.video)
       if state.life.transcoder == nil, video != nil, !ladder.isEmpty {
-        state.life.transcoder = makeTranscoder(.video(ladder), .video, epoch: state.life.epoch.id)
+        state.life.transcoder = makeTranscoder(.video(ladder), .video, state)
       }
       if video == nil || known.first(.video) != video { state.life.transcoder?.use(video) }
       let audio = tracks.first(.audio)
       if state.life.audioTranscoder == nil, audio != nil, let aim {
-        state.life.audioTranscoder = makeTranscoder(.audio(aim), .audio, epoch: state.life.epoch.id)
+        state.life.audioTranscoder = makeTranscoder(.audio(aim), .audio, state)
       }
       if audio == nil || known.first(.audio) != audio { state.life.audioTranscoder?.use(audio) }
     case .sample(let sample):
@@ -61,12 +61,13 @@ extension LiveStream {
   }
 
   private func makeTranscoder(
-    _ aim: TranscodeAim, _ kind: MediaKind, epoch: String
+    _ aim: TranscodeAim, _ kind: MediaKind, _ state: borrowing State
   ) -> LadderTranscoder? {
+    let (epoch, address) = (state.life.epoch.id, state.publisher.anonymousHost)
     // A worker that the settings ask for has its descriptors already.
     let isAdded = kind == .audio && settings.audio == nil
-    guard !isAdded || room.take() else {
-      logger.error("AAC is not added to the audio: the server has no file descriptors for its worker")
+    if isAdded, let refusal = room.take(kind, address) {
+      logger.error("AAC is not added to the audio: \(refusal)")
       return nil
     }
     do {
@@ -74,10 +75,12 @@ extension LiveStream {
         aim: aim, launcher: workers, logger: logger
       ) { [weak self, room] events in
         self?.receive(events, of: kind, epoch: epoch)
-        if isAdded, events.contains(where: { if case .ended = $0 { true } else { false } }) { room.giveBack() }
+        if isAdded, events.contains(where: { if case .ended = $0 { true } else { false } }) {
+          room.giveBack(kind, address)
+        }
       }
     } catch {
-      if isAdded { room.giveBack() }
+      if isAdded { room.giveBack(kind, address) }
       logger.error("cannot start a transcoder for the stream: \(error)")
       return nil
     }

@@ -80,8 +80,9 @@ extension LiveStream: WatchedStream {
   private func awaitsRungs(_ state: inout State) -> Bool {
     if state.subscribers.samples.isMakingVideo || state.life.transcoder?.status.rungs.isEmpty == false { return true }
     guard state.subscribers.samples.ownVideo?.codec.displaySize != nil else { return false }
-    guard encoders.take() else {
-      logger.warning("no video is made for viewers by WebRTC: as many streams are encoded for them as may be")
+    let address = state.publisher.anonymousHost
+    if let refusal = encoders.take(.video, address) {
+      logger.warning("no video is made for viewers by WebRTC: \(refusal)")
       return false
     }
     let number = state.subscribers.samples.nextWorker()
@@ -90,12 +91,14 @@ extension LiveStream: WatchedStream {
         aim: .video([.forWebRTC]), launcher: workers, logger: logger
       ) { [weak self, encoders] events in
         self?.state.withLock { $0.subscribers.samples.receive(events, of: .followers(number)) }
-        if events.contains(where: { if case .ended = $0 { true } else { false } }) { encoders.giveBack() }
+        if events.contains(where: { if case .ended = $0 { true } else { false } }) {
+          encoders.giveBack(.video, address)
+        }
       }
       state.subscribers.samples.take(video: transcoder, number, now: clock.monotonic())
       return true
     } catch {
-      encoders.giveBack()
+      encoders.giveBack(.video, address)
       logger.error("cannot start a transcoder for viewers by WebRTC: \(error)")
       return false
     }
@@ -103,8 +106,9 @@ extension LiveStream: WatchedStream {
 
   private func makeOpus(_ state: inout State) {
     if state.life.epoch.audio?.coding == .opus { return state.subscribers.samples.takeOpusOfRung() }
-    guard room.take() else {
-      logger.error("Opus is not made for viewers by WebRTC: the server has no file descriptors for its worker")
+    let address = state.publisher.anonymousHost
+    if let refusal = room.take(.audio, address) {
+      logger.error("Opus is not made for viewers by WebRTC: \(refusal)")
       return
     }
     let number = state.subscribers.samples.nextWorker()
@@ -113,11 +117,13 @@ extension LiveStream: WatchedStream {
         aim: .audio(AudioSpecification(.opus)), launcher: workers, logger: logger
       ) { [weak self, room] events in
         self?.state.withLock { $0.subscribers.samples.receive(events, ofOpus: number) }
-        if events.contains(where: { if case .ended = $0 { true } else { false } }) { room.giveBack() }
+        if events.contains(where: { if case .ended = $0 { true } else { false } }) {
+          room.giveBack(.audio, address)
+        }
       }
       state.subscribers.samples.take(opus: transcoder, number, now: clock.monotonic())
     } catch {
-      room.giveBack()
+      room.giveBack(.audio, address)
       logger.error("cannot start a transcoder for viewers by WebRTC: \(error)")
     }
   }

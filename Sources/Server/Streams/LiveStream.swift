@@ -18,7 +18,7 @@ final class LiveStream: Sendable {
   private let epochIDs: EpochID
   /// Starts the workers of the ladder.
   let workers: WorkerLauncher
-  /// For a worker that the settings do not tell of.
+  /// For a worker that the settings do not tell of: one room for all streams.
   let room: WorkerRoom
   /// For a worker that encodes video for viewers by WebRTC.
   let encoders: WorkerRoom
@@ -206,6 +206,11 @@ final class LiveStream: Sendable {
         return .closed(.failed("the server has no memory for this stream: \(error)"))
       }
     }
+  }
+
+  /// The publisher is connected.
+  func connected(_ token: PublicationToken) {
+    state.withLock { if $0.publisher.holder?.token == token { $0.publisher.connect() } }
   }
 
   /// Records a warning about a publication, for the API.

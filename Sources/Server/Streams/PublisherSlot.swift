@@ -46,6 +46,8 @@ struct PublisherSlot: Sendable {
   private(set) var lastAddress: String?
   /// The same when the last publisher had no key.
   private(set) var anonymousHost: String?
+  /// Whether the last publisher's connection was made. True before there was one.
+  private(set) var hasConnected = true
   private(set) var requestedRecording = PublishRequest.RecordingMode.asConfigured
   /// What the transport stream of the last publisher has; nil where it has none.
   private(set) var content: TransportContent?
@@ -94,6 +96,7 @@ struct PublisherSlot: Sendable {
     (content, lastLink) = (nil, nil)
     lastProtocol = request.protocolName
     lastHost = request.host
+    hasConnected = request.connection == .made
     lastAddress = request.origin == .server ? nil : request.remoteAddress
     anonymousHost = right == .anonymous ? request.host : nil
     let token = PublicationToken(number: publications)
@@ -126,6 +129,9 @@ struct PublisherSlot: Sendable {
       return .tooManyTakeovers(stream: request.stream, retryAfterSeconds: seconds)
     }
   }
+
+  /// The publisher's connection is made.
+  mutating func connect() { hasConnected = true }
 
   /// Frees the name. Returns the former holder.
   @discardableResult mutating func release() -> Holder? { holder.take() }

@@ -73,6 +73,8 @@ struct StreamDescriptors: Sendable {
 extension DescriptorBudget {
   /// Room for workers that become necessary while a stream runs.
   var roomForWorkers: WorkerRoom {
-    WorkerRoom(take: { self.takeStream(Self.perSink) }, giveBack: { self.giveBackStream(Self.perSink) })
+    WorkerRoom(
+      take: { _, _ in self.takeStream(Self.perSink) ? nil : .descriptors },
+      giveBack: { _, _ in self.giveBackStream(Self.perSink) })
   }
 }

@@ -53,7 +53,8 @@ final class StreamRegistry: PublishGate {
   init(
     settings: @escaping @Sendable (StreamName) -> StreamSettings, workers: WorkerLauncher = .ownProcess,
     authorizer: Authorizer? = nil, names: NameAllowance.Limits = NameAllowance.Limits(),
-    descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, sinksPerStream: Int = 0,
+    descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, room: WorkerRoom? = nil,
+    sinksPerStream: Int = 0,
     clock: SteadyClock, logger: Logger,
     stateStore: StreamStateStore? = nil, events: EventLog? = nil, waker: Waker = Waker(),
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingMode) -> [any FragmentSink]
@@ -63,7 +64,8 @@ final class StreamRegistry: PublishGate {
     self.authorizer = authorizer ?? Authorizer(clock: clock)
     self.descriptors = StreamDescriptors(
       budget: descriptors, sinks: sinksPerStream, leftovers: memory.leftovers)
-    encoders = descriptors.roomForWorkers.limited(to: Self.mostEncoders)
+    self.room = room ?? descriptors.roomForWorkers
+    encoders = self.room.limited(to: Self.mostEncoders)
     self.memory = memory
     state = RankedMutex(.registry, State(names: NameAllowance(names)))
     self.clock = clock
@@ -136,12 +138,14 @@ final class StreamRegistry: PublishGate {
       throw descriptors.refusal(beside: state.withLock { $0.streams.count })
     }
     let admitted = try state.withLock { state throws(PublishRefusal) -> (LiveStream, PublisherSlot.Change)? in
+      do throws(PublishRefusal) {
+        try check(request.stream, holder: holder, &state)
+      } catch {
+        reservation?.giveBack()
+        throw error
+      }
       let known = state.streams[request.stream]
       if known != nil { reservation?.giveBack() }
-      if let refusal = refusal(of: request.stream, holder: holder, state) {
-        if known == nil { reservation?.giveBack() }
-        throw refusal
-      }
       guard let stream = known ?? reservation.map({ newStream(request, state.groups, $0.store) }) else { return nil }
       if known != nil, let holder {
         state.names.keep(request.stream, by: holder, now: clock.monotonic())
@@ -160,7 +164,7 @@ final class StreamRegistry: PublishGate {
     change.former?.evict(.replaced)
     // A key that was revoked after it had been accepted, and before the stream could be found by its holder.
     endRevoked(stream)
-    return Publication(stream: stream, token: change.token)
+    return StreamPublication(stream: stream, token: change.token, anonymousHost: holder)
   }
 
   /// Gives the stream to the publisher. A new epoch has the present settings, which may need more descriptors.
@@ -187,15 +191,48 @@ final class StreamRegistry: PublishGate {
   private func reserve(
     _ request: PublishRequest, holder: String?, _ state: inout State
   ) throws(PublishRefusal) -> StreamDescriptors.Reservation? {
-    if let refusal = refusal(of: request.stream, holder: holder, state) { throw refusal }
+    try check(request.stream, holder: holder, &state)
     guard state.streams[request.stream] == nil else { return nil }
     if let holder, let seconds = state.names.take(request.stream, by: holder, now: clock.monotonic()) {
       throw .tooManyNames(limit: state.names.limits.names, retryAfterSeconds: seconds)
     }
-    guard let reservation = descriptors.reserve(settings(request.stream)) else {
-      throw descriptors.refusal(beside: state.streams.count)
-    }
+    let settings = settings(request.stream)
+    var reservation = descriptors.reserve(settings)
+    while reservation == nil, makeRoom(&state) { reservation = descriptors.reserve(settings) }
+    guard let reservation else { throw descriptors.refusal(beside: state.streams.count) }
     return reservation
+  }
+
+  /// Throws where a name cannot be a stream now, though streams without media have given way.
+  private func check(_ stream: StreamName, holder: String?, _ state: inout State) throws(PublishRefusal) {
+    while let refusal = refusal(of: stream, holder: holder, state) {
+      switch refusal {
+      case .tooManyStreams: guard makeRoom(&state) else { throw refusal }
+      case .tooManyOfAddress: guard makeRoom(within: holder, &state) else { throw refusal }
+      default: throw refusal
+      }
+    }
+  }
+
+  /// Frees places: those of streams that are over and never had media, or else that of the publisher that has waited longest to be
+  /// connected, of an address that has most of these. False if there is none.
+  ///
+  /// - Parameter holder: only places of this address, of publishers that never connected.
+  private func makeRoom(within holder: String? = nil, _ state: inout State) -> Bool {
+    var vacant = state.streams.values.compactMap { stream in stream.vacancy.map { (stream, $0) } }
+    if let holder { vacant.removeAll { _, vacancy in vacancy.hasConnected || vacancy.host != holder } }
+    var leaving = vacant.filter { _, vacancy in vacancy.isOver }
+    if leaving.isEmpty {
+      let counts = vacant.reduce(into: [String?: Int]()) { $0[$1.1.host, default: 0] += 1 }
+      let most = counts.values.max()
+      let oldest = vacant.filter { counts[$0.1.host] == most }.min { $0.1.since < $1.1.since }
+      leaving = oldest.map { [$0] } ?? []
+    }
+    for (stream, _) in leaving {
+      stream.giveWay()
+      remove(stream, &state)
+    }
+    return !leaving.isEmpty
   }
 
   /// Why a name cannot be a stream now; nil when it can.
@@ -223,7 +260,7 @@ final class StreamRegistry: PublishGate {
   func limit(by limits: NameAllowance.Limits) { state.withLock { $0.names.limits = limits } }
 
   /// For workers that settings do not tell of.
-  private var room: WorkerRoom { descriptors.budget.roomForWorkers }
+  private let room: WorkerRoom
   /// For those of them that encode video because somebody watches by WebRTC.
   private let encoders: WorkerRoom
 
@@ -303,16 +340,20 @@ final class StreamRegistry: PublishGate {
       state.withLock { state in
         // A publisher may have arrived in between: they are admitted under this lock.
         guard state.streams[stream.name] === stream, !stream.tend() else { return }
-        state.groups.remember(stream.knownGroup, of: stream.name)
-        state.streams[stream.name] = nil
-        state.closing.add(stream.closing)
-        if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonic()) }
-        state.holdings.give(stream.name, to: nil, descriptors: 0)
-        descriptors.giveBack(stream.settings)
-        memory.release(stream.name)
-        if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
+        remove(stream, &state)
       }
     }
+  }
+
+  private func remove(_ stream: LiveStream, _ state: inout State) {
+    state.groups.remember(stream.knownGroup, of: stream.name)
+    state.streams[stream.name] = nil
+    state.closing.add(stream.closing)
+    if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonic()) }
+    state.holdings.give(stream.name, to: nil, descriptors: 0)
+    descriptors.giveBack(stream.settings)
+    memory.release(stream.name)
+    if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
   }
 
   /// No stream is there, and no ended one has open files: `tend` would find nothing.
@@ -406,45 +447,5 @@ extension PublishRequest.KeyFrames {
     case .asAsked: max(settings.segmentTarget, measured ?? .zero)
     case .asItsEncoderHasThem: nil
     }
-  }
-}
-
-/// A publisher's access to a stream.
-private final class Publication: MediaSink {
-  private let stream: LiveStream
-  private let token: PublicationToken
-
-  init(stream: LiveStream, token: PublicationToken) {
-    self.stream = stream
-    self.token = token
-  }
-
-  /// Segments are cut at the target duration, whatever length they aim at.
-  var keyFrameDistance: MediaTime? { CutPolicy.keyFrameDistance(stream.settings.segmentTarget, stream.targetDuration) }
-
-  var passesSamplesOn: Bool { stream.hasSampleFollowers }
-
-  func receive(_ event: MediaEvent) -> SinkVerdict {
-    stream.receive(event, from: token)
-  }
-
-  func lost(_ kind: MediaKind) {
-    stream.lost(kind, from: token)
-  }
-
-  func warn(_ warning: PublicationWarning) {
-    stream.warn(warning, from: token)
-  }
-
-  func withdraw(_ warning: PublicationWarning) {
-    stream.withdraw(warning, from: token)
-  }
-
-  func carries(_ event: InBandEvent) {
-    stream.take(event, from: token)
-  }
-
-  func measured(_ figures: LinkFigures) {
-    stream.measured(figures, from: token)
   }
 }

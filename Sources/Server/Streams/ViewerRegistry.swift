@@ -10,6 +10,8 @@ internal import Synchronization
 /// When more than 90 % of the places are taken, an address may have at most half of all. When all are taken, a new viewer can
 /// get the newest place of the address with most places. That address must have more places than the new viewer's would then
 /// have. No other active viewer is dropped.
+///
+/// A session of WebRTC that is not connected takes no place, though it is counted and listed.
 final class ViewerRegistry: Sendable {
   private let places: Atomic<Int>
   /// The most viewers at once. Lowering it ends no viewer.
@@ -61,15 +63,28 @@ final class ViewerRegistry: Sendable {
   }
 
   private struct OpenSeat {
-    let number: Int
-    let id = SessionID(.viewer)
+    var number: Int
+    let id: SessionID
     let since: MonotonicTime
     let delivery: Delivery
     weak let seat: ViewerSeat?
   }
 
+  /// A seat, and whose it is.
+  private struct ClientSeat {
+    let stream: StreamName
+    let client: ClientID
+    var seat: OpenSeat
+
+    var session: ViewerSession {
+      ViewerSession(id: seat.id, stream: stream, host: client.host, since: seat.since, delivery: seat.delivery)
+    }
+  }
+
   private struct State {
     var streams: [StreamName: [ClientID: Viewer]] = [:]
+    /// Sessions that are not connected.
+    var waiting: [SessionID: ClientSeat] = [:]
     /// The taken places: in all, and by address.
     var total = 0
     var places = AddressPlaces<NetworkAddress, Place>()
@@ -82,6 +97,19 @@ final class ViewerRegistry: Sendable {
     mutating func number() -> Int {
       numbered &+= 1
       return numbered
+    }
+
+    /// Whether an endless response or a session of a client needs a further place: the first one of an active viewer does not.
+    func needsPlace(_ client: ClientID, of stream: StreamName) -> Bool {
+      streams[stream]?[client].map { !$0.seats.isEmpty } ?? true
+    }
+
+    /// Gives a client a place that there is.
+    mutating func open(_ new: ClientSeat, now: MonotonicTime) {
+      var viewer = streams[new.stream]?[new.client] ?? Viewer(number: new.seat.number, expiry: now)
+      viewer.seats.append(new.seat)
+      set(viewer, new.stream, new.client)
+      note(new.seat.number, new.stream, new.client)
     }
 
     mutating func set(_ viewer: Viewer?, _ stream: StreamName, _ client: ClientID) {
@@ -103,6 +131,15 @@ final class ViewerRegistry: Sendable {
       streams[place.stream]?[place.client]?.has(place.number) ?? false
     }
 
+    /// All endless responses and sessions, in no order.
+    var seats: [ClientSeat] {
+      streams.flatMap { stream, clients in
+        clients.flatMap { client, viewer in
+          viewer.seats.map { ClientSeat(stream: stream, client: client, seat: $0) }
+        }
+      } + waiting.values
+    }
+
     mutating func sweep(now: MonotonicTime, nextSweep: MonotonicTime) {
       self.nextSweep = nextSweep
       for (stream, clients) in streams {
@@ -111,11 +148,13 @@ final class ViewerRegistry: Sendable {
       }
     }
 
-    /// Frees the newest place of the address with most places, if it has more than the new viewer's address will have. Returns
-    /// false when there is none. `seat` is the endless response that must end.
+    /// Whether the address with most places has more than the new viewer's address will have. Two addresses with equally many
+    /// places must not replace each other without end.
+    func canMakeRoom(for host: NetworkAddress?) -> Bool { places.most > places.count(of: host) + 1 }
+
+    /// Frees the newest place of that address. Returns false when there is none. `seat` is the endless response that must end.
     mutating func makeRoom(for host: NetworkAddress?) -> (isFree: Bool, seat: ViewerSeat?) {
-      // Two addresses with equally many places must not replace each other without end.
-      guard places.most > places.count(of: host) + 1, let largest = places.largest, let place = newest(of: largest),
+      guard canMakeRoom(for: host), let largest = places.largest, let place = newest(of: largest),
         var left = streams[place.stream]?[place.client]
       else { return (false, nil) }
       displaced += 1
@@ -165,8 +204,7 @@ final class ViewerRegistry: Sendable {
 
   /// Finds room for one more place of a client.
   private func takeRoom(for client: ClientID, _ state: inout State) -> (isFree: Bool, seat: ViewerSeat?) {
-    let hasMuch = state.places.count(of: client.host) >= max(1, limit / 2)
-    guard !hasMuch || state.total * 10 <= limit * 9 else {
+    guard mayHaveMore(client, state) else {
       state.refused += 1
       return (false, nil)
     }
@@ -176,7 +214,62 @@ final class ViewerRegistry: Sendable {
     return room
   }
 
-  /// Takes a place for an endless response, or for a session of WebRTC. Nil when the server is full.
+  /// Whether an address may have one more place, if there is one.
+  private func mayHaveMore(_ client: ClientID, _ state: borrowing State) -> Bool {
+    let hasMuch = state.places.count(of: client.host) >= max(1, limit / 2)
+    return !hasMuch || state.total * 10 <= limit * 9
+  }
+
+  /// A place for a session of WebRTC, which it has when it is connected (`ViewerSeat.connect`). Nil when the server is full.
+  func waitingSeat(stream: StreamName, client: ClientID) -> ViewerSeat? {
+    let now = clock.monotonic()
+    let own = state.withLock { state -> ViewerSeat? in
+      if now >= state.nextSweep { state.sweep(now: now, nextSweep: now &+ Self.sweepInterval) }
+      let isFree =
+        !state.needsPlace(client, of: stream)
+        || mayHaveMore(client, state) && (state.total < limit || state.canMakeRoom(for: client.host))
+      guard isFree else {
+        state.refused += 1
+        return nil
+      }
+      let id = SessionID(.viewer)
+      let seat = ViewerSeat { [weak self] in
+        self?.leave(id, stream: stream, client: client, lifetime: .zero)
+      } connect: { [weak self] in
+        self?.connect(id) ?? false
+      }
+      let open = OpenSeat(number: state.number(), id: id, since: now, delivery: .webrtc, seat: seat)
+      state.waiting[id] = ClientSeat(stream: stream, client: client, seat: open)
+      return seat
+    }
+    if own == nil { tellOfRefusal(stream, client) }
+    return own
+  }
+
+  private func connect(_ id: SessionID) -> Bool {
+    let now = clock.monotonic()
+    let (waiting, isFree, others) = state.withLock { state -> (ClientSeat?, Bool, ViewerSeat?) in
+      guard var waiting = state.waiting[id] else { return (nil, false, nil) }
+      let room = takeRoom(for: waiting.client, of: waiting.stream, &state)
+      guard room.isFree else { return (waiting, false, nil) }
+      state.waiting[id] = nil
+      waiting.seat.number = state.number()
+      state.open(waiting, now: now)
+      return (waiting, true, room.seat)
+    }
+    others?.revoke()
+    if !isFree, let waiting { tellOfRefusal(waiting.stream, waiting.client) }
+    return isFree
+  }
+
+  /// Finds room for an endless response or a session of a client.
+  private func takeRoom(
+    for client: ClientID, of stream: StreamName, _ state: inout State
+  ) -> (isFree: Bool, seat: ViewerSeat?) {
+    state.needsPlace(client, of: stream) ? takeRoom(for: client, &state) : (true, nil)
+  }
+
+  /// Takes a place for an endless response. Nil when the server is full.
   ///
   /// - Parameter lifetime: how long the client counts as a viewer after the response, as it may return.
   func seat(
@@ -185,19 +278,14 @@ final class ViewerRegistry: Sendable {
     let now = clock.monotonic()
     let (own, others) = state.withLock { state -> (ViewerSeat?, ViewerSeat?) in
       if now >= state.nextSweep { state.sweep(now: now, nextSweep: now &+ Self.sweepInterval) }
-      let known = state.streams[stream]?[client]
-      // The first endless response of an active viewer needs no further place.
-      let isMore = known.map { !$0.seats.isEmpty } ?? true
-      let room: (isFree: Bool, seat: ViewerSeat?) = isMore ? takeRoom(for: client, &state) : (true, nil)
+      let room = takeRoom(for: client, of: stream, &state)
       guard room.isFree else { return (nil, nil) }
-      let number = state.number()
+      let id = SessionID(.viewer)
       let seat = ViewerSeat { [weak self] in
-        self?.leave(number, stream: stream, client: client, lifetime: lifetime)
+        self?.leave(id, stream: stream, client: client, lifetime: lifetime)
       }
-      var viewer = known ?? Viewer(number: number, expiry: now)
-      viewer.seats.append(OpenSeat(number: number, since: now, delivery: delivery, seat: seat))
-      state.set(viewer, stream, client)
-      state.note(number, stream, client)
+      let open = OpenSeat(number: state.number(), id: id, since: now, delivery: delivery, seat: seat)
+      state.open(ClientSeat(stream: stream, client: client, seat: open), now: now)
       return (seat, room.seat)
     }
     others?.revoke()
@@ -205,52 +293,32 @@ final class ViewerRegistry: Sendable {
     return own
   }
 
-  private func leave(_ number: Int, stream: StreamName, client: ClientID, lifetime: MediaTime) {
+  private func leave(_ id: SessionID, stream: StreamName, client: ClientID, lifetime: MediaTime) {
     let expiry = clock.monotonic() &+ lifetime.nanoseconds
     state.withLock { state in
-      guard var viewer = state.streams[stream]?[client],
-        let index = viewer.seats.firstIndex(where: { $0.number == number })
+      guard state.waiting.removeValue(forKey: id) == nil, var viewer = state.streams[stream]?[client],
+        let index = viewer.seats.firstIndex(where: { $0.id == id })
       else { return }
-      let delivery = viewer.seats.remove(at: index).delivery
-      if viewer.seats.isEmpty { viewer.number = number }
-      if lifetime > .zero, expiry > viewer.expiry { (viewer.expiry, viewer.requested) = (expiry, delivery) }
+      let seat = viewer.seats.remove(at: index)
+      if viewer.seats.isEmpty { viewer.number = seat.number }
+      if lifetime > .zero, expiry > viewer.expiry { (viewer.expiry, viewer.requested) = (expiry, seat.delivery) }
       state.set(viewer, stream, client)
     }
   }
 
   /// The open endless responses, in no order.
   var sessions: [ViewerSession] {
-    state.withLock { state in
-      state.streams.flatMap { stream, clients in
-        clients.flatMap { client, viewer in
-          viewer.seats.map {
-            ViewerSession(
-              id: $0.id, stream: stream, host: client.host, since: $0.since, delivery: $0.delivery)
-          }
-        }
-      }
-    }
+    state.withLock { $0.seats.map(\.session) }
   }
 
   /// One of them.
   func session(_ id: SessionID) -> ViewerSession? {
-    state.withLock { state in
-      for (stream, clients) in state.streams {
-        for (client, viewer) in clients {
-          guard let seat = viewer.seats.first(where: { $0.id == id }) else { continue }
-          return ViewerSession(
-            id: seat.id, stream: stream, host: client.host, since: seat.since, delivery: seat.delivery)
-        }
-      }
-      return nil
-    }
+    state.withLock { $0.seats.first { $0.seat.id == id }?.session }
   }
 
   /// Ends an endless response. False if there is none of that id.
   func endSession(_ id: SessionID) -> Bool {
-    let seat = state.withLock { state in
-      state.streams.values.lazy.flatMap(\.values).flatMap(\.seats).first { $0.id == id }?.seat
-    }
+    let seat = state.withLock { $0.seats.first { $0.seat.id == id }?.seat.seat }
     seat?.revoke()
     return seat != nil
   }
@@ -259,7 +327,8 @@ final class ViewerRegistry: Sendable {
   func count(of stream: StreamName) -> Int {
     let now = clock.monotonic()
     return state.withLock { state in
-      state.streams[stream]?.values.reduce(0) { $1.isPresent(now) ? $0 + $1.weight : $0 } ?? 0
+      (state.streams[stream]?.values.reduce(0) { $1.isPresent(now) ? $0 + $1.weight : $0 } ?? 0)
+        + state.waiting.values.count { $0.stream == stream }
     }
   }
 
@@ -268,12 +337,13 @@ final class ViewerRegistry: Sendable {
     let now = clock.monotonic()
     return state.withLock { state in
       state.sweep(now: now, nextSweep: now &+ Self.sweepInterval)
-      let streams = state.streams.mapValues { clients in
+      var streams = state.streams.mapValues { clients in
         clients.values.reduce(into: [Delivery?: Int]()) { counts, viewer in
           if viewer.seats.isEmpty { counts[viewer.requested, default: 0] += 1 }
           for seat in viewer.seats { counts[seat.delivery, default: 0] += 1 }
         }
       }
+      for waiting in state.waiting.values { streams[waiting.stream, default: [:]][.webrtc, default: 0] += 1 }
       return (streams, state.refused, state.displaced)
     }
   }
@@ -288,11 +358,15 @@ final class ViewerSeat: Sendable {
   }
 
   private let giveUp: @Sendable () -> Void
+  private let take: @Sendable () -> Bool
   private let revocation = Mutex(Revocation.none)
 
-  fileprivate init(giveUp: @escaping @Sendable () -> Void) {
-    self.giveUp = giveUp
+  fileprivate init(giveUp: @escaping @Sendable () -> Void, connect take: @escaping @Sendable () -> Bool = { true }) {
+    (self.giveUp, self.take) = (giveUp, take)
   }
+
+  /// The session of `waitingSeat` is connected. False if there is no place for it any more.
+  func connect() -> Bool { take() }
 
   deinit { giveUp() }
 

@@ -16,6 +16,15 @@ import Testing
     #expect(!count.hasRoom(for: "d"))
   }
 
+  @Test func `the addresses with most are known`() {
+    var count = AddressCount(perAddress: 2, inAll: 3)
+    #expect(count.largest.isEmpty && !count.isFull)
+    for address in ["a", "b"] { _ = count.admit(address) }
+    #expect(count.largest == ["a", "b"])
+    _ = count.admit("b")
+    #expect(count.largest == ["b"] && count.isFull && count.hasShare(for: "a") && !count.hasShare(for: "b"))
+  }
+
   @Test func `one address takes a quarter of the connections that have not published`() {
     var limits = PeerLimits()
     limits.share(64)

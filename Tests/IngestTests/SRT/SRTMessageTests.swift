@@ -13,7 +13,7 @@ import Testing
     ]
     table.keys = [SRTTable.Key(names: NamePattern("cam"), digest: Secret("key").digest)]
     table.busy = ["cam": "192.0.2.1", "stage": ""]
-    table.connectionsPerAddress = 7
+    (table.connectionsPerAddress, table.connections) = (7, 12)
     return table
   }
 

@@ -90,6 +90,56 @@ import Testing
     #expect(admission.connected(5) == nil)
   }
 
+  @Test func sevenAddressesDoNotTakeAllConnections() throws {
+    let (admission, now) = (SRTAdmission(), MonotonicTime.now())
+    var socket: Int32 = 0
+    func call(_ host: String) -> SRTRejection? {
+      socket += 1
+      do throws(SRTRejection) {
+        _ = try admission.admit(socket, SRTPeer(address: host, port: 1, host: host), "cam-\(socket)", now: now)
+        _ = admission.connected(socket)
+        admission.admitted(socket)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    let held = (1...7).map { number in
+      var count = 0
+      while count < 300, call("192.0.2.\(number)") == nil { count += 1 }
+      return count
+    }
+    #expect(held == [200, 100, 50, 25, 12, 6, 3])
+    let refusal = call("192.0.2.1")
+    #expect(refusal?.code == .overload && refusal?.reason.contains("--max-srt-connections") == true)
+    #expect(call("198.51.100.1") == nil)
+    while call("198.51.100.\(socket)") == nil {}
+    #expect(call("203.0.113.1")?.reason.contains("400 SRT connections already") == true)
+    admission.left(1)
+    #expect(call("203.0.113.1") == nil)
+    var table = SRTTable()
+    table.connections = 500
+    admission.use(table)
+    #expect(call("203.0.113.2") == nil)
+  }
+
+  @Test func memoryOfConnectionsThatEndIsGivenBackOnceAndLater() {
+    var leftovers = SRTLeftovers()
+    let second: Int64 = 1_000_000_000
+    #expect(!leftovers.areDue(now: .max))
+    let begin = MonotonicTime(nanoseconds: second)
+    for number in 0..<5 { leftovers.add(now: begin &+ Int64(number) * second) }
+    #expect(!leftovers.areDue(now: begin &+ 6 * second) && leftovers.areDue(now: begin &+ 7 * second))
+    #expect(!leftovers.areDue(now: begin &+ 100 * second), "once")
+    // Where they end all the time it is not put off for ever.
+    let due = (0..<60).filter { number in
+      let now = begin &+ (200 + Int64(number)) * second
+      leftovers.add(now: now)
+      return leftovers.areDue(now: now)
+    }
+    #expect(due == [15, 31, 47])
+  }
+
   /// No setting of weir's leads there: latencies have 16 bits, and passphrases have allowed lengths. libsrt refuses options of a
   /// socket that is gone.
   @Test func whoseSocketTakesNoSettingsIsRejectedAndHoldsNoPlace() {

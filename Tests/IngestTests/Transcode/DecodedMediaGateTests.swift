@@ -18,7 +18,7 @@ struct DecodedMediaGateTests {
     -> DecodedMediaGate
   {
     DecodedMediaGate(
-      inner, launcher: WorkerThread.launcher(), room: WorkerRoom(take: { true }, giveBack: {}), logger: .silent
+      inner, launcher: WorkerThread.launcher(), room: .unlimited, logger: .silent
     ) {
       asked($0)
       return nil

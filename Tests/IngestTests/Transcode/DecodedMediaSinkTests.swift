@@ -15,8 +15,14 @@ import Testing
     let events = Mutex<[MediaEvent]>([])
     let warnings = Mutex<[String]>([])
     let closesAtTracks: Bool
+    let anonymousHost: String?
+    let isConnected = Mutex(false)
 
-    init(closesAtTracks: Bool = false) { self.closesAtTracks = closesAtTracks }
+    init(closesAtTracks: Bool = false, of host: String? = nil) {
+      (self.closesAtTracks, anonymousHost) = (closesAtTracks, host)
+    }
+
+    func connected() { isConnected.withLock { $0 = true } }
 
     func receive(_ event: MediaEvent) -> SinkVerdict {
       events.withLock { $0.append(event) }
@@ -73,13 +79,13 @@ import Testing
 
   private func sink(_ stream: Stream, _ launcher: WorkerLauncher) -> DecodedMediaSink {
     let room = WorkerRoom(
-      take: { [room] in
+      take: { [room] _, _ in
         room.left.withLock { left in
-          guard left > 0 else { return false }
+          guard left > 0 else { return .descriptors }
           left -= 1
-          return true
+          return nil
         }
-      }, giveBack: { [room] in room.left.withLock { $0 += 1 } })
+      }, giveBack: { [room] _, _ in room.left.withLock { $0 += 1 } })
     return DecodedMediaSink(stream, as: AudioSpecification(.aac), launcher: launcher, room: room, logger: logger)
   }
 
@@ -315,6 +321,25 @@ import Testing
     #expect(stream.warnings.withLock { $0 } == [told])
     _ = sink.receive(.end(.shutdown))
     try await stream.until { room.left.withLock { $0 } == 1 }
+  }
+
+  @Test func `Of an address without a key audio is left out when its share is taken`() async throws {
+    let shared = WorkerRoom.unlimited.shared(places: 4)
+    var (streams, sinks): ([Stream], [DecodedMediaSink]) = ([], [])
+    for host in ["192.0.2.1", "192.0.2.1", "192.0.2.1", nil] {
+      let stream = Stream(of: host)
+      let sink = DecodedMediaSink(
+        stream, as: AudioSpecification(.aac), launcher: WorkerThread.launcher(), room: shared, logger: logger)
+      sink.connected()
+      _ = sink.receive(.tracks([try SyntheticMedia.video(), try telephone()]))
+      #expect(stream.isConnected.withLock { $0 })
+      streams.append(stream)
+      sinks.append(sink)
+    }
+    let told = streams.map { $0.warnings.withLock { $0 } }
+    #expect(told.map(\.count) == [0, 0, 1, 0])
+    #expect(told[2].first?.contains("publish with a key") == true)
+    for sink in sinks { _ = sink.receive(.end(.shutdown)) }
   }
 
   @Test func `Four tracks are decoded at a time; the fifth is left out and told`() async throws {

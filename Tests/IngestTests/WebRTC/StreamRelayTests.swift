@@ -163,6 +163,7 @@ import Testing
   // MARK: requests for key frames
 
   private final class Place: WatchingPlace {
+    func connected() -> Bool { true }
     func whenRevoked(_ end: @escaping @Sendable () -> Void) {}
   }
 

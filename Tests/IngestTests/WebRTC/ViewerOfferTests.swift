@@ -20,6 +20,7 @@ import Testing
   }
 
   private final class Place: WatchingPlace {
+    func connected() -> Bool { true }
     func whenRevoked(_ end: @escaping @Sendable () -> Void) {}
   }
 

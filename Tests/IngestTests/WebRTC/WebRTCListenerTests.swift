@@ -111,6 +111,25 @@ import Testing
     }
   }
 
+  @Test func `Where all places are taken, the oldest session of the address with most gives way`() async throws {
+    let gate = RecordingGate()
+    var configuration = WebRTCConfiguration()
+    configuration.waitingPublishers = 4
+    try await listening(gate, configuration) { running in
+      for (number, host) in [9, 7, 7, 8, 9].enumerated() {
+        let client = WebRTCClient(
+          address: try SocketAddress(ipAddress: "192.0.2.\(host)", port: 9), client: nil, software: "")
+        let name = try #require(StreamName("cam\(number)"))
+        let reply = try await running.listener.offer(Self.offer, for: name, key: nil, of: client).get()
+        guard case .answered = reply else { throw Unexpected(what: "\(number): \(reply)") }
+      }
+      // The first one is older, but of an address that had one alone.
+      let ended = gate.sinks.map { $0.ending?.text.contains("others needed its place") == true }
+      #expect(ended == [false, true, false, false, false])
+      #expect(gate.sinks.allSatisfy { $0.request.connection == .awaited })
+    }
+  }
+
   // MARK: changes (RFC 9725 §4.3)
 
   private func change(

@@ -83,6 +83,35 @@ import Testing
     withExtendedLifetime(seat) {}
   }
 
+  @Test func aSessionThatIsNotConnectedTakesNoPlaceThoughItIsCounted() throws {
+    let viewers = registry(limit: 2)
+    let cam = try #require(StreamName("cam"))
+    var waiting = (0..<9).map { viewers.waitingSeat(stream: cam, client: client($0)) }
+    #expect(waiting.allSatisfy { $0 != nil })
+    #expect(viewers.counts.streams == [cam: [.webrtc: 9]] && viewers.count(of: cam) == 9)
+    #expect(viewers.sessions.count == 9)
+    // The places are those of who comes, and of who connects.
+    #expect(viewers.touch(stream: cam, client: client(20), lifetime: life, delivery: .hls))
+    #expect(waiting[3]?.connect() == true && waiting[4]?.connect() == false && viewers.counts.refused == 1)
+    #expect(!viewers.touch(stream: cam, client: client(21), lifetime: life))
+    #expect(viewers.waitingSeat(stream: cam, client: client(22)) == nil)
+    #expect(viewers.waitingSeat(stream: cam, client: client(20))?.connect() == true, "it has its place already")
+    #expect(viewers.counts.streams == [cam: [.webrtc: 9, .hls: 1]])
+    waiting = []
+    #expect(viewers.counts.streams == [cam: [.hls: 1]] && viewers.sessions.isEmpty)
+    #expect(viewers.waitingSeat(stream: cam, client: client(22))?.connect() == true)
+  }
+
+  @Test func aSessionThatIsNotConnectedCanBeEnded() throws {
+    let viewers = registry(limit: 2)
+    let cam = try #require(StreamName("cam"))
+    let seat = try #require(viewers.waitingSeat(stream: cam, client: client(1)))
+    let ended = Mutex(false)
+    seat.whenRevoked { ended.withLock { $0 = true } }
+    let session = try #require(viewers.sessions.first)
+    #expect(viewers.endSession(session.id) && ended.withLock { $0 })
+  }
+
   @Test func aClientThatEndsAnEndlessResponseCountsAsOneOfThose() throws {
     let viewers = registry(limit: 2)
     let cam = try #require(StreamName("cam"))

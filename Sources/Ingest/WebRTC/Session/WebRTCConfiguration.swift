@@ -17,6 +17,8 @@ package struct WebRTCConfiguration: Sendable {
 
   /// Connections by TCP of all addresses beyond one of each session.
   package var connections = 512
+  /// Publishers that are not connected. Each has a stream, and its descriptors.
+  package var waitingPublishers = WebRTCLimits.unconnected
 
   /// Whether a stream's video may be encoded anew, where its codec has no place in outputs (VP8).
   package var mayEncodeAnew: @Sendable (StreamName) -> Bool = { _ in true }

@@ -43,11 +43,11 @@ final class WebRTCConnection: ChannelInboundHandler {
   }
 
   private func know(_ session: WebRTCTransport) {
-    guard !isKnown else { return }
+    guard isCounted || !isKnown else { return }
     isKnown = true
     deadline?.cancel()
-    // A stream's descriptors are those of one connection.
-    if session.connections <= 1 { release() }
+    // A stream's descriptors are those of one connection. A viewer has one from when it is connected.
+    if session.purpose == .publishing || session.isConnected, session.connections <= 1 { release() }
   }
 
   private func release() {

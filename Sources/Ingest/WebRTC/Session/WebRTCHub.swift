@@ -30,8 +30,9 @@ final class WebRTCHub: WebRTCDirectory {
   private var sessions: [String: Entry] = [:]
   private var byFragment: [String: WebRTCTransport] = [:]
   private var byPlace: [STUNResponse.Place: WebRTCTransport] = [:]
-  /// Sessions that are not connected, and their number by the address that offered. Those of viewers keep no publisher away.
-  private var unconnected: Set<String> = []
+  /// Sessions that are not connected, oldest first, and their number by the address that offered. Those of viewers keep no
+  /// publisher away.
+  private var unconnected: [WebRTCTransport] = []
   private var waiting: [WebRTCTransport.Purpose: AddressCount]
   /// Connections by TCP beyond one of each session.
   private var connections: AddressCount
@@ -43,9 +44,12 @@ final class WebRTCHub: WebRTCDirectory {
 
   init(_ shared: Shared, on loop: any EventLoop) {
     (self.shared, self.loop) = (shared, loop)
-    let sessions = AddressCount(
-      perAddress: WebRTCLimits.unconnectedPerAddress, inAll: WebRTCLimits.unconnected)
-    waiting = [.publishing: sessions, .watching: sessions]
+    func sessions(_ inAll: Int) -> AddressCount {
+      AddressCount(perAddress: WebRTCLimits.unconnectedPerAddress, inAll: inAll)
+    }
+    waiting = [
+      .publishing: sessions(shared.configuration.waitingPublishers), .watching: sessions(WebRTCLimits.unconnected),
+    ]
     let most = shared.configuration.connections
     connections = AddressCount(
       perAddress: min(WebRTCLimits.connectionsPerAddress, max(4, most / 4)), inAll: most)
@@ -61,13 +65,21 @@ final class WebRTCHub: WebRTCDirectory {
   }
 
   private func mayWait(_ peer: String, _ purpose: WebRTCTransport.Purpose) -> Bool {
-    waiting[purpose]?.hasRoom(for: peer) == true
+    waiting[purpose]?.hasShare(for: peer) == true
+  }
+
+  /// Where as many wait to be connected as may, the oldest one gives way, of an address that has most.
+  private func makeRoom(for purpose: WebRTCTransport.Purpose) {
+    guard let count = waiting[purpose], count.isFull else { return }
+    let largest = count.largest
+    guard let oldest = unconnected.first(where: { $0.purpose == purpose && largest.contains($0.peer) }) else { return }
+    sessions[oldest.id]?.owner.end(because: "it had not connected, and others needed its place")
   }
 
   private func add(_ transport: WebRTCTransport, _ owner: any WebRTCTransportOwner) {
     sessions[transport.id] = Entry(transport: transport, owner: owner)
     byFragment[transport.agent.fragment] = transport
-    if waiting[transport.purpose]?.admit(transport.peer) == true { unconnected.insert(transport.id) }
+    if waiting[transport.purpose]?.admit(transport.peer) == true { unconnected.append(transport) }
   }
 
   /// Takes an offer. `reply` is completed once.
@@ -91,6 +103,7 @@ final class WebRTCHub: WebRTCDirectory {
       protocolName: "WebRTC",
       remoteAddress: isProxied ? host ?? PeerText.unknown : PeerText.place(of: client.address), host: host,
       gate: shared.gate, logger: shared.logger)
+    makeRoom(for: .publishing)
     guard
       let session = WebRTCSession(stream, negotiation, publisher: publisher, peer: peer, hub: self, reply: reply)
     else {
@@ -113,6 +126,7 @@ final class WebRTCHub: WebRTCDirectory {
       return .notTaken(error)
     }
     guard negotiation.needs.isEmpty else { return .needs(negotiation.needs) }
+    makeRoom(for: .watching)
     guard let relay = relays.relay(of: watched.stream) else { return .noRoom }
     guard !isClosing, let viewer = WebRTCViewer(negotiation, watched, relay, peer: peer, hub: self), viewer.begin()
     else {
@@ -165,7 +179,9 @@ final class WebRTCHub: WebRTCDirectory {
   // MARK: what sessions tell
 
   func connected(_ session: WebRTCTransport) {
-    if unconnected.remove(session.id) != nil { waiting[session.purpose]?.leave(session.peer) }
+    guard let index = unconnected.firstIndex(where: { $0 === session }) else { return }
+    unconnected.remove(at: index)
+    waiting[session.purpose]?.leave(session.peer)
   }
 
   func rename(_ session: WebRTCTransport, from fragment: String) {

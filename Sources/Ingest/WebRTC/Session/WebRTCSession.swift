@@ -46,7 +46,7 @@ final class WebRTCSession {
     guard life.begin() else { return end(.ended("the server is shutting down")) }
     life.ask(
       transport.stream, key: key, software: software,
-      keyFrames: negotiation.asksForKeyFrames ? .asAsked : .asItsEncoderHasThem)
+      keyFrames: negotiation.asksForKeyFrames ? .asAsked : .asItsEncoderHasThem, connection: .awaited)
   }
 
   // MARK: time
@@ -134,7 +134,7 @@ final class WebRTCSession {
 }
 
 extension WebRTCSession: WebRTCTransportOwner {
-  func secured() { life.heard(now: now) }
+  func secured() { life.connected() }
 
   func takes(source: UInt32) -> Bool { publication.takes(source: source) }
 
@@ -157,6 +157,8 @@ extension WebRTCSession: WebRTCTransportOwner {
     case .broken(let reason): end(.broken(reason))
     }
   }
+
+  func end(because reason: String) { end(.ended(reason)) }
 
   /// The publisher ends its stream (DELETE).
   func finish() {

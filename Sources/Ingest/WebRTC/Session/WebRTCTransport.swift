@@ -14,6 +14,8 @@ protocol WebRTCTransportOwner: AnyObject {
   func failed(_ fault: WebRTCTransport.Fault)
   /// The peer wants to end (DELETE).
   func finish()
+  /// The server ends it, and says why.
+  func end(because reason: String)
 }
 
 /// Where a transport is found by its datagrams, and what all transports share.

@@ -17,8 +17,10 @@ package protocol SampleFollower: AnyObject, Sendable {
   func receive(_ event: MediaEvent)
 }
 
-/// What a viewer holds while it watches; freed with the last reference.
+/// What a viewer holds from its offer on, while it watches; freed with the last reference.
 package protocol WatchingPlace: AnyObject, Sendable {
+  /// The viewer is connected, and counts among all. False if there is no room for it.
+  func connected() -> Bool
   /// Calls `end`, on any thread, when the place is taken away; at once if it already was.
   func whenRevoked(_ end: @escaping @Sendable () -> Void)
 }

@@ -349,6 +349,7 @@ final class WebRTCViewer: RelayViewer {
 extension WebRTCViewer: WebRTCTransportOwner {
   func secured() {
     heardAt = now
+    guard watched.place.connected() else { return end(.ended("the server has as many viewers as it may have")) }
     relay.serveSoon()
   }
 

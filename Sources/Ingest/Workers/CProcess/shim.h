@@ -18,6 +18,10 @@ enum { weir_m_trim_threshold = -1, weir_m_mmap_threshold = -3, weir_m_arena_max 
 /* The threads of a process share two heaps: each further one would reserve 64 MiB of addresses. */
 static inline void weir_share_heaps(void) { (void)mallopt(weir_m_arena_max, 2); }
 
+/* Gives what is free to the system. */
+extern int malloc_trim(unsigned long pad);
+static inline void weir_trim_heap(void) { (void)malloc_trim(0); }
+
 /* What is freed stays with the process, up to 128 MiB, and is taken again without being cleared. */
 static inline void weir_keep_freed_memory(void) {
   (void)mallopt(weir_m_mmap_threshold, 32 << 20);

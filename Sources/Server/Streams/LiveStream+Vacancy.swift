@@ -1,0 +1,48 @@
+internal import Basics
+internal import FMP4
+internal import Ingest
+
+/// Streams that have no media give their places away where places run out.
+extension LiveStream {
+  /// A stream whose place another one may have.
+  struct Vacancy: Sendable {
+    /// The publisher's address; nil if it has none.
+    let host: String?
+    let since: MonotonicTime
+    /// Whether the last publisher's connection was made.
+    let hasConnected: Bool
+    let isOver: Bool
+  }
+
+  static let gaveWay = EndReason.connectionLost("it had not connected, and others needed its place")
+
+  /// Nil while it has media, or a publisher that is connected.
+  var vacancy: Vacancy? {
+    // One with media has a target, which is read without the lock.
+    guard targetDuration == nil else { return nil }
+    return state.withLock { state in
+      guard state.life.isEmpty else { return nil }
+      let hasConnected = state.publisher.hasConnected
+      guard let holder = state.publisher.holder else {
+        return Vacancy(
+          host: state.publisher.lastHost, since: state.life.phaseSince, hasConnected: hasConnected, isOver: true)
+      }
+      return hasConnected
+        ? nil : Vacancy(host: holder.host, since: holder.since, hasConnected: false, isOver: false)
+    }
+  }
+
+  /// Ends a stream without media, and its publication, which has not connected.
+  func giveWay() {
+    let former = state.withLock { state -> PublisherSlot.Holder? in
+      // Nobody has seen it, so its events are not waited for: another stream of this name may begin at once.
+      while state.turns.pending != nil { makeTurn(&state) }
+      guard state.life.phase != .ended else { return nil }
+      let former = state.publisher.dismiss(Self.gaveWay)
+      turn(.ended(Self.gaveWay), &state)
+      makeTurn(&state)
+      return former
+    }
+    former?.evict(Self.gaveWay)
+  }
+}
