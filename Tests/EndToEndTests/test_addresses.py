@@ -278,3 +278,36 @@ def test_pages_of_other_origins_read_streams_and_nothing_else_unless_they_are_na
             assert "origin" in weir.get(path).headers["vary"].lower()
         assert allowed("/api/v1/streams", stranger, method="OPTIONS") is None
         assert allowed("/api/v1/streams", friend, method="OPTIONS") == friend
+
+
+def test_a_page_of_another_site_whose_name_leads_here_gets_public_streams_alone(start):
+    """DNS rebinding: for its browser such a page has the server's own origin. Only the name tells it from the server's pages."""
+    token = "a-token-that-nobody-guesses"
+    weir = start("--no-record", "--webrtc", ":0", "--admin-token", token, "--public-url", "https://live.example.com",
+                 "--allowed-host", "*.cdn.example", listeners=("http", "rtmp", "webrtc"))
+    evil = {"Host": "evil.example:8080", "Origin": "http://evil.example:8080"}
+    status = f"/live/{NAME}/status.json"
+    with live(weir):
+        # What is shared between requests was asked for by others just before.
+        assert weir.get(status).status == weir.get(f"/live/{NAME}/index.m3u8").status == 200
+        for path in ("/", f"/watch/{NAME}", "/web/weir-player.js", "/api/v1/streams", "/metrics", "/recordings", status):
+            answer = weir.get(path, headers=evil)
+            assert answer.status == 421 and answer.json["code"] == "host-not-allowed", path
+            assert "evil.example:8080" in answer.json["detail"] and "--allowed-host" in answer.json["help"]
+        offer = "application/sdp"
+        for path, kind in ((f"/live/{NAME}/ingest", "video/mp2t"), ("/whip/other", offer), (f"/whep/{NAME}", offer)):
+            answer = weir.get(path, method="POST", headers={**evil, "Content-Type": kind}, body=b"x")
+            assert answer.status == 421, path
+        for path in (f"/live/{NAME}/index.m3u8", f"/live/{NAME}/manifest.mpd", "/time", "/healthz", "/readyz"):
+            assert weir.get(path, headers=evil).status == 200, path
+        for name in ("weir:8080", "localhost", "studio.local", "LIVE.example.com.", "edge.cdn.example:80", "[::1]:8080", "203.0.113.7"):
+            assert weir.get(status, headers={"Host": name}).status == 200, name
+        for given, expected in ((token, 200), (token + "x", 421)):
+            assert weir.get("/api/v1/streams", headers={**evil, "Authorization": f"Bearer {given}"}).status == expected
+        assert weir.get(f"/~{token}/api/v1/streams", headers=evil).status == 200
+        assert weir.get(f"/~{token}x/api/v1/streams", headers=evil).status == 403
+
+
+def test_a_trusted_proxy_passes_any_name_on(start):
+    weir = start("--no-record", "--trusted-proxy", HERE)
+    assert weir.get("/api/v1/streams", headers={"Host": "any.example"}).status == 200

@@ -75,9 +75,8 @@ private final class TransportBody: ArrivingBody, TransportUploadOwner {
     let client = TransportIngest.Client(
       protocolName: request.isSecure == true ? "HTTPS" : "HTTP", address: request.source.peer, client: request.client,
       software: request.header("User-Agent") ?? "")
-    let key = request.headers("Authorization").first.flatMap { AdminGate.bearer($0) }.map { Secret($0) }
     upload = ingest.begin(
-      stream, key: key ?? request.query("key").map { Secret($0) },
+      stream, key: request.publishKey,
       programs: request.query("program").flatMap { ProgramChoice($0) } ?? .first, of: client, owner: self,
       on: eventLoop)
   }
@@ -114,6 +113,14 @@ private final class TransportBody: ArrivingBody, TransportUploadOwner {
 
   func uploadIsPaused(_ isPaused: Bool) {
     if isPaused { source?.pause() } else { source?.resume() }
+  }
+}
+
+extension HTTPRequest {
+  /// The key with which the request publishes: a bearer token (RFC 6750 §2.1), or `?key=`.
+  var publishKey: Secret? {
+    let bearer = headers("Authorization").first.flatMap { AdminGate.bearer($0) }.map { Secret($0) }
+    return bearer ?? query("key").map { Secret($0) }
   }
 }
 

@@ -50,6 +50,10 @@ struct Router: HTTPResponder {
     Self.isProbe(request.path) || request.source.isControl
   }
 
+  func answersUnderAnyName(_ request: HTTPRequest) -> Bool {
+    AnyName(authorizer: gate.authorizer, viewers: viewers).answers(request)
+  }
+
   private static func isProbe(_ path: [String]) -> Bool {
     path.count == 1 && ["healthz", "readyz", "metrics"].contains(path.first)
   }

@@ -121,6 +121,22 @@ struct ViewerGate: Sendable {
 
   // MARK: Tokens
 
+  /// Whether a request has a token that holds, whatever that allows. One before the path is judged before any route runs (`admit`).
+  func hasToken(_ request: HTTPRequest) -> Bool { request.token != nil || hasToken(ofField: request) }
+
+  /// The same for the Authorization field. A wrong token counts as an attempt at guessing. One whose key is not known yet does not
+  /// hold; its key is fetched for the next request.
+  func hasToken(ofField request: HTTPRequest) -> Bool {
+    guard let token = Self.bearer(of: request) else { return false }
+    switch look(at: token, of: request, .waits) {
+    case .verified: return true
+    case .refused: return false
+    case .later(let token):
+      Task { [tokens] in _ = await tokens.verified(token) }
+      return false
+    }
+  }
+
   private func look(at token: ByteBuffer, of request: HTTPRequest, _ patience: Patience) -> Look {
     guard let text = TokenPrefix.text(token) else {
       return .refused(

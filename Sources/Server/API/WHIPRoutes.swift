@@ -55,9 +55,7 @@ struct WHIPRoutes {
   /// Collects the offer of a request.
   func body(of request: HTTPRequest) -> (any ArrivingBody)? {
     guard let sessions, case .endpoint(let stream)? = WebRTCSessions.Place(request.path) else { return nil }
-    let bearer = request.headers("Authorization").first.flatMap { AdminGate.bearer($0) }.map { Secret($0) }
-    let key = bearer ?? request.query("key").map { Secret($0) }
-    let client = WebRTCClient(of: request)
+    let (key, client) = (request.publishKey, WebRTCClient(of: request))
     return OfferBody(sessions.place(for: request)) { offer, loop in
       sessions.listener.offer(offer, for: stream, key: key, of: client).hop(to: loop).map {
         sessions.response($0, to: request)

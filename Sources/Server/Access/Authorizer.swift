@@ -141,6 +141,17 @@ final class Authorizer: Sendable {
     return Proof(right: right(of: grant), name: grant.name, key: key)
   }
 
+  /// Whether a key or token allows a publisher to take a name, as far as that is known without asking a callback or fetching keys.
+  /// False where publishers need none.
+  func knows(_ key: Secret, for stream: StreamName) -> Bool {
+    guard isClosed else { return false }
+    if proof(of: key, to: stream) != nil { return true }
+    guard let tokens = tokens.now, let text = key.text, JSONWebToken.isLike(text),
+      case .verified(let verified) = tokens.look(text)
+    else { return false }
+    return verified.grant.allows(.publish, of: stream)
+  }
+
   private func right(of grant: AccessGrant) -> PublishRight {
     grant.streams[.publish]?.contains(.all) ?? false ? .keyForAllNames : .keyOfName
   }

@@ -153,7 +153,8 @@ extension WeirServer {
     authorizer.follow(configuration.accessRules)
     streams.limit(by: configuration.nameLimits)
     viewers.limit = configuration.maxViewers
-    http.policy.now = HTTPPolicy(configuration.httpLimits, origins: configuration.crossOrigin)
+    http.policy.now = HTTPPolicy(
+      configuration.httpLimits, origins: configuration.crossOrigin, hosts: configuration.hosts)
     recheck.now = configuration.recheckSeconds
     for each in protocols {
       each.listener.limit(connectionsPerAddress: configuration.httpLimits.connectionsPerAddress)

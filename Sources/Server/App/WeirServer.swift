@@ -164,7 +164,7 @@ struct WeirServer {
     let http = makeHTTPListener(
       publishers, ingest, protocols.lazy.compactMap { $0.listener as? WebRTCListener }.first,
       ports: (rtmp?.address.port, rtmps?.address.port, webRTC?.address.port), memory: memory, sources: sources,
-      settings: settings, control: control, tokens: tokens)
+      settings: settings, control: control, tokens: tokens, certificate: certificate)
     var pages: [SettingName: SocketAddress] = [:]
     for place in pagePlaces(configuration, http, certificate) {
       let bound = try await place.start()
@@ -295,7 +295,8 @@ struct WeirServer {
     _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, _ webRTC: WebRTCListener?,
     ports: (rtmp: Int?, rtmps: Int?, webRTC: Int?),
     memory: MemoryBudget,
-    sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens
+    sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens,
+    certificate: CertificateHolder
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, events: events, logger: logger)
     let viewerAttempts = AdminAttempts(of: .viewers, clock: clock, events: events, logger: logger)
@@ -356,7 +357,8 @@ struct WeirServer {
       metrics: MetricsRoutes(report: metrics, clock: clock, pool: threads.reports), gate: gate, viewers: viewerGate)
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
-      proxies: configuration.trustedProxies, origins: configuration.crossOrigin, passes: viewerGate,
+      proxies: configuration.trustedProxies, origins: configuration.crossOrigin, hosts: configuration.hosts,
+      certificateHosts: { certificate.current?.hosts }, passes: viewerGate,
       clock: clock, traffic: traffic, waker: waker,
       logger: logger)
     if listener.capacity < configuration.maxViewers {

@@ -6,6 +6,12 @@ package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
 
   package let description: String
 
+  /// The name or the address of its host, without the port.
+  package var host: String {
+    let authority = description.drop { $0 != "/" }.dropFirst(2)
+    return String(authority.first == "[" ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" })
+  }
+
   /// Parses `http://HOST` or `https://HOST`, with an optional port.
   package init(parsing text: String) throws(ValueError) {
     let advice = "write https://live.example.com or http://192.0.2.1:8080"

@@ -15,6 +15,9 @@ struct HTTPOptions: TitledSettings {
   let trustedProxy = Setting(
     each: "trusted-proxy", at: "http.trustedProxies", SettingText("CIDR", AddressRange.parse),
     "Proxies that tell whose requests they pass on (X-Forwarded-For; PROXY protocol of RTMP).")
+  let allowedHost = Setting(
+    each: "allowed-host", at: "http.allowedHosts", SettingText("name", AllowedHosts.parse),
+    "Further names of this server for pages, API and publishers: live.example.org, *.example.org.")
   let maxConnectionsPerAddress = Setting(
     "max-connections-per-address", at: "limits.connectionsPerAddress", .count(1...1_000_000),
     "Connections of one address, of HTTP and of RTMP each; more are closed.")

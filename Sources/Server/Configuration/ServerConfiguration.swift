@@ -75,6 +75,8 @@ struct ServerConfiguration: Sendable {
   var playerDefault: PlayerChoice
   /// Proxies that are trusted to name the clients of their requests and publications.
   var trustedProxies: TrustedProxies
+  /// Further names of this server, for requests over HTTP.
+  var allowedHosts: [String]
   /// The token for changes over HTTP; nil allows none.
   var adminToken: Secret?
   /// The keys of tokens, and what tokens must state.
@@ -138,6 +140,7 @@ extension ServerConfiguration {
     embedFrom = try given[options.http.embedFrom]
     playerDefault = try given[options.http.playerDefault]
     trustedProxies = TrustedProxies(try given[options.http.trustedProxy])
+    allowedHosts = try given[options.http.allowedHost]
     adminToken = try given[options.http.adminToken]
     jwt = try options.jwt.settings(given)
     viewersRecheck = try given[options.http.viewersRecheck]
@@ -154,6 +157,11 @@ extension ServerConfiguration {
 
   /// Viewers of some stream can go back on disk.
   var canRewind: Bool { streams.all.contains { $0.settings.rewind != nil } }
+
+  /// The names under which HTTP answers, beside those of the certificate. Reads what the machine is called.
+  var hosts: AllowedHosts {
+    AllowedHosts(allowedHosts + MachineNames.all() + (publicURL.map { [$0.host] } ?? []))
+  }
 
   /// Number of sinks that keep the files of a stream open, beside its time-shift buffer.
   var sinksPerStream: Int { [recordingsFolder, segmentsFolder].count { $0 != nil } }

@@ -12,7 +12,7 @@ extension SettingDeclaration {
   var effect: SettingEffect {
     switch name {
     case "publish-key", "admin-token", "max-viewers", "poll-limit", "max-connections-per-address", "cors",
-      "embed-from",
+      "embed-from", "allowed-host",
       "max-streams", "max-names", "retain-age", "retain-size", "retain-stream-size", "retain-deleted", "when-full",
       "log-level", "publishers",
       "auth-callback", "auth-callback-timeout", "auth-callback-cache", "auth-callback-otherwise",

@@ -15,6 +15,10 @@ package protocol HTTPResponder: Sendable {
   /// Whether this request is served even when the server is full.
   func answersAlways(_ request: HTTPRequest) -> Bool
 
+  /// Whether a request is answered whatever host it names: because all origins may read the answer, or because its token holds.
+  /// What a route marks as shared must be. Asked only for a host that is not the server's.
+  func answersUnderAnyName(_ request: HTTPRequest) -> Bool
+
   /// Why a request's body is refused; nil when the route accepts one from this client. Called after the head, and only when it
   /// announces a body.
   func refusal(ofBodyOf request: HTTPRequest) -> Problem?
@@ -29,6 +33,7 @@ package protocol HTTPResponder: Sendable {
 extension HTTPResponder {
   package func options(of request: HTTPRequest) -> HTTPResponse { StandardResponse.preflight }
   package func answersAlways(_ request: HTTPRequest) -> Bool { false }
+  package func answersUnderAnyName(_ request: HTTPRequest) -> Bool { true }
   package func refusal(ofBodyOf request: HTTPRequest) -> Problem? { nil }
   package func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? { nil }
   package func takesArrivingBody(of request: HTTPRequest) -> Bool { false }

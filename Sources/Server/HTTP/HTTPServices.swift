@@ -13,6 +13,8 @@ final class HTTPServices: Sendable {
   /// Proxies whose statements about client addresses are trusted.
   let proxies: TrustedProxies
   let policy: Reloadable<HTTPPolicy>
+  /// The names of the certificate.
+  let certificateHosts: @Sendable () -> AllowedHosts?
   let limiter: ConnectionLimiter
   let traffic: HTTPTraffic
   let pools: SendingPools
@@ -20,15 +22,39 @@ final class HTTPServices: Sendable {
 
   init(
     responder: any HTTPResponder, passes: (any ViewerPasses)?, limits: HTTPLimits, proxies: TrustedProxies,
-    policy: Reloadable<HTTPPolicy>, limiter: ConnectionLimiter, traffic: HTTPTraffic, pools: SendingPools,
-    logger: Logger
+    policy: Reloadable<HTTPPolicy>, certificateHosts: @escaping @Sendable () -> AllowedHosts? = { nil },
+    limiter: ConnectionLimiter, traffic: HTTPTraffic, pools: SendingPools, logger: Logger
   ) {
     (self.responder, self.passes, self.limits, self.proxies) = (responder, passes, limits, proxies)
-    (self.policy, self.limiter, self.traffic) = (policy, limiter, traffic)
+    (self.policy, self.certificateHosts) = (policy, certificateHosts)
+    (self.limiter, self.traffic) = (limiter, traffic)
     (self.pools, self.logger) = (pools, logger)
   }
 
   var origins: CrossOrigin { policy.now.origins }
+
+  /// Why a request is refused for the host that it names; nil if it is not. What a `ResponseTable` has is for all names, so
+  /// requests that are answered from there need not be asked.
+  func refusal(ofHostOf head: RequestHead, _ request: HTTPRequest) -> Problem? {
+    guard !request.source.isControl, !request.source.isProxy else { return nil }
+    let target = head.target.readableBytesUInt8Span
+    // RFC 9112 §3.2.2: it counts in place of the field.
+    if let range = RequestTarget.host(in: target) { return refusal(of: target.extracting(range), request) }
+    var problem: Problem?
+    head.fields.forEach { name, value in
+      guard name.count == 4, name.isField("host") else { return true }
+      problem = refusal(of: value, request)
+      return false
+    }
+    return problem
+  }
+
+  private func refusal(of host: Span<UInt8>, _ request: HTTPRequest) -> Problem? {
+    guard !policy.now.hosts.allow(host, or: certificateHosts), !responder.answersUnderAnyName(request) else {
+      return nil
+    }
+    return AllowedHosts.refusal(of: host)
+  }
 
   /// The response to a complete request. It comes from the routes, except for OPTIONS, a full server and repeated polls. Called
   /// on `eventLoop`.

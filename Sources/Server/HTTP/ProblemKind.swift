@@ -53,6 +53,8 @@ extension ProblemKind {
   package static let versionNotSupported = ProblemKind(
     "http-version-not-supported", .httpVersionNotSupported, "HTTP version not supported",
     "The server does not speak this version of HTTP.")
+  package static let hostNotAllowed = ProblemKind(
+    "host-not-allowed", .misdirectedRequest, "Misdirected request", "The request names a host that is not this server.")
   package static let serverFull = ProblemKind(
     "server-full", .serviceUnavailable, "Full", "The server has as many connections as it can serve.")
   package static let tooManyFiles = ProblemKind(
@@ -70,6 +72,6 @@ extension ProblemKind {
   package static let ofHTTP: [ProblemKind] = [
     nothingHere, badRequest, malformedRequest, malformedAddress, methodNotAllowed, bodyTooLarge, bodyNotAllowed,
     addressTooLong, fieldsTooLarge, expectationFailed, tooManyWaiting, tooManyPolls, failed, versionNotSupported,
-    serverFull, tooManyFiles, notReadable, diskNotResponding, passEnded, notYet,
+    hostNotAllowed, serverFull, tooManyFiles, notReadable, diskNotResponding, passEnded, notYet,
   ]
 }

@@ -27,7 +27,7 @@ struct RequestAssembler {
   }
 
   private let source: RequestSource
-  private let responder: any HTTPResponder
+  private let services: HTTPServices
   /// The head of the request whose body is arriving.
   private var head: Held?
   private var target = RequestTarget(segments: [])
@@ -39,7 +39,7 @@ struct RequestAssembler {
   init(services: HTTPServices, source: RequestSource) {
     targetBytes = services.limits.targetBytes
     requestBodyBytes = services.limits.requestBodyBytes
-    responder = services.responder
+    self.services = services
     self.source = source
   }
 
@@ -98,13 +98,14 @@ struct RequestAssembler {
     let request = request(head)
     // It is the request's from here on: a connection that waits does not keep it.
     if head.body == .none { target = RequestTarget(segments: []) }
-    if case .length(let length) = head.body, length > bodyLimit, !responder.takesArrivingBody(of: request) {
+    if let problem = services.refusal(ofHostOf: head, request) { return refuse(problem) }
+    if case .length(let length) = head.body, length > bodyLimit, !services.responder.takesArrivingBody(of: request) {
       return refuse(Problem.bodyTooLarge(bodyLimit))
     }
     guard head.body != .none else { return .request(request, keepsAlive: head.keepsAlive) }
-    if let problem = responder.refusal(ofBodyOf: request) { return refuse(problem) }
+    if let problem = services.responder.refusal(ofBodyOf: request) { return refuse(problem) }
     let awaitsContinue = head.expectation == .leave && head.version != .http1_0
-    if let body = responder.arrivingBody(of: request) {
+    if let body = services.responder.arrivingBody(of: request) {
       return .arriving(
         ArrivingRequest(request, body, keepsAlive: head.keepsAlive, awaitsContinue: awaitsContinue))
     }

@@ -64,6 +64,12 @@ package struct RequestTarget: Sendable, Equatable {
     throw .malformed
   }
 
+  /// Where the host stands in a valid target of absolute form; nil in others.
+  static func host(in bytes: Span<UInt8>) -> Range<Int>? {
+    guard bytes.count > 0, bytes[0] != UInt8(ascii: "/"), let end = try? endOfAuthority(bytes) else { return nil }
+    return (bytes[4] == UInt8(ascii: ":") ? 7 : 8)..<end
+  }
+
   /// Whether the byte may be part of a host with a port. User names are not allowed (RFC 9110 §4.2.4).
   private static func isOfHost(_ byte: UInt8) -> Bool {
     switch byte {

@@ -32,7 +32,8 @@ struct Epoch: Sendable {
   /// The end of the media on the epoch's timeline, in presentation time.
   private(set) var mediaEnd: MediaTime?
   private var breaksBeforeNextSegment = false
-  /// A new clock within this much media corrects the first one. Later it means drift.
+  /// A new clock within this much media corrects the first one; later it means drift. Publications without a second key frame are
+  /// waited for no longer.
   private static let longestBeginning = MediaTime(milliseconds: 10_000)
   /// Published times of day are not corrected for errors below this, in nanoseconds.
   private static let worthPeriod: UInt64 = 20_000_000
@@ -336,14 +337,16 @@ struct Epoch: Sendable {
   // MARK: Target duration
 
   /// Without a second key frame, the target is the longest segment so far. This happens when the first segment reaches its
-  /// limit, or after several short publications.
+  /// limit, or after several publications that were too short for one: with the first that ends ten seconds after the first one
+  /// began.
   private mutating func decideTargetWithoutGroup() {
-    let lengths = window.segments.filter { !$0.isOutage }.map(\.duration)
-    guard let newest = lengths.last else { return }
-    if newest >= settings.segmentTarget {
-      decideTarget(for: newest)
-    } else if lengths.reduce(MediaTime.zero, { $0 + $1 }) >= Self.longestBeginning {
-      decideTarget(for: max(settings.segmentTarget, lengths.max() ?? .zero))
+    let segments = window.segments.filter { !$0.isOutage }
+    guard let first = segments.first, let newest = segments.last else { return }
+    let media = segments.reduce(MediaTime.zero) { $0 + $1.duration }
+    if newest.duration >= settings.segmentTarget {
+      decideTarget(for: newest.duration)
+    } else if max(media.nanoseconds, newest.wallEnd &- first.wallStart) >= Self.longestBeginning.nanoseconds {
+      decideTarget(for: segments.reduce(settings.segmentTarget) { max($0, $1.duration) })
     }
   }
 

@@ -2,7 +2,8 @@ internal import FMP4
 internal import Ingest
 
 /// The latest refused publications with their reasons, for the API. Its size is bounded: a repeated refusal is only counted, an
-/// address at its limit loses its own oldest entry, and texts are cut.
+/// address at its limit loses its own oldest entry, and texts are cut. When all places are taken, the address with most loses its
+/// oldest, so a few addresses push out no other.
 struct RecentRefusals: Sendable {
   struct Entry: Sendable {
     var refused: RefusedPublication
@@ -30,9 +31,15 @@ struct RecentRefusals: Sendable {
     } else if entries.count(where: { $0.refused.host == refused.host }) >= Self.limitOfHost {
       entries.firstIndex { $0.refused.host == refused.host }.map { _ = entries.remove(at: $0) }
     } else if entries.count >= Self.limit {
-      entries.removeFirst()
+      removeOldestOfLargest()
     }
     entries.append(entry)
+  }
+
+  private mutating func removeOldestOfLargest() {
+    let counts = Dictionary(grouping: entries, by: \.refused.host).mapValues(\.count)
+    let most = counts.values.max()
+    entries.firstIndex { counts[$0.refused.host] == most }.map { _ = entries.remove(at: $0) }
   }
 
   /// Whether both are the same refusal again. The port is ignored: it differs with each attempt.

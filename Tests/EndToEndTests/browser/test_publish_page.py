@@ -34,7 +34,8 @@ def weir(start_shared, canary):
     network = relay.Relay(port)
     weir = start_shared(
         "--webrtc", f"127.0.0.1:{port}", "--webrtc-address", f"127.0.0.1:{network.port}",
-        "--publish-key", f"{canary}-all", "--admin-token", f"{canary}-admin", listeners=("http", "rtmp", "webrtc"))
+        "--publish-key", f"{canary}-all", "--admin-token", f"{canary}-admin", "--allowed-host", "studio.example",
+        listeners=("http", "rtmp", "webrtc"))
     weir.secrets += [canary]
     weir.key, weir.admin, weir.network = f"{canary}-all", f"{canary}-admin", network
     yield weir

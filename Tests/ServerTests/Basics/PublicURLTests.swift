@@ -15,6 +15,12 @@ import Testing
   }
 
   @Test(arguments: [
+    ("https://Live.example.com", "live.example.com"), ("http://192.0.2.1:8080/", "192.0.2.1"),
+    ("http://[2001:db8::1]:8080", "[2001:db8::1]"), ("http://weir:80", "weir"),
+  ])
+  func itsHostHasNoPort(text: String, host: String) throws { #expect(try PublicURL(parsing: text).host == host) }
+
+  @Test(arguments: [
     "", "live.example.com", "rtmp://live.example.com", "https://", "https:///", "https://a/weir", "https://a?b",
     "https://a#b", "https://user:secret@a", "https://a:0", "https://a:65536", "https://a:", "https://-a",
     "https://a..b",

@@ -25,11 +25,41 @@ import Testing
   @Test func aLibraryWithAKnownFlawIsNamedWithTheVersionThatMendsIt() throws {
     let package = "libsrt1.5-gnutls"
     for (version, level) in [("1.5.1-1+deb12u1", Finding.Level.problem), ("1.5.1-1+deb12u2", .ok), ("1.5.3-1", .ok)] {
-      let finding = try #require(LibraryCheck.findings([package: version], usesSRT: true).first)
+      let finding = try #require(LibraryCheck.findings([package: version], open: [.srt]).first)
       #expect(finding.level == level && finding.text.contains(version))
     }
-    let unused = try #require(LibraryCheck.findings([package: "1.5.1-1"], usesSRT: false).first)
+    let unused = try #require(LibraryCheck.findings([package: "1.5.1-1"], open: [.webRTC]).first)
     #expect(unused.level == .advice && unused.text.contains("1.5.1-1+deb12u2"))
+  }
+
+  @Test(arguments: [
+    ("3.0.9-1", Finding.Level.problem), ("3.0.19-1~deb12u2", .problem), ("3.0.22-1~deb12u1", .problem),
+    ("3.0.22-1~deb12u2", .ok), ("3.0.23-1~deb12u1", .ok), ("3.0.2-0ubuntu1.20", .ok),
+  ])
+  func anOpenSSLWithFlawsOfDTLSIsAProblemWhereWebRTCIsOpen(_ version: String, level: Finding.Level) throws {
+    let finding = try #require(LibraryCheck.findings(["libssl3": version], open: [.webRTC]).first)
+    #expect(finding.level == level && finding.subject == "libssl3" && finding.found.contains(version))
+    let unused = try #require(LibraryCheck.findings(["libssl3": version], open: [.srt]).first)
+    #expect(unused.level == (level == .ok ? .ok : .advice))
+  }
+
+  @Test func namesThatAreAnsweredAreTold() {
+    let lacking = NameCheck.finding(names: ["weir", "weir.lan"], isPublic: true, hasName: false)
+    #expect(lacking.level == .advice && lacking.found.contains("*.local, *.internal, weir.lan;"))
+    #expect(lacking.advice?.contains("--public-url") == true)
+    for (isPublic, hasName) in [(true, true), (false, false), (false, true)] {
+      #expect(NameCheck.finding(names: [], isPublic: isPublic, hasName: hasName).level == .ok)
+    }
+    let many = NameCheck.finding(names: Set((1...1000).map { "n\($0).example" }), isPublic: false, hasName: true)
+    #expect(many.found.utf8.count < 500 && many.found.hasSuffix("…"))
+  }
+
+  @Test(arguments: [
+    ("192.168.1.7", false), ("172.31.0.1", false), ("172.32.0.1", true), ("100.64.0.1", false), ("203.0.113.7", true),
+    ("fd00::1", false), ("2001:db8::1", true),
+  ])
+  func anAddressOfTheInternetIsToldFromAPrivateOne(_ address: String, isPublic: Bool) {
+    #expect(NameCheck.isPublic(address) == isPublic)
   }
 
   @Test func packagesThatWereRemovedHaveNoVersion() throws {

@@ -17,7 +17,9 @@ struct HTTPTestServer: HTTPResponder {
   let route: Route
   /// Takes bodies while they arrive.
   var intake: (@Sendable () -> any ArrivingBody)?
+  var isForAnyName: @Sendable (HTTPRequest) -> Bool = { _ in true }
 
+  func answersUnderAnyName(_ request: HTTPRequest) -> Bool { isForAnyName(request) }
   func takesArrivingBody(of request: HTTPRequest) -> Bool { intake != nil }
   func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? { intake?() }
 
@@ -27,12 +29,15 @@ struct HTTPTestServer: HTTPResponder {
   static func run(
     limits: HTTPLimits = HTTPLimits(), address: String = "127.0.0.1", tls: NIOSSLContext? = nil,
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup, tickInterval: TimeAmount = .milliseconds(20),
-    passes: (any ViewerPasses)? = nil,
+    passes: (any ViewerPasses)? = nil, proxies: TrustedProxies = .none, hosts: AllowedHosts = AllowedHosts(),
+    certificateHosts: @escaping @Sendable () -> AllowedHosts? = { nil },
+    isForAnyName: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true },
     route: @escaping Route = defaultRoute, intake: (@Sendable () -> any ArrivingBody)? = nil,
     _ body: (_ address: SocketAddress, _ listener: HTTPListener) async throws -> Void
   ) async throws {
     let listener = HTTPListener(
-      responder: HTTPTestServer(route: route, intake: intake), limits: limits, passes: passes, clock: .system(),
+      responder: HTTPTestServer(route: route, intake: intake, isForAnyName: isForAnyName), limits: limits,
+      proxies: proxies, hosts: hosts, certificateHosts: certificateHosts, passes: passes, clock: .system(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, group: group, tickInterval: tickInterval)
     let source: TLSContextSource? = tls.map { context in { @Sendable in context } }
     let bound = try await listener.start(

@@ -81,6 +81,18 @@ import Testing
     #expect(numbers == Array(1...numbers.count))
   }
 
+  /// Publications of a second, each two seconds after the one before, and none with a second key frame.
+  @Test func aPublisherThatComesAndGoesIsListedTenSecondsAfterItsBeginning() throws {
+    var driver = EpochDriver(StreamSettings(layout: .separate))
+    for number in 0...5 {
+      #expect(driver.epoch.window.targetDuration == nil, "\(number)")
+      try driver.publish(seconds: 1, wall: EpochDriver.wall + Int64(number) * 2_000_000_000, isSteady: true)
+      try driver.interrupt()
+    }
+    #expect(driver.epoch.window.targetDuration == 2)
+    #expect(driver.epoch.window.isReleased)
+  }
+
   @Test func anOutageWithinTheFirstGroupOfPicturesIsListedToo() throws {
     var driver = EpochDriver(StreamSettings(layout: .separate))
     try driver.publish(seconds: 1, isSteady: true)

@@ -34,6 +34,19 @@ import Testing
     #expect(refusals.entries.last?.refused.stream == "guess1000")
   }
 
+  @Test func aFewAddressesDoNotCrowdOutOthersEither() {
+    var refusals = RecentRefusals()
+    refusals.add(refused("cam", from: "10.0.0.1"), now: 0)
+    for number in 1...1000 {
+      refusals.add(refused("guess\(number)", from: "10.0.1.\(number % 14)"), now: .at(Int64(number)))
+    }
+    #expect(refusals.entries.count == RecentRefusals.limit)
+    #expect(refusals.entries.first?.refused.stream == "cam")
+    #expect(refusals.entries.last?.refused.stream == "guess1000")
+    let counts = Dictionary(grouping: refusals.entries, by: \.refused.host).values.map(\.count)
+    #expect(counts.allSatisfy { $0 <= RecentRefusals.limitOfHost })
+  }
+
   @Test func itStaysSmallHoweverManyAreRefused() {
     var refusals = RecentRefusals()
     let long = String(repeating: "x", count: 10_000)

@@ -217,6 +217,7 @@ enum OpenAPIDocument {
   static let shared: [ProblemKind] = [
     .malformedRequest, .malformedAddress, .nothingHere, .noSuchAddress, .methodNotAllowed, .bodyNotAllowed,
     .addressTooLong, .expectationFailed, .tooManyWaiting, .fieldsTooLarge, .failed, .serverFull, .versionNotSupported,
+    .hostNotAllowed,
   ]
 
   private static var sharedResponses: [(String, JSONTree)] {

@@ -46,13 +46,14 @@ struct DoctorCommand: AsyncParsableCommand {
     if let configuration {
       add(await PortCheck.findings(configuration))
       add(CertificateCheck.findings(configuration))
+      add(NameCheck.findings(configuration))
       add(FolderCheck.findings(configuration))
       add(CapacityCheck.findings(configuration))
       add(await ReachCheck.findings(configuration))
       add(await PublisherReachCheck.findings(configuration))
     }
     add(ClockCheck.findings())
-    add(LibraryCheck.findings(usesSRT: configuration?.srt != nil))
+    add(LibraryCheck.findings(configuration))
     add(DeviceCheck.findings())
     let isGood = !findings.contains { $0.level == .problem }
     if json { print(String(buffer: JSONText.encode(Answer(ok: isGood, findings: findings)))) }

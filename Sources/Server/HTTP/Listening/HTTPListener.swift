@@ -35,19 +35,21 @@ package final class HTTPListener: Sendable {
   package var capacity: Int { services.limiter.capacity }
 
   /// `tickInterval` is the resolution of all deadlines. `clock` gives the dates of responses. `memory` and `descriptors` limit
-  /// connections. `proxies` are trusted to name their clients. `passes` are those that the responder gave. `waker` is woken when
-  /// a connection comes where there was none.
+  /// connections. `proxies` are trusted to name their clients. `hosts` are the names under which the server answers, with those of
+  /// its certificate. `passes` are those that the responder gave. `waker` is woken when a connection comes where there was none.
   package init(
     responder: any HTTPResponder, limits: HTTPLimits = HTTPLimits(), memory: MemoryBudget = .unlimited,
     descriptors: DescriptorBudget = .unlimited, proxies: TrustedProxies = .none,
-    origins: CrossOrigin = .playersOnly, passes: (any ViewerPasses)? = nil,
+    origins: CrossOrigin = .playersOnly, hosts: AllowedHosts = AllowedHosts(),
+    certificateHosts: @escaping @Sendable () -> AllowedHosts? = { nil }, passes: (any ViewerPasses)? = nil,
     clock: SteadyClock, traffic: HTTPTraffic = HTTPTraffic(), waker: Waker = Waker(), logger: Logger,
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
-    policy = Reloadable(HTTPPolicy(limits, origins: origins))
+    policy = Reloadable(HTTPPolicy(limits, origins: origins, hosts: hosts))
     services = HTTPServices(
       responder: responder, passes: passes, limits: limits, proxies: proxies, policy: policy,
+      certificateHosts: certificateHosts,
       limiter: ConnectionLimiter(
         policy, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic, waker: waker),
       traffic: traffic, pools: SendingPools(limit: memory.limit, threads: pool), logger: logger)

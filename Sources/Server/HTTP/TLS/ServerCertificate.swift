@@ -23,6 +23,7 @@ package final class ServerCertificate: Sendable {
     var description: String
     /// The end of validity, in seconds since 1970.
     var end: Int
+    var hosts: AllowedHosts
 
     init(_ pair: TLSFiles.Pair, _ minimum: TLSMinimum) throws(TLSFilesError) {
       // HTTP/2 needs TLS 1.2 (RFC 9113 §9.2); RTMPS encoders may be older.
@@ -30,6 +31,7 @@ package final class ServerCertificate: Sendable {
       self.https = try pair.context(applicationProtocols: ServerCertificate.protocols, minimumVersion: https.version)
       rtmps = try pair.context(minimumVersion: minimum.version)
       end = pair.chain.first.map { Int($0.notValidAfter) } ?? 0
+      hosts = AllowedHosts(pair.hosts)
       let serial = pair.chain.first?.serialNumber.map(Self.hexadecimal).joined() ?? ""
       description =
         "serial \(serial), valid until \(UTCText(secondsSince1970: Int64(end)).internet)"
@@ -73,6 +75,9 @@ package final class ServerCertificate: Sendable {
 
   /// For RTMP connections.
   package var rtmps: TLSContextSource { { self.state.withLock { $0.contexts.rtmps } } }
+
+  /// The names that it is for.
+  package var hosts: AllowedHosts { state.withLock { $0.contexts.hosts } }
 
   /// Watches the files until the task is cancelled.
   package func watch() async {

@@ -20,4 +20,7 @@ extension TLSFiles {
       begin: pair.chain.first.map { Int64($0.notValidBefore) } ?? 0,
       end: pair.chain.first.map { Int64($0.notValidAfter) } ?? 0)
   }
+
+  /// The names that the certificate is for. Throws as `validity` does. Blocks on the disk.
+  package func hosts() throws(TLSFilesError) -> AllowedHosts { AllowedHosts(try read().hosts) }
 }

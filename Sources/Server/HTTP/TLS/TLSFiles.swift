@@ -41,6 +41,14 @@ extension TLSFiles {
       .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
     ]
 
+    /// The names that the certificate is for (RFC 5280 §4.2.1.6, dNSName).
+    var hosts: [String] {
+      chain.first?._subjectAlternativeNames().compactMap { name in
+        guard name.nameType == .dnsName else { return nil }
+        return name.contents.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+      } ?? []
+    }
+
     /// A context for servers. Throws when the key belongs to another certificate.
     ///
     /// - Parameters:

@@ -95,14 +95,15 @@ final class HTTP2TestClient: Sendable {
 
   /// Begins a request and returns its stream.
   func request(
-    _ path: String, method: String = "GET", fields: [(String, String)] = [], isEnd: Bool = true
+    _ path: String, method: String = "GET", fields: [(String, String)] = [], authority: String = "localhost",
+    isEnd: Bool = true
   ) async throws -> HTTP2StreamID {
     let id = HTTP2StreamID(
       nextStream.withLock { next in
         defer { next += 2 }; return next
       })
     let headers = HPACKHeaders(
-      [(":method", method), (":scheme", "https"), (":path", path), (":authority", "localhost")] + fields)
+      [(":method", method), (":scheme", "https"), (":path", path), (":authority", authority)] + fields)
     try await send(.headers(.init(headers: headers, endStream: isEnd)), on: id)
     return id
   }

@@ -29,8 +29,9 @@ import Testing
   }
 
   @Test func aNewPairIsTakenAndNamed() async throws {
-    let (files, renewed) = (try TLSTestFiles(), try TLSTestFiles())
+    let (files, renewed) = (try TLSTestFiles(), try TLSTestFiles(names: ["Live.example.org", "*.cdn.example"]))
     try await watching(files) { certificate, lines in
+      #expect(certificate.hosts.names == ["localhost"])
       let (https, rtmps) = (certificate.https(), certificate.rtmps())
       try await Task.sleep(for: .milliseconds(200))
       #expect(certificate.https() === https, "nothing changes while the files do not")
@@ -39,6 +40,7 @@ import Testing
       rename(renewed.key, files.key)
       try await wait("the new pair is taken") { certificate.https() !== https }
       #expect(certificate.rtmps() !== rtmps)
+      #expect(certificate.hosts.names == ["live.example.org", "*.cdn.example"])
       let line = try #require(lines.all.last)
       let serial = try #require(NIOSSLCertificate.fromPEMFile(files.certificate).first).serialNumber
       #expect(line.contains(serial.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()))

@@ -14,13 +14,14 @@ final class TLSTestFiles: Sendable {
   var key: String { folder + "/key.pem" }
   var files: TLSFiles { TLSFiles(certificate: certificate, key: key) }
 
-  init(days: Int = 30) throws {
+  init(days: Int = 30, names: [String] = ["localhost"]) throws {
     var path = Array("/tmp/weir-tls-XXXXXX".utf8CString)
     try #require(mkdtemp(&path) != nil)
     folder = String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     _ = try runTool([
       "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
       key, "-out", certificate, "-days", "\(days)", "-subj", "/CN=localhost",
+      "-addext", "subjectAltName=\(names.map { "DNS:\($0)" }.joined(separator: ","))",
     ])
   }
 
