@@ -22,7 +22,7 @@ final class SocketWriter {
   /// Bytes of one TLS write.
   static let tlsChunk = 128 * 1024
   /// The most bytes of one read from disk, and of one `sendfile` from there.
-  static let diskChunk = 128 * 1024
+  static let diskChunk = 256 * 1024
   static let diskTurn = 1 << 20
   /// The same as `wakeBytes` for a file on disk: those bytes are read.
   static let diskWakeBytes = 4 * 1024
