@@ -160,7 +160,12 @@ final class StreamRegistry: PublishGate {
     change.former?.evict(.replaced)
     // A key that was revoked after it had been accepted, and before the stream could be found by its holder.
     endRevoked(stream)
-    return Publication(stream: stream, token: change.token)
+    let token = change.token
+    let account = memory.unfinished.open(request.stream, of: holder) { reason in
+      // One that has left its stream may still hold something for others of its connection.
+      if !stream.end(token, because: reason) { request.onEviction(.failed(reason)) }
+    }
+    return Publication(stream: stream, token: token, account)
   }
 
   /// Gives the stream to the publisher. A new epoch has the present settings, which may need more descriptors.
@@ -413,16 +418,20 @@ extension PublishRequest.KeyFrames {
 private final class Publication: MediaSink {
   private let stream: LiveStream
   private let token: PublicationToken
+  private let account: UnfinishedBudget.Account
 
-  init(stream: LiveStream, token: PublicationToken) {
+  init(stream: LiveStream, token: PublicationToken, _ account: UnfinishedBudget.Account) {
     self.stream = stream
     self.token = token
+    self.account = account
   }
 
   /// Segments are cut at the target duration, whatever length they aim at.
   var keyFrameDistance: MediaTime? { CutPolicy.keyFrameDistance(stream.settings.segmentTarget, stream.targetDuration) }
 
   var passesSamplesOn: Bool { stream.hasSampleFollowers }
+
+  var mostHeldAtStart: Int { account.mostAtStart }
 
   func receive(_ event: MediaEvent) -> SinkVerdict {
     stream.receive(event, from: token)
@@ -446,5 +455,10 @@ private final class Publication: MediaSink {
 
   func measured(_ figures: LinkFigures) {
     stream.measured(figures, from: token)
+  }
+
+  func holds(_ bytes: Int) {
+    stream.hold(unfinished: bytes, of: token)
+    account.hold(bytes)
   }
 }
