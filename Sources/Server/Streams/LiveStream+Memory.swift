@@ -73,5 +73,5 @@ extension LiveStream.State {
   fileprivate var unfinishedBytes: Int { publisher.holder?.unfinishedBytes ?? 0 }
 
   /// Bytes of media in memory, with those that are on their way into it.
-  fileprivate var heldBytes: Int { life.heldBytes + unfinishedBytes }
+  var heldBytes: Int { life.heldBytes + unfinishedBytes }
 }

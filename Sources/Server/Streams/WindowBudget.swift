@@ -107,6 +107,15 @@ final class WindowBudget: Sendable {
     return share
   }
 
+  /// Sets the bytes of a stream that has reported before, and has fewer now.
+  func reduce(_ stream: StreamName, to bytes: Int) {
+    state.withLock { state in
+      guard let holder = state.holdings[stream]?.holder else { return }
+      state.remove(stream)
+      state.add(stream, of: holder, bytes)
+    }
+  }
+
   /// Removes a stream.
   func release(_ stream: StreamName) {
     state.withLock { state in
