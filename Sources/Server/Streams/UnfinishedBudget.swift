@@ -37,7 +37,7 @@ final class UnfinishedBudget: Sendable {
     func hold(_ bytes: Int) { budget.hold(bytes, by: number) }
   }
 
-  fileprivate struct Holding {
+  fileprivate struct Holding: Sendable {
     let holder: WindowBudget.Holder
     var bytes = 0
     let end: @Sendable (_ reason: String) -> Void
@@ -81,7 +81,10 @@ final class UnfinishedBudget: Sendable {
     for (end, reason) in over { end(reason) }
   }
 
-  private func close(_ number: Int) { state.withLock { _ = $0.remove(number) } }
+  private func close(_ number: Int) {
+    // Freed behind the lock: with what ends a publication its connection may go, and that has an account, too.
+    _ = state.withLock { $0.remove(number) }
+  }
 
   fileprivate static func text(_ bytes: Int) -> String { "\(bytes >> 20) MiB" }
 }
