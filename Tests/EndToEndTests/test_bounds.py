@@ -16,7 +16,7 @@ import pytest
 
 from harness import flv, publishers, scripts
 from harness.groups import MemoryGroup
-from harness.rawrtmp import Closed, RawRTMP, Refused
+from harness.rawrtmp import MEDIA, VIDEO, Closed, RawRTMP, Refused
 
 NAME = "honest"
 FEW = ("prlimit", "--nofile=600:600")
@@ -330,6 +330,104 @@ def test_frames_of_a_megabyte_take_no_more_memory_than_a_stream_may_have(start):
         honest.lost_nothing()
     finally:
         honest.publisher.kill()
+
+
+def own(weir) -> int:
+    """Bytes of the server's own memory."""
+    status = pathlib.Path(f"/proc/{weir.process.pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s+(\d+)", status)[1]) << 10
+
+
+def standing(weir, seconds: float, rate: float) -> tuple[int, set[str]]:
+    """Key frames of a megabyte, all of one time, so many a second. Returns the maximum of bytes of media and of the server's
+    own memory that came with them, and the warnings of the stream."""
+    header, large = key_frames(MEBIBYTE)
+    before, most, warnings = own(weir) + held(weir), 0, set()
+    with RawRTMP(weir.rtmp).start("standing", chunk_size=1 << 16) as client:
+        client.tag(header)
+        began, number = time.monotonic(), 0
+        while time.monotonic() < began + seconds:
+            client.drain()
+            client.tag(flv.Tag(flv.VIDEO, 0, large))
+            number += 1
+            time.sleep(max(0.0, began + number / rate - time.monotonic()))
+            if number % 10 == 0:
+                most = max(most, own(weir) + held(weir) - before)
+                warnings |= set((weir.stream("standing") or {"warnings": []})["warnings"])
+        client.finish()
+    return most, warnings
+
+
+@pytest.mark.parametrize("seconds", [2, pytest.param(8, marks=pytest.mark.long)])
+def test_a_media_clock_that_stands_fills_no_memory(start, seconds, record_property):
+    """A stream may have a quarter of the machine, but its rate of arrival needs nothing while no time passes."""
+    weir = start("--target-duration", "2", "--no-record")
+    most, warnings = standing(weir, seconds, 100)
+    record_property("figure", f"{most / MEBIBYTE:.0f} MiB in {seconds} s")
+    # 32 MiB that came too slowly, what is on its way, and what malloc keeps of the 16 MiB that waited for the start.
+    assert most <= 120 * MEBIBYTE, f"{most / MEBIBYTE:.0f} MiB"
+    assert any("--stream-memory" in warning for warning in warnings), warnings
+
+
+def test_unfinished_messages_of_an_address_end_its_largest_publication(start):
+    """An eighth of the media's memory is 16 MiB, and an address without a key has 4 of them."""
+    weir = start("--target-duration", "2", "--stream-memory", "64MiB", "--media-memory", "128MiB", "--no-record", wrapper=FEW)
+    honest = Honest(weir)
+    header, _ = key_frames(1024)
+    clients: list[RawRTMP] = []
+    try:
+        for number in range(4):
+            client = RawRTMP(weir.rtmp, source="127.0.0.2").start(f"half{number}", chunk_size=1 << 16)
+            clients.append(client)
+            client.tag(header)
+            # The beginning of a message of 16 MiB.
+            beginning = client.chunks(MEDIA, VIDEO, 0, bytes((number + 1) * MEBIBYTE), client.stream, size=16 * MEBIBYTE - 1)
+            with contextlib.suppress(OSError):
+                client.socket.sendall(beginning)
+
+        def told() -> set[str]:
+            return {refusal["stream"] for refusal in weir.json("/api/v1/refusals")["refusals"]
+                    if "unfinished messages" in refusal["reason"] and "give it a key" in refusal["reason"]}
+
+        # Each time the one that holds most, as the next one grows: what it sent before, or the next one itself.
+        weir.wait(lambda: told() >= {"half1", "half2", "half3"}, 10, "the largest are ended")
+        assert told() == {"half1", "half2", "half3"}
+        weir.wait_log("half1.*unfinished messages")
+        assert weir.stream("half0")["state"] == "starting", weir.stream("half0")
+        honest.lost_nothing()
+    finally:
+        for client in clients:
+            client.close()
+        honest.publisher.kill()
+
+
+@pytest.mark.long
+def test_unfinished_messages_end_no_server_in_a_gibibyte(start, record_property):
+    """Sixty publications of one address, each with a message of 16 MiB that lacks its end."""
+    group = MemoryGroup(1024 * MEBIBYTE)
+    clients: list[RawRTMP] = []
+    try:
+        inside = ("sh", "-c", f'echo $$ > {group.folder}/cgroup.procs && exec "$@"', "sh")
+        weir = start("--target-duration", "2", "--no-record", wrapper=inside)
+        honest = Honest(weir)
+        header, _ = key_frames(1024)
+        for number in range(60):
+            with contextlib.suppress(Closed, OSError):
+                client = RawRTMP(weir.rtmp, source="127.0.0.2").start(f"half{number}", chunk_size=1 << 16)
+                clients.append(client)
+                client.tag(header)
+                client.socket.sendall(client.chunks(MEDIA, VIDEO, 0, bytes(15 * MEBIBYTE), client.stream, size=16 * MEBIBYTE - 1))
+        figure = f"{len(clients)} publications, at most {group.most >> 20} MiB in all"
+        record_property("figure", figure)
+        assert len(clients) == 60 and group.kills() == 0, figure
+        assert weir.get("/healthz").status == 200
+        honest.lost_nothing()
+        honest.publisher.kill()
+        weir.stop()
+    finally:
+        for client in clients:
+            client.close()
+        group.remove()
 
 
 def stalled(address: str) -> socket.socket:

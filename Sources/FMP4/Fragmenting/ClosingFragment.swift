@@ -29,4 +29,7 @@ struct ClosingFragment {
   var decodeEnd: MediaTime
   var duration: MediaTime
   var start: MediaTime
+
+  /// Bytes of the leading track's samples.
+  var byteCount: Int { run?.byteCount ?? 0 }
 }

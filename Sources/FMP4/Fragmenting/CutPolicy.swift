@@ -32,6 +32,11 @@ package struct CutPolicy: Sendable, Hashable {
   /// A fragment with this many samples of one track is cut whatever its duration. This bounds the fragment when a
   /// publisher's clock hardly advances.
   package static let fragmentSampleLimit = 2048
+  /// Closed fragments of this many bytes wait for no other track any longer, and samples that wait for the leading track may
+  /// have no more than twice as many. Both bound what waits when the publisher's clock hardly advances.
+  package static let waitingByteLimit = 32 << 20
+  /// Samples of a track that have fewer bytes may always wait for the leading track.
+  static let alwaysWaitingBytes = 1 << 20
   /// How far the leading track may run ahead while the end of a segment waits for its audio.
   package static let followerPatience = MediaTime(milliseconds: 300)
   /// The same for a track that usually lags far less: after this much silence fragments no longer wait for it.

@@ -14,7 +14,7 @@ struct DeferredTracks {
   let place: Place
   /// Samples of those tracks that are new or changed.
   private(set) var samples: [Sample]
-  private var byteCount: Int
+  private(set) var byteCount: Int
   /// Samples were dropped while the tracks waited. They begin with the next segment, whatever it begins with.
   private(set) var isOverdue = false
 

@@ -56,6 +56,9 @@ struct SampleQueue {
     return boundary &- syncOffset &- Int64(lastDuration ?? description.track.frameDuration ?? 0) / 2
   }
 
+  /// Bytes of all samples.
+  var byteCount: Int { readyBytes + (waiting?.payload.readableBytes ?? 0) }
+
   /// Whether the queue holds no sample.
   var isEmpty: Bool { ready.isEmpty && waiting == nil }
 

@@ -9,6 +9,8 @@ package struct Segmenter: Sendable {
   /// Segments that end shortly before this time or later wait for all their samples, so that all tracks are cut
   /// together.
   package var alignsFrom: MediaTime?
+  /// The open segment ends before the next sample of the leading track, whatever its length. False again when it has ended.
+  package var endsSegmentNext = false
 
   var tracks: [TrackDescription] = []
   var initVersion: Int
@@ -74,6 +76,13 @@ package struct Segmenter: Sendable {
     queues.compactMap { queue in queue.reach.map { MediaTime(ticks: $0, timescale: queue.timescale) } }.max()
   }
 
+  /// Bytes of samples that are in no fragment yet.
+  package var pendingBytes: Int {
+    var bytes = closing.reduce(deferred?.byteCount ?? 0) { $0 + $1.byteCount }
+    for index in queues.indices { bytes += queues[index].byteCount }
+    return bytes
+  }
+
   // MARK: Changes
 
   private mutating func changeTracks(to newTracks: [TrackDescription], _ output: inout [FragmentEvent]) {
@@ -124,6 +133,7 @@ package struct Segmenter: Sendable {
     queues = tracks.map { SampleQueue(track: $0) }
     (awaitsSync, early) = ([], [])
     leader = LeadingTrack()
+    endsSegmentNext = false
     if case .discontinuity = output.last { return }
     if nextSequenceNumber > 1 { output.append(.discontinuity) }
   }
@@ -169,6 +179,9 @@ package struct Segmenter: Sendable {
   @discardableResult
   mutating func follow(_ sample: Sample, at index: Int) -> Bool {
     if awaitsSync.contains(sample.track), !sample.isSync { return false }
+    // They wait for the leading track.
+    guard queues[index].readyBytes < CutPolicy.alwaysWaitingBytes || pendingBytes < 2 * CutPolicy.waitingByteLimit
+    else { return false }
     guard !overlaps(sample, in: queues[index]) else { return false }
     awaitsSync.remove(sample.track)
     if let lag = lag(of: queues[index]) { queues[index].presence.came(after: lag) }
@@ -201,8 +214,10 @@ package struct Segmenter: Sendable {
       noteSync(sample, at: decodeTime, &output)
       // The first video frame after audio alone starts a segment, so that players can join there.
       let endsSegment =
-        leader.awaitsSync || leader.segmentEnds(before: sample, at: decodeTime, in: queues[leaderIndex], policy)
+        leader.awaitsSync || endsSegmentNext
+        || leader.segmentEnds(before: sample, at: decodeTime, in: queues[leaderIndex], policy)
       if endsSegment {
+        endsSegmentNext = false
         let next = sample.isSync || leader.isInOrder(sample) ? sample.presentationTime : leader.presentationEnd
         let mayOpenGroup = sample.isSync && leader.mayOpenGroup(sample, duration: expected)
         closeFragment(at: decodeTime, endsSegment: true, presentationEnd: next, awaitsGroup: mayOpenGroup)

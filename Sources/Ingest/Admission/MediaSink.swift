@@ -12,6 +12,9 @@ package protocol MediaSink: AnyObject, Sendable {
   var anonymousHost: String? { get }
   /// The publisher is connected, where its request said that its connection was awaited.
   func connected()
+  /// The most bytes of media that may wait for the start of the publication. With more it begins without the tracks that are
+  /// missing.
+  var mostHeldAtStart: Int { get }
   /// Takes an event without blocking. `.closed` ends the publication with a reason (replaced, refused while running,
   /// shutdown). The publisher is told and its connection is closed.
   func receive(_ event: MediaEvent) -> SinkVerdict
@@ -26,6 +29,10 @@ package protocol MediaSink: AnyObject, Sendable {
   func measured(_ figures: LinkFigures)
   /// Takes what the publication carries beside its samples, without blocking.
   func carries(_ event: InBandEvent)
+  /// Takes how many bytes the publication's protocol holds: of messages that are not finished, and of media that waits for the
+  /// start. Told when they have changed by `PublicationLimits.heldStep`. Does not block. If they are too many, a publication
+  /// ends by `PublishRequest.onEviction`.
+  func holds(_ bytes: Int)
 }
 
 extension MediaSink {
@@ -33,9 +40,11 @@ extension MediaSink {
   package var passesSamplesOn: Bool { false }
   package var anonymousHost: String? { nil }
   package func connected() {}
+  package var mostHeldAtStart: Int { .max }
   package func lost(_ kind: MediaKind) {}
   package func measured(_ figures: LinkFigures) {}
   package func carries(_ event: InBandEvent) {}
+  package func holds(_ bytes: Int) {}
 }
 
 /// Response of a sink to an event.

@@ -53,8 +53,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
       "media arrives more than twice as fast as it plays, so old segments go sooner than viewers need them; send at real"
         + " time (ffmpeg: -re)"
     case .outgrowsMemory:
-      "its media need more memory than the stream may have, so viewers can go back less far than --window; lower the bit"
-        + " rate, or raise --stream-memory or --media-memory"
+      "its media need more memory than the stream may have, so viewers can go back less far than --window; check the"
+        + " encoder's clock, lower the bit rate, or set more by --stream-memory or --media-memory"
     }
   }
 

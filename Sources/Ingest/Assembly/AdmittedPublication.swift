@@ -9,6 +9,8 @@ struct AdmittedPublication {
   private let software: String
   private var isAnnounced = false
   private var changes = LogThrottle()
+  /// Bytes that the sink was told of.
+  private var held = 0
 
   /// `software` is the name that the publisher's software gave on connecting.
   init(_ stream: StreamName, by publisher: Publisher, software: String, sink: any MediaSink) {
@@ -26,6 +28,13 @@ struct AdmittedPublication {
     guard case .closed(let reason) = sink.receive(event) else { return nil }
     publisher.tellEnd(of: stream, reason)
     return reason
+  }
+
+  /// Tells the sink how many bytes the protocol holds. Small changes are not told.
+  mutating func hold(_ bytes: Int) {
+    guard (bytes &- held).magnitude >= PublicationLimits.heldStep else { return }
+    held = bytes
+    sink.holds(bytes)
   }
 
   /// Passes the end to the sink and logs it.

@@ -25,7 +25,8 @@ final class LatePublication {
   var closed: (String) -> Void = { _ in }
   private var phase = Phase.beginning([])
   private var encoder = ""
-  private var heldBytes = 0
+  /// Bytes of media that wait for the gate.
+  private(set) var heldBytes = 0
 
   init(
     _ stream: StreamName, of publisher: Publisher, key: Secret?, software: String, origin: PublishRequest.Origin,
@@ -43,7 +44,7 @@ final class LatePublication {
   /// Ends it.
   func end(_ reason: EndReason) {
     if case .live(let publication) = phase { publication.end(reason) }
-    phase = .over
+    (phase, heldBytes) = (.over, 0)
   }
 
   /// Its media cannot be used.
@@ -53,12 +54,12 @@ final class LatePublication {
     case .beginning, .asking: publisher.noteRefusal(of: stream, reason)
     case .over: return
     }
-    phase = .over
+    (phase, heldBytes) = (.over, 0)
   }
 
   private func close(_ reason: String) {
     if isOver { return }
-    phase = .over
+    (phase, heldBytes) = (.over, 0)
     closed(reason)
   }
 
@@ -98,6 +99,13 @@ final class LatePublication {
       case .log: tell(action)
       }
     }
+  }
+
+  /// Tells how many bytes the protocol holds for it.
+  func hold(_ bytes: Int) {
+    guard case .live(var publication) = phase else { return }
+    publication.hold(bytes)
+    phase = .live(publication)
   }
 
   private func tell(_ action: PublicationAction) {

@@ -40,7 +40,7 @@ struct Publication {
   var unreadable = UnreadableTracks()
   /// The first media that was left out. It becomes the error if no other media comes.
   private var firstLeftOut: WireError?
-  private var held = StartupBuffer()
+  var held = StartupBuffer()
   /// Cues before the start, and times by the publisher's clock that they are for.
   private var heldCues: [(cue: StreamCue, time: Int64?)] = []
   private var progress = ProgressClock()
@@ -335,7 +335,7 @@ struct Publication {
     if place.isBreak {
       if case .gathering = state {
         // Nothing was sent yet, so the start moves here.
-        held = StartupBuffer()
+        _ = held.takeAll()
         gate.forgetMedia()
         timesOfDay.forgetGathered()
       } else {

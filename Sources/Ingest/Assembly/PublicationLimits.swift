@@ -10,6 +10,8 @@ enum PublicationLimits {
   /// Limits of the samples buffered meanwhile.
   static let heldSamples = 4096
   static let heldBytes = 16 << 20
+  /// Bytes by which what a protocol holds has changed before its sink is told. Usual frames are smaller, so they cost nothing.
+  static let heldStep = 64 << 10
   /// Cues that wait for the start.
   static let heldCues = 16
   /// Longest distance between decoding and presentation of a frame, in nanoseconds. No encoder reorders by more.

@@ -41,8 +41,8 @@ final class PublisherConnection {
   private(set) var publication: AdmittedPublication?
   /// Why its newest publication has ended; nil before.
   private(set) var lastEnd: EndReason?
-  /// Its own publication has ended, and the connection goes on with others.
-  private var hasLeft = false
+  /// Its own publication, which has ended, if the connection goes on with others. What is held for those counts for it.
+  private var left: AdmittedPublication?
   /// The last message was sent to the peer.
   private(set) var isClosing = false
   /// The address that limits are counted by.
@@ -77,7 +77,7 @@ final class PublisherConnection {
   private var now: MonotonicTime { clock.monotonic() }
 
   /// Whether media of the connection is of use.
-  var takesMedia: Bool { publication != nil || hasLeft }
+  var takesMedia: Bool { publication != nil || left != nil }
 
   /// Whether the gate is being asked.
   var isAsking: Bool { pending != nil }
@@ -119,6 +119,7 @@ final class PublisherConnection {
   /// the peer broke the rules.
   func finish(_ lossReason: String, hasFailed: Bool) {
     end(.connectionLost(lossReason))
+    left = nil
     if isUnauthenticated {
       isUnauthenticated = false
       connections.noLongerUnauthenticated(peer, failed: hasFailed, now: now)
@@ -272,12 +273,17 @@ final class PublisherConnection {
     owner?.refuse(reason.text, isFailure: false)
   }
 
+  /// Tells how many bytes the protocol holds for the publication: of unfinished messages, and before its start. To be called
+  /// before what has come is passed on, so that nothing counts twice.
+  func hold(_ bytes: Int) { publication == nil ? left?.hold(bytes) : publication?.hold(bytes) }
+
   /// Ends the publication. The connection may publish again within the usual time limit.
   private func end(_ reason: EndReason) {
-    guard let current = publication else { return }
+    guard var current = publication else { return }
     (publication, lastEnd) = (nil, reason)
     idleTimer?.cancel()
     idleTimer = nil
+    current.hold(0)
     current.end(reason)
     if !isOver, !isClosing { awaitPublication() }
   }
@@ -285,14 +291,14 @@ final class PublisherConnection {
   /// Ends the publication alone: the connection goes on with others of its own, until nothing comes any more.
   func leave(_ reason: EndReason) {
     guard let current = publication else { return }
-    (publication, hasLeft) = (nil, true)
+    (publication, left) = (nil, current)
     current.end(reason)
   }
 
   /// Handles the end of the publication by the server. Later media of the publisher is ignored.
   private func evicted(_ attempt: Int, _ reason: EndReason) {
-    guard attempt == self.attempt, let current = publication else { return }
-    (publication, lastEnd) = (nil, reason)
+    guard attempt == self.attempt, let current = publication ?? left else { return }
+    (publication, left, lastEnd) = (nil, nil, reason)
     publisher.tellEnd(of: current.stream, reason)
     owner?.refuse(reason.text, isFailure: false)
   }

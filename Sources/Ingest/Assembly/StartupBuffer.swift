@@ -39,12 +39,16 @@ enum MediaUnit {
 /// Buffer for the start of a publication until its tracks are known. In order of arrival.
 struct StartupBuffer {
   private var units: [MediaUnit] = []
-  private var byteCount = 0
+  /// Bytes with which it is full, if they are fewer than usual.
+  var most = Int.max
+  private(set) var byteCount = 0
 
   var isEmpty: Bool { units.isEmpty }
 
   /// The limits are reached.
-  var isFull: Bool { units.count >= PublicationLimits.heldSamples || byteCount >= PublicationLimits.heldBytes }
+  var isFull: Bool {
+    units.count >= PublicationLimits.heldSamples || byteCount >= min(most, PublicationLimits.heldBytes)
+  }
 
   mutating func append(_ unit: MediaUnit) {
     units.append(unit)
@@ -58,7 +62,7 @@ struct StartupBuffer {
 
   /// Removes and returns everything.
   mutating func takeAll() -> [MediaUnit] {
-    defer { self = StartupBuffer() }
+    defer { (units, byteCount) = ([], 0) }
     return units
   }
 

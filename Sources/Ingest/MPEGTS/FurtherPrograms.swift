@@ -49,6 +49,9 @@ final class FurtherPrograms {
     return samples
   }
 
+  /// Bytes of media that wait for the gate.
+  var heldBytes: Int { publications.values.reduce(0) { $0 &+ $1.heldBytes } }
+
   /// Takes the figures of the connection.
   func measured(_ figures: LinkFigures) {
     for publication in publications.values { publication.sink?.measured(figures) }

@@ -2,7 +2,8 @@
 ///
 /// Memory of one stream, worst case: unfinished access units and audio frames of all tracks (`heldBytes`), video units
 /// that wait for their decode times (part of `heldBytes`), unfinished sections of the programmes' maps and of cues, and
-/// cues before the first access unit, below 5 KiB each.
+/// cues before the first access unit, below 5 KiB each. The server bounds what all publishers hold together
+/// (`MediaSink.holds`).
 enum MPEGTSLimits {
   /// Programmes of the program association table that are followed. Further ones are not.
   static let programs = 32

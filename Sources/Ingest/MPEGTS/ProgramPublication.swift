@@ -23,6 +23,13 @@ struct ProgramPublication {
 
   init(reading: ClockReading) { publication = Publication(reading: reading, wire: 90_000) }
 
+  /// Bytes of media that wait for the start, and how many may.
+  var heldBytes: Int { publication.held.byteCount }
+  var mostHeldAtStart: Int {
+    get { publication.held.most }
+    set { publication.held.most = newValue }
+  }
+
   var encoder: String { publication.encoder }
 
   /// Time of the next `tick`. Nil if nothing waits.

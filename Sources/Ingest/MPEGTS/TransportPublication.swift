@@ -48,6 +48,17 @@ struct TransportPublication {
     program = ProgramPublication(reading: reading)
   }
 
+  /// Bytes of media of one programme that wait for its start, at most.
+  var mostHeldAtStart: Int {
+    get { program.mostHeldAtStart }
+    set { program.mostHeldAtStart = newValue }
+  }
+
+  /// Bytes that are held: unfinished ones of all tracks, and media before the start of each programme.
+  var heldBytes: Int {
+    others.values.reduce(stream.heldBytes &+ program.heldBytes) { $0 &+ ($1?.heldBytes ?? 0) }
+  }
+
   var encoder: String { program.encoder }
   var counts: TransportCounts { stream.counts }
 
@@ -122,7 +133,11 @@ struct TransportPublication {
         if isMain(map.program) {
           program.begin(map, now, to: &out)
         } else {
-          if others[map.program] == nil { others[map.program] = ProgramPublication(reading: reading) }
+          if others[map.program] == nil {
+            var other = ProgramPublication(reading: reading)
+            other.mostHeldAtStart = mostHeldAtStart
+            others[map.program] = other
+          }
           with(map.program) { other, actions throws(WireError) in other.begin(map, now, to: &actions) }
         }
       case .element(let number, let pid, let event):

@@ -27,7 +27,8 @@ struct TransportStream {
   /// The first programme that was followed, where each one is.
   private(set) var leading: UInt16?
   private var elements = ElementTable()
-  private var heldBytes = 0
+  /// Unfinished bytes of all tracks.
+  private(set) var heldBytes = 0
   private var ownCounts = TransportCounts()
   private var pending: [ElementEvent] = []
   private var cues: [StreamCue] = []

@@ -104,6 +104,7 @@ package final class TransportUpload {
     guard !isOver else { return }
     do throws(WireError) {
       try step(&transport, &actions)
+      life.hold(transport.heldBytes &+ (others?.heldBytes ?? 0))
       performAll()
       watchTime()
     } catch {
@@ -170,6 +171,8 @@ package final class TransportUpload {
   private func quit(_ lossReason: String, hasFailed: Bool) {
     guard !isOver else { return }
     isOver = true
+    // A client that does not read the reason keeps no memory for it.
+    transport = TransportPublication(reading: ingest.clock.reading)
     timer?.cancel()
     pauseTimer?.cancel()
     others?.end(with: life.lastEnd ?? .connectionLost(lossReason))
@@ -179,7 +182,11 @@ package final class TransportUpload {
 }
 
 extension TransportUpload: PublisherConnectionOwner {
-  func admitted() { owner?.uploadIsAdmitted() }
+  func admitted() {
+    transport.mostHeldAtStart = life.publication?.sink.mostHeldAtStart ?? .max
+    owner?.uploadIsAdmitted()
+  }
+
   func refuse(_ refusal: PublishRefusal, isFailure: Bool) { end(.gate(refusal), hasFailed: isFailure) }
   func refuse(_ reason: String, isFailure: Bool) { end(.ended(reason), hasFailed: isFailure) }
 

@@ -49,7 +49,8 @@ struct ChunkReader {
   private var current: (stream: Int, remaining: Int)?
   /// Nothing of the current chunk's payload has come.
   private var isAtPayload = false
-  private var partialBytes = 0
+  /// Bytes of unfinished messages.
+  private(set) var partialBytes = 0
   private var smallChunks = TokenBucket(
     burst: Double(RTMPLimits.smallChunkBurst), perSecond: Double(RTMPLimits.smallChunksPerSecond))
 

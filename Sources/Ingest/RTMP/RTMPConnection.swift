@@ -74,6 +74,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     let now = now
     life.heard(now: now)
     session.receive(&bytes, now: now, to: &actions)
+    life.hold(session.heldBytes)
     perform()
     watchGate(now)
     readAt = now
@@ -114,7 +115,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     context?.channel.setOption(
       .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RTMPLimits.readSizeWhilePublishing)
     ).whenFailure { _ in }
-    session.admit(now: now, to: &actions)
+    session.admit(now: now, mostHeldAtStart: life.publication?.sink.mostHeldAtStart ?? .max, to: &actions)
     perform()
     setReading()
   }

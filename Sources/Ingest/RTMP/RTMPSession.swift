@@ -35,6 +35,9 @@ struct RTMPSession {
     self.reading = reading
   }
 
+  /// Bytes that are held: of unfinished messages, of input that waits, and of media before the start.
+  var heldBytes: Int { reader.partialBytes &+ waiting.readableBytes &+ (publication?.heldBytes ?? 0) }
+
   /// Name of the encoder in its metadata.
   var encoder: String { publication?.encoder ?? "" }
 
@@ -232,10 +235,10 @@ struct RTMPSession {
   // MARK: the gate's decision, and the end
 
   /// Starts the publication that the gate has admitted, and reads the input that waited.
-  mutating func admit(now: MonotonicTime, to actions: inout [RTMPAction]) {
+  mutating func admit(now: MonotonicTime, mostHeldAtStart: Int = .max, to actions: inout [RTMPAction]) {
     guard commands.isAsking else { return }
     reader.trusted = true
-    publication = FLVPublication(reading: reading)
+    publication = FLVPublication(reading: reading, mostHeldAtStart: mostHeldAtStart)
     commands.accept(to: &answers)
     flush(to: &actions)
     resume(now, to: &actions)
@@ -245,7 +248,7 @@ struct RTMPSession {
   /// ends a publication.
   mutating func refuse(reason: String, ending: RTMPAction.Ending, to actions: inout [RTMPAction]) {
     if case .closed = state { return }
-    dropWaiting()
+    dropInput()
     commands.refuse(code: "NetStream.Publish.BadName", reason: reason, to: &answers)
     publication = nil
     state = .closed
@@ -270,6 +273,8 @@ struct RTMPSession {
       actions.append(.ask(intent))
     case .finished:
       publication = nil
+      // Nobody counts what it holds from here on.
+      reader.trusted = false
       actions.append(.media(.event(.end(.finished))))
     case .refused(let reason):
       state = .closed
@@ -294,14 +299,16 @@ struct RTMPSession {
     }
     publication = nil
     state = .closed
-    dropWaiting()
+    dropInput()
     flush(to: &actions)
     actions.append(.close(.failure))
   }
 
-  private mutating func dropWaiting() {
+  /// Frees what is held of messages that nobody will take.
+  private mutating func dropInput() {
     heldUntil = nil
     waiting = ByteBuffer()
+    reader = ChunkReader()
   }
 
   // MARK: responses

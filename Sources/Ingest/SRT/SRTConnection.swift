@@ -72,6 +72,7 @@ final class SRTConnection: PublisherConnectionOwner {
     } catch {
       return fail(error)
     }
+    life.hold(session.heldBytes &+ others.heldBytes)
     perform()
     taken &+= bytes.readableBytes
     if taken >= SRTLimits.credit / 4, !isOver {
@@ -144,6 +145,7 @@ final class SRTConnection: PublisherConnectionOwner {
 
   func admitted() {
     holdTimer?.cancel()
+    session.mostHeldAtStart = life.publication?.sink.mostHeldAtStart ?? .max
     link?.send(.credit(caller.connection, bytes: UInt32(SRTLimits.credit)))
   }
 

@@ -27,6 +27,8 @@ final class DecodedMediaSink: MediaSink {
     /// The start of a publication, while it waits. Nil once it has begun, and before its tracks are known.
     var start: HeldStart?
     var hasBegun = false
+    /// Bytes that the publication's protocol holds, and those that the stream was told of, with the start's.
+    var (held, told) = (0, 0)
     /// The end, while the last frames are awaited.
     var ending: EndReason?
     var verdict = SinkVerdict.accepted
@@ -66,6 +68,7 @@ final class DecodedMediaSink: MediaSink {
   var keyFrameDistance: MediaTime? { inner.keyFrameDistance }
   var passesSamplesOn: Bool { inner.passesSamplesOn }
   func connected() { inner.connected() }
+  var mostHeldAtStart: Int { inner.mostHeldAtStart }
   func lost(_ kind: MediaKind) { inner.lost(kind) }
   func warn(_ warning: PublicationWarning) { inner.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { inner.withdraw(warning) }
@@ -75,6 +78,21 @@ final class DecodedMediaSink: MediaSink {
       guard state.start != nil else { return inner.carries(event) }
       state.start?.hold(event)
     }
+  }
+
+  func holds(_ bytes: Int) {
+    state.withLock { state in
+      state.held = bytes
+      tellHeld(&state)
+    }
+  }
+
+  /// Tells the stream what is held, in steps.
+  private func tellHeld(_ state: inout State) {
+    let bytes = state.held &+ (state.start?.bytes ?? 0)
+    guard (bytes &- state.told).magnitude >= PublicationLimits.heldStep else { return }
+    state.told = bytes
+    inner.holds(bytes)
   }
 
   // MARK: From the publisher
@@ -106,7 +124,9 @@ final class DecodedMediaSink: MediaSink {
       dismiss(decoder, &state)
     }
     for track in tracks where !track.codec.id.isCarried { decode(track, &state) }
-    if !state.hasBegun, state.start == nil, !state.decoders.isEmpty { state.start = HeldStart(now: .now()) }
+    if !state.hasBegun, state.start == nil, !state.decoders.isEmpty {
+      state.start = HeldStart(now: .now(), most: inner.mostHeldAtStart)
+    }
     if state.start == nil {
       giveTracks(&state)
     } else {
@@ -237,6 +257,7 @@ final class DecodedMediaSink: MediaSink {
   private func pass(_ event: MediaEvent, _ state: inout State) {
     guard state.start != nil else { return forward(event, &state) }
     state.start?.hold(event)
+    tellHeld(&state)
     beginIfReady(&state)
   }
 
@@ -275,6 +296,7 @@ final class DecodedMediaSink: MediaSink {
 
   private func begin(_ start: HeldStart, _ state: inout State) {
     state.start = nil
+    tellHeld(&state)
     for event in start.events {
       switch event {
       case .media(.tracks(let tracks)):

@@ -9,10 +9,12 @@ struct HeldStart {
   }
 
   private(set) var events: [Event] = []
-  private var bytes = 0
+  private(set) var bytes = 0
   private let since: MonotonicTime
+  private let most: Int
 
-  init(now: MonotonicTime) { since = now }
+  /// `most`: bytes of media that may wait, if they are fewer than usual.
+  init(now: MonotonicTime, most: Int = .max) { (since, self.most) = (now, min(most, PublicationLimits.heldBytes)) }
 
   mutating func hold(_ event: MediaEvent) {
     switch event {
@@ -44,6 +46,6 @@ struct HeldStart {
   }
 
   private var isFull: Bool {
-    events.count >= PublicationLimits.heldSamples || bytes >= PublicationLimits.heldBytes
+    events.count >= PublicationLimits.heldSamples || bytes >= most
   }
 }

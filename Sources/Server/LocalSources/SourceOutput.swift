@@ -178,6 +178,7 @@ final class SourceOutput: PublishGate, MediaSink {
   func warn(_ warning: PublicationWarning) { sink?.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { sink?.withdraw(warning) }
   func measured(_ figures: LinkFigures) { sink?.measured(figures) }
+  func holds(_ bytes: Int) { sink?.holds(bytes) }
 
   func carries(_ event: InBandEvent) {
     let recording = state.withLock { state in

@@ -44,6 +44,8 @@ struct Epoch: Sendable {
   private var changesOfDefaults = 0
   private(set) var mediaBytes = 0
   var rungs: [TranscodedRendition] = []
+  /// The newest segment that was cut because of its arrival.
+  private var cutSegment = 0
   /// Periods before the last outage or restart that manifests still list.
   private var keptPeriods: [KeptPeriod] = []
 
@@ -168,8 +170,11 @@ struct Epoch: Sendable {
     try take(shift(event))
   }
 
+  /// Notes when a sample arrives that is about to be taken, and by how many nanoseconds it moves the end of the media on.
+  mutating func noteArrival(of media: Int64, now: MonotonicTime) { window.arrival.saw(media, now: now) }
+
   /// Bytes of media in memory, and the bytes at which the growing segment is cut.
-  var heldBytes: Int { rungs.reduce(window.residentBytes) { $0 + $1.window.residentBytes } }
+  var heldBytes: Int { rungs.reduce(window.residentBytes + segmenter.pendingBytes) { $0 + $1.window.residentBytes } }
   var segmentBytes: Int {
     get { segmenter.policy.segmentBytes }
     set { segmenter.policy.segmentBytes = newValue }
@@ -180,10 +185,27 @@ struct Epoch: Sendable {
     var hasChanged = false
     while heldBytes > bytes, window.dropOldest() {
       hasChanged = true
-      guard let first = window.segments.first?.sequenceNumber else { break }
-      for index in rungs.indices { rungs[index].dropSegments(before: first) }
+      dropOldInRungs()
     }
     return hasChanged
+  }
+
+  /// Drops segments that came too long ago, and those beyond so many bytes that came too slowly for their length; a growing
+  /// segment of that kind is cut. Returns whether any was dropped.
+  mutating func dropLate(slowBytes most: Int) -> Bool {
+    if let number = window.segmentToCut(slowBytes: most), number != cutSegment {
+      // Its end may wait for other tracks.
+      cutSegment = number
+      segmenter.endsSegmentNext = true
+    }
+    guard window.dropLate(slowBytes: most) else { return false }
+    dropOldInRungs()
+    return true
+  }
+
+  private mutating func dropOldInRungs() {
+    guard let first = window.segments.first?.sequenceNumber else { return }
+    for index in rungs.indices { rungs[index].dropSegments(before: first) }
   }
 
   /// Segments that end shortly before this media time, or later, end with all tracks together.

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 internal import Storage
 
@@ -84,6 +85,10 @@ struct LiveSegment: Sendable {
   /// One entry for each track with samples here.
   var spans: [TrackSpan] = []
   var isComplete = false
+  /// When its newest media came; nil for a recorded one.
+  var arrivedAt: MonotonicTime?
+  /// Bytes that came too slowly for its length (`MediaArrival`).
+  var slowBytes = 0
   /// For a recorded segment, whose fragments are not listed: bytes to the end of its first key frame.
   var recordedKeyFrameLength: Int?
   /// The length if key frames keep their interval; nil without one. Known with the first fragment; not guaranteed.

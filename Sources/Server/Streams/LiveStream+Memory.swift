@@ -8,13 +8,22 @@ extension LiveStream {
   /// A publication whose media arrives faster than this multiple of real time gets a warning.
   private static let fast = 2.0
 
-  /// Reports the memory use to the budget, and drops the oldest segments when it is too high.
-  func boundMemory(_ state: inout State) {
-    let share = memory.hold(state.life.heldBytes, by: name, of: state.publisher.anonymousHost)
+  /// Drops segments that came too long ago or too slowly, reports the memory use to the budget, and drops the oldest segments
+  /// when it is too high. Returns whether any was dropped.
+  @discardableResult
+  func boundMemory(_ state: inout State) -> Bool {
+    let slow = state.life.epoch.window.slowBytes
+    var hasDropped = state.life.epoch.dropLate(slowBytes: memory.slowMedia)
+    let share = memory.hold(state.heldBytes, by: name, of: state.publisher.anonymousHost)
     state.life.epoch.segmentBytes = share.segmentBytes
-    guard state.life.heldBytes > share.bytes else { return }
-    shrink(&state, to: share.bytes)
+    if state.heldBytes > share.bytes {
+      shrink(&state, to: share.bytes)
+      hasDropped = true
+    } else if slow <= memory.slowMedia {
+      return hasDropped
+    }
     if state.life.phase == .live { warn(.outgrowsMemory, &state) }
+    return hasDropped
   }
 
   /// Reduces the memory because other streams need it.
@@ -23,9 +32,9 @@ extension LiveStream {
   }
 
   private func shrink(_ state: inout State, to bytes: Int) {
-    state.life.shrink(to: bytes)
+    state.life.shrink(to: max(0, bytes - state.unfinishedBytes))
     stamp.change()
-    _ = memory.hold(state.life.heldBytes, by: name, of: state.publisher.anonymousHost)
+    _ = memory.hold(state.heldBytes, by: name, of: state.publisher.anonymousHost)
   }
 
   /// Warns when media arrives faster than real time.
@@ -47,11 +56,22 @@ extension LiveStream {
     let now = clock.monotonic()
     return state.withLock { state in
       guard state.life.phase == .live || state.life.phase == .starting else { return 0 }
-      let own = min(state.life.epoch.window.recentBitrate / 8, state.publisher.bytesPerSecond(now: now))
-      let rate = state.life.epoch.rungs.reduce(own) { $0 + $1.window.recentBitrate / 8 }
-      let (whole, overflow) = rate.multipliedReportingOverflow(
+      let window = state.life.epoch.window
+      // What comes too slowly for its length leaves as it comes.
+      let timely = max(0, window.residentBytes - (memory.slowMedia == .max ? 0 : window.slowBytes))
+      let rate = min(window.recentBitrate / 8, state.publisher.bytesPerSecond(now: now))
+      let own = Int(Double(rate) * Double(timely) / Double(max(1, window.residentBytes)))
+      let all = state.life.epoch.rungs.reduce(own) { $0 + $1.window.recentBitrate / 8 }
+      let (whole, overflow) = all.multipliedReportingOverflow(
         by: Int(clamping: state.life.epoch.settings.window.rescaled(to: 1)))
-      return max(0, min(overflow ? .max : whole, memory.perStream) - state.life.heldBytes)
+      return max(0, min(overflow ? .max : whole, memory.perStream) - state.heldBytes)
     }
   }
+}
+
+extension LiveStream.State {
+  fileprivate var unfinishedBytes: Int { publisher.holder?.unfinishedBytes ?? 0 }
+
+  /// Bytes of media in memory, with those that are on their way into it.
+  var heldBytes: Int { life.heldBytes + unfinishedBytes }
 }

@@ -67,6 +67,8 @@ extension LiveStream {
       state.life.enter(state.life.epoch.window.hasBegun ? .live : .starting, now: clock.monotonic())
     case .ended(let reason): end(reason, &state)
     }
+    // What its publisher had not finished is gone.
+    memory.reduce(name, to: state.heldBytes)
   }
 
   /// A publisher was admitted.

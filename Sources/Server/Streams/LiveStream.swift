@@ -176,7 +176,10 @@ final class LiveStream: Sendable {
         turn(.lost(.failed(violation)), &state)
         return .closed(.failed(violation))
       }
-      if case .sample = event { judgePace(&state) }
+      if case .sample = event {
+        judgePace(&state)
+        state.life.epoch.noteArrival(of: state.publisher.lastStep, now: now)
+      }
       do {
         let version = state.life.epoch.window.version
         let rungs = state.life.epoch.rungs.versions
@@ -237,6 +240,15 @@ final class LiveStream: Sendable {
     state.withLock { if $0.publisher.holder?.token == token { $0.publisher.countLost(kind) } }
   }
 
+  /// Counts the unfinished messages of a publication with the stream's media.
+  func hold(unfinished bytes: Int, of token: PublicationToken) {
+    state.withLock { state in
+      guard state.publisher.holder?.token == token else { return }
+      state.publisher.holds(unfinished: bytes)
+      if boundMemory(&state) { stamp.change() }
+    }
+  }
+
   /// Keeps the figures of the publisher's connection.
   func measured(_ figures: LinkFigures, from token: PublicationToken) {
     state.withLock { if $0.publisher.holder?.token == token { $0.publisher.measured(figures) } }
@@ -282,16 +294,30 @@ final class LiveStream: Sendable {
 
   /// Ends a publication whose key no longer gives the right to the name. The stream waits for another publisher.
   func endRevoked(unless isValid: (Secret) -> Bool) {
-    let reason = EndReason.failed("the key that it was published with has been revoked")
+    let isOver = dismiss(.failed("the key that it was published with has been revoked")) { holder in
+      holder.key.map { !isValid($0) } ?? false
+    }
+    if let isOver { logger.notice("the publication of \(isOver.remoteAddress) is ended: its key has been revoked") }
+  }
+
+  /// Ends a publication for a reason of the server's, if it is still the stream's. The stream waits for another publisher.
+  func end(_ token: PublicationToken, because reason: String) -> Bool {
+    guard dismiss(.failed(reason), where: { $0.token == token }) != nil else { return false }
+    logger.warning("the publication is ended: \(reason)")
+    return true
+  }
+
+  private func dismiss(
+    _ reason: EndReason, where applies: (PublisherSlot.Holder) -> Bool
+  ) -> PublisherSlot.Holder? {
     let former = state.withLock { state -> PublisherSlot.Holder? in
-      guard let key = state.publisher.holder?.key, !isValid(key) else { return nil }
+      guard let holder = state.publisher.holder, applies(holder) else { return nil }
       let former = state.publisher.dismiss(reason)
       turn(.lost(reason), &state)
       return former
     }
-    guard let former else { return }
-    logger.notice("the publication of \(former.remoteAddress) is ended: its key has been revoked")
-    former.evict(reason)
+    former?.evict(reason)
+    return former
   }
 
   /// Ends the stream and its publication now.

@@ -54,6 +54,10 @@ struct LiveWindow: Sendable {
   private(set) var version = 0
   /// The bytes of complete segments in memory, and their length in milliseconds.
   private var completeBytes = 0
+  /// How media of the growing segment arrives. Stays empty in a rung and a recording.
+  var arrival = MediaArrival()
+  /// Those bytes of complete segments that came too slowly.
+  private(set) var completeSlowBytes = 0
   private var completeMilliseconds: Int64 = 0
 
   /// A DASH Period: segments on one clock without a discontinuity, each as long as manifests announced.
@@ -353,6 +357,7 @@ struct LiveWindow: Sendable {
       expectedDuration: nil, expectedFollowersEnd: nil, duration: duration)
     segment.isOutage = true
     segment.isComplete = true
+    segment.arrivedAt = arrival.newest
     nextSequenceNumber += 1
     segments.append(segment)
     completeMilliseconds += duration.rescaled(to: 1000)
@@ -400,7 +405,11 @@ struct LiveWindow: Sendable {
         fragmentCount: segments[index].fragments.count)
     }
     version += 1
+    segments[index].arrivedAt = arrival.newest
+    segments[index].slowBytes = arrival.slowBytes(of: segments[index].residentBytes)
+    arrival.endSegment()
     completeBytes += segments[index].residentBytes
+    completeSlowBytes += segments[index].slowBytes
     completeMilliseconds += segments[index].duration.rescaled(to: 1000)
     evict()
   }
@@ -456,6 +465,7 @@ struct LiveWindow: Sendable {
     if gone.followsDiscontinuity { forgottenDiscontinuities += 1 }
     if gone.changesDefaults { forgottenChangesOfDefaults += 1 }
     completeBytes -= gone.residentBytes
+    completeSlowBytes -= gone.slowBytes
     completeMilliseconds -= gone.duration.rescaled(to: 1000)
     segments.removeFirst(1)
     guard let oldest = segments.first else { return }

@@ -91,6 +91,8 @@ struct MediaPace: Sendable {
   private var recent: [Slot] = []
   /// The last sample was the first of its second.
   private(set) var isNewSecond = false
+  /// Nanoseconds by which the last sample moved the end of the media on.
+  private(set) var lastStep: Int64 = 0
   private var end: MediaTime?
   private var start: Int64?
   /// When the last sample arrived.
@@ -114,9 +116,12 @@ struct MediaPace: Sendable {
     let gap = arrival.map { max(0, now &- $0) } ?? 0
     arrival = now
     recent[index].span &+= min(gap, self.end == nil ? Self.longestUnknownPause : Self.longestPause)
+    lastStep = 0
     guard let end else { return isNew }
     if let last = self.end, last < end {
-      recent[index].media += min(end - last, Self.longestStep).seconds
+      let step = min(end - last, Self.longestStep)
+      recent[index].media += step.seconds
+      lastStep = step.nanoseconds
     }
     self.end = max(self.end ?? end, end)
     return isNew

@@ -17,6 +17,8 @@ struct PublisherSlot: Sendable {
     let since: MonotonicTime
     /// Of its coded media.
     fileprivate(set) var bytes = 0
+    /// Bytes of its unfinished messages.
+    fileprivate(set) var unfinishedBytes = 0
     let remoteAddress: String
     /// As `PublishRequest.host`.
     let host: String?
@@ -184,6 +186,9 @@ struct PublisherSlot: Sendable {
     lastLink = figures
   }
 
+  /// Keeps how many bytes of unfinished messages its protocol holds.
+  mutating func holds(unfinished bytes: Int) { holder?.unfinishedBytes = bytes }
+
   /// Keeps the newest account of its transport stream.
   mutating func carries(_ content: TransportContent) { self.content = content }
 
@@ -202,6 +207,9 @@ struct PublisherSlot: Sendable {
 
   /// Seconds of media per second of real time. Nil before it is known, and when it is unchanged since the last sample.
   var newPace: Double? { bounds.pace.isNewSecond ? bounds.pace.recentShare : nil }
+
+  /// Nanoseconds by which the last sample moved the end of the media on.
+  var lastStep: Int64 { bounds.pace.lastStep }
 
   func bytesPerSecond(now: MonotonicTime) -> Int { bounds.pace.bytesPerSecond(now: now) }
 

@@ -5,11 +5,13 @@ internal import Ingest
 final class StreamPublication: MediaSink {
   private let stream: LiveStream
   private let token: PublicationToken
+  private let account: UnfinishedBudget.Account
   let anonymousHost: String?
 
-  init(stream: LiveStream, token: PublicationToken, anonymousHost: String?) {
+  init(stream: LiveStream, token: PublicationToken, _ account: UnfinishedBudget.Account, anonymousHost: String?) {
     self.stream = stream
     self.token = token
+    self.account = account
     self.anonymousHost = anonymousHost
   }
 
@@ -17,6 +19,8 @@ final class StreamPublication: MediaSink {
   var keyFrameDistance: MediaTime? { CutPolicy.keyFrameDistance(stream.settings.segmentTarget, stream.targetDuration) }
 
   var passesSamplesOn: Bool { stream.hasSampleFollowers }
+
+  var mostHeldAtStart: Int { account.mostAtStart }
 
   func receive(_ event: MediaEvent) -> SinkVerdict {
     stream.receive(event, from: token)
@@ -40,6 +44,11 @@ final class StreamPublication: MediaSink {
 
   func measured(_ figures: LinkFigures) {
     stream.measured(figures, from: token)
+  }
+
+  func holds(_ bytes: Int) {
+    stream.hold(unfinished: bytes, of: token)
+    account.hold(bytes)
   }
 
   func connected() { stream.connected(token) }

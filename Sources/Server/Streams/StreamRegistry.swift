@@ -164,7 +164,12 @@ final class StreamRegistry: PublishGate {
     change.former?.evict(.replaced)
     // A key that was revoked after it had been accepted, and before the stream could be found by its holder.
     endRevoked(stream)
-    return StreamPublication(stream: stream, token: change.token, anonymousHost: holder)
+    let token = change.token
+    let account = memory.unfinished.open(request.stream, of: holder) { reason in
+      // One that has left its stream may still hold something for others of its connection.
+      if !stream.end(token, because: reason) { request.onEviction(.failed(reason)) }
+    }
+    return StreamPublication(stream: stream, token: token, account, anonymousHost: holder)
   }
 
   /// Gives the stream to the publisher. A new epoch has the present settings, which may need more descriptors.

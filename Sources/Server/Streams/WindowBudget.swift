@@ -22,6 +22,9 @@ final class WindowBudget: Sendable {
   /// The holder with most cannot reduce in every case, and not at once. When the total is exceeded by this part, a caller
   /// above its share must reduce, too.
   fileprivate static let urgentShare = 16
+  /// Bytes of a stream's media that came too slowly for their length, by default, and the part of its limit that they may take.
+  private static let slowMedia = 32 << 20
+  private static let slowShare = 2
   /// Bytes; assumed when the kernel does not report the memory.
   private static let usualMemory = 4 << 30
 
@@ -29,10 +32,14 @@ final class WindowBudget: Sendable {
   let perStream: Int
   let inAll: Int
   let leftovers: LeftoverBudget
+  let unfinished: UnfinishedBudget
+  /// The most bytes of one stream's media that came too slowly for their length (`MediaArrival`): a clock that stands would
+  /// keep all that comes. Without bound where the limit for one stream was set.
+  let slowMedia: Int
   private let state = RankedMutex(.budget, State())
 
   /// The owner of streams for the budget.
-  fileprivate enum Holder: Hashable {
+  enum Holder: Hashable, Sendable {
     /// All publishers without a key of an address.
     case address(String)
     case stream(StreamName)
@@ -50,17 +57,23 @@ final class WindowBudget: Sendable {
 
   static let unlimited = WindowBudget(perStream: .max / 4, inAll: .max / 4)
 
-  init(perStream: Int, inAll: Int) {
+  init(perStream: Int, inAll: Int, slowMedia: Int = .max) {
     self.perStream = min(perStream, inAll)
     self.inAll = inAll
+    self.slowMedia = slowMedia
     leftovers = LeftoverBudget(limit: inAll / Self.leftoverShare)
+    unfinished = UnfinishedBudget(perStream: self.perStream, ofMedia: inAll)
   }
 
-  /// By default, one stream may keep a quarter of the memory of the process, and all together half of it.
+  /// By default, one stream may keep what its own rate of arrival needs, up to a quarter of the memory of the process, and all
+  /// together half of it.
   convenience init(perStream: Int?, inAll: Int?, sources: MemorySources = MemorySources()) {
     let memory = sources.read()?.limit ?? Self.usualMemory
     let all = inAll ?? memory / 2
-    self.init(perStream: perStream ?? min(memory / 4, all), inAll: all)
+    let quarter = min(memory / 4, all)
+    self.init(
+      perStream: perStream ?? quarter, inAll: all,
+      slowMedia: perStream == nil ? min(Self.slowMedia, quarter / Self.slowShare) : .max)
   }
 
   /// Sets the closure that reduces an idle stream. It is called without a lock, and must not wait for the stream.
@@ -92,6 +105,15 @@ final class WindowBudget: Sendable {
     }
     if let victim { shrink?(victim.name, victim.bytes) }
     return share
+  }
+
+  /// Sets the bytes of a stream that has reported before, and has fewer now.
+  func reduce(_ stream: StreamName, to bytes: Int) {
+    state.withLock { state in
+      guard let holder = state.holdings[stream]?.holder else { return }
+      state.remove(stream)
+      state.add(stream, of: holder, bytes)
+    }
   }
 
   /// Removes a stream.

@@ -19,6 +19,44 @@ import Testing
     events.compactMap { if case .fragment(let fragment) = $0 { fragment } else { nil } }
   }
 
+  /// The clock of the video stands, and audio that was announced does not come.
+  @Test func fragmentsThatWaitForAnotherTrackAreBounded() throws {
+    var segmenter = Segmenter(policy: CutPolicy(fragmentsWaitForFollowers: true))
+    _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    var most = 0
+    for index in 0..<40 {
+      _ = segmenter.receive(.sample(SyntheticMedia.frame(index, group: 1, duration: 1, size: 4 << 20)))
+      most = max(most, segmenter.pendingBytes)
+    }
+    #expect((CutPolicy.waitingByteLimit...CutPolicy.waitingByteLimit + 16 << 20).contains(most), "\(most >> 20) MiB")
+  }
+
+  /// The first video has not begun.
+  @Test func samplesThatWaitForTheLeadingTrackAreBounded() throws {
+    var segmenter = Segmenter()
+    var further = try SyntheticMedia.video()
+    further.id = TrackID(.video, 2)
+    _ = segmenter.receive(.tracks([try SyntheticMedia.video(), further]))
+    for index in 0..<40 {
+      var sample = SyntheticMedia.frame(index, group: 1, duration: 1, size: 4 << 20)
+      sample.track = further.id
+      _ = segmenter.receive(.sample(sample))
+    }
+    #expect((32 << 20...2 * CutPolicy.waitingByteLimit + 8 << 20).contains(segmenter.pendingBytes))
+  }
+
+  @Test func aSegmentEndsWhenItIsAskedTo() throws {
+    var segmenter = Segmenter()
+    var ends: [Int] = []
+    _ = segmenter.receive(.tracks([try SyntheticMedia.video()]))
+    for index in 0..<60 {
+      segmenter.endsSegmentNext = segmenter.endsSegmentNext || index == 20
+      let events = segmenter.receive(.sample(SyntheticMedia.frame(index, isSteady: true)))
+      if events.contains(where: { if case .segmentEnd = $0 { true } else { false } }) { ends.append(index) }
+    }
+    #expect(ends == [20] && !segmenter.endsSegmentNext)
+  }
+
   @Test func theFirstFragmentOfAllMayBeShort() throws {
     var segmenter = Segmenter(policy: CutPolicy(startsEarly: true))
     var fragments: [Fragment] = []

@@ -44,6 +44,12 @@ struct AdmittedPublicationTests {
     #expect(log.lines.last?.hasSuffix("(script 1) (15 earlier changes were not logged)") == true)
   }
 
+  @Test func `The sink is told of bytes that are held, but not of small changes`() async throws {
+    var (publication, sink) = try await publication()
+    for bytes in [0, 65_535, 65_536, 100_000, 131_072, 131_071, 65_537, 65_536, 0] { publication.hold(bytes) }
+    #expect(sink.held == [65_536, 131_072, 65_536, 0])
+  }
+
   @Test func `A sink that closes ends it, and the log tells why`() async throws {
     var (publication, sink) = try await publication()
     #expect(publication.give(.discontinuity, encoder: "", now: 0) == nil)

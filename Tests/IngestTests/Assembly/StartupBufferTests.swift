@@ -54,6 +54,17 @@ struct StartupBufferTests {
     #expect(buffer.takeAll().map(\.time) == [1])
   }
 
+  @Test func `It is full with fewer bytes where the server has less room, also after it was emptied`() {
+    var buffer = StartupBuffer()
+    buffer.most = 20
+    for _ in 0..<2 {
+      buffer.append(frame(0))
+      #expect(!buffer.isFull && buffer.byteCount == 10)
+      buffer.append(frame(1))
+      #expect(buffer.isFull && buffer.takeAll().count == 2)
+    }
+  }
+
   @Test func `The first unit of a track is the first to arrive that is not too early`() {
     var buffer = StartupBuffer()
     for unit in [frame(7, track: TrackID(3)), frame(5), audio(6), frame(4), frame(9)] { buffer.append(unit) }

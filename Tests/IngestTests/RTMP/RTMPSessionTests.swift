@@ -451,6 +451,30 @@ struct RTMPMediaTests {
     #expect(driver.samples.allSatisfy { $0.duration == 960 })
   }
 
+  @Test func anUnfinishedMessageIsCountedAndFreedWithTheEnd() {
+    var driver = publishing(S.headers + S.media(milliseconds: 1000))
+    #expect(driver.session.heldBytes == 0)
+    let half = S.video(S.avcFrame(key: true, size: 200_000), 1000).prefix(100_000)
+    driver.feed(Array(half))
+    #expect((98_000...100_000).contains(driver.session.heldBytes), "without the headers of its chunks")
+    driver.refuse()
+    #expect(driver.session.heldBytes == 0)
+  }
+
+  @Test func whatWaitsForTheStartIsCounted() {
+    let driver = publishing(S.metadata() + S.headers + S.media(milliseconds: 1000, hasAudio: false))
+    #expect(driver.events.isEmpty && driver.session.heldBytes > 25 * 20)
+  }
+
+  /// Nobody counts what a connection holds that has ended its publication.
+  @Test func behindThePublicationLargeMessagesAreNotTaken() {
+    var driver = publishing(S.headers + S.media(milliseconds: 1000))
+    driver.feed(S.command([.string("deleteStream"), .number(7), .null, .number(1)], stream: 1))
+    driver.feed(Array(S.video(S.avcFrame(key: true, size: 400_000), 1000).dropLast(1000)))
+    #expect(driver.ending == .finished && driver.endings == [.failure])
+    #expect(driver.session.heldBytes == 0)
+  }
+
   @Test func partsOfAnAggregateMessageAreMedia() {
     func part(_ type: UInt8, _ time: UInt32, _ body: [UInt8]) -> [UInt8] {
       [type] + S.u24(UInt32(body.count)) + S.u24(time) + [0, 0, 0, 0] + body + S.u32(UInt32(body.count + 11))

@@ -44,6 +44,13 @@ final class RecordingGate: PublishGate {
 
     var measurements: Int { measured.withLock { $0 } }
 
+    private let told = Mutex<[Int]>([])
+
+    func holds(_ bytes: Int) { told.withLock { $0.append(bytes) } }
+
+    /// What it was told of bytes that are held.
+    var held: [Int] { told.withLock { $0 } }
+
     func close(_ reason: EndReason) {
       verdict.withLock { $0 = .closed(reason) }
     }

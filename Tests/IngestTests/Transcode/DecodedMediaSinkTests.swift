@@ -171,6 +171,10 @@ import Testing
     for _ in 0..<10_000 { start.hold(.cue(cue)) }
     #expect(start.events.count == PublicationLimits.heldBytes / 4096)
     #expect(start.isOver(now: .zero))
+    // Of fewer, where the stream has less room.
+    var small = HeldStart(now: .zero, most: 8192)
+    for _ in 0..<10 { small.hold(.cue(cue)) }
+    #expect(small.bytes == 8192 && small.isOver(now: .zero))
   }
 
   @Test func `What outputs carry passes at once, without a worker`() throws {

@@ -94,6 +94,13 @@ import Testing
     #expect(try WindowBudget(perStream: 16 << 20, inAll: 16 << 20).hold(0, by: name("a")).segmentBytes == 4 << 20)
   }
 
+  /// Of media that came too slowly for their length.
+  @Test func aLimitThatWasSetIsTheOnlyOne() {
+    let found = MemorySources().read()?.limit ?? 4 << 30
+    #expect(WindowBudget(perStream: nil, inAll: nil).slowMedia == min(32 << 20, found / 8))
+    #expect(WindowBudget(perStream: 64 << 20, inAll: nil).slowMedia == .max)
+  }
+
   @Test func byDefaultAStreamHasAQuarterOfTheMemory() {
     let found = MemorySources().read()?.limit ?? 4 << 30
     let budget = WindowBudget(perStream: nil, inAll: nil)

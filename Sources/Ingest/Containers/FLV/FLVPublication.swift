@@ -12,9 +12,13 @@ struct FLVPublication {
   /// The newest configurations that frames of audio stated, by the numbers of their tracks.
   private var ownAudioRecords: [UInt8: ByteBuffer] = [:]
 
-  init(reading: ClockReading) {
+  init(reading: ClockReading, mostHeldAtStart: Int = .max) {
     publication = Publication(reading: reading)
+    publication.held.most = mostHeldAtStart
   }
+
+  /// Bytes of media that wait for the start.
+  var heldBytes: Int { publication.held.byteCount }
 
   /// Name of the encoder.
   var encoder: String { publication.encoder }

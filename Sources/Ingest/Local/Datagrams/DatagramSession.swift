@@ -75,6 +75,7 @@ final class DatagramSession {
     if isOver { return }
     do throws(WireError) {
       try step(&transport, &actions)
+      publication.hold(transport.heldBytes)
       performAll()
       watchTime()
     } catch {

@@ -20,6 +20,8 @@ struct AV1Assembler: RTPFrameAssembler {
 
   private var unit: Unit?
 
+  var heldBytes: Int { unit?.byteCount ?? 0 }
+
   mutating func receive(_ packet: RTPPacket, afterGap: Bool, to out: inout [RTPFrameEvent]) {
     let wasOpen = unit != nil
     if let open = unit, open.timestamp != packet.timestamp {

@@ -17,6 +17,8 @@ struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {
 
   private var frame: Frame?
 
+  var heldBytes: Int { frame?.byteCount ?? 0 }
+
   mutating func receive(_ packet: RTPPacket, afterGap: Bool, to out: inout [RTPFrameEvent]) {
     let wasOpen = frame != nil
     if let timestamp = frame?.timestamp, timestamp != packet.timestamp {

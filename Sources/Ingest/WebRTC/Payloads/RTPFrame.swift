@@ -22,6 +22,8 @@ enum RTPFrameEvent {
 /// Puts frames together. The packets come in order; `afterGap` says that some are missing in front of this one.
 protocol RTPFrameAssembler {
   mutating func receive(_ packet: RTPPacket, afterGap: Bool, to out: inout [RTPFrameEvent])
+  /// Bytes of the unfinished frame.
+  var heldBytes: Int { get }
   /// Whether the first payload of a sender is of a key frame whose beginning is missing.
   func lacksBeginning(_ payload: ByteBuffer) -> Bool
 }

@@ -14,6 +14,8 @@ struct VP9Assembler: RTPFrameAssembler {
   /// The newest picture that is complete, by its number (I).
   private var picture: UInt16?
 
+  var heldBytes: Int { frame?.payload.readableBytes ?? 0 }
+
   mutating func receive(_ packet: RTPPacket, afterGap: Bool, to out: inout [RTPFrameEvent]) {
     let wasOpen = frame != nil
     if let open = frame, open.timestamp != packet.timestamp {

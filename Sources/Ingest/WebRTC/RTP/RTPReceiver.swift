@@ -45,6 +45,9 @@ struct RTPReceiver {
     assembler = nil
   }
 
+  /// Bytes of packets that wait, and of the unfinished frame.
+  var heldBytes: Int { window.heldBytes &+ (assembler?.heldBytes ?? 0) }
+
   var received: UInt64 { window.received }
   var missed: UInt64 { window.late }
   var repaired: UInt64 { window.repaired }

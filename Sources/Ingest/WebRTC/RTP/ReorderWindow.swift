@@ -30,7 +30,8 @@ struct ReorderWindow {
   /// The number in front of the first packet, which is waited for although nothing shows that there is one.
   private var guess: Int64?
   private var held: [Int64: (packet: RTPPacket, at: MonotonicTime)] = [:]
-  private var heldBytes = 0
+  /// Bytes of packets that wait for an earlier one.
+  private(set) var heldBytes = 0
   private var requests: [Int64: Request] = [:]
   /// Packets that came, that were missing at first, and that came in time when they were asked for.
   private(set) var received: UInt64 = 0

@@ -62,6 +62,9 @@ struct WebRTCPublication {
     for track in negotiation.tracks where track.rid == nil { publication.receive(TrackStatement(), of: track.id) }
   }
 
+  /// Bytes that are held: of packets and unfinished frames, and of media before the start.
+  var heldBytes: Int { receivers.reduce(publication.held.byteCount) { $0 &+ $1.heldBytes } }
+
   var encoder: String { publication.encoder }
   private var figures: LinkFigures {
     receivers.reduce(into: LinkFigures()) { sum, one in

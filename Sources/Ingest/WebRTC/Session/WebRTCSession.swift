@@ -69,6 +69,7 @@ final class WebRTCSession {
       publication.pardon(now &- before &- Self.pulse.nanoseconds, now: now)
     }
     lookedAt = now
+    life.hold(publication.heldBytes)
     var datagrams: [ByteBuffer] = []
     step { publication, out throws(WireError) in datagrams = try publication.tick(now: now, to: &out) }
     guard !isOver else { return }
@@ -170,6 +171,7 @@ extension WebRTCSession: WebRTCTransportOwner {
 extension WebRTCSession: PublisherConnectionOwner {
   func admitted() {
     publication.keyFrameDistance = life.publication?.sink.keyFrameDistance?.nanoseconds
+    publication.publication.held.most = life.publication?.sink.mostHeldAtStart ?? .max
     watchTime()
     let answer = SessionAnswer(
       negotiation: negotiation, agent: transport.agent, fingerprint: hub.shared.identity.fingerprint,
