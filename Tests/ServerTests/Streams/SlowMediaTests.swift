@@ -4,6 +4,7 @@ import Logging
 import Support
 import Testing
 
+@testable import Basics
 @testable import Server
 
 /// Media that comes more slowly than it plays: what leaves the window for it.

@@ -56,7 +56,8 @@ import Testing
     _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: time.clock.wallTime)))
     _ = sink.receive(.tracks([try SyntheticMedia.video()]))
     for index in 0..<660 { _ = sink.receive(.sample(SyntheticMedia.frame(index, group: 30, size: 100_000))) }
-    let stream = try #require(registry.stream(try #require(StreamName("cam"))))
+    let name = try #require(StreamName("cam"))
+    let stream = try #require(registry.stream(name))
     let before = stream.epoch.window
     #expect(before.residentBytes > 61 << 20)
     sink.holds(2 * Self.mebibyte)

@@ -27,7 +27,7 @@ import Testing
 
   /// Publishes by RTMP, or makes an offer, a second later than the one before.
   private func publish(
-    _ name: String, from host: String, _ connection: PublishRequest.Connection = .made, _ registry: StreamRegistry
+    _ name: String, from host: String, _ registry: StreamRegistry, _ connection: PublishRequest.Connection = .made
   ) async throws -> any MediaSink {
     time.advance(seconds: 1)
     return try await registry.admit(
@@ -42,7 +42,7 @@ import Testing
   @Test func whoHasNotConnectedGivesWayOldestOfTheAddressWithMostFirst() async throws {
     let registry = registry(streams: 4)
     for (name, host) in [("a", "192.0.2.1"), ("b", "192.0.2.2"), ("c", "192.0.2.2"), ("d", "192.0.2.3")] {
-      _ = try await publish(name, from: host, .awaited, registry)
+      _ = try await publish(name, from: host, registry, .awaited)
     }
     let first = try await publish("e", from: "198.51.100.1", registry)
     #expect(evicted.names.withLock { $0 } == ["b"] && names(registry) == ["a", "c", "d", "e"])
@@ -53,16 +53,16 @@ import Testing
       try await publish("g", from: "198.51.100.9", registry)
     }
     await #expect(throws: PublishRefusal.tooManyStreams(limit: 4)) {
-      try await publish("h", from: "192.0.2.1", .awaited, registry)
+      try await publish("h", from: "192.0.2.1", registry, .awaited)
     }
     #expect(first.receive(.tracks([try SyntheticMedia.video()])) == .accepted)
   }
 
   @Test func whoHasConnectedStays() async throws {
     let registry = registry(streams: 2)
-    let sink = try await publish("a", from: "192.0.2.1", .awaited, registry)
+    let sink = try await publish("a", from: "192.0.2.1", registry, .awaited)
     sink.connected()
-    _ = try await publish("b", from: "192.0.2.2", .awaited, registry)
+    _ = try await publish("b", from: "192.0.2.2", registry, .awaited)
     _ = try await publish("c", from: "192.0.2.3", registry)
     #expect(names(registry) == ["a", "c"] && evicted.names.withLock { $0 } == ["b"])
     #expect(sink.receive(.tracks([try SyntheticMedia.video()])) == .accepted)
@@ -76,7 +76,7 @@ import Testing
     for sample in SyntheticMedia.interleaved(seconds: 3) { _ = cam.receive(.sample(sample)) }
     _ = cam.receive(.end(.finished))
     for number in 0..<10 {
-      let sink = try await publish("left\(number)", from: "192.0.2.\(2 + number)", .awaited, registry)
+      let sink = try await publish("left\(number)", from: "192.0.2.\(2 + number)", registry, .awaited)
       _ = sink.receive(.end(.connectionLost("no connection within 15 s")))
     }
     _ = try await publish("other", from: "198.51.100.1", registry)
@@ -87,7 +87,7 @@ import Testing
   @Test func whatNeverConnectedTakesNothingOfTheShareOfItsAddress() async throws {
     let registry = registry(streams: 4)
     for number in 0..<9 {
-      let sink = try await publish("left\(number)", from: "192.0.2.1", .awaited, registry)
+      let sink = try await publish("left\(number)", from: "192.0.2.1", registry, .awaited)
       if number % 2 == 0 { _ = sink.receive(.end(.connectionLost("no connection within 15 s"))) }
     }
     for name in ["a", "b"] { _ = try await publish(name, from: "192.0.2.1", registry) }
@@ -95,13 +95,13 @@ import Testing
       try await publish("c", from: "192.0.2.1", registry)
     }
     await #expect(throws: PublishRefusal.tooManyOfAddress(streams: 2)) {
-      try await publish("d", from: "192.0.2.1", .awaited, registry)
+      try await publish("d", from: "192.0.2.1", registry, .awaited)
     }
   }
 
   @Test func descriptorsOfThoseAreAnothers() async throws {
     let registry = registry(descriptors: 64)
-    for number in 0..<60 { _ = try? await publish("left\(number)", from: "192.0.2.\(number)", .awaited, registry) }
+    for number in 0..<60 { _ = try? await publish("left\(number)", from: "192.0.2.\(number)", registry, .awaited) }
     let kept = names(registry).count
     for number in 0..<kept { _ = try await publish("cam\(number)", from: "198.51.100.\(number)", registry) }
     #expect(names(registry).allSatisfy { $0.hasPrefix("cam") } && names(registry).count == kept)
@@ -109,8 +109,8 @@ import Testing
 
   @Test func anotherOneOfItsNameBeginsAtOnceAndTheOldSinkIsClosed() async throws {
     let registry = registry(streams: 1)
-    let old = try await publish("cam", from: "192.0.2.1", .awaited, registry)
-    _ = try await publish("other", from: "192.0.2.2", .awaited, registry)
+    let old = try await publish("cam", from: "192.0.2.1", registry, .awaited)
+    _ = try await publish("other", from: "192.0.2.2", registry, .awaited)
     let new = try await publish("cam", from: "192.0.2.3", registry)
     #expect(old.receive(.tracks([try SyntheticMedia.video()])) == .closed(LiveStream.gaveWay))
     #expect(new.receive(.tracks([try SyntheticMedia.video()])) == .accepted)
