@@ -98,8 +98,9 @@ extension UnfinishedBudget.State {
   }
 
   fileprivate mutating func remove(_ number: Int) -> UnfinishedBudget.Holding? {
+    let holding = holdings[number]
     set(0, of: number)
-    guard let holding = holdings.removeValue(forKey: number) else { return nil }
+    guard let holding, holdings.removeValue(forKey: number) != nil else { return nil }
     if byHolder[holding.holder] == 0 { byHolder[holding.holder] = nil }
     return holding
   }
