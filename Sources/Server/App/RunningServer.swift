@@ -118,6 +118,7 @@ struct RunningServer {
     var teller = SourceTeller(events)
     var withdrawals = 0
     var freed = FreedMemory()
+    var relief = MemoryRelief()
     var rhythm = TendingRhythm()
     var turn = 0
     while !Task.isCancelled {
@@ -136,7 +137,10 @@ struct RunningServer {
       // A look reads six files. Without clients and streams little changes.
       if turn % 4 == 0 || connections > 0 || !streams.all.isEmpty {
         let missing = memory.look(expectedGrowth: streams.expectedGrowth)
-        if missing > 0 { http.shed(forMemory: missing) }
+        if relief.isDue(missing: missing) {
+          http.shedForMemory()
+          FreedMemory.giveBack()
+        }
       }
       http.look()
       if freed.isDue(connections: connections) { FreedMemory.giveBack() }

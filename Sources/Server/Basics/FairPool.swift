@@ -18,13 +18,16 @@ package final class FairPool: Sendable {
       self.account = account
     }
 
-    deinit { leave() }
+    deinit {
+      stop()
+      pool.serve { $0.leave(self.account) }
+    }
 
     /// It has held units for long without giving any back, while others wait: it must end.
     package var isCalledIn: Bool { account.isCalledIn.load(ordering: .relaxed) }
 
     /// Takes up to `wanted` units, and no fewer than `FairPool.least` unless fewer are wanted. Nil if there are too few: then
-    /// `grant` is called later, unless the member waits already or has left.
+    /// `grant` is called later, unless the member waits already or has stopped.
     package func take(_ wanted: Int, orLater grant: @escaping Grant) -> Int? {
       pool.state.withLock { $0.take(wanted, for: account, orLater: grant) }
     }
@@ -38,11 +41,10 @@ package final class FairPool: Sendable {
       if count > 0 { pool.serve { $0.giveBack(count, of: self.account) } }
     }
 
-    /// Gives back all units, and waits no longer.
-    package func leave() {
+    /// Waits no longer, and takes nothing from now on. What it holds it keeps until it gives that back or is released.
+    package func stop() {
       // Released without the lock, which what it refers to may take.
-      var request: (Int, Grant)?
-      pool.serve { request = $0.leave(self.account) }
+      let request = pool.state.withLock { $0.stop(account) }
       withExtendedLifetime(request) {}
     }
   }
@@ -62,10 +64,11 @@ package final class FairPool: Sendable {
     let share: Share
     let number: Int
     let isCalledIn = Atomic(false)
-    var hasLeft = false
+    var hasStopped = false
     var held = 0
-    /// Calls of `look` while others waited, since it last gave anything back or began to hold something.
+    /// Calls of `look` while others waited, since it last gave much back or began to hold something; and what it gave back since.
     var looks = 0
+    var givenBack = 0
     var request: (wanted: Int, grant: Grant)?
 
     init(of share: Share, number: Int) { (self.share, self.number) = (share, number) }
@@ -81,6 +84,12 @@ package final class FairPool: Sendable {
     /// Those of which somebody waits, each once, in the order of their turns.
     var turns = CircularBuffer<Share>()
   }
+
+  /// Units beyond the limit, one part in this many of it, are for wants of `small` units at most: those pass who waits.
+  fileprivate static let smallShare = 8
+  fileprivate static let small = 4096
+  /// The most addresses that are asked at once whether they may have something.
+  fileprivate static let asked = 64
 
   fileprivate let state: Mutex<State>
   /// Calls of `look` after which a member that gives nothing back ends.
@@ -109,18 +118,18 @@ package final class FairPool: Sendable {
     for (grant, count) in grants { grant(count) }
   }
 
-  /// Call twice a second. While somebody waits, it calls in the newest members, of the address that holds most, that have given
-  /// nothing back for long: as many as addresses wait.
+  /// Call twice a second. While somebody waits, it calls in members that have given next to nothing back for long: the newest, of
+  /// the address of such that holds most, and as many as addresses wait.
   package func look() {
     state.withLock { state in
       guard !state.turns.isEmpty else { return }
-      let largest = state.shares.values.max { $0.held < $1.held }
       var stalled: [Account] = []
       for account in state.accounts.values where account.held > 0 {
         account.looks += 1
-        if account.share === largest, account.looks >= patience { stalled.append(account) }
+        if account.looks >= patience { stalled.append(account) }
       }
-      stalled.sort { $0.number > $1.number }
+      guard let largest = stalled.max(by: { $0.share.held < $1.share.held })?.share else { return }
+      stalled = stalled.filter { $0.share === largest }.sorted { $0.number > $1.number }
       for account in stalled.prefix(state.turns.count) { account.isCalledIn.store(true, ordering: .relaxed) }
     }
   }
@@ -137,14 +146,21 @@ extension FairPool.State {
     return account
   }
 
-  /// Of `wanted` units, those that an address may take: it has at most half of what others leave.
+  /// Of `wanted` units, those that an address may take: it has at most half of what others leave, and its first ones as long as
+  /// there are any.
   private func room(for wanted: Int, of share: FairPool.Share) -> Int? {
-    let room = max(0, (limit - held + share.held) / 2 - share.held)
+    let half = (limit - held + share.held) / 2 - share.held
+    let room = share.held == 0 ? max(half, min(least, limit - held)) : half
     return room >= min(wanted, least) ? min(wanted, room) : nil
   }
 
+  /// Few units are given at once, from units of their own: a playlist does not wait for downloads.
+  private func hasRoom(forFew wanted: Int) -> Bool {
+    least > 1 && wanted <= FairPool.small && held + wanted <= limit + limit / FairPool.smallShare
+  }
+
   private mutating func add(_ count: Int, to account: FairPool.Account) {
-    if account.held == 0 { account.looks = 0 }
+    if account.held == 0 { age(account) }
     account.held += count
     account.share.held += count
     held += count
@@ -154,7 +170,11 @@ extension FairPool.State {
     _ wanted: Int, for account: FairPool.Account, orLater grant: @escaping FairPool.Grant
   ) -> Int? {
     let share = account.share
-    guard !account.hasLeft, account.request == nil else { return nil }
+    guard !account.hasStopped, account.request == nil else { return nil }
+    if hasRoom(forFew: wanted) {
+      add(wanted, to: account)
+      return wanted
+    }
     if share.waiting.isEmpty, let count = room(for: wanted, of: share) {
       add(count, to: account)
       return count
@@ -167,7 +187,9 @@ extension FairPool.State {
 
   fileprivate mutating func takeNow(_ wanted: Int, for account: FairPool.Account) -> Bool {
     let share = account.share
-    guard !account.hasLeft, share.waiting.isEmpty, room(for: wanted, of: share) == wanted else { return false }
+    guard !account.hasStopped,
+      hasRoom(forFew: wanted) || share.waiting.isEmpty && room(for: wanted, of: share) == wanted
+    else { return false }
     add(wanted, to: account)
     return true
   }
@@ -176,34 +198,41 @@ extension FairPool.State {
     let count = min(count, account.held)
     account.held -= count
     account.share.held -= count
-    account.looks = 0
     held -= count
+    account.givenBack += count
+    if account.givenBack >= least || account.held == 0 { age(account) }
+  }
+
+  /// Its age begins again.
+  private func age(_ account: FairPool.Account) {
+    (account.looks, account.givenBack) = (0, 0)
+    account.isCalledIn.store(false, ordering: .relaxed)
   }
 
   /// Returns what it waited for.
-  fileprivate mutating func leave(_ account: FairPool.Account) -> (wanted: Int, grant: FairPool.Grant)? {
-    guard !account.hasLeft else { return nil }
-    account.hasLeft = true
-    accounts[account.number] = nil
-    giveBack(account.held, of: account)
-    account.share.members -= 1
-    if account.share.members == 0 { shares[account.share.address] = nil }
+  fileprivate mutating func stop(_ account: FairPool.Account) -> (wanted: Int, grant: FairPool.Grant)? {
+    account.hasStopped = true
     defer { account.request = nil }
     return account.request
+  }
+
+  fileprivate mutating func leave(_ account: FairPool.Account) {
+    giveBack(account.held, of: account)
+    accounts[account.number] = nil
+    account.share.members -= 1
+    if account.share.members == 0 { shares[account.share.address] = nil }
   }
 
   /// Gives to those who wait, one of each address in turn.
   fileprivate mutating func grants() -> [(grant: FairPool.Grant, count: Int)] {
     var grants: [(grant: FairPool.Grant, count: Int)] = []
     var refused = 0
-    while refused < turns.count, let share = turns.popFirst() {
+    while refused < min(turns.count, FairPool.asked), let share = turns.popFirst() {
       while let first = share.waiting.first, first.request == nil { share.waiting.removeFirst() }
       guard let account = share.waiting.first, let request = account.request else { continue }
       turns.append(share)
       guard let count = room(for: request.wanted, of: share) else {
         refused += 1
-        // Where an address that holds nothing gets nothing, nobody does.
-        if share.held == 0 { break }
         continue
       }
       refused = 0

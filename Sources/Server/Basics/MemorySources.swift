@@ -63,16 +63,19 @@ package struct MemorySources: Sendable {
     return Reading(limit: limit, available: available, isTCPUnderPressure: Self.isTCPUnderPressure)
   }
 
-  /// Both are pages, of the whole machine.
+  /// Of the whole machine. A container does not see the pressure point; by default it is a sixteenth of the machine's pages.
   private static var isTCPUnderPressure: Bool {
     guard let text = KernelFile.text("/proc/net/sockstat"),
       let line = text.split(separator: "\n").first(where: { $0.utf8.starts(with: "TCP:".utf8) }),
-      let held = line.split(separator: " ").last.flatMap({ Int($0) }),
-      let bounds = KernelFile.text("/proc/sys/net/ipv4/tcp_mem")?.split(whereSeparator: \.isWhitespace),
-      bounds.count == 3, let pressure = Int(bounds[1])
+      let held = line.split(separator: " ").last.flatMap({ Int($0) })
     else { return false }
-    return held >= pressure
+    let bounds = KernelFile.text("/proc/sys/net/ipv4/tcp_mem")?.split(whereSeparator: \.isWhitespace) ?? []
+    let pressure = bounds.count == 3 ? Int(bounds[1]) : machine.map { $0.limit / Self.page / 16 }
+    return pressure.map { held >= $0 } ?? false
   }
+
+  /// Bytes of a page.
+  private static let page = 4096
 
   private static func read(_ group: Group) -> Reading? {
     guard let limit = KernelFile.text(group.limit).flatMap(number), limit < 1 << 60,

@@ -128,7 +128,7 @@ final class ConnectionLimiter: Sendable {
   func admit(_ client: Client, on channel: any Channel, isTLS: Bool) -> (admission: Admission, number: Int) {
     let charge = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
     let (admission, number, displaced, isFirst) = admit(client, charge, on: channel)
-    displaced.map(Self.cut)
+    displaced?.closeAtOnce()
     if isFirst { waker.wake() }
     if let charge, admission != .served(charge) { memory.giveBack(charge) }
     switch admission {
@@ -205,13 +205,6 @@ final class ConnectionLimiter: Sendable {
     return oldest.channel
   }
 
-  /// Closes a connection at once. TLS would wait for its client, which may not answer, and so keep the place.
-  private static func cut(_ channel: any Channel) {
-    channel.eventLoop.execute {
-      channel._channelCore.close0(error: ChannelError.ioOnClosedChannel, mode: .all, promise: nil)
-    }
-  }
-
   /// The connection carries a publisher, and is not closed for a viewer.
   func keep(_ number: Int, of address: String) {
     counts.withLock { _ = $0.leave(number, of: address) }
@@ -251,5 +244,14 @@ final class ConnectionLimiter: Sendable {
   private static func decrement(_ address: String, in counts: inout [String: Int]) {
     guard let count = counts[address] else { return }
     counts[address] = count > 1 ? count - 1 : nil
+  }
+}
+
+extension Channel {
+  /// Closes the connection soon, and does not wait for the client, as TLS would: it may not answer, and so keep its place and memory.
+  func closeAtOnce() {
+    eventLoop.execute {
+      self._channelCore.close0(error: ChannelError.ioOnClosedChannel, mode: .all, promise: nil)
+    }
   }
 }

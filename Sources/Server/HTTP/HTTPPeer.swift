@@ -29,6 +29,9 @@ final class HTTPPeer {
   let isServed: Bool
   /// Whether a complete request has arrived.
   private(set) var hasSentRequest = false
+  /// Whether it is a viewer's, which ends where something runs short; not a publisher's or a command.
+  var mayEnd: Bool { isServed && !isKept && !source.isControl }
+  private var isKept = false
 
   var isTLS: Bool { source.isTLS }
 
@@ -75,7 +78,10 @@ final class HTTPPeer {
   }
 
   /// A publisher's media is taken on it.
-  func keep() { limiter.keep(number, of: host) }
+  func keep() {
+    isKept = true
+    limiter.keep(number, of: host)
+  }
 
   /// The connection, which is not served, has its response and waits for the client to close.
   func answered() { limiter.answered(number) }

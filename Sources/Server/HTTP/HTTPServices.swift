@@ -110,6 +110,8 @@ protocol HTTPConnection: LoopContext.Member {
   var peer: HTTPPeer { get }
   /// Ends the connection when nothing is under way, because the server stops.
   func stop()
-  /// Closes the connection at once.
+  /// Closes the connection.
   func close()
+  /// The same without waiting for the client. What it has not taken is dropped.
+  func closeAtOnce()
 }

@@ -9,8 +9,9 @@ final class SendingPools: Sendable {
   private static let leastMemory = 4 << 20
   /// Fewest bytes that a connection gets, unless it wants fewer.
   private static let leastBytes = 16 * 1024
-  /// Reads and sends of files on disk at a time. Each has a descriptor of its own meanwhile.
+  /// Reads and sends of files on disk at a time, and one part in this many of the descriptors: each may have one of its own.
   private static let diskTurns = 32
+  private static let descriptorShare = 64
 
   /// Bytes that were read from a disk, or that TLS encrypts, and that their sockets have not taken.
   let memory: FairPool
@@ -18,10 +19,10 @@ final class SendingPools: Sendable {
   /// The threads that wait for disks.
   let threads: NIOThreadPool
 
-  /// `limit` is the memory of the process, in bytes.
-  init(limit: Int, threads: NIOThreadPool) {
+  /// `limit` is the memory of the process, in bytes; `descriptors` is how many it may have.
+  init(limit: Int, descriptors: Int = .max, threads: NIOThreadPool) {
     memory = FairPool(limit: max(Self.leastMemory, limit / Self.memoryShare), least: Self.leastBytes)
-    disk = FairPool(limit: Self.diskTurns, least: 1)
+    disk = FairPool(limit: max(1, min(Self.diskTurns, descriptors / Self.descriptorShare)), least: 1)
     self.threads = threads
   }
 
@@ -29,10 +30,7 @@ final class SendingPools: Sendable {
   static let reason = "it took nothing for long of what waits in memory for it, and others wait for that memory"
 
   /// Call twice a second.
-  func look() {
-    memory.look()
-    disk.look()
-  }
+  func look() { memory.look() }
 }
 
 extension FairPool.Member {

@@ -263,7 +263,10 @@ final class HTTP1Connection: HTTPConnection {
   private func transmit(_ content: HTTP1Response.Content, keepsAlive: Bool) {
     let outcome: SocketWriter.Outcome
     switch content {
-    case .buffer(let bytes): outcome = writer.send(bytes)
+    case .buffer(let bytes):
+      // Who asks ahead may read nothing of many small ones.
+      if !waiting.isEmpty { writer.limitUnsent() }
+      outcome = writer.send(bytes)
     case .pieces(let head, let pieces):
       writer.limitUnsent()
       outcome = writer.send(CollectionOfOne(.bytes(head)) + pieces)
@@ -318,8 +321,13 @@ final class HTTP1Connection: HTTPConnection {
   private func cut(_ reason: String, _ count: HTTPTraffic.Count = .slowViewers) {
     services.traffic.add(count)
     services.logger.debug("viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
+    closeAtOnce()
+  }
+
+  func closeAtOnce() {
     writer.resetOnClose()
-    close()
+    channelDidClose()
+    context.channel.closeAtOnce()
   }
 
   func stop() {

@@ -21,12 +21,13 @@ final class HTTP1Handler: ChannelInboundHandler, ChannelOutboundHandler {
     let operations = context.pipeline.syncOperations
     // Looked up once, since that costs more than a write. It is used only while the channel is active; NIO deactivates the
     // channel in the same step in which it closes the socket.
-    let socket =
-      peer.isTLS
-      ? nil
-      : try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { PlainSocket(descriptor: $0) }
+    let socket = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+      PlainSocket(descriptor: $0)
+    }
+    // What it takes over TLS is known only when it is encrypted.
+    if peer.isTLS { socket?.limitUnsent(SocketWriter.secureUnsentBytes) }
     let writer = SocketWriter(
-      context: context, socket: socket, loop: loop, pools: services.pools, address: peer.host,
+      context: context, socket: peer.isTLS ? nil : socket, loop: loop, pools: services.pools, address: peer.host,
       isTight: { [limiter = services.limiter] in limiter.isMemoryTight })
     let connection = HTTP1Connection(services: services, loop: loop, writer: writer, context: context, peer: peer)
     writer.delegate = connection

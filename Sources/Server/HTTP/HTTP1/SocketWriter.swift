@@ -29,8 +29,11 @@ final class SocketWriter {
   /// Bytes sent before other connections of the loop get their turn.
   static let turnBytes = 8 << 20
 
-  /// The most unsent bytes in the kernel, when memory is tight.
+  /// The most unsent bytes in the kernel, over TLS, and when memory is tight.
+  static let secureUnsentBytes = 128 * 1024
   static let tightUnsentBytes = 128 * 1024
+  /// Bytes of a response in memory that needs no limit.
+  private static let smallBytes = 16 * 1024
   /// Ticks without progress after which a client has shown that it takes nothing.
   private static let stalledTicks = 2
 
@@ -62,11 +65,13 @@ final class SocketWriter {
   private let loop: LoopContext
   private let pools: SendingPools
   private let address: String
-  private lazy var disk = pools.disk.member(of: address)
-  /// Nil as long as nothing was taken of it: most responses need none.
+  /// Nil as long as nothing was taken of them: most responses need none.
+  private var disk: FairPool.Member?
   private var memory: FairPool.Member?
   private var queue = PieceQueue()
   private var inFlight = 0
+  /// Bytes that the client took since `progressTick`.
+  private var taken = 0
   /// Bytes of `memory` for what is read, or written to the channel, next; or those that were read and wait for the socket.
   private var room = 0
   private var roomIsUsed = false
@@ -74,6 +79,7 @@ final class SocketWriter {
   /// The file of bytes that NIO holds.
   private var fileInFlight: SharedFile?
   private var isReading = false
+  private var readingSince = 0
   private var isPumping = false
   private var isYielding = false
   private var failure: String?
@@ -103,15 +109,16 @@ final class SocketWriter {
   /// Why the connection must end: others need the memory of what it sends. Nil if it need not.
   var calledIn: String? {
     if queue.isCalledIn || fileInFlight?.isCalledIn ?? false { return LeftoverBudget.reason }
-    return memory?.isCalledIn == true ? SendingPools.reason : nil
+    return memory?.isCalledIn == true && !isReading ? SendingPools.reason : nil
   }
 
   /// Sends a whole response.
   func send(_ bytes: ByteBuffer) -> Outcome {
     var bytes = bytes
+    if bytes.readableBytes > Self.smallBytes { limitUnsent() }
     if let socket, queue.isEmpty, inFlight == 0, failure == nil, channel.isActive {
       let sent = socket.send(bytes)
-      if sent > 0 { loop.traffic.add(.http1Bytes, sent) }
+      if sent > 0 { took(sent) }
       if sent == bytes.readableBytes { return .sent }
       if sent > 0 { bytes.moveReaderIndex(forwardBy: sent) }
     }
@@ -120,7 +127,7 @@ final class SocketWriter {
 
   /// Sends pieces after those that are queued already.
   func send(_ pieces: some Sequence<BodyPiece>) -> Outcome {
-    if backlog == 0 { progressTick = loop.now }
+    if backlog == 0 { (progressTick, taken) = (loop.now, 0) }
     for piece in pieces where piece.length > 0 {
       backlog &+= piece.length
       queue.append(piece)
@@ -134,8 +141,9 @@ final class SocketWriter {
     delegate = nil
     queue.removeAll()
     backlog = 0
-    memory?.leave()
-    disk.leave()
+    // What the channel and threads hold comes back when they are done.
+    memory?.stop()
+    disk?.stop()
   }
 
   /// Makes the close discard the bytes of a client that does not read.
@@ -156,12 +164,14 @@ final class SocketWriter {
 
   /// Call at each tick while something is sent.
   func tick() {
-    guard backlog > 0, loop.now &- progressTick >= Self.stalledTicks, unsent?.stalled() == true else { return }
+    guard inFlight > 0, loop.now &- progressTick >= Self.stalledTicks, unsent?.stalled() == true else { return }
     setUnsent()
   }
 
+  /// The client took bytes. A few are no progress.
   private func took(_ count: Int) {
-    progressTick = loop.now
+    taken &+= count
+    if taken >= Self.wakeBytes || backlog == 0 { (progressTick, taken) = (loop.now, 0) }
     loop.traffic.add(.http1Bytes, count)
     guard unsent != nil else { return }
     let most = isTight() ? Self.tightUnsentBytes : UnsentAllowance.most
@@ -192,7 +202,7 @@ final class SocketWriter {
         }
         if case .file(let range) = piece, range.file.kind == .disk {
           guard inFlight == 0, !isReading else { break }
-          if let socket, range.file.isFixed { takeTurn(range, on: socket) } else { read(range) }
+          if let socket, range.file.isFixed { takeTurn { self.send(range, on: socket) } } else { read(range) }
           break
         }
         if let socket {
@@ -207,7 +217,7 @@ final class SocketWriter {
       // Flushing may complete writes at once, which makes room for more.
       if wroteToChannel { context.flush() }
     } while wroteToChannel
-    if queue.isEmpty { giveBackRoom() }
+    if queue.isEmpty, inFlight == 0 { giveBackRoom() }
     if failure != nil { return .failed }
     return backlog == 0 ? .sent : .waiting
   }
@@ -326,10 +336,12 @@ final class SocketWriter {
     // What was read before is sent.
     if roomIsUsed { giveBackRoom() }
     guard hasRoom(for: min(range.length, Self.diskChunk)) else { return }
-    isReading = true
+    takeTurn { self.startReading(range) }
+  }
+
+  private func startReading(_ range: FileRange) {
     range.readFront(room, on: pools.threads, for: loop.eventLoop).assumeIsolated().whenComplete { result in
-      self.isReading = false
-      self.progressTick = self.loop.now
+      self.endTurn()
       guard self.failure == nil else { return }
       if case .success(let bytes?) = result {
         self.queue.replaceFront(with: bytes)
@@ -341,30 +353,36 @@ final class SocketWriter {
     }
   }
 
-  /// Sends from a file when it is the connection's turn at the disk.
-  private func takeTurn(_ range: FileRange, on socket: PlainSocket) {
+  /// Calls `use` when it is the connection's turn at the disk.
+  private func takeTurn(_ use: @escaping () -> Void) {
     isReading = true
-    let granted = disk.take(1, on: loop.eventLoop) { _ in self.send(range, on: socket) }
-    if granted != nil { send(range, on: socket) }
+    readingSince = loop.now
+    let disk = disk ?? pools.disk.member(of: address)
+    self.disk = disk
+    if disk.take(1, on: loop.eventLoop, orLater: { _ in use() }) != nil { use() }
+  }
+
+  /// The time of the turn, and of the wait for it, is not the client's.
+  private func endTurn() {
+    disk?.giveBack(1)
+    isReading = false
+    progressTick &+= loop.now &- readingSince
   }
 
   /// On a thread, which may wait for the disk. A descriptor of its own stays valid if the connection closes meanwhile.
   private func send(_ range: FileRange, on socket: PlainSocket) {
     guard failure == nil, channel.isActive, let copy = socket.duplicate() else {
-      disk.giveBack(1)
-      isReading = false
-      failure = failure ?? "there is no descriptor to send a file with"
-      return resume()
+      endTurn()
+      // Without a descriptor it is read.
+      return failure == nil && channel.isActive ? read(range) : resume()
     }
     let sending = pools.threads.runIfActive(eventLoop: loop.eventLoop) {
       copy.send(range, limit: Self.diskTurn, wake: Self.diskWakeBytes)
     }
     sending.assumeIsolated().whenComplete { result in
       copy.close()
-      self.disk.giveBack(1)
-      self.isReading = false
+      self.endTurn()
       guard self.failure == nil else { return }
-      self.progressTick = self.loop.now
       switch result {
       case .success(.sent(let count, let wake)):
         self.consume(count)

@@ -13,8 +13,12 @@ struct UnsentAllowance {
   private var taken = 0
   private var tick = 0
 
-  /// The client, or the kernel, took `count` bytes in this tick. Returns whether the allowance has grown.
+  /// The kernel took `count` bytes in this tick. Returns whether the allowance has changed.
   mutating func took(_ count: Int, at tick: Int, limit: Int) -> Bool {
+    if bytes > limit {
+      bytes = limit
+      return true
+    }
     if tick != self.tick { (taken, self.tick) = (0, tick) }
     taken &+= count
     guard bytes < limit, taken >= bytes &* Self.proof else { return false }

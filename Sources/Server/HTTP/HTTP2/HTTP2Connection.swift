@@ -297,6 +297,12 @@ final class HTTP2Connection: HTTPConnection {
     context.close(promise: nil)
   }
 
+  func closeAtOnce() {
+    guard !isClosed else { return }
+    channelDidClose()
+    context.channel.closeAtOnce()
+  }
+
   func channelDidClose() {
     guard !isClosed else { return }
     isClosed = true
@@ -318,12 +324,12 @@ final class HTTP2Connection: HTTPConnection {
     if sender.isStalled(for: loop.ticks(limits.writeStall)) {
       services.logger.debug(
         "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "it read nothing for too long"])
-      close()
+      closeAtOnce()
     } else if sender.isCalledIn {
       services.traffic.add(.lateViewers)
       services.logger.debug(
         "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "\(SendingPools.reason)"])
-      close()
+      closeAtOnce()
     } else if let sectionSince, loop.now &- sectionSince >= loop.ticks(limits.headerTime) {
       fail(.enhanceYourCalm, "the fields of a request took too long to arrive")
     } else if streams.isEmpty {

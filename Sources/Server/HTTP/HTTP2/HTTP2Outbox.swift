@@ -16,6 +16,8 @@ final class HTTP2Outbox {
   enum Turn {
     /// Nothing to send, a closed window, or a read from disk under way.
     case none
+    /// A read for another stream comes first.
+    case waitsToRead
     case waiting
     /// The window of the connection is closed.
     case starved
@@ -30,7 +32,7 @@ final class HTTP2Outbox {
   var window: Int
   var turn = Turn.none
   var isReading = false
-  /// Bytes of the sender's memory for what is being read, or was read and is not in a frame yet.
+  /// Bytes of the sender's memory for what is being read, or was read and is not in frames yet.
   var room = 0
   /// Nothing more is added.
   private(set) var ends = false

@@ -4,7 +4,8 @@ internal import Storage
 
 /// Decides which stream of a connection sends next and how much. Streams take turns of `turnBytes`, within the windows of
 /// stream and connection and within `socketBytes`. A stream whose window stays closed holds no memory and does not block other
-/// streams. Bytes of bodies are read and framed only in memory of `SendingPools`, which all connections share. All frames of a turn of the event loop go to the socket in one write. Confined to the channel's event loop.
+/// streams. Bytes of bodies are read and framed only in memory of `SendingPools`, which all connections share, and those of files on
+/// disk are read for one stream at a time. All frames of a turn of the event loop go to the socket in one write. Confined to the channel's event loop.
 final class HTTP2Sender {
   /// The most bytes of bodies passed to the channel and not yet on the socket.
   static let socketBytes = 256 * 1024
@@ -41,7 +42,13 @@ final class HTTP2Sender {
   private let context: ChannelHandlerContext
   private let loop: LoopContext
   private let pools: SendingPools
+  private let address: String
   private let memory: FairPool.Member
+  /// Nil as long as nothing was read.
+  private var disk: FairPool.Member?
+  /// The stream for which a file is read, until what was read is in frames; and those that wait for their turn.
+  private var reader: HTTP2Outbox?
+  private var nextReaders: [HTTP2Outbox] = []
   /// Bytes of `memory` for what is framed next, and those for frames without bodies.
   private var room = 0
   private var frameRoom = 0
@@ -64,6 +71,7 @@ final class HTTP2Sender {
     self.context = context
     self.loop = loop
     self.pools = pools
+    self.address = address
     memory = pools.memory.member(of: address)
   }
 
@@ -79,8 +87,8 @@ final class HTTP2Sender {
     return false
   }
 
-  /// Others need the memory of what it sends.
-  var isCalledIn: Bool { memory.isCalledIn }
+  /// Others need the memory of what it sends, and no disk delays it.
+  var isCalledIn: Bool { memory.isCalledIn && reader?.isReading != true }
 
   /// `outbox` has bytes to send.
   func schedule(_ outbox: HTTP2Outbox) {
@@ -135,6 +143,7 @@ final class HTTP2Sender {
     do throws(PieceQueue.BrokenFile) {
       try frames.data(response.whole, length: length, stream: stream)
     } catch {
+      memory.giveBack(length)
       frames.reset(stream, .internalError)
       return true
     }
@@ -160,11 +169,14 @@ final class HTTP2Sender {
   /// A stream is over that may have bytes to send.
   func drop(_ outbox: HTTP2Outbox) {
     if outbox.turn == .starved { starved.removeAll { $0 === outbox } }
-    if !outbox.isReading { giveBackRoom(of: outbox) }
+    if reader === outbox, !outbox.isReading { endReading() }
   }
 
-  /// The channel has closed.
-  func close() { memory.leave() }
+  /// The channel has closed. What it and threads hold comes back when they are done.
+  func close() {
+    memory.stop()
+    disk?.stop()
+  }
 
   // MARK: Memory
 
@@ -186,11 +198,6 @@ final class HTTP2Sender {
     isAwaitingRoom = false
     room &+= count
     pump()
-  }
-
-  private func giveBackRoom(of outbox: HTTP2Outbox) {
-    memory.giveBack(outbox.room)
-    outbox.room = 0
   }
 
   /// Sends what the windows allow, and flushes.
@@ -229,12 +236,9 @@ final class HTTP2Sender {
     }
     let most = min(Self.turnBytes, window, outbox.window)
     if let range = outbox.queue.nextOnDisk {
-      // What was read before is framed.
-      giveBackRoom(of: outbox)
-      guard let count = takeRoom(min(range.length, Self.diskBytes, window, outbox.window)) else { return wait(outbox) }
-      outbox.room = count
-      read(range, for: outbox)
-      return
+      // What was read before is in frames.
+      if reader === outbox { endReading() }
+      return read(range, for: outbox)
     }
     var (count, isAll) = outbox.queue.bytesInMemory(upTo: most)
     if outbox.room == 0 {
@@ -243,6 +247,7 @@ final class HTTP2Sender {
     }
     if count > outbox.room { (count, isAll) = (outbox.room, false) }
     outbox.room &-= count
+    if reader === outbox, outbox.room == 0 { endReading() }
     guard write(count, of: outbox, isLast: isAll && outbox.ends), !outbox.queue.isEmpty else { return }
     outbox.turn = .waiting
     round.append(outbox)
@@ -313,11 +318,34 @@ final class HTTP2Sender {
   /// All frames are on the socket.
   var isIdle: Bool { inFlight == 0 && frames.count == 0 }
 
+  // MARK: Files on disk
+
+  /// Reads no more than the windows take now.
   private func read(_ range: FileRange, for outbox: HTTP2Outbox) {
+    guard reader == nil else {
+      outbox.turn = .waitsToRead
+      nextReaders.append(outbox)
+      return
+    }
+    guard let count = takeRoom(min(range.length, Self.diskBytes, window, outbox.window)) else { return wait(outbox) }
+    outbox.room = count
     outbox.isReading = true
+    reader = outbox
+    let disk = disk ?? pools.disk.member(of: address)
+    self.disk = disk
+    if disk.take(1, on: loop.eventLoop, orLater: { _ in self.readNow(range, for: outbox) }) != nil {
+      readNow(range, for: outbox)
+    }
+  }
+
+  private func readNow(_ range: FileRange, for outbox: HTTP2Outbox) {
     range.readFront(outbox.room, on: pools.threads, for: loop.eventLoop).assumeIsolated().whenComplete { result in
+      self.disk?.giveBack(1)
       outbox.isReading = false
-      guard !outbox.isClosed else { return self.giveBackRoom(of: outbox) }
+      guard !outbox.isClosed else {
+        self.endReading()
+        return self.pump()
+      }
       if case .success(let bytes?) = result {
         outbox.queue.replaceFront(with: bytes)
         self.schedule(outbox)
@@ -325,5 +353,17 @@ final class HTTP2Sender {
         outbox.owner?.outboxDidFail("a file cannot be read at \(range.offset)")
       }
     }
+  }
+
+  /// What was read is in frames, or nobody wants it any more. The others try again.
+  private func endReading() {
+    memory.giveBack(reader?.room ?? 0)
+    reader?.room = 0
+    reader = nil
+    for next in nextReaders where !next.isClosed {
+      next.turn = .waiting
+      round.append(next)
+    }
+    nextReaders.removeAll(keepingCapacity: true)
   }
 }

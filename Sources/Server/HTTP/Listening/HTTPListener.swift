@@ -52,7 +52,8 @@ package final class HTTPListener: Sendable {
       certificateHosts: certificateHosts,
       limiter: ConnectionLimiter(
         policy, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic, waker: waker),
-      traffic: traffic, pools: SendingPools(limit: memory.limit, threads: pool), logger: logger)
+      traffic: traffic,
+      pools: SendingPools(limit: memory.limit, descriptors: descriptors.limit, threads: pool), logger: logger)
     self.group = group
     var loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>] = [:]
     for loop in group.makeIterator() {
@@ -155,31 +156,44 @@ package final class HTTPListener: Sendable {
     Task { while let (count, shortage) = shedding.withLock({ $0.next() }) { await shed(count, for: shortage) } }
   }
 
-  /// Closes as many connections as hold the `missing` bytes, or more: what one holds is not known. At most a sixteenth of all.
-  package func shed(forMemory missing: Int) {
-    let count = min(connections / 16, missing / MemoryBudget.plainConnectionBytes + 1)
-    if count > 0 { shedSoon(count, for: .memory) }
-  }
+  /// Closes a sixteenth of the connections, since memory is missing: what one holds is not known.
+  package func shedForMemory() { shedSoon(max(1, connections / 16), for: .memory) }
 
-  /// Closes this many connections of viewers, each time the newest one of the address with most.
+  /// Closes this many connections of viewers, each time the newest one of the address with most. Those that came by a proxy, whose
+  /// address stands for many, come last.
   func shed(_ count: Int, for shortage: Shortage = .descriptors) async {
-    let list = Mutex<[String: [Int]]>([:])
+    let lists = Mutex<(clients: [String: [Int]], proxies: [String: [Int]])>(([:], [:]))
     await eachConnection { connection in
       let peer = connection.peer
-      guard peer.isServed else { return }
-      list.withLock { $0[peer.host, default: []].append(peer.number) }
+      guard peer.mayEnd else { return }
+      lists.withLock { lists in
+        if peer.source.isProxy {
+          lists.proxies[peer.host, default: []].append(peer.number)
+        } else {
+          lists.clients[peer.host, default: []].append(peer.number)
+        }
+      }
     }
-    var addresses = list.withLock { $0.mapValues { $0.sorted() } }
+    let (clients, proxies) = lists.withLock { $0 }
+    var chosen = Self.newest(count, of: clients)
+    chosen.formUnion(Self.newest(count - chosen.count, of: proxies))
+    let numbers = chosen
+    guard !numbers.isEmpty else { return }
+    await eachConnection { if numbers.contains($0.peer.number) { $0.closeAtOnce() } }
+    services.traffic.add(.shedViewers, numbers.count)
+    services.logger.warning("\(shortage.rawValue)", metadata: ["connections": "\(numbers.count)"])
+  }
+
+  /// Up to `count` numbers, each time the highest of the address with most.
+  private static func newest(_ count: Int, of addresses: [String: [Int]]) -> Set<Int> {
+    var addresses = addresses.mapValues { $0.sorted() }
     var chosen: Set<Int> = []
     while chosen.count < count, let largest = addresses.max(by: { $0.value.count < $1.value.count })?.key,
       let newest = addresses[largest]?.popLast()
     {
       chosen.insert(newest)
     }
-    let numbers = chosen
-    await eachConnection { if numbers.contains($0.peer.number) { $0.close() } }
-    services.traffic.add(.shedViewers, numbers.count)
-    services.logger.warning("\(shortage.rawValue)", metadata: ["connections": "\(numbers.count)"])
+    return chosen
   }
 
   private func eachConnection(_ body: @escaping @Sendable (any HTTPConnection) -> Void) async {

@@ -57,4 +57,6 @@ final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTP
   func stop() { close() }
 
   func close() { context?.close(promise: nil) }
+
+  func closeAtOnce() { context?.channel.closeAtOnce() }
 }
