@@ -223,11 +223,16 @@ final class LiveStream: Sendable {
       // Another rendition of the audio is what it asks for.
       if case .rarelyPlayed = warning {
         guard state.life.epoch.audio == nil, !state.life.epoch.mayAddAudio else { return }
-        logger.warning("\(warning.description)")
       }
-      guard state.warnings.add(warning) else { return }
-      tell(warning.description, state)
+      add(warning, &state)
     }
+  }
+
+  func add(_ warning: PublicationWarning, _ state: inout State) {
+    guard state.warnings.add(warning) else { return }
+    // The others were logged where they began.
+    if case .rarelyPlayed = warning { logger.warning("\(warning.description)") }
+    tell(warning.description, state)
   }
 
   /// Removes a warning about a publication.
