@@ -65,7 +65,8 @@ final class StreamRegistry: PublishGate {
     self.descriptors = StreamDescriptors(
       budget: descriptors, sinks: sinksPerStream, leftovers: memory.leftovers)
     self.room = room ?? descriptors.roomForWorkers
-    encoders = self.room.limited(to: Self.mostEncoders)
+    roomForViewers = self.room.forViewers
+    encoders = roomForViewers.limited(to: Self.mostEncoders)
     self.memory = memory
     state = RankedMutex(.registry, State(names: NameAllowance(names)))
     self.clock = clock
@@ -266,7 +267,9 @@ final class StreamRegistry: PublishGate {
 
   /// For workers that settings do not tell of.
   private let room: WorkerRoom
-  /// For those of them that encode video because somebody watches by WebRTC.
+  /// For those of them that make media because somebody watches by WebRTC.
+  private let roomForViewers: WorkerRoom
+  /// For those of these that encode video.
   private let encoders: WorkerRoom
 
   private func newStream(
@@ -278,7 +281,7 @@ final class StreamRegistry: PublishGate {
     return LiveStream(
       name: request.stream, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger,
       knownGroup: known, promisedGroup: request.keyFrames.promised(for: settings, measured: measured),
-      workers: workers, room: room, encoders: encoders,
+      workers: workers, room: room, roomForViewers: roomForViewers, encoders: encoders,
       stateStore: stateStore, events: events, memory: memory,
       store: store)
   }
@@ -311,8 +314,8 @@ final class StreamRegistry: PublishGate {
       let record = entry.record.read(at: clock.wallTime)
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
-        workers: workers, room: room, encoders: encoders, stateStore: stateStore, events: events, memory: memory,
-        store: reservation.store,
+        workers: workers, room: room, roomForViewers: roomForViewers, encoders: encoders, stateStore: stateStore,
+        events: events, memory: memory, store: reservation.store,
         resuming: record)
       state.withLock { state in
         state.streams[name] = stream
