@@ -246,5 +246,5 @@ def test_the_names_that_are_answered_are_told(folder, tmp_path):
     _, findings = doctor(*PORTS, "--https", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--record", folder,
                          "--public-url", "https://live.example.com:8443", "--allowed-host", "other.example")
     [found] = of(findings, "names", "ok")
-    for name in ("*.local", "*.internal", "tls.example", "*.cdn.example", "live.example.com", "other.example"):
+    for name in ("*.local", "*.internal", "*.home.arpa", "tls.example", "*.cdn.example", "live.example.com", "other.example"):
         assert name in found["found"].split(", "), found

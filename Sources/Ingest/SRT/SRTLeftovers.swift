@@ -13,7 +13,8 @@ struct SRTLeftovers {
   /// Whether it is to be given back now.
   mutating func areDue(now: MonotonicTime) -> Bool {
     guard let first, now &- last >= SRTLimits.freedAfter || now &- first >= SRTLimits.freedAtLast else { return false }
-    self.first = nil
+    // What ended a moment ago libsrt has not freed yet.
+    self.first = now &- last >= SRTLimits.freedAfter ? nil : now
     return true
   }
 }

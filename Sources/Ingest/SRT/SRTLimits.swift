@@ -17,7 +17,7 @@ enum SRTLimits {
   /// Connections at a time, unless a setting says otherwise. Each costs a thread of libsrt, and up to 12 MB of packets while the
   /// server does not take them.
   static let connections = 400
-  /// Those that one site needs: an address may have them until nearly all are taken (`FairShare`).
+  /// Those that one site needs: of many, an address may have them until nearly all are taken (`FairShare`).
   static let connectionsOfSite = 8
   /// Connections of an address that do not publish yet.
   static let unauthenticatedPerAddress = 32

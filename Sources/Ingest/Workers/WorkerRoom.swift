@@ -26,6 +26,11 @@ package struct WorkerRoom: Sendable {
   /// Gives it back: with what it was taken with.
   package let giveBack: @Sendable (_ kind: MediaKind, _ address: String?) -> Void
 
+  /// Places of a worker of video.
+  private static let placesOfVideo = 4
+  /// How many there are in all; nil where they are not counted.
+  private var places: Int?
+
   /// Nothing is counted.
   package static let unlimited = WorkerRoom(take: { _, _ in nil }, giveBack: { _, _ in })
 
@@ -42,7 +47,20 @@ package struct WorkerRoom: Sendable {
 
   /// The same room, with so many places for all: a worker of audio takes one, one of video up to four. An address that shows no key
   /// has at most half of what is left, and one worker in any case.
-  package func shared(places: Int) -> WorkerRoom { counted(Places(all: places, ofVideo: 4, .byAddresses)) }
+  package func shared(places: Int) -> WorkerRoom {
+    var room = counted(Places(all: places, ofVideo: Self.placesOfVideo, .byAddresses))
+    room.places = places
+    return room
+  }
+
+  /// The part of the same room that workers for viewers may have: half of its places, or those of one worker of video where these
+  /// are more. Publishers have the rest, and an address its share of that whatever is made for its viewers.
+  package var forViewers: WorkerRoom {
+    guard let places else { return self }
+    let most = max(places / 2, min(Self.placesOfVideo, places))
+    let ofNobody = WorkerRoom(take: { kind, _ in take(kind, nil) }, giveBack: { kind, _ in giveBack(kind, nil) })
+    return ofNobody.counted(Places(all: most, ofVideo: Self.placesOfVideo, .byAddresses))
+  }
 
   private func counted(_ places: Places) -> WorkerRoom {
     let taken = Taken(places)

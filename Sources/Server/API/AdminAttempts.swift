@@ -51,15 +51,18 @@ final class AdminAttempts: Sendable {
   }
 
   /// The address has sent a wrong token.
-  func fail(_ address: NetworkAddress?) {
+  ///
+  /// - Parameter isTold: false for what may not have been meant as one: it slows guessing, and is told nowhere.
+  func fail(_ address: NetworkAddress?, isTold: Bool = true) {
     let now = clock.monotonic()
     state.withLock { state in
-      state.wrong += 1
+      if isTold { state.wrong += 1 }
       if state.buckets.count >= Self.addresses, state.buckets[address?.host] == nil { state.forgetSome(now) }
       var bucket = state.buckets[address?.host] ?? TokenBucket(burst: Self.burst, perSecond: Self.perSecond)
       _ = bucket.take(now: now)
       state.buckets[address?.host] = bucket
     }
+    guard isTold else { return }
     events?.tell(
       .accessRefused, by: address?.host.hostText, because: tokens.rawValue, ["reason": .text(tokens.rawValue)])
     logger?.log(

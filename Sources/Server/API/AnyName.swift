@@ -25,12 +25,17 @@ struct AnyName {
     }
   }
 
-  /// Whether a request to publish has a key or token that is known to allow it. Where none is needed, any token that holds will do.
+  /// Whether a request to publish has a key or token that is known to allow it. Where none is needed, any token that holds will do;
+  /// encoders send any text for one then. A wrong key counts as an attempt at guessing: the answer tells it from the right one.
   private func hasPublishKey(_ request: HTTPRequest) -> Bool {
-    guard authorizer.isClosed else { return viewers.hasToken(ofField: request) }
+    guard authorizer.isClosed else { return viewers.hasToken(ofField: request, tellsWrong: false) }
     guard request.path.count > 1, let stream = StreamName(request.path[1]), let key = request.publishKey else {
       return false
     }
-    return authorizer.knows(key, for: stream)
+    let attempts = viewers.attempts
+    guard attempts.pause(of: request.client) == nil else { return false }
+    if authorizer.knows(key, for: stream) { return true }
+    attempts.fail(request.client)
+    return false
   }
 }

@@ -124,15 +124,16 @@ struct ViewerGate: Sendable {
   /// Whether a request has a token that holds, whatever that allows. One before the path is judged before any route runs (`admit`).
   func hasToken(_ request: HTTPRequest) -> Bool { request.token != nil || hasToken(ofField: request) }
 
-  /// The same for the Authorization field. A wrong token counts as an attempt at guessing. One whose key is not known yet does not
-  /// hold; its key is fetched for the next request.
-  func hasToken(ofField request: HTTPRequest) -> Bool {
+  /// The same for the Authorization field. A wrong token counts as an attempt at guessing; `tellsWrong` is whether it is told, too.
+  /// One whose key is not known yet is a wrong one; its key is fetched for a later request.
+  func hasToken(ofField request: HTTPRequest, tellsWrong: Bool = true) -> Bool {
     guard let token = Self.bearer(of: request) else { return false }
-    switch look(at: token, of: request, .waits) {
+    switch look(at: token, of: request, .waits, tellsWrong: tellsWrong) {
     case .verified: return true
     case .refused: return false
-    case .later(let token):
-      Task { [tokens] in _ = await tokens.verified(token) }
+    case .later:
+      attempts.fail(request.client, isTold: tellsWrong)
+      tokens.keys.beginRefresh()
       return false
     }
   }
@@ -147,7 +148,9 @@ struct ViewerGate: Sendable {
     return look(at: text, of: request, patience)
   }
 
-  private func look(at token: String, of request: HTTPRequest, _ patience: Patience) -> Look {
+  private func look(
+    at token: String, of request: HTTPRequest, _ patience: Patience, tellsWrong: Bool = true
+  ) -> Look {
     if let known = tokens.remembered(ByteBuffer(string: token)) { return .verified(known) }
     // Many viewers may share an address: those whose tokens are known go on.
     let client = request.client
@@ -156,12 +159,12 @@ struct ViewerGate: Sendable {
     case .verified(let verified): return .verified(verified)
     case .needsKeys where patience == .waits: return .later(token)
     case .needsKeys:
-      attempts.fail(client)
+      attempts.fail(client, isTold: tellsWrong)
       return .refused(Self.refused(.unknown))
     case .refused(let reason):
       // A token that was good once is no attempt at guessing.
       switch reason {
-      case .unknown, .malformed: attempts.fail(client)
+      case .unknown, .malformed: attempts.fail(client, isTold: tellsWrong)
       default: break
       }
       return .refused(Self.refused(reason))

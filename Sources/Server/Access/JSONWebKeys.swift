@@ -72,8 +72,14 @@ final class JSONWebKeys: Sendable {
   }
 
   /// Fetches the set, or waits for the fetch that is under way.
-  func refresh() async {
-    let task = state.withLock { state -> Task<Void, Never>? in
+  func refresh() async { await fetching()?.value }
+
+  /// Begins to fetch the set, unless that is under way. Does not wait.
+  func beginRefresh() { _ = fetching() }
+
+  /// The fetch that is under way, which begins now if there is none.
+  private func fetching() -> Task<Void, Never>? {
+    state.withLock { state in
       guard let fetch = state.fetch else { return nil }
       if let fetching = state.fetching { return fetching }
       state.triedAt = now()
@@ -81,7 +87,6 @@ final class JSONWebKeys: Sendable {
       state.fetching = task
       return task
     }
-    await task?.value
   }
 
   private func take(_ fetch: Fetch, _ addresses: Int) async {

@@ -87,7 +87,7 @@ package final class DescriptorBudget: Sendable {
   package var streams: Int { all - max(1, all / Self.viewersShare) }
 
   /// Descriptors that are left for new streams.
-  var roomForStreams: Int { state.withLock { streams - $0.streams - $0.closing } }
+  package var roomForStreams: Int { state.withLock { streams - $0.streams - $0.closing } }
 
   /// The most files that can be open for viewers at a time.
   package var files: Int { max(1, all / Self.viewersShare) }

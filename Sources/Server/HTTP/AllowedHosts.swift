@@ -4,8 +4,9 @@ internal import NIOCore
 /// The names under which this server answers. A page of another site whose name leads to the server's address (DNS rebinding) has,
 /// for its browser, the server's own origin. The name that the request has is all that tells it from the server's own pages.
 package struct AllowedHosts: Sendable, Hashable {
-  /// Ends of names that no site on the Internet can have (RFC 6761 §6.3, RFC 6762 §3, and ICANN's `internal`).
-  package static let localEnds = ["localhost", "local", "internal"]
+  /// Ends of names that no site on the Internet can have (RFC 6761 §6.3, RFC 6762 §3, RFC 8375 §3, and ICANN's
+  /// `internal`).
+  package static let localEnds = ["localhost", "local", "internal", "home.arpa"]
   /// The longest name, in characters (RFC 1035 §2.3.4): no more of one is told.
   static let longest = 253
 

@@ -18,6 +18,7 @@ struct Epoch: Sendable {
   private(set) var layout: StreamSettings.HLSLayout
   /// The audio in another codec: as the settings say, or added to audio that most browsers cannot play.
   private(set) var audio: AudioSpecification?
+  private var addsNoAudio = false
   /// Another process began the epoch.
   private let isResumed: Bool
   /// Maps media times of the current publication to the wall clock.
@@ -238,7 +239,10 @@ struct Epoch: Sendable {
   }
 
   /// Whether AAC can be added. What players were told before the first media must stay true.
-  var mayAddAudio: Bool { audio == nil && settings.addsPlayableAudio && window.currentInit == nil }
+  var mayAddAudio: Bool { audio == nil && settings.addsPlayableAudio && window.currentInit == nil && !addsNoAudio }
+
+  /// AAC is not added: there is no worker that makes it.
+  mutating func addNoAudio() { addsNoAudio = true }
 
   /// Offers the audio in another codec as well, before the first media.
   mutating func add(_ audio: AudioSpecification, beside tracks: [TrackDescription]) {

@@ -6,12 +6,19 @@ internal import Logging
 /// The ladder, and the audio in another codec. Video and audio of the source go to transcoders; the results go to the windows
 /// of the rungs. The source never waits for them.
 extension LiveStream {
-  /// Adds AAC to audio that most browsers cannot play, where the stream begins with it and the settings say nothing.
+  /// Adds AAC to audio that most browsers cannot play, where the stream begins with it and the settings say nothing. Without a worker
+  /// for it players are promised nothing, and a warning says so.
   func addPlayableAudio(for event: MediaEvent, _ state: inout State) {
-    guard case .tracks(let tracks) = event, state.life.epoch.mayAddAudio,
-      tracks.first(.audio)?.codec.id.isRarelyPlayed == true
+    guard case .tracks(let tracks) = event, state.life.epoch.mayAddAudio, let audio = tracks.first(.audio),
+      audio.codec.id.isRarelyPlayed
     else { return }
-    state.life.epoch.add(AudioSpecification(.aac), beside: tracks)
+    let aac = AudioSpecification(.aac)
+    guard let transcoder = makeTranscoder(.audio(aac), .audio, state) else {
+      state.life.epoch.addNoAudio()
+      return add(.rarelyPlayed(audio.codec.name), &state)
+    }
+    state.life.audioTranscoder = transcoder
+    state.life.epoch.add(aac, beside: tracks)
   }
 
   /// Passes an event on the epoch's timeline to the transcoders.

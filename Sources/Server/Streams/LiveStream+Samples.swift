@@ -107,7 +107,7 @@ extension LiveStream: WatchedStream {
   private func makeOpus(_ state: inout State) {
     if state.life.epoch.audio?.coding == .opus { return state.subscribers.samples.takeOpusOfRung() }
     let address = state.publisher.anonymousHost
-    if let refusal = room.take(.audio, address) {
+    if let refusal = roomForViewers.take(.audio, address) {
       logger.error("Opus is not made for viewers by WebRTC: \(refusal)")
       return
     }
@@ -115,15 +115,15 @@ extension LiveStream: WatchedStream {
     do {
       let transcoder = try LadderTranscoder(
         aim: .audio(AudioSpecification(.opus)), launcher: workers, logger: logger
-      ) { [weak self, room] events in
+      ) { [weak self, roomForViewers] events in
         self?.state.withLock { $0.subscribers.samples.receive(events, ofOpus: number) }
         if events.contains(where: { if case .ended = $0 { true } else { false } }) {
-          room.giveBack(.audio, address)
+          roomForViewers.giveBack(.audio, address)
         }
       }
       state.subscribers.samples.take(opus: transcoder, number, now: clock.monotonic())
     } catch {
-      room.giveBack(.audio, address)
+      roomForViewers.giveBack(.audio, address)
       logger.error("cannot start a transcoder for viewers by WebRTC: \(error)")
     }
   }

@@ -20,29 +20,33 @@ extension LiveStream {
   var vacancy: Vacancy? {
     // One with media has a target, which is read without the lock.
     guard targetDuration == nil else { return nil }
-    return state.withLock { state in
-      guard state.life.isEmpty else { return nil }
-      let hasConnected = state.publisher.hasConnected
-      guard let holder = state.publisher.holder else {
-        return Vacancy(
-          host: state.publisher.lastHost, since: state.life.phaseSince, hasConnected: hasConnected, isOver: true)
-      }
-      return hasConnected
-        ? nil : Vacancy(host: holder.host, since: holder.since, hasConnected: false, isOver: false)
-    }
+    return state.withLock { vacancy($0) }
   }
 
-  /// Ends a stream without media, and its publication, which has not connected.
-  func giveWay() {
-    let former = state.withLock { state -> PublisherSlot.Holder? in
+  private func vacancy(_ state: borrowing State) -> Vacancy? {
+    guard state.life.isEmpty else { return nil }
+    let hasConnected = state.publisher.hasConnected
+    guard let holder = state.publisher.holder else {
+      return Vacancy(
+        host: state.publisher.lastHost, since: state.life.phaseSince, hasConnected: hasConnected, isOver: true)
+    }
+    return hasConnected ? nil : Vacancy(host: holder.host, since: holder.since, hasConnected: false, isOver: false)
+  }
+
+  /// Ends a stream without media, and its publication, which has not connected. False where it has media by now, or a publisher that
+  /// is connected: it goes on.
+  func giveWay() -> Bool {
+    let (gives, former) = state.withLock { state -> (Bool, PublisherSlot.Holder?) in
+      guard vacancy(state) != nil else { return (false, nil) }
       // Nobody has seen it, so its events are not waited for: another stream of this name may begin at once.
       while state.turns.pending != nil { makeTurn(&state) }
-      guard state.life.phase != .ended else { return nil }
+      guard state.life.phase != .ended else { return (true, nil) }
       let former = state.publisher.dismiss(Self.gaveWay)
       turn(.ended(Self.gaveWay), &state)
       makeTurn(&state)
-      return former
+      return (true, former)
     }
     former?.evict(Self.gaveWay)
+    return gives
   }
 }

@@ -20,7 +20,9 @@ final class LiveStream: Sendable {
   let workers: WorkerLauncher
   /// For a worker that the settings do not tell of: one room for all streams.
   let room: WorkerRoom
-  /// For a worker that encodes video for viewers by WebRTC.
+  /// For a worker that makes media for viewers by WebRTC.
+  let roomForViewers: WorkerRoom
+  /// For one of these that encodes video.
   let encoders: WorkerRoom
   /// Stores the epoch for the next process; nil when no process resumes it.
   let stateStore: StreamStateStore?
@@ -49,7 +51,7 @@ final class LiveStream: Sendable {
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
     knownGroup: MediaTime?, promisedGroup: MediaTime? = nil, workers: WorkerLauncher, room: WorkerRoom = .unlimited,
-    encoders: WorkerRoom = .unlimited, stateStore: StreamStateStore? = nil,
+    roomForViewers: WorkerRoom = .unlimited, encoders: WorkerRoom = .unlimited, stateStore: StreamStateStore? = nil,
     events: EventLog? = nil,
     memory: WindowBudget = .unlimited,
     store: SegmentStore = SegmentStore(name: SegmentStore.ofStreams), resuming record: EpochRecord? = nil
@@ -61,6 +63,7 @@ final class LiveStream: Sendable {
     self.epochIDs = epochIDs
     self.workers = workers
     self.room = room
+    self.roomForViewers = roomForViewers
     self.encoders = encoders
     self.stateStore = stateStore
     self.events = events
@@ -223,11 +226,16 @@ final class LiveStream: Sendable {
       // Another rendition of the audio is what it asks for.
       if case .rarelyPlayed = warning {
         guard state.life.epoch.audio == nil, !state.life.epoch.mayAddAudio else { return }
-        logger.warning("\(warning.description)")
       }
-      guard state.warnings.add(warning) else { return }
-      tell(warning.description, state)
+      add(warning, &state)
     }
+  }
+
+  func add(_ warning: PublicationWarning, _ state: inout State) {
+    guard state.warnings.add(warning) else { return }
+    // The others were logged where they began.
+    if case .rarelyPlayed = warning { logger.warning("\(warning.description)") }
+    tell(warning.description, state)
   }
 
   /// Removes a warning about a publication.

@@ -34,7 +34,10 @@ struct StreamDescriptors: Sendable {
   }
 
   /// Gives the descriptors of a removed stream back.
-  func giveBack(_ settings: StreamSettings) { budget.giveBackStream(count(of: settings) - memory(of: settings)) }
+  func giveBack(_ settings: StreamSettings) { budget.giveBackStream(countAtOnce(of: settings)) }
+
+  /// Those that are free once a stream is removed, without its memory.
+  func countAtOnce(of settings: StreamSettings) -> Int { count(of: settings) - memory(of: settings) }
 
   /// Changes what a stream holds, but for its memory, which it keeps. False when there are too few.
   func exchange(_ former: StreamSettings, for next: StreamSettings) -> Bool {

@@ -65,7 +65,8 @@ final class StreamRegistry: PublishGate {
     self.descriptors = StreamDescriptors(
       budget: descriptors, sinks: sinksPerStream, leftovers: memory.leftovers)
     self.room = room ?? descriptors.roomForWorkers
-    encoders = self.room.limited(to: Self.mostEncoders)
+    roomForViewers = self.room.forViewers
+    encoders = roomForViewers.limited(to: Self.mostEncoders)
     self.memory = memory
     state = RankedMutex(.registry, State(names: NameAllowance(names)))
     self.clock = clock
@@ -138,13 +139,15 @@ final class StreamRegistry: PublishGate {
       throw descriptors.refusal(beside: state.withLock { $0.streams.count })
     }
     let admitted = try state.withLock { state throws(PublishRefusal) -> (LiveStream, PublisherSlot.Change)? in
+      let known = state.streams[request.stream]
       do throws(PublishRefusal) {
-        try check(request.stream, holder: holder, &state)
+        try check(request.stream, holder: holder, state)
+        // A stream that is new refuses no publisher.
+        if known == nil, reservation != nil { try makeRoom(for: request.stream, holder: holder, &state) }
       } catch {
         reservation?.giveBack()
         throw error
       }
-      let known = state.streams[request.stream]
       if known != nil { reservation?.giveBack() }
       guard let stream = known ?? reservation.map({ newStream(request, state.groups, $0.store) }) else { return nil }
       if known != nil, let holder {
@@ -155,6 +158,7 @@ final class StreamRegistry: PublishGate {
         state.namedInMetrics.insert(request.stream)
       }
       let change = try admit(request, proof, to: stream, isNew: known == nil, beside: state.streams.count)
+      if known != nil { try? makeRoom(for: request.stream, holder: holder, &state) }
       state.holdings.give(request.stream, to: holder, descriptors: descriptors.count(of: stream.settings))
       return (stream, change)
     }
@@ -196,48 +200,67 @@ final class StreamRegistry: PublishGate {
   private func reserve(
     _ request: PublishRequest, holder: String?, _ state: inout State
   ) throws(PublishRefusal) -> StreamDescriptors.Reservation? {
-    try check(request.stream, holder: holder, &state)
+    try check(request.stream, holder: holder, state)
     guard state.streams[request.stream] == nil else { return nil }
     if let holder, let seconds = state.names.take(request.stream, by: holder, now: clock.monotonic()) {
       throw .tooManyNames(limit: state.names.limits.names, retryAfterSeconds: seconds)
     }
-    let settings = settings(request.stream)
-    var reservation = descriptors.reserve(settings)
-    while reservation == nil, makeRoom(&state) { reservation = descriptors.reserve(settings) }
-    guard let reservation else { throw descriptors.refusal(beside: state.streams.count) }
-    return reservation
+    return try reserve(settings(request.stream), &state)
   }
 
-  /// Throws where a name cannot be a stream now, though streams without media have given way.
-  private func check(_ stream: StreamName, holder: String?, _ state: inout State) throws(PublishRefusal) {
-    while let refusal = refusal(of: stream, holder: holder, state) {
-      switch refusal {
-      case .tooManyStreams: guard makeRoom(&state) else { throw refusal }
-      case .tooManyOfAddress: guard makeRoom(within: holder, &state) else { throw refusal }
-      default: throw refusal
+  /// Reserves descriptors. Where there are too few, streams without media give way, but only if those that they have are enough.
+  private func reserve(
+    _ settings: StreamSettings, _ state: inout State
+  ) throws(PublishRefusal) -> StreamDescriptors.Reservation {
+    if let reservation = descriptors.reserve(settings) { return reservation }
+    var vacant = VacantStreams(of: state.streams.values)
+    if descriptors.budget.roomForStreams + vacant.freed(descriptors) >= descriptors.count(of: settings) {
+      while giveWay(vacant.next(), &state) {
+        if let reservation = descriptors.reserve(settings) { return reservation }
       }
     }
+    throw descriptors.refusal(beside: state.streams.count)
   }
 
-  /// Frees places: those of streams that are over and never had media, or else that of the publisher that has waited longest to be
-  /// connected, of an address that has most of these. False if there is none.
-  ///
-  /// - Parameter holder: only places of this address, of publishers that never connected.
-  private func makeRoom(within holder: String? = nil, _ state: inout State) -> Bool {
-    var vacant = state.streams.values.compactMap { stream in stream.vacancy.map { (stream, $0) } }
-    if let holder { vacant.removeAll { _, vacancy in vacancy.hasConnected || vacancy.host != holder } }
-    var leaving = vacant.filter { _, vacancy in vacancy.isOver }
-    if leaving.isEmpty {
-      let counts = vacant.reduce(into: [String?: Int]()) { $0[$1.1.host, default: 0] += 1 }
-      let most = counts.values.max()
-      let oldest = vacant.filter { counts[$0.1.host] == most }.min { $0.1.since < $1.1.since }
-      leaving = oldest.map { [$0] } ?? []
+  /// Throws where a name cannot be a stream now, though streams without media gave way. Ends none of them.
+  private func check(_ stream: StreamName, holder: String?, _ state: State) throws(PublishRefusal) {
+    var left = state
+    try makeRoom(for: stream, holder: holder, &left) { vacant, left in
+      guard let name = vacant?.name else { return false }
+      left.streams[name] = nil
+      left.holdings.give(name, to: nil, descriptors: 0)
+      return true
     }
-    for (stream, _) in leaving {
-      stream.giveWay()
-      remove(stream, &state)
+  }
+
+  /// Ends streams without media until a name can be a stream. Throws where it cannot. To be called where nothing else refuses the
+  /// publisher.
+  private func makeRoom(for stream: StreamName, holder: String?, _ state: inout State) throws(PublishRefusal) {
+    try makeRoom(for: stream, holder: holder, &state, giveWay)
+  }
+
+  /// - Parameter free: frees the place of a stream; false if there is none.
+  private func makeRoom(
+    for stream: StreamName, holder: String?, _ state: inout State, _ free: (LiveStream?, inout State) -> Bool
+  ) throws(PublishRefusal) {
+    guard refusal(of: stream, holder: holder, state) != nil else { return }
+    var vacant = VacantStreams(of: state.streams.values.filter { $0.name != stream })
+    while let refusal = refusal(of: stream, holder: holder, state) {
+      let next: LiveStream? =
+        switch refusal {
+        case .tooManyStreams: vacant.next()
+        case .tooManyOfAddress: vacant.next(within: holder)
+        default: nil
+        }
+      guard free(next, &state) else { throw refusal }
     }
-    return !leaving.isEmpty
+  }
+
+  /// A stream without media gives way, unless it has some by now. False if there is none.
+  private func giveWay(_ stream: LiveStream?, _ state: inout State) -> Bool {
+    guard let stream else { return false }
+    if stream.giveWay() { remove(stream, &state) }
+    return true
   }
 
   /// Why a name cannot be a stream now; nil when it can.
@@ -266,7 +289,9 @@ final class StreamRegistry: PublishGate {
 
   /// For workers that settings do not tell of.
   private let room: WorkerRoom
-  /// For those of them that encode video because somebody watches by WebRTC.
+  /// For those of them that make media because somebody watches by WebRTC.
+  private let roomForViewers: WorkerRoom
+  /// For those of these that encode video.
   private let encoders: WorkerRoom
 
   private func newStream(
@@ -278,7 +303,7 @@ final class StreamRegistry: PublishGate {
     return LiveStream(
       name: request.stream, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger,
       knownGroup: known, promisedGroup: request.keyFrames.promised(for: settings, measured: measured),
-      workers: workers, room: room, encoders: encoders,
+      workers: workers, room: room, roomForViewers: roomForViewers, encoders: encoders,
       stateStore: stateStore, events: events, memory: memory,
       store: store)
   }
@@ -311,8 +336,8 @@ final class StreamRegistry: PublishGate {
       let record = entry.record.read(at: clock.wallTime)
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
-        workers: workers, room: room, encoders: encoders, stateStore: stateStore, events: events, memory: memory,
-        store: reservation.store,
+        workers: workers, room: room, roomForViewers: roomForViewers, encoders: encoders, stateStore: stateStore,
+        events: events, memory: memory, store: reservation.store,
         resuming: record)
       state.withLock { state in
         state.streams[name] = stream

@@ -18,9 +18,11 @@ import Testing
     #expect(fill(400, least: 8, addresses: 8).reduce(0, +) < 400)
   }
 
-  @Test func `of few places one site has those that it needs`() {
-    #expect(fill(8, least: 8, addresses: 1) == [8])
-    #expect(fill(16, least: 8, addresses: 2) == [8, 7])
+  @Test func `one site has those that it needs, and of few places others have some`() {
+    #expect(fill(400, least: 8, addresses: 6) == [200, 100, 50, 25, 12, 6])
+    #expect(fill(40, least: 8, addresses: 3) == [20, 10, 8])
+    #expect(fill(16, least: 8, addresses: 3) == [8, 4, 3])
+    #expect(fill(8, least: 8, addresses: 4) == [4, 2, 1, 1])
     #expect(fill(1, least: 8, addresses: 2) == [1, 0])
   }
 

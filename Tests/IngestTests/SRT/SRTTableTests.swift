@@ -137,7 +137,10 @@ import Testing
       leftovers.add(now: now)
       return leftovers.areDue(now: now)
     }
-    #expect(due == [15, 31, 47])
+    #expect(due == [15, 30, 45])
+    // The last ones are given back, too.
+    let rest = [60, 61, 62, 63, 100].map { (number: Int64) in leftovers.areDue(now: begin &+ (200 + number) * second) }
+    #expect(rest == [true, false, true, false, false])
   }
 
   /// No setting of weir's leads there: latencies have 16 bits, and passphrases have allowed lengths. libsrt refuses options of a

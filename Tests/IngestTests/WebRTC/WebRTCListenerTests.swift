@@ -130,6 +130,24 @@ import Testing
     }
   }
 
+  @Test func `An offer with a wrong key takes the place of nobody whose key was right`() async throws {
+    let gate = RecordingGate(key: "right")
+    var configuration = WebRTCConfiguration()
+    configuration.waitingPublishers = 2
+    try await listening(gate, configuration) { running in
+      for (number, key) in ["right", "right", "wrong", "wrong", "wrong", "right"].enumerated() {
+        let name = try #require(StreamName("cam\(number)"))
+        let reply = try await running.listener.offer(Self.offer, for: name, key: Secret(key), of: client).get()
+        switch reply {
+        case .answered where key == "right": break
+        case .refused(.unauthorized) where key == "wrong": #expect(gate.sinks.allSatisfy { $0.ending == nil })
+        default: throw Unexpected(what: "\(number): \(reply)")
+        }
+      }
+      #expect(gate.sinks.map { $0.ending != nil } == [true, false, false], "one whose key is right takes the oldest's")
+    }
+  }
+
   // MARK: changes (RFC 9725 §4.3)
 
   private func change(

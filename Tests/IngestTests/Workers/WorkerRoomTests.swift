@@ -56,6 +56,27 @@ import Testing
     #expect(room.take(.audio, "192.0.2.9") == nil, "its first one it has while there is room")
   }
 
+  @Test func `Workers for viewers have half of the places, and publishers the rest`() {
+    let room = self.room(100).room.shared(places: 32)
+    let viewers = room.forViewers
+    func fill(_ room: WorkerRoom, _ address: String?, _ kind: MediaKind = .audio) -> Int {
+      var count = 0
+      while room.take(kind, address) == nil { count += 1 }
+      return count
+    }
+    #expect(fill(viewers, "192.0.2.1") == 8 && fill(viewers, "192.0.2.2") == 4 && fill(viewers, nil) == 4)
+    #expect(viewers.take(.audio, nil) == .full && viewers.take(.video, nil) == .full)
+    #expect(fill(room, "192.0.2.1") == 8, "half of what is left, as nothing of it is its viewers'")
+    #expect(fill(room, nil) == 8)
+    #expect(viewers.take(.audio, "192.0.2.1") == .full)
+    for _ in 0..<4 { viewers.giveBack(.audio, nil) }
+    #expect(fill(room, nil, .video) == 1, "what viewers leave is theirs as well")
+    // Where there are few, viewers have one worker of video.
+    let small = self.room(100).room.shared(places: 7)
+    #expect(fill(small.forViewers, nil, .video) == 1 && fill(small, nil) == 3)
+    #expect(fill(self.room(5).room.forViewers, nil) == 5, "as all others where nothing is counted")
+  }
+
   @Test func `A worker of video takes four places, or all where there are fewer`() {
     let room = self.room(100).room.shared(places: 9)
     #expect(room.take(.video, "192.0.2.1") == nil && room.take(.video, "192.0.2.1") == .address)

@@ -1,6 +1,7 @@
 import Ingest
 import NIOCore
 import NIOHTTP1
+import Synchronization
 import Testing
 
 @testable import Basics
@@ -12,10 +13,11 @@ import Testing
   private let clock = ManualClock()
 
   private func rule(
-    _ rules: Authorizer.Rules = Authorizer.Rules(adminToken: Secret("sesame")), attempts: AdminAttempts? = nil
+    _ rules: Authorizer.Rules = Authorizer.Rules(adminToken: Secret("sesame")), attempts: AdminAttempts? = nil,
+    keys: JSONWebKeys = JSONWebKeys([])
   ) -> AnyName {
     let authorizer = Authorizer(rules, clock: clock.clock)
-    let tokens = ViewerTokens(credentials: authorizer)
+    let tokens = ViewerTokens(keys: keys, credentials: authorizer)
     return AnyName(
       authorizer: authorizer,
       viewers: ViewerGate(
@@ -98,4 +100,54 @@ import Testing
     clock.advance(seconds: 2)
     #expect(rule.answers(try request(.get, "/api/v1/streams", bearer: "sesame")))
   }
+
+  @Test(arguments: ["/whip/cam", "/live/cam/ingest"])
+  func `publish keys cannot be guessed`(_ target: String) throws {
+    let attempts = AdminAttempts(of: .viewers, clock: clock.clock)
+    var keys = PublishKeys()
+    keys.add(Secret("geheim"), for: .all)
+    let rule = rule(Authorizer.Rules(publishKeys: keys, adminToken: Secret("sesame")), attempts: attempts)
+    for number in 0..<Int(AdminAttempts.burst) {
+      #expect(!rule.answers(try request(.post, "\(target)?key=guess\(number)")))
+    }
+    #expect(attempts.counts.wrong == Int(AdminAttempts.burst))
+    #expect(!rule.answers(try request(.post, "\(target)?key=geheim")), "the 21st")
+    #expect(!rule.answers(try request(.post, target)))
+    #expect(attempts.counts.wrong == Int(AdminAttempts.burst), "one without a key guesses nothing")
+    clock.advance(seconds: 2)
+    #expect(rule.answers(try request(.post, "\(target)?key=geheim")))
+  }
+
+  @Test(arguments: ["/whip/cam", "/live/cam/ingest"])
+  func `what encoders send where no key is needed is told nowhere, and guesses no token`(_ target: String) throws {
+    let attempts = AdminAttempts(of: .viewers, clock: clock.clock)
+    let rule = rule(attempts: attempts)
+    for number in 0..<Int(AdminAttempts.burst) {
+      #expect(!rule.answers(try request(.post, target, bearer: "guess\(number)")))
+    }
+    #expect(attempts.counts.wrong == 0)
+    #expect(!rule.answers(try request(.post, target, bearer: "sesame")))
+    clock.advance(seconds: 2)
+    #expect(rule.answers(try request(.post, target, bearer: "sesame")))
+  }
+
+  @Test func `a token of an unknown key is a wrong one, and its key is fetched once`() async throws {
+    let (fetches, attempts) = (Fetches(), AdminAttempts(of: .viewers, clock: clock.clock))
+    let keys = JSONWebKeys(
+      [],
+      fetch: { () async throws(ValueError) in
+        fetches.count.withLock { $0 += 1 }
+        return []
+      })
+    let rule = rule(attempts: attempts, keys: keys)
+    let token = try TokenIssuer().es256(claims(), header: #"{"alg":"ES256","kid":"unknown"}"#)
+    for target in ["/metrics", "/metrics", "/api/v1/streams"] {
+      #expect(!rule.answers(try request(.get, target, bearer: token)))
+    }
+    #expect(attempts.counts.wrong == 3)
+    while fetches.count.withLock({ $0 }) == 0 { await Task.yield() }
+    #expect(fetches.count.withLock { $0 } == 1)
+  }
+
+  private final class Fetches: Sendable { let count = Mutex(0) }
 }

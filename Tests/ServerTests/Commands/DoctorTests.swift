@@ -44,22 +44,26 @@ import Testing
   }
 
   @Test func namesThatAreAnsweredAreTold() {
-    let lacking = NameCheck.finding(names: ["weir", "weir.lan"], isPublic: true, hasName: false)
-    #expect(lacking.level == .advice && lacking.found.contains("*.local, *.internal, weir.lan;"))
+    let lacking = NameCheck.finding(names: ["weir", "weir.lan"], isReached: true, hasName: false)
+    #expect(lacking.level == .advice && lacking.found.contains("*.local, *.internal, *.home.arpa, weir.lan;"))
     #expect(lacking.advice?.contains("--public-url") == true)
-    for (isPublic, hasName) in [(true, true), (false, false), (false, true)] {
-      #expect(NameCheck.finding(names: [], isPublic: isPublic, hasName: hasName).level == .ok)
+    for (isReached, hasName) in [(true, true), (false, false), (false, true)] {
+      #expect(NameCheck.finding(names: [], isReached: isReached, hasName: hasName).level == .ok)
     }
-    let many = NameCheck.finding(names: Set((1...1000).map { "n\($0).example" }), isPublic: false, hasName: true)
+    let many = NameCheck.finding(names: Set((1...1000).map { "n\($0).example" }), isReached: false, hasName: true)
     #expect(many.found.utf8.count < 500 && many.found.hasSuffix("…"))
   }
 
-  @Test(arguments: [
-    ("192.168.1.7", false), ("172.31.0.1", false), ("172.32.0.1", true), ("100.64.0.1", false), ("203.0.113.7", true),
-    ("fd00::1", false), ("2001:db8::1", true),
-  ])
-  func anAddressOfTheInternetIsToldFromAPrivateOne(_ address: String, isPublic: Bool) {
-    #expect(NameCheck.isPublic(address) == isPublic)
+  @Test func aServerThatOtherMachinesReachWantsAName() throws {
+    let levels: [([SettingName: [String]], Finding.Level)] = [
+      (["http": ["10.1.2.3:8080"]], .advice), (["http": ["127.0.0.1:8080"]], .ok), (["http": ["[::1]:8080"]], .ok),
+      (["http": ["10.1.2.3:8080"], "trusted-proxy": ["10.1.2.1"]], .ok),
+      (["http": ["10.1.2.3:8080"], "allowed-host": ["live.example.org"]], .ok),
+    ]
+    for (flags, level) in levels {
+      let configuration = try ServerConfiguration(loading: SettingSources(flags: flags))
+      #expect(NameCheck.findings(configuration).map(\.level) == [level], "\(flags)")
+    }
   }
 
   @Test func packagesThatWereRemovedHaveNoVersion() throws {

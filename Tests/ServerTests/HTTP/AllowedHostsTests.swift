@@ -19,8 +19,8 @@ import Testing
   @Test(arguments: [
     "127.0.0.1", "127.0.0.1:8080", "203.0.113.255:80", "[::1]", "[2001:db8::1]:8443", "[fe80::1%25eth0]", "weir",
     "WEIR:8080", "my_service:8080", "localhost", "localhost:8080", "LOCALHOST.", "demo.localhost", "studio.local:8080",
-    "Studio.LOCAL.", "weir.internal", "live.example.org", "LIVE.example.ORG:8443", "live.example.org.",
-    "live.example.org.:8080", "a.cdn.example", "A.cdn.example.:80", "live.example.org:", "",
+    "Studio.LOCAL.", "weir.internal", "weir.home.arpa:8080", "live.example.org", "LIVE.example.ORG:8443",
+    "live.example.org.", "live.example.org.:8080", "a.cdn.example", "A.cdn.example.:80", "live.example.org:", "",
   ])
   func answered(_ host: String) { #expect(allows(host)) }
 

@@ -13,12 +13,12 @@ import Testing
   private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
   private func publishing(
-    _ settings: StreamSettings, _ tracks: [[TrackDescription]]
+    _ settings: StreamSettings, _ tracks: [[TrackDescription]], room: WorkerRoom? = nil
   ) async throws -> LiveStream {
     let name = try #require(StreamName("cam"))
     let registry = StreamRegistry(
-      settings: { _ in settings }, workers: .process(executable: "/nothing", arguments: []), clock: .system(),
-      logger: logger
+      settings: { _ in settings }, workers: .process(executable: "/nothing", arguments: []), room: room,
+      clock: .system(), logger: logger
     ) { _, _, _ in [] }
     let sink = try await registry.admit(
       PublishRequest(stream: name, key: nil, protocolName: "test", remoteAddress: "10.0.0.1:5") { _ in })
@@ -38,6 +38,14 @@ import Testing
     #expect(stream.epoch.rungs.map(\.rendition) == [.transcodedAudio(.aac)])
     #expect(stream.epoch.layout == .separate)
     #expect(stream.status.warnings == [])
+  }
+
+  @Test func `Where no worker may run, no AAC is promised, and one warning says what is missing`() async throws {
+    let room = WorkerRoom(take: { _, _ in .full }, giveBack: { _, _ in Issue.record("nothing was taken") })
+    let tracks = [try SyntheticMedia.video(), try surround()]
+    let stream = try await publishing(StreamSettings(), [tracks, tracks], room: room)
+    #expect(stream.epoch.rungs.isEmpty && stream.epoch.layout == .interleaved)
+    #expect(stream.status.warnings.count == 1 && stream.status.warnings.first?.contains("AC-3") == true)
   }
 
   @Test func `What all browsers play has nothing beside it`() async throws {

@@ -15,12 +15,16 @@ import Testing
   private final class Evictions: Sendable { let names = Mutex<[String]>([]) }
   private let evicted = Evictions()
 
-  private func registry(streams: Int = 1000, descriptors: Int? = nil) -> StreamRegistry {
+  /// - Parameter names: new names of an address. Streams whose names begin with "made" have audio in another codec.
+  private func registry(
+    streams: Int = 1000, names: Int = 64, descriptors: DescriptorBudget = .unlimited
+  ) -> StreamRegistry {
     var limits = NameAllowance.Limits()
-    limits.streams = streams
+    (limits.streams, limits.names) = (streams, names)
+    let made = StreamSettings(layout: .separate, audio: AudioSpecification(.opus))
     return StreamRegistry(
-      settings: { _ in StreamSettings() }, names: limits,
-      descriptors: descriptors.map { DescriptorBudget(limit: $0) } ?? .unlimited, clock: time.clock,
+      settings: { "\($0)".hasPrefix("made") ? made : StreamSettings() }, names: limits, descriptors: descriptors,
+      clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [] }
   }
@@ -100,11 +104,66 @@ import Testing
   }
 
   @Test func descriptorsOfThoseAreAnothers() async throws {
-    let registry = registry(descriptors: 64)
+    let registry = registry(descriptors: DescriptorBudget(limit: 64))
     for number in 0..<60 { _ = try? await publish("left\(number)", from: "192.0.2.\(number)", registry, .awaited) }
     let kept = names(registry).count
     for number in 0..<kept { _ = try await publish("cam\(number)", from: "198.51.100.\(number)", registry) }
     #expect(names(registry).allSatisfy { $0.hasPrefix("cam") } && names(registry).count == kept)
+  }
+
+  @Test func whoMayTakeNoNewNameEndsNobody() async throws {
+    let registry = registry(streams: 4, names: 1)
+    _ = try await publish("x", from: "198.51.100.1", registry)
+    for (number, name) in ["a", "b", "c"].enumerated() {
+      _ = try await publish(name, from: "192.0.2.\(number)", registry, .awaited)
+    }
+    await #expect {
+      _ = try await publish("y", from: "198.51.100.1", registry)
+    } throws: {
+      if case .tooManyNames? = $0 as? PublishRefusal { true } else { false }
+    }
+    #expect(names(registry) == ["a", "b", "c", "x"] && evicted.names.withLock { $0 }.isEmpty)
+    _ = try await publish("z", from: "198.51.100.2", registry)
+    #expect(names(registry) == ["b", "c", "x", "z"], "one that may gets the place")
+  }
+
+  @Test func whoMayNotHaveTheNameEndsNothingOfItsOwn() async throws {
+    let registry = registry(streams: 4)
+    for name in ["a", "b"] { _ = try await publish(name, from: "192.0.2.1", registry, .awaited) }
+    _ = try await publish("cam", from: "198.51.100.1", registry)
+    await #expect {
+      _ = try await publish("cam", from: "192.0.2.1", registry)
+    } throws: {
+      if case .busy? = $0 as? PublishRefusal { true } else { false }
+    }
+    #expect(names(registry) == ["a", "b", "cam"] && evicted.names.withLock { $0 }.isEmpty)
+  }
+
+  @Test func whereDescriptorsOfThoseAreTooFewNobodyEnds() async throws {
+    let budget = DescriptorBudget(limit: 64)
+    let registry = registry(descriptors: budget)
+    _ = try await publish("left", from: "192.0.2.1", registry, .awaited)
+    let cams = budget.streams / DescriptorBudget.perStream - 1
+    for number in 0..<cams { _ = try await publish("cam\(number)", from: "198.51.100.\(number)", registry) }
+    await #expect {
+      _ = try await publish("made", from: "192.0.2.2", registry)
+    } throws: {
+      if case .noRoom? = $0 as? PublishRefusal { true } else { false }
+    }
+    #expect(names(registry).contains("left") && evicted.names.withLock { $0 }.isEmpty)
+    _ = try await publish("other", from: "192.0.2.2", registry)
+    #expect(!names(registry).contains("left"), "one that needs no more gets them")
+  }
+
+  @Test func whoConnectsMeanwhileGivesNoWay() async throws {
+    let registry = registry()
+    let sink = try await publish("a", from: "192.0.2.1", registry, .awaited)
+    let stream = try #require(registry.all.first)
+    #expect(stream.vacancy != nil)
+    sink.connected()
+    let hasLeft = stream.giveWay()
+    #expect(!hasLeft && !stream.hasEnded && evicted.names.withLock { $0 }.isEmpty)
+    #expect(sink.receive(.tracks([try SyntheticMedia.video()])) == .accepted)
   }
 
   @Test func anotherOneOfItsNameBeginsAtOnceAndTheOldSinkIsClosed() async throws {

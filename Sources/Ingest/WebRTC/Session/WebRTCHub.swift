@@ -44,12 +44,8 @@ final class WebRTCHub: WebRTCDirectory {
 
   init(_ shared: Shared, on loop: any EventLoop) {
     (self.shared, self.loop) = (shared, loop)
-    func sessions(_ inAll: Int) -> AddressCount {
-      AddressCount(perAddress: WebRTCLimits.unconnectedPerAddress, inAll: inAll)
-    }
-    waiting = [
-      .publishing: sessions(shared.configuration.waitingPublishers), .watching: sessions(WebRTCLimits.unconnected),
-    ]
+    let sessions = AddressCount(perAddress: WebRTCLimits.unconnectedPerAddress, inAll: .max)
+    waiting = [.publishing: sessions, .watching: sessions]
     let most = shared.configuration.connections
     connections = AddressCount(
       perAddress: min(WebRTCLimits.connectionsPerAddress, max(4, most / 4)), inAll: most)
@@ -68,12 +64,23 @@ final class WebRTCHub: WebRTCDirectory {
     waiting[purpose]?.hasShare(for: peer) == true
   }
 
-  /// Where as many wait to be connected as may, the oldest one gives way, of an address that has most.
-  private func makeRoom(for purpose: WebRTCTransport.Purpose) {
-    guard let count = waiting[purpose], count.isFull else { return }
-    let largest = count.largest
-    guard let oldest = unconnected.first(where: { $0.purpose == purpose && largest.contains($0.peer) }) else { return }
+  /// Where as many wait to be connected as may, the oldest one gives way, of an address that has most. Publishers whose keys are not
+  /// judged yet count apart: they push out nobody whose key was right.
+  private func makeRoom(for purpose: WebRTCTransport.Purpose, admitted isAdmitted: Bool = true) {
+    let most = purpose == .publishing ? shared.configuration.waitingPublishers : WebRTCLimits.unconnected
+    var places = AddressCount(perAddress: .max, inAll: most)
+    let rivals = unconnected.filter { $0.purpose == purpose && $0.isAdmitted == isAdmitted }
+    for session in rivals { _ = places.admit(session.peer) }
+    guard places.isFull else { return }
+    let largest = places.largest
+    guard let oldest = rivals.first(where: { largest.contains($0.peer) }) else { return }
     sessions[oldest.id]?.owner.end(because: "it had not connected, and others needed its place")
+  }
+
+  /// A publisher is admitted, and waits to be connected from now on.
+  func admitted(_ session: WebRTCTransport) {
+    makeRoom(for: .publishing)
+    session.isAdmitted = true
   }
 
   private func add(_ transport: WebRTCTransport, _ owner: any WebRTCTransportOwner) {
@@ -103,7 +110,7 @@ final class WebRTCHub: WebRTCDirectory {
       protocolName: "WebRTC",
       remoteAddress: isProxied ? host ?? PeerText.unknown : PeerText.place(of: client.address), host: host,
       gate: shared.gate, logger: shared.logger)
-    makeRoom(for: .publishing)
+    makeRoom(for: .publishing, admitted: false)
     guard
       let session = WebRTCSession(stream, negotiation, publisher: publisher, peer: peer, hub: self, reply: reply)
     else {

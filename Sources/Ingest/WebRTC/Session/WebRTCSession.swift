@@ -170,6 +170,7 @@ extension WebRTCSession: WebRTCTransportOwner {
 
 extension WebRTCSession: PublisherConnectionOwner {
   func admitted() {
+    hub.admitted(transport)
     publication.keyFrameDistance = life.publication?.sink.keyFrameDistance?.nanoseconds
     publication.publication.held.most = life.publication?.sink.mostHeldAtStart ?? .max
     watchTime()

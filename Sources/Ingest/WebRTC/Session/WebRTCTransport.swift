@@ -61,6 +61,8 @@ final class WebRTCTransport {
   /// The address that limits are counted by.
   let peer: String
   weak var owner: (any WebRTCTransportOwner)?
+  /// Its peer may publish, or watch. Viewers are asked before it is made.
+  var isAdmitted: Bool
   private let directory: any WebRTCDirectory
   private var offered: OfferedTransport
   private(set) var agent = ICEAgent()
@@ -97,6 +99,7 @@ final class WebRTCTransport {
     guard let dtls = DTLSConnection(directory.identity, offered.role) else { return nil }
     (self.stream, self.purpose, self.offered, self.peer, self.directory, self.dtls) =
       (stream, purpose, offered, peer, directory, dtls)
+    isAdmitted = purpose == .watching
     handshakeCredit = offered.offerBytes
     consentedAt = directory.clock.monotonic()
   }
