@@ -77,6 +77,7 @@ final class WebRTCSession {
   }
 
   private func step(_ body: (inout WebRTCPublication, inout [PublicationAction]) throws(WireError) -> Void) {
+    if publication.publication.awaitsStart { publication.publication.held.most = life.mostHeldAtStart }
     do throws(WireError) {
       try body(&publication, &actions)
       performAll()
@@ -171,7 +172,7 @@ extension WebRTCSession: WebRTCTransportOwner {
 extension WebRTCSession: PublisherConnectionOwner {
   func admitted() {
     publication.keyFrameDistance = life.publication?.sink.keyFrameDistance?.nanoseconds
-    publication.publication.held.most = life.publication?.sink.mostHeldAtStart ?? .max
+    publication.publication.held.most = life.mostHeldAtStart
     watchTime()
     let answer = SessionAnswer(
       negotiation: negotiation, agent: transport.agent, fingerprint: hub.shared.identity.fingerprint,
