@@ -86,7 +86,7 @@ final class UnfinishedBudget: Sendable {
     state.withLock { state in
       guard let holder = state.holdings[number]?.holder else { return 0 }
       let share = if case .address = holder { min(perStream, perAddress) } else { min(perStream, inAll) }
-      let left = max(0, min(share - (state.byHolder[holder] ?? 0), inAll - state.used))
+      let left = max(0, share - (state.byHolder[holder] ?? 0))
       return min(share / Self.startShare, left) / max(1, state.waiting[holder] ?? 0)
     }
   }
