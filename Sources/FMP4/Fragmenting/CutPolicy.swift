@@ -32,8 +32,7 @@ package struct CutPolicy: Sendable, Hashable {
   /// A fragment with this many samples of one track is cut whatever its duration. This bounds the fragment when a
   /// publisher's clock hardly advances.
   package static let fragmentSampleLimit = 2048
-  /// Closed fragments of this many bytes wait for no other track any longer, and samples that wait for the leading track may
-  /// have no more than twice as many. Both bound what waits when the publisher's clock hardly advances.
+  /// Most bytes of closed fragments that wait for another track (`waitingBytes`).
   package static let waitingByteLimit = 32 << 20
   /// Samples of a track that have fewer bytes may always wait for the leading track.
   static let alwaysWaitingBytes = 1 << 20
@@ -91,6 +90,10 @@ package struct CutPolicy: Sendable, Hashable {
 
   /// A fragment of this many bytes is cut whatever its duration.
   var fragmentBytes: Int { min(Self.fragmentByteLimit, segmentBytes) }
+
+  /// Closed fragments of this many bytes wait for no other track any longer, and samples that wait for the leading track may
+  /// have no more than twice as many. Both bound what waits when the publisher's clock hardly advances.
+  var waitingBytes: Int { min(Self.waitingByteLimit, segmentBytes) }
 
   private var usualLimit: MediaTime {
     MediaTime(ticks: partTarget.rescaled(to: 1_000_000) &* 100 / 85, timescale: 1_000_000)

@@ -47,7 +47,7 @@ extension Segmenter {
   /// Measures the leading track by decode times: presentation times depend on the publisher alone.
   private func patienceIsOver(for fragment: ClosingFragment, knownTime: MediaTime?) -> Bool {
     if let knownTime, knownTime > fragment.boundary + CutPolicy.followerPatience { return true }
-    if closing.reduce(0, { $0 + $1.byteCount }) >= CutPolicy.waitingByteLimit { return true }
+    if closing.reduce(0, { $0 + $1.byteCount }) >= policy.waitingBytes { return true }
     let queue = queues[leaderIndex]
     let newest = max(queue.waiting?.decodeTime ?? queue.reach ?? .min, leader.reached ?? .min)
     return MediaTime(ticks: newest, timescale: queue.timescale) > fragment.decodeEnd + CutPolicy.followerPatience

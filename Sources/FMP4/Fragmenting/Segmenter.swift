@@ -10,7 +10,7 @@ package struct Segmenter: Sendable {
   /// together.
   package var alignsFrom: MediaTime?
   /// The open segment ends before the next sample of the leading track, whatever its length. False again when it has ended.
-  package var endsSegmentNext = false
+  package private(set) var endsSegmentNext = false
 
   var tracks: [TrackDescription] = []
   var initVersion: Int
@@ -81,6 +81,11 @@ package struct Segmenter: Sendable {
     var bytes = closing.reduce(deferred?.byteCount ?? 0) { $0 + $1.byteCount }
     for index in queues.indices { bytes += queues[index].byteCount }
     return bytes
+  }
+
+  /// Ends the open segment as soon as possible. Does nothing when its end is decided and only waits for other tracks.
+  package mutating func endSegmentSoon() {
+    if !closing.contains(where: \.endsSegment) { endsSegmentNext = true }
   }
 
   // MARK: Changes
@@ -180,12 +185,15 @@ package struct Segmenter: Sendable {
   mutating func follow(_ sample: Sample, at index: Int) -> Bool {
     if awaitsSync.contains(sample.track), !sample.isSync { return false }
     // They wait for the leading track.
-    guard queues[index].readyBytes < CutPolicy.alwaysWaitingBytes || pendingBytes < 2 * CutPolicy.waitingByteLimit
-    else { return false }
+    guard queues[index].readyBytes < CutPolicy.alwaysWaitingBytes || pendingBytes < 2 * policy.waitingBytes else {
+      if queues[index].track.kind == .video { awaitsSync.insert(sample.track) }
+      return false
+    }
     guard !overlaps(sample, in: queues[index]) else { return false }
-    awaitsSync.remove(sample.track)
+    // What was dropped before it is a pause.
+    let pause = awaitsSync.remove(sample.track) == nil ? policy.segmentTarget : .zero
     if let lag = lag(of: queues[index]) { queues[index].presence.came(after: lag) }
-    queues[index].endBeforePause(until: sample.decodeTime, longerThan: policy.segmentTarget)
+    queues[index].endBeforePause(until: sample.decodeTime, longerThan: pause)
     _ = queues[index].append(sample)
     return true
   }
@@ -217,7 +225,6 @@ package struct Segmenter: Sendable {
         leader.awaitsSync || endsSegmentNext
         || leader.segmentEnds(before: sample, at: decodeTime, in: queues[leaderIndex], policy)
       if endsSegment {
-        endsSegmentNext = false
         let next = sample.isSync || leader.isInOrder(sample) ? sample.presentationTime : leader.presentationEnd
         let mayOpenGroup = sample.isSync && leader.mayOpenGroup(sample, duration: expected)
         closeFragment(at: decodeTime, endsSegment: true, presentationEnd: next, awaitsGroup: mayOpenGroup)
@@ -354,6 +361,7 @@ package struct Segmenter: Sendable {
     awaitsGroup: Bool = false
   ) {
     guard let start = leader.fragmentStart else { return }
+    if endsSegment { endsSegmentNext = false }
     closeGroup()
     leader.isBeginning = false
     let timescale = queues[leaderIndex].timescale

@@ -12,8 +12,8 @@ package protocol MediaSink: AnyObject, Sendable {
   var anonymousHost: String? { get }
   /// The publisher is connected, where its request said that its connection was awaited.
   func connected()
-  /// The most bytes of media that may wait for the start of the publication. With more it begins without the tracks that are
-  /// missing.
+  /// The most bytes of media that may wait for the start of the publication, as of now. With more it begins without the tracks
+  /// that are missing. It changes with what others hold.
   var mostHeldAtStart: Int { get }
   /// Takes an event without blocking. `.closed` ends the publication with a reason (replaced, refused while running,
   /// shutdown). The publisher is told and its connection is closed.

@@ -25,6 +25,8 @@ struct Publication {
   /// Ticks per second of the protocol's times of video, and whether they are those at which pictures were taken.
   private let wire: (hertz: UInt32, isCaptured: Bool)
   private var state = State.gathering
+  /// It has not begun: its media waits.
+  var awaitsStart: Bool { if case .gathering = state { true } else { false } }
   private var timeline = Timeline()
   private var gate = TrackDiscovery(
     announcedWait: PublicationLimits.announcedTrackWait, unannouncedWait: PublicationLimits.unannouncedTrackWait)

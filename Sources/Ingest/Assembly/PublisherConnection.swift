@@ -277,6 +277,9 @@ final class PublisherConnection {
   /// before what has come is passed on, so that nothing counts twice.
   func hold(_ bytes: Int) { publication == nil ? left?.hold(bytes) : publication?.hold(bytes) }
 
+  /// As `MediaSink.mostHeldAtStart`, without bound before a publication is admitted.
+  var mostHeldAtStart: Int { publication?.sink.mostHeldAtStart ?? .max }
+
   /// Ends the publication. The connection may publish again within the usual time limit.
   private func end(_ reason: EndReason) {
     guard var current = publication else { return }

@@ -30,6 +30,8 @@ struct ProgramPublication {
     set { publication.held.most = newValue }
   }
 
+  var awaitsStart: Bool { publication.awaitsStart }
+
   var encoder: String { publication.encoder }
 
   /// Time of the next `tick`. Nil if nothing waits.

@@ -48,10 +48,20 @@ struct TransportPublication {
     program = ProgramPublication(reading: reading)
   }
 
-  /// Bytes of media of one programme that wait for its start, at most.
-  var mostHeldAtStart: Int {
-    get { program.mostHeldAtStart }
-    set { program.mostHeldAtStart = newValue }
+  /// Bytes of media that wait for the start of their programme, at most. Programmes that have not begun have equal parts.
+  var mostHeldAtStart = Int.max { didSet { divideStart() } }
+
+  /// Whether a programme has not begun.
+  var awaitsStart: Bool { waitingPrograms > 0 }
+
+  private var waitingPrograms: Int {
+    others.values.reduce(program.awaitsStart && !firstHasLeft ? 1 : 0) { $0 + ($1?.awaitsStart == true ? 1 : 0) }
+  }
+
+  private mutating func divideStart() {
+    let most = mostHeldAtStart / max(1, waitingPrograms)
+    program.mostHeldAtStart = most
+    for number in others.keys { others[number]??.mostHeldAtStart = most }
   }
 
   /// Bytes that are held: unfinished ones of all tracks, and media before the start of each programme.
@@ -134,9 +144,8 @@ struct TransportPublication {
           program.begin(map, now, to: &out)
         } else {
           if others[map.program] == nil {
-            var other = ProgramPublication(reading: reading)
-            other.mostHeldAtStart = mostHeldAtStart
-            others[map.program] = other
+            others[map.program] = ProgramPublication(reading: reading)
+            divideStart()
           }
           with(map.program) { other, actions throws(WireError) in other.begin(map, now, to: &actions) }
         }

@@ -102,6 +102,7 @@ package final class TransportUpload {
     _ step: (inout TransportPublication, inout [PublicationAction]) throws(WireError) -> Void
   ) {
     guard !isOver else { return }
+    if transport.awaitsStart { transport.mostHeldAtStart = life.mostHeldAtStart }
     do throws(WireError) {
       try step(&transport, &actions)
       life.hold(transport.heldBytes &+ (others?.heldBytes ?? 0))
@@ -183,7 +184,7 @@ package final class TransportUpload {
 
 extension TransportUpload: PublisherConnectionOwner {
   func admitted() {
-    transport.mostHeldAtStart = life.publication?.sink.mostHeldAtStart ?? .max
+    transport.mostHeldAtStart = life.mostHeldAtStart
     owner?.uploadIsAdmitted()
   }
 

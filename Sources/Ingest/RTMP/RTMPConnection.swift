@@ -73,8 +73,8 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     var bytes = unwrapInboundIn(data)
     let now = now
     life.heard(now: now)
+    if session.awaitsStart { session.mostHeldAtStart = life.mostHeldAtStart }
     session.receive(&bytes, now: now, to: &actions)
-    life.hold(session.heldBytes)
     perform()
     watchGate(now)
     readAt = now
@@ -115,7 +115,8 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     context?.channel.setOption(
       .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RTMPLimits.readSizeWhilePublishing)
     ).whenFailure { _ in }
-    session.admit(now: now, mostHeldAtStart: life.publication?.sink.mostHeldAtStart ?? .max, to: &actions)
+    session.mostHeldAtStart = life.mostHeldAtStart
+    session.admit(now: now, to: &actions)
     perform()
     setReading()
   }
@@ -131,6 +132,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   // MARK: actions of the session
 
   private func perform() {
+    life.hold(session.heldBytes)
     while !actions.isEmpty {
       // Deliveries may add new actions; they are done after these.
       var batch = spare

@@ -24,7 +24,7 @@ enum RTMPLimits {
   /// Small chunks per second and per burst. More close the connection.
   static let smallChunksPerSecond: Int64 = 100_000
   static let smallChunkBurst: Int64 = 200_000
-  /// Total bytes of all unfinished messages of one connection.
+  /// Total bytes of all unfinished messages of one connection. The first one also holds when a publication has ended.
   static let partialBytesBeforePublish = 256 << 10
   static let partialBytesWhilePublishing = 20 << 20
   /// Bytes reserved for a message at its first chunk. The rest follows as bytes arrive.

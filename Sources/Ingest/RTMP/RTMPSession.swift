@@ -38,6 +38,10 @@ struct RTMPSession {
   /// Bytes that are held: of unfinished messages, of input that waits, and of media before the start.
   var heldBytes: Int { reader.partialBytes &+ waiting.readableBytes &+ (publication?.heldBytes ?? 0) }
 
+  /// Whether a publication waits for its start, and how many bytes of its media may.
+  var awaitsStart: Bool { publication?.awaitsStart ?? false }
+  var mostHeldAtStart = Int.max { didSet { publication?.mostHeldAtStart = mostHeldAtStart } }
+
   /// Name of the encoder in its metadata.
   var encoder: String { publication?.encoder ?? "" }
 
@@ -138,7 +142,7 @@ struct RTMPSession {
     case RTMPMessageType.commandAMF0, RTMPMessageType.commandAMF3:
       let outcome = try commands.receive(
         try values(message), messageStream: message.streamID, to: &answers)
-      obey(outcome, to: &actions)
+      try obey(outcome, to: &actions)
     case RTMPMessageType.userControl: receiveUserControl(message.payload)
     case RTMPMessageType.windowAcknowledgementSize:
       if let size: UInt32 = message.payload.getInteger(at: message.payload.readerIndex), size > 0 { window = size }
@@ -235,10 +239,11 @@ struct RTMPSession {
   // MARK: the gate's decision, and the end
 
   /// Starts the publication that the gate has admitted, and reads the input that waited.
-  mutating func admit(now: MonotonicTime, mostHeldAtStart: Int = .max, to actions: inout [RTMPAction]) {
+  mutating func admit(now: MonotonicTime, to actions: inout [RTMPAction]) {
     guard commands.isAsking else { return }
     reader.trusted = true
-    publication = FLVPublication(reading: reading, mostHeldAtStart: mostHeldAtStart)
+    publication = FLVPublication(reading: reading)
+    publication?.mostHeldAtStart = mostHeldAtStart
     commands.accept(to: &answers)
     flush(to: &actions)
     resume(now, to: &actions)
@@ -264,7 +269,7 @@ struct RTMPSession {
     receive(&bytes, now: now, to: &actions)
   }
 
-  private mutating func obey(_ outcome: CommandSession.Outcome, to actions: inout [RTMPAction]) {
+  private mutating func obey(_ outcome: CommandSession.Outcome, to actions: inout [RTMPAction]) throws(WireError) {
     switch outcome {
     case .nothing: break
     case .publish(let intent):
@@ -276,6 +281,12 @@ struct RTMPSession {
       // Nobody counts what it holds from here on.
       reader.trusted = false
       actions.append(.media(.event(.end(.finished))))
+      guard reader.partialBytes <= RTMPLimits.partialBytesBeforePublish else {
+        throw WireError(
+          .limit,
+          "unfinished messages hold \(reader.partialBytes) bytes after the end of the stream; "
+            + "at most \(RTMPLimits.partialBytesBeforePublish) are kept")
+      }
     case .refused(let reason):
       state = .closed
       flush(to: &actions)

@@ -62,6 +62,7 @@ final class SRTConnection: PublisherConnectionOwner {
     guard !isOver, life.takesMedia else { return }
     let now = now
     life.heard(now: now)
+    if session.awaitsStart { session.mostHeldAtStart = life.mostHeldAtStart }
     if lost > 0 {
       session.noteLoss(bytes: Int(lost) &* SRTLimits.payloadBytes)
       missing &+= UInt64(lost)
@@ -72,7 +73,6 @@ final class SRTConnection: PublisherConnectionOwner {
     } catch {
       return fail(error)
     }
-    life.hold(session.heldBytes &+ others.heldBytes)
     perform()
     taken &+= bytes.readableBytes
     if taken >= SRTLimits.credit / 4, !isOver {
@@ -131,6 +131,7 @@ final class SRTConnection: PublisherConnectionOwner {
   }
 
   private func perform() {
+    life.hold(session.heldBytes &+ others.heldBytes)
     if !actions.isEmpty {
       let batch = actions
       actions = []
@@ -145,7 +146,7 @@ final class SRTConnection: PublisherConnectionOwner {
 
   func admitted() {
     holdTimer?.cancel()
-    session.mostHeldAtStart = life.publication?.sink.mostHeldAtStart ?? .max
+    session.mostHeldAtStart = life.mostHeldAtStart
     link?.send(.credit(caller.connection, bytes: UInt32(SRTLimits.credit)))
   }
 

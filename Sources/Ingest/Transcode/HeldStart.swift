@@ -13,8 +13,10 @@ struct HeldStart {
   private let since: MonotonicTime
   private let most: Int
 
-  /// `most`: bytes of media that may wait, if they are fewer than usual.
-  init(now: MonotonicTime, most: Int = .max) { (since, self.most) = (now, min(most, PublicationLimits.heldBytes)) }
+  /// `most`: bytes of media that may wait, if they are fewer than usual. It is full with the first sample at the earliest.
+  init(now: MonotonicTime, most: Int = .max) {
+    (since, self.most) = (now, max(1, min(most, PublicationLimits.heldBytes)))
+  }
 
   mutating func hold(_ event: MediaEvent) {
     switch event {

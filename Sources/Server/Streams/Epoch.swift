@@ -197,7 +197,7 @@ struct Epoch: Sendable {
     if let number = window.segmentToCut(slowBytes: most), number != cutSegment {
       // Its end may wait for other tracks.
       cutSegment = number
-      segmenter.endsSegmentNext = true
+      segmenter.endSegmentSoon()
     }
     guard window.dropLate(slowBytes: most) else { return false }
     dropOldInRungs()

@@ -7,11 +7,14 @@ internal import Logging
 extension LiveStream {
   /// A publication whose media arrives faster than this multiple of real time gets a warning.
   private static let fast = 2.0
+  /// Bytes of media that may come without a fragment before the memory is counted again.
+  private static let pendingStep = 1 << 20
 
   /// Drops segments that came too long ago or too slowly, reports the memory use to the budget, and drops the oldest segments
   /// when it is too high. Returns whether any was dropped.
   @discardableResult
   func boundMemory(_ state: inout State) -> Bool {
+    state.countedIntake = state.publisher.counters.intake.bytes
     let slow = state.life.epoch.window.slowBytes
     var hasDropped = state.life.epoch.dropLate(slowBytes: memory.slowMedia)
     let share = memory.hold(state.heldBytes, by: name, of: state.publisher.anonymousHost)
@@ -24,6 +27,11 @@ extension LiveStream {
     }
     if state.life.phase == .live { warn(.outgrowsMemory, &state) }
     return hasDropped
+  }
+
+  /// Limits the memory where media comes of which no fragment is complete.
+  func boundPending(_ state: inout State) {
+    if state.publisher.counters.intake.bytes &- state.countedIntake >= Self.pendingStep { boundMemory(&state) }
   }
 
   /// Reduces the memory because other streams need it.

@@ -46,6 +46,8 @@ final class LiveStream: Sendable {
     var warnings = StreamWarnings()
     var turns = StreamTurns()
     var cues = StreamCues()
+    /// Bytes of media that had come when the memory was last counted.
+    var countedIntake = 0
   }
 
   init(
@@ -193,6 +195,7 @@ final class LiveStream: Sendable {
         state.subscribers.samples.receive(shifted)
         _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
         guard !stored.isEmpty else {
+          boundPending(&state)
           if state.life.epoch.window.version != version { change(state.life) }
           return .accepted
         }

@@ -10,21 +10,19 @@ struct MediaArrival: Sendable {
 
   /// When the newest sample came; nil before the first.
   private(set) var newest: MonotonicTime?
-  /// When the first sample of the segment came.
-  private(set) var begun: MonotonicTime?
   /// Nanoseconds that the segment's media took, with pauses cut, and nanoseconds of media.
-  private var spent: Int64 = 0
+  private(set) var spent: Int64 = 0
   private var media: Int64 = 0
 
   /// Notes a sample. `media`: nanoseconds by which it has moved the end of the media on.
   mutating func saw(_ media: Int64, now: MonotonicTime) {
     spent &+= newest.map { min(max(0, now &- $0), Self.longestPause) } ?? 0
     self.media &+= media
-    (newest, begun) = (now, begun ?? now)
+    newest = now
   }
 
   /// The segment is complete: what comes belongs to the next one.
-  mutating func endSegment() { (spent, media, begun) = (0, 0, nil) }
+  mutating func endSegment() { (spent, media) = (0, 0) }
 
   /// Of so many bytes, those that came too slowly for their length: beyond the rate of arrival in five times the length.
   func slowBytes(of bytes: Int) -> Int {
@@ -44,11 +42,12 @@ extension LiveWindow {
     return completeSlowBytes + arrival.slowBytes(of: newest.residentBytes)
   }
 
-  /// The number of the growing segment if it has to be cut: it has too many slow bytes, or has grown for longer than the window.
+  /// The number of the growing segment if it has to be cut: it has too many slow bytes, or has grown for longer than the
+  /// window, with pauses cut.
   func segmentToCut(slowBytes most: Int) -> Int? {
     guard let newest = segments.last, !newest.isComplete else { return nil }
     let isSlow = arrival.slowBytes(of: newest.residentBytes) > most / Self.slowSegments
-    return isSlow || age(since: arrival.begun) > longestKept.nanoseconds ? newest.sequenceNumber : nil
+    return isSlow || arrival.spent > longestKept.nanoseconds ? newest.sequenceNumber : nil
   }
 
   /// Drops the oldest segments while more than so many bytes came too slowly, and those whose media came more than twice the

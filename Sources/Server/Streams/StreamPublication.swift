@@ -23,7 +23,11 @@ final class StreamPublication: MediaSink {
   var mostHeldAtStart: Int { account.mostAtStart }
 
   func receive(_ event: MediaEvent) -> SinkVerdict {
-    stream.receive(event, from: token)
+    switch event {
+    case .tracks, .end: account.begin()
+    case .sample, .clock, .progress, .discontinuity: break
+    }
+    return stream.receive(event, from: token)
   }
 
   func lost(_ kind: MediaKind) {

@@ -85,6 +85,12 @@ struct TranscodedRendition: Sendable {
     }
     planned[planned.count - 1].source = segment
     try apply(segmenter.endSegment(segment.sequenceNumber))
+    if let first = source.segments.first { giveUp(before: first.sequenceNumber) }
+  }
+
+  /// Completes what was planned from segments that the source no longer has. Frames for them are late.
+  private mutating func giveUp(before number: Int) {
+    for segment in planned where segment.source.sequenceNumber < number { complete(segment.source) }
   }
 
   /// Copies the outage at the end of the source's window, if there is one.
@@ -139,7 +145,10 @@ struct TranscodedRendition: Sendable {
   }
 
   /// Follows the source, which has dropped all segments before this number.
-  mutating func dropSegments(before number: Int) { window.dropSegments(before: number) }
+  mutating func dropSegments(before number: Int) {
+    giveUp(before: number)
+    window.dropSegments(before: number)
+  }
 
   // MARK: Frames
 

@@ -3,7 +3,7 @@ internal import Ingest
 
 /// Limits the bytes of messages that publishers have begun and not finished, and of media that waits for the start of a
 /// publication. They are limited for a stream, for all publishers without a key of an address, and in all. Beyond a limit the
-/// publication ends that holds most of the share in question.
+/// publication ends that holds most of the share in question. Before that, publications that wait for their start begin.
 final class UnfinishedBudget: Sendable {
   /// Part of the limit for media of all streams.
   private static let mediaShare = 8
@@ -11,8 +11,10 @@ final class UnfinishedBudget: Sendable {
   private static let addressShare = 4
   /// Bytes. A key frame is taken, however little memory media may have.
   private static let leastLimit = 2 << 20
-  /// Part of a share that media of one publication may take before its start.
+  /// Part of a share that media of all its publications may take before their start.
   private static let startShare = 2
+  /// Publishers without a key pay for all that is too much while they hold more than this part of it.
+  fileprivate static let anonymousShare = 2
 
   /// The limits in bytes: for one stream, for an address without a key, and in all.
   let perStream: Int
@@ -24,22 +26,27 @@ final class UnfinishedBudget: Sendable {
   final class Account: Sendable {
     private let budget: UnfinishedBudget
     private let number: Int
-    /// The most bytes of media before the start.
-    let mostAtStart: Int
 
-    fileprivate init(_ budget: UnfinishedBudget, _ number: Int, mostAtStart: Int) {
-      (self.budget, self.number, self.mostAtStart) = (budget, number, mostAtStart)
-    }
+    fileprivate init(_ budget: UnfinishedBudget, _ number: Int) { (self.budget, self.number) = (budget, number) }
 
     deinit { budget.close(number) }
 
     /// Sets the bytes. Ends publications as long as there are too many; that does not wait for them.
     func hold(_ bytes: Int) { budget.hold(bytes, by: number) }
+
+    /// The most bytes of media before the start, as of now: of half the share, and of what is left of it, the part of one of
+    /// those publications of the share that wait for their start.
+    var mostAtStart: Int { budget.mostAtStart(of: number) }
+
+    /// The publication has begun.
+    func begin() { budget.state.withLock { $0.begin(number) } }
   }
 
   fileprivate struct Holding: Sendable {
     let holder: WindowBudget.Holder
     var bytes = 0
+    /// It has not begun.
+    var waits = true
     let end: @Sendable (_ reason: String) -> Void
   }
 
@@ -47,6 +54,8 @@ final class UnfinishedBudget: Sendable {
     var next = 0
     var holdings: [Int: Holding] = [:]
     var byHolder: [WindowBudget.Holder: Int] = [:]
+    /// Publications that wait for their start.
+    var waiting: [WindowBudget.Holder: Int] = [:]
     var used = 0
   }
 
@@ -67,10 +76,19 @@ final class UnfinishedBudget: Sendable {
       state.next += 1
       let holder = address.map(WindowBudget.Holder.address) ?? .stream(stream)
       state.holdings[state.next] = Holding(holder: holder, end: end)
+      state.waiting[holder, default: 0] += 1
       return state.next
     }
-    let share = min(perStream, address == nil ? inAll : perAddress)
-    return Account(self, number, mostAtStart: share / Self.startShare)
+    return Account(self, number)
+  }
+
+  private func mostAtStart(of number: Int) -> Int {
+    state.withLock { state in
+      guard let holder = state.holdings[number]?.holder else { return 0 }
+      let share = if case .address = holder { min(perStream, perAddress) } else { min(perStream, inAll) }
+      let left = max(0, share - (state.byHolder[holder] ?? 0))
+      return min(share / Self.startShare, left) / max(1, state.waiting[holder] ?? 0)
+    }
   }
 
   private func hold(_ bytes: Int, by number: Int) {
@@ -97,9 +115,17 @@ extension UnfinishedBudget.State {
     used += bytes - holding.bytes
   }
 
+  fileprivate mutating func begin(_ number: Int) {
+    guard let holding = holdings[number], holding.waits else { return }
+    holdings[number]?.waits = false
+    let others = (waiting[holding.holder] ?? 1) - 1
+    waiting[holding.holder] = others > 0 ? others : nil
+  }
+
   fileprivate mutating func remove(_ number: Int) -> UnfinishedBudget.Holding? {
     let holding = holdings[number]
     set(0, of: number)
+    begin(number)
     guard let holding, holdings.removeValue(forKey: number) != nil else { return nil }
     if byHolder[holding.holder] == 0 { byHolder[holding.holder] = nil }
     return holding
@@ -112,8 +138,13 @@ extension UnfinishedBudget.State {
     guard let holder = holdings[number]?.holder else { return [] }
     var over: [(end: @Sendable (_ reason: String) -> Void, reason: String)] = []
     while let (victim, limit) = excess(after: number, of: holder, budget), let holding = remove(victim) {
-      let held = "it holds \(UnfinishedBudget.text(holding.bytes)) of unfinished messages, and \(limit)"
-      over.append((holding.end, "\(held); send smaller frames"))
+      let bytes = UnfinishedBudget.text(holding.bytes)
+      let reason =
+        holding.waits
+        ? "it holds \(bytes) of media before its start and of unfinished messages, and \(limit); "
+          + "start fewer publications at a time, or send smaller frames"
+        : "it holds \(bytes) of unfinished messages, and \(limit); send smaller frames"
+      over.append((holding.end, reason))
     }
     return over
   }
@@ -129,7 +160,11 @@ extension UnfinishedBudget.State {
       let limit = UnfinishedBudget.text(budget.perAddress)
       return (victim, "publishers without a key of its address may hold \(limit) (--media-memory); give it a key")
     }
-    guard used > budget.inAll, let most = byHolder.max(by: { $0.value < $1.value })?.key, let victim = largest(of: most)
+    guard used > budget.inAll else { return nil }
+    let anonymous = byHolder.filter { if case .address = $0.key { true } else { false } }
+    let isTheirs = anonymous.values.reduce(0, +) > budget.inAll / UnfinishedBudget.anonymousShare
+    guard let most = (isTheirs ? anonymous : byHolder).max(by: { $0.value < $1.value })?.key,
+      let victim = largest(of: most)
     else { return nil }
     return (victim, "all publishers may hold \(UnfinishedBudget.text(budget.inAll)) (--media-memory)")
   }

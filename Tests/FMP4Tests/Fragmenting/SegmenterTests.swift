@@ -20,20 +20,26 @@ import Testing
   }
 
   /// The clock of the video stands, and audio that was announced does not come.
-  @Test func fragmentsThatWaitForAnotherTrackAreBounded() throws {
-    var segmenter = Segmenter(policy: CutPolicy(fragmentsWaitForFollowers: true))
+  @Test(arguments: [64, 4]) func fragmentsThatWaitForAnotherTrackAreBounded(_ mebibytesOfSegment: Int) throws {
+    var policy = CutPolicy(fragmentsWaitForFollowers: true)
+    policy.segmentBytes = mebibytesOfSegment << 20
+    let limit = min(CutPolicy.waitingByteLimit, policy.segmentBytes)
+    var segmenter = Segmenter(policy: policy)
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     var most = 0
     for index in 0..<40 {
       _ = segmenter.receive(.sample(SyntheticMedia.frame(index, group: 1, duration: 1, size: 4 << 20)))
       most = max(most, segmenter.pendingBytes)
     }
-    #expect((CutPolicy.waitingByteLimit...CutPolicy.waitingByteLimit + 16 << 20).contains(most), "\(most >> 20) MiB")
+    #expect((limit...limit + 16 << 20).contains(most), "\(most >> 20) MiB")
   }
 
   /// The first video has not begun.
-  @Test func samplesThatWaitForTheLeadingTrackAreBounded() throws {
-    var segmenter = Segmenter()
+  @Test(arguments: [64, 4]) func samplesThatWaitForTheLeadingTrackAreBounded(_ mebibytesOfSegment: Int) throws {
+    var policy = CutPolicy()
+    policy.segmentBytes = mebibytesOfSegment << 20
+    let limit = min(CutPolicy.waitingByteLimit, policy.segmentBytes)
+    var segmenter = Segmenter(policy: policy)
     var further = try SyntheticMedia.video()
     further.id = TrackID(.video, 2)
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(), further]))
@@ -42,7 +48,37 @@ import Testing
       sample.track = further.id
       _ = segmenter.receive(.sample(sample))
     }
-    #expect((32 << 20...2 * CutPolicy.waitingByteLimit + 8 << 20).contains(segmenter.pendingBytes))
+    #expect((limit...2 * limit + 8 << 20).contains(segmenter.pendingBytes))
+  }
+
+  /// What a further video has too much of is dropped; it goes on with its next key frame.
+  @Test func aFurtherVideoOfWhichSamplesAreDroppedGoesOnWithAKeyFrame() throws {
+    var policy = CutPolicy()
+    policy.segmentBytes = 1 << 20
+    var segmenter = Segmenter(policy: policy)
+    var further = try SyntheticMedia.video()
+    further.id = TrackID(.video, 2)
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(), further]))
+    for index in 0..<120 {
+      // The first video begins when three mebibytes of the further one have come.
+      if index >= 30 { events += segmenter.receive(.sample(SyntheticMedia.frame(index, group: 30, isSteady: true))) }
+      let size = index < 30 ? 100 << 10 : 100
+      var sample = SyntheticMedia.frame(index, group: 50, size: size, isSteady: true)
+      sample.track = further.id
+      events += segmenter.receive(.sample(sample))
+    }
+    events += segmenter.receive(.end(.finished))
+    var frames: [Int] = []
+    for case .fragment(let fragment) in events {
+      guard let run = fragment.run(of: further.id) else { continue }
+      var time = run.baseDecodeTime
+      for sample in run.samples {
+        frames.append(Int(time / 1000))
+        time += Int64(sample.duration)
+      }
+    }
+    // Those up to the limit end before the first video begins; from 20 to 49 frames depend on one that was dropped.
+    #expect(frames == Array(50..<120), "\(frames)")
   }
 
   @Test func aSegmentEndsWhenItIsAskedTo() throws {
@@ -50,11 +86,36 @@ import Testing
     var ends: [Int] = []
     _ = segmenter.receive(.tracks([try SyntheticMedia.video()]))
     for index in 0..<60 {
-      segmenter.endsSegmentNext = segmenter.endsSegmentNext || index == 20
+      if index == 20 { segmenter.endSegmentSoon() }
       let events = segmenter.receive(.sample(SyntheticMedia.frame(index, isSteady: true)))
       if events.contains(where: { if case .segmentEnd = $0 { true } else { false } }) { ends.append(index) }
     }
     #expect(ends == [20] && !segmenter.endsSegmentNext)
+  }
+
+  /// The end of the segment waits for audio; the next segment is not cut in its place.
+  @Test func aSegmentWhoseEndIsDecidedIsNotAskedToEndAgain() throws {
+    var segmenter = Segmenter(policy: CutPolicy(fragmentsWaitForFollowers: true))
+    _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 3)
+    where sample.decodeTime <= (sample.track == .video ? 60_000 : 90_000) {
+      _ = segmenter.receive(.sample(sample))
+    }
+    #expect(segmenter.closing.contains(where: \.endsSegment))
+    segmenter.endSegmentSoon()
+    #expect(!segmenter.endsSegmentNext)
+  }
+
+  /// The end of the media ends the segment, too.
+  @Test func aRequestToEndASegmentEndsWithIt() throws {
+    var segmenter = Segmenter()
+    _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for index in 0..<30 { _ = segmenter.receive(.sample(SyntheticMedia.frame(index, isSteady: true))) }
+    segmenter.endSegmentSoon()
+    #expect(segmenter.endsSegmentNext)
+    // The video stops, and its segment is cut by the audio.
+    for index in 0..<240 { _ = segmenter.receive(.sample(SyntheticMedia.audio(index))) }
+    #expect(!segmenter.endsSegmentNext)
   }
 
   @Test func theFirstFragmentOfAllMayBeShort() throws {

@@ -67,6 +67,36 @@ import Testing
     #expect(try taken(script.bytes, .number(9))[0] == [UInt8](repeating: 9, count: 40))
   }
 
+  /// Their video does not come.
+  @Test func `Programmes that wait for their start share what may wait`() throws {
+    var publication = TransportPublication(reading: ClockReading(wall: 0, monotonic: 0), .each)
+    publication.mostHeldAtStart = 3000
+    var script = TransportScript()
+    script.add(table: 0, TransportScript.association(Self.three.map { ($0.number, pid: $0.map) }))
+    for program in Self.three {
+      script.add(
+        table: program.map,
+        TransportScript.map(
+          program.number, clock: program.audio,
+          [(type: 0x0F, pid: program.audio, more: []), (type: 0x1B, pid: program.audio + 10, more: [])]))
+    }
+    for frame in 0..<100 {
+      for program in Self.three {
+        let bytes = TransportScript.adts([UInt8](repeating: 1, count: 50))
+        script.add(program.audio, TransportScript.pes(0xC0, UInt64(90_000 + frame * 1920), bytes))
+      }
+    }
+    var (actions, most): ([PublicationAction], Int) = ([], 0)
+    for start in stride(from: 0, to: script.bytes.count, by: 1000) {
+      let bytes = script.bytes[start..<min(start + 1000, script.bytes.count)]
+      try publication.receive(ByteBuffer(bytes: bytes), now: 0, to: &actions)
+      most = max(most, publication.heldBytes)
+    }
+    // With what of their frames is unfinished.
+    #expect((2000...4000).contains(most), "\(most)")
+    #expect(!publication.awaitsStart)
+  }
+
   @Test func `Eight programmes are published at a time`() throws {
     let many: [Numbered] = (1...12).map { ($0, 1000 + $0, 2000 + $0) }
     var script = TransportScript()

@@ -15,16 +15,18 @@ import Testing
     let registry: StreamRegistry
     let stream: LiveStream
     private let sink: any MediaSink
+    private let memory: WindowBudget
 
     /// `slow`: bytes that may have come too slowly.
     init(slow: Int, window: Int64 = 60) async throws {
       let time = ManualClock()
+      let memory = WindowBudget(perStream: 256 << 20, inAll: 512 << 20, slowMedia: slow)
       let registry = StreamRegistry(
         settings: { _ in
           var settings = StreamSettings()
           settings.window = MediaTime(milliseconds: window * 1000)
           return settings
-        }, memory: WindowBudget(perStream: 256 << 20, inAll: 512 << 20, slowMedia: slow), clock: time.clock,
+        }, memory: memory, clock: time.clock,
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
       ) { _, _, _ in [] }
       let name = try #require(StreamName("cam"))
@@ -35,7 +37,7 @@ import Testing
       let stream = try #require(registry.stream(name))
       _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
       _ = sink.receive(.tracks([try SyntheticMedia.video()]))
-      (self.time, self.registry, self.stream, self.sink) = (time, registry, stream, sink)
+      (self.time, self.registry, self.stream, self.sink, self.memory) = (time, registry, stream, sink, memory)
     }
 
     /// A frame that arrives so many seconds after the one before.
@@ -47,6 +49,8 @@ import Testing
     func lose() { _ = sink.receive(.end(.connectionLost("reset"))) }
 
     var heldBytes: Int { stream.state.withLock { $0.heldBytes } }
+    /// As the budget knows them.
+    var countedBytes: Int { memory.used }
     var window: LiveWindow { stream.epoch.window }
     var warnings: [String] { stream.state.withLock { $0.warnings.texts } }
   }
@@ -99,6 +103,27 @@ import Testing
     live.registry.tend()
     #expect(live.stream.status.phase == .ended)
     #expect(live.window.segments.first?.sequenceNumber == segments.first?.sequenceNumber)
+  }
+
+  /// What waits for other tracks counts while no fragment is complete.
+  @Test func mediaThatBecomesNoFragmentCounts() async throws {
+    let live = try await Live(slow: .max)
+    for index in 0..<3 { live.send(SyntheticMedia.frame(index, group: 1, duration: 1, size: 2 << 20), after: 0.001) }
+    #expect(live.window.residentBytes < 6 << 20)
+    #expect(live.countedBytes >= 4 << 20, "\(live.countedBytes)")
+  }
+
+  @Test func pausesDoNotMakeASegmentGrowForLongerThanTheWindow() throws {
+    var driver = EpochDriver()
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    try driver.receive(.tracks([try SyntheticMedia.video(frameDuration: 3000)]))
+    for index in 0..<60 {
+      driver.epoch.noteArrival(of: 100_000_000, now: .at(Int64(index) * 3_000_000_000))
+      try driver.receive(.sample(SyntheticMedia.frame(index, group: 1000, duration: 3000, size: 10, isSteady: true)))
+      _ = driver.epoch.dropLate(slowBytes: .max)
+    }
+    #expect(driver.epoch.window.segments.map(\.isComplete) == [false])
   }
 
   @Test func aSegmentThatGrowsForLongerThanTheWindowIsCut() throws {

@@ -74,6 +74,21 @@ import Testing
     #expect(epoch.viewWithRungs.playableRungs.count == 2)
   }
 
+  /// Its worker makes nothing for a while.
+  @Test func aRungKeepsNothingThatTheSourceHasDropped() throws {
+    var driver = try driver(seconds: 21, groups: [])
+    #expect(driver.epoch.window(of: .rung("90p"))?.segments.isEmpty == true)
+    _ = driver.epoch.shrink(to: 0)
+    let kept = try #require(driver.epoch.window.segments.first?.sequenceNumber)
+    #expect(kept > 5 && driver.epoch.window(of: .rung("90p"))?.nextSequenceNumber == kept)
+    // It goes on with the source's oldest segment.
+    for index in (kept - 1) * 60..<21 * 30 {
+      try driver.epoch.receive(.frame(rung: 1, SyntheticMedia.frame(index, size: 30)))
+    }
+    let rung = try #require(driver.epoch.window(of: .rung("90p")))
+    #expect(rung.segment(kept)?.fragments.isEmpty == false)
+  }
+
   @Test func manifestsHaveTheRungsInTheVideosAdaptationSet() throws {
     let view = try driver(seconds: 9, groups: [0, 1, 2, 3, 4]).epoch.viewWithRungs
     let text = String(buffer: DASHManifest(epoch: view, source: .server).root(publishTime: 0).document)

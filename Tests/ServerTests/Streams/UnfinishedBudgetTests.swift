@@ -56,6 +56,38 @@ import Testing
     #expect(ended.reasons.first?.contains("--media-memory") == true)
   }
 
+  @Test func publishersWithoutAKeyPayFirstWhileTheyHoldMoreThanHalf() throws {
+    let keyed = try open("keyed")
+    let anonymous = try (1...3).map { try open("n\($0)", of: "192.0.2.\($0)") }
+    keyed.hold(13 * Self.mebibyte)
+    for (account, size) in zip(anonymous, [6, 7, 6]) { account.hold(size * Self.mebibyte) }
+    #expect(ended.names.isEmpty && budget.used == budget.inAll)
+    // The largest of all has a key.
+    keyed.hold(14 * Self.mebibyte)
+    #expect(ended.names == ["n2"])
+    // Those without a key hold 12 MiB, less than half of 32.
+    keyed.hold(21 * Self.mebibyte)
+    #expect(ended.names == ["n2", "keyed"])
+    for account in anonymous { account.hold(0) }
+    #expect(budget.used == 0)
+  }
+
+  @Test func publicationsThatWaitForTheirStartShareWhatIsLeft() throws {
+    let (first, second) = (try open("a", of: "192.0.2.1"), try open("b", of: "192.0.2.1"))
+    let other = try open("c", of: "192.0.2.2")
+    #expect([first, second, other].map(\.mostAtStart) == [2, 2, 4].map { $0 * Self.mebibyte })
+    second.hold(6 * Self.mebibyte)
+    #expect(first.mostAtStart == Self.mebibyte)
+    second.begin()
+    #expect(first.mostAtStart == 2 * Self.mebibyte && other.mostAtStart == 4 * Self.mebibyte)
+    first.hold(3 * Self.mebibyte)
+    other.hold(8 * Self.mebibyte + 1)
+    second.hold(0)
+    // The reason tells of media before the start where there may be some.
+    #expect(ended.names == ["b", "c"])
+    #expect(ended.reasons.map { $0.contains("before its start") } == [false, true])
+  }
+
   @Test func aPublicationHoldsNoMoreThanItsStreamMayKeep() throws {
     let account = try open("cam")
     account.hold(24 * Self.mebibyte)

@@ -12,13 +12,15 @@ struct FLVPublication {
   /// The newest configurations that frames of audio stated, by the numbers of their tracks.
   private var ownAudioRecords: [UInt8: ByteBuffer] = [:]
 
-  init(reading: ClockReading, mostHeldAtStart: Int = .max) {
-    publication = Publication(reading: reading)
-    publication.held.most = mostHeldAtStart
-  }
+  init(reading: ClockReading) { publication = Publication(reading: reading) }
 
-  /// Bytes of media that wait for the start.
+  /// Bytes of media that wait for the start, and how many may.
   var heldBytes: Int { publication.held.byteCount }
+  var mostHeldAtStart: Int {
+    get { publication.held.most }
+    set { publication.held.most = newValue }
+  }
+  var awaitsStart: Bool { publication.awaitsStart }
 
   /// Name of the encoder.
   var encoder: String { publication.encoder }

@@ -77,6 +77,7 @@ final class WebRTCSession {
   }
 
   private func step(_ body: (inout WebRTCPublication, inout [PublicationAction]) throws(WireError) -> Void) {
+    if publication.publication.awaitsStart { publication.publication.held.most = life.mostHeldAtStart }
     do throws(WireError) {
       try body(&publication, &actions)
       performAll()
@@ -172,7 +173,7 @@ extension WebRTCSession: PublisherConnectionOwner {
   func admitted() {
     hub.admitted(transport)
     publication.keyFrameDistance = life.publication?.sink.keyFrameDistance?.nanoseconds
-    publication.publication.held.most = life.publication?.sink.mostHeldAtStart ?? .max
+    publication.publication.held.most = life.mostHeldAtStart
     watchTime()
     let answer = SessionAnswer(
       negotiation: negotiation, agent: transport.agent, fingerprint: hub.shared.identity.fingerprint,
