@@ -20,7 +20,7 @@ import Testing
     streams: Int = 1000, names: Int = 64, descriptors: DescriptorBudget = .unlimited
   ) -> StreamRegistry {
     var limits = NameAllowance.Limits()
-    (limits.streams, limits.names) = (streams, names)
+    (limits.streams, limits.names, limits.namesPerMinute) = (streams, names, min(16, names))
     let made = StreamSettings(layout: .separate, audio: AudioSpecification(.opus))
     return StreamRegistry(
       settings: { "\($0)".hasPrefix("made") ? made : StreamSettings() }, names: limits, descriptors: descriptors,
