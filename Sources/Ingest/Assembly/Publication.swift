@@ -167,8 +167,7 @@ struct Publication {
     return true
   }
 
-  /// Reports media in an unsupported codec, by the codec's name. `isAlone` is true if no other track of that kind is
-  /// accepted.
+  /// Reports media in an unsupported codec, by its name. `isAlone`: no other track of that kind is accepted.
   mutating func leaveOut(
     codec: String, of kind: MediaKind, _ track: TrackID? = nil, isAlone: Bool, now: MonotonicTime,
     to out: inout [PublicationAction]
@@ -180,8 +179,7 @@ struct Publication {
     tell(.leftOutCodec(kind, codec), to: &out)
   }
 
-  /// Reports a frame that should state its track's configuration and cannot be read. It is lost, and those behind it can
-  /// hardly be decoded.
+  /// Reports a frame that should state its track's configuration and cannot be read. Those behind it can hardly be decoded.
   mutating func leaveOut(
     unreadable error: CodecError, _ coding: CodecID, _ track: TrackID, now: MonotonicTime,
     to out: inout [PublicationAction]
@@ -318,8 +316,7 @@ struct Publication {
 
   // MARK: time
 
-  /// Place of a unit on the timeline. Nil if it is dropped. `lag` is the distance from its time to the end of its
-  /// presentation, in nanoseconds.
+  /// Place of a unit on the timeline. Nil if it is dropped. `lag` is from its time to its end, in nanoseconds.
   private mutating func place(
     _ unit: WireUnit, length: Int64?, lag: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]
   ) -> Timeline.Place? {
