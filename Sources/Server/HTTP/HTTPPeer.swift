@@ -30,8 +30,10 @@ final class HTTPPeer {
   /// Whether a complete request has arrived.
   private(set) var hasSentRequest = false
   /// Whether it is a viewer's, which ends where something runs short; not a publisher's or a command.
-  var mayEnd: Bool { isServed && !isKept && !source.isControl }
+  var mayEnd: Bool { isServed && !isKept && !isEnding && !source.isControl }
   private var isKept = false
+  /// It was told to end, and is there for a moment longer.
+  var isEnding = false
 
   var isTLS: Bool { source.isTLS }
 

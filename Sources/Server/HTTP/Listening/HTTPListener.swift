@@ -179,7 +179,12 @@ package final class HTTPListener: Sendable {
     chosen.formUnion(Self.newest(count - chosen.count, of: proxies))
     let numbers = chosen
     guard !numbers.isEmpty else { return }
-    await eachConnection { if numbers.contains($0.peer.number) { $0.closeAtOnce() } }
+    await eachConnection { connection in
+      guard numbers.contains(connection.peer.number) else { return }
+      // The next round may come before it is gone, and must choose others.
+      connection.peer.isEnding = true
+      connection.closeAtOnce()
+    }
     services.traffic.add(.shedViewers, numbers.count)
     services.logger.warning("\(shortage.rawValue)", metadata: ["connections": "\(numbers.count)"])
   }
