@@ -12,7 +12,8 @@ struct PublisherOptions: TitledSettings {
     "max-streams", at: "limits.streams", .count(1...100_000), default: "1000", "More streams are refused.")
   let streamMemory = Setting(
     "stream-memory", at: "limits.streamMemory", .mediaMemory,
-    "Most media of one stream in memory; without it, what its rate of arrival needs, up to a quarter of the memory.")
+    "Most media of one stream in memory; without it, a quarter of the memory, and 32 MiB of media that comes far too slowly."
+  )
   let mediaMemory = Setting(
     "media-memory", at: "limits.mediaMemory", .mediaMemory,
     "Most media of all streams in memory; without it, half of the memory.")

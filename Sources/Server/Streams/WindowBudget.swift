@@ -65,7 +65,7 @@ final class WindowBudget: Sendable {
     unfinished = UnfinishedBudget(perStream: self.perStream, ofMedia: inAll)
   }
 
-  /// By default, one stream may keep what its own rate of arrival needs, up to a quarter of the memory of the process, and all
+  /// By default, one stream may keep a quarter of the memory of the process, less of slow media, and all
   /// together half of it.
   convenience init(perStream: Int?, inAll: Int?, sources: MemorySources = MemorySources()) {
     let memory = sources.read()?.limit ?? Self.usualMemory
