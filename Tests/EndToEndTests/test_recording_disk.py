@@ -135,7 +135,8 @@ def a_full_disk(case):
         told = stage.wait_recording("failed")
         took = time.monotonic() - filled
         assert "No space left" in told["reason"] and "free space" in told["reason"]
-        assert Metrics(stage.weir)("weir_recordings_total", event="failed") == 1
+        # It is told before the file is finished, and counted after that.
+        stage.weir.wait(lambda: Metrics(stage.weir)("weir_recordings_total", event="failed") == 1, 10, "it is counted")
         stage.weir.wait(lambda: not list(stage.weir.recordings.glob("cam/*.part.mp4")), 10, "it is finished")
         assert list(stage.weir.recordings.glob("cam/*.mp4")), "from the reserve"
         ballast.unlink()
@@ -146,6 +147,7 @@ def a_full_disk(case):
         assert resumed <= 10
         stage.wait_recorded()
         stall = stage.stall
+        assert Metrics(stage.weir)("weir_recordings_total", event="failed") == 1
         movies = stage.finish()
         assert len(movies) == 2
         assert stall < STALL_BESIDE_OTHERS
