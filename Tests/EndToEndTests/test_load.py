@@ -241,19 +241,27 @@ def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, measured
         assert weir.get("/healthz").status == 200
 
 
-@pytest.mark.parametrize("count", [10_000 if LONG else 1000])
-def test_what_a_crowd_took_is_given_back_within_a_minute(start, count, record_property):
-    """The C library would keep it for the next crowd. Without giving back nearly all of it stays."""
+@pytest.fixture
+def crowd(start, request):
+    """A server, the bytes that it had before so many viewers came, and the viewers' connections."""
     weir = start("--no-record", "--max-viewers", "20000")
     calm = anonymous_bytes(weir.process.pid)
-    connections, answers = connected(f"{weir.web}/api/v1/streams", count)
+    connections, answers = connected(f"{weir.web}/api/v1/streams", request.param)
     assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
+    return weir, calm, connections
+
+
+@pytest.mark.parametrize("crowd", [10_000 if LONG else 1000], indirect=True)
+def test_what_a_crowd_took_is_given_back_within_a_minute(crowd, record_property):
+    """The C library would keep it for the next crowd. Without giving back nearly all of it stays."""
+    weir, calm, connections = crowd
     taken = anonymous_bytes(weir.process.pid) - calm
-    assert taken > count * 2048
+    assert taken > len(connections) * 2048
     for connection in connections:
         connection.close()
     weir.wait(lambda: anonymous_bytes(weir.process.pid) - calm < taken / 3, 60, "most of the memory back", every=1)
-    record_property("figure", f"{count} viewers took {taken >> 10} KiB, {(anonymous_bytes(weir.process.pid) - calm) >> 10} stay")
+    stay = anonymous_bytes(weir.process.pid) - calm
+    record_property("figure", f"{len(connections)} viewers took {taken >> 10} KiB, {stay >> 10} stay")
 
 
 @pytest.fixture

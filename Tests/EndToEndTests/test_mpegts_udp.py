@@ -158,9 +158,9 @@ def test_a_wrong_address_is_told_at_start(start, place, complaint):
     assert complaint.replace("\\", "") in str(wrong.value)
 
 
-def test_audio_of_the_field_is_passed_through(start):
-    """AC-3 and E-AC-3 with all bytes and times, by Enhanced RTMP, too; AAC in LATM as AAC. Playlists name the codecs. Beside
-    AC-3 and E-AC-3 there is AAC by itself, unless `--audio-codec source` says otherwise."""
+@pytest.fixture
+def audio_of_the_field(start):
+    """AC-3 and E-AC-3, by Enhanced RTMP, too, and AAC in LATM, while they are live: the server, what publishes, and the films."""
     films = {"ac3": transport.film("short", "-c:a", "ac3", "-b:a", "96k"),
              "eac3": transport.film("short", "-c:a", "eac3", "-b:a", "96k"),
              "latm": transport.film("short", "-mpegts_flags", "latm")}
@@ -168,7 +168,13 @@ def test_audio_of_the_field_is_passed_through(start):
     flags = [flag for name in films for flag in ("--source", f"{name}=udp://127.0.0.1:{ports[name]}")]
     weir = start(*flags, "--admin-token", TOKEN, "--reconnect-window", "1s", "--audio-codec", "rtmp=source")
     senders = [transport.Sender(films[name].read_bytes(), ports[name], 4) for name in films]
-    enhanced = publishers.ffmpeg(films["ac3"], f"{weir.rtmp}/live/rtmp", version="new")
+    return weir, [*senders, publishers.ffmpeg(films["ac3"], f"{weir.rtmp}/live/rtmp", version="new")], films
+
+
+def test_audio_of_the_field_is_passed_through(audio_of_the_field):
+    """With all bytes and times; AAC in LATM as AAC. Playlists name the codecs. Beside AC-3 and E-AC-3 there is AAC by itself, unless
+    `--audio-codec source` says otherwise."""
+    weir, publishing, films = audio_of_the_field
     names = {"ac3": "ac-3", "eac3": "ec-3", "latm": "mp4a.40.2", "rtmp": "ac-3"}
     for name, codec in names.items():
         # The films are short.
@@ -182,9 +188,8 @@ def test_audio_of_the_field_is_passed_through(start):
         assert f'CODECS="avc1.64000D,{codec}"' in text and (aac in text) == (name != "rtmp"), text
         warned = any("most browsers cannot play it" in warning for warning in weir.stream(name)["warnings"])
         assert warned == (name == "rtmp"), weir.stream(name)["warnings"]
-    for sender in senders:
-        sender.wait()
-    enhanced.wait()
+    for publisher in publishing:
+        publisher.wait()
     weir.stop()
     film = packets.probe(sources.source("short"))
     problems = []

@@ -378,13 +378,18 @@ def firefox():
         yield firefox
 
 
-def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, firefox, chromium):
-    """Firefox has no H.264. Its VP9 is taken, played by the watch page in Chromium, read as DASH, and recorded."""
-    name = "firefox"
-    answer = publish(firefox, weir, name)
+@pytest.fixture
+def vp9_of_firefox(weir, firefox):
+    """A stream's name, and its playlist with the first segment."""
+    answer = publish(firefox, weir, "firefox")
     assert "VP9/90000" in answer["sdp"], answer["sdp"]
     assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
-    media = segments(weir, name, 1)
+    return "firefox", segments(weir, "firefox", 1)
+
+
+def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, firefox, vp9_of_firefox, chromium):
+    """Firefox has no H.264. Its VP9 is taken, played by the watch page in Chromium, read as DASH, and recorded."""
+    name, media = vp9_of_firefox
     assert max(lengths(media)) <= MOST, media
     chromium.open(f"{weir.web}/watch/{name}")
     chromium.wait("document.querySelector('#stage')?.dataset.phase === 'playing'")
