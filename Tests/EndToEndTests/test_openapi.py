@@ -137,7 +137,7 @@ def test_every_route_answers_as_it_says(weir, described):
         publisher.outcome()
     visit("/api/v1/sessions/p-0-0", status=404)
     assert visit("/api/v1/sessions?after=x", status=400).json["code"] == "malformed-query"
-    visit("/api/v1/sources/loop/stop", "POST", 200)
+    visit("/api/v1/sources/loop/stop?wait=20s", "POST", 200)
     # What needs devices answers with problems alone here (test_capture.py has them). What does not end is not read here
     # (browser/test_sources.py does).
     missed = {operation for operation in described.operations if operation not in visit.succeeded}

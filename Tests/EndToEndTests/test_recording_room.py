@@ -106,6 +106,8 @@ class Filled:
                 self.slow = begun + slow.read()
                 slow.close()
                 self.after = [weir.get(path).good().body for path in paths]
+                self.told = weir.wait(
+                    lambda: next((r for r in weir.recordings_of("cam") if r["state"] == "completed"), None), 15, "it is listed")
         except BaseException:
             weir.kill()
             raise
@@ -132,8 +134,7 @@ def test_the_head_goes_into_the_room(filled):
     assert "finishing it needs a copy" not in weir.text()
     assert sample_counts(movie) == filled.samples
     assert http.fetch(f"{weir.web}/recordings/cam/{stem}.mp4").body == movie.read_bytes()
-    told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 15, "it is listed")
-    assert told["state"] == "completed" and told["bytes"] == movie.stat().st_size
+    assert filled.told["url"] and filled.told["bytes"] == movie.stat().st_size
 
 
 def test_every_judge_finds_every_sample_of_the_movie_in_the_room(filled):

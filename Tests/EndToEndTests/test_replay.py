@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import json
 import re
+import signal
 import socket
 import subprocess
 import time
@@ -116,7 +117,7 @@ def seen(server, tmp_path_factory) -> Seen:
                 slow.append((path, SlowReader(server.web + path)))
             time.sleep(0.3)
         publisher.wait()
-        server.wait(lambda: server.recordings_of("cam"), 10, "the recording is finished")
+        server.wait(lambda: [r["state"] for r in server.recordings_of("cam")] == ["completed"], 15, "the recording is finished")
         with concurrent.futures.ThreadPoolExecutor(len(slow)) as pool:
             seen.slow = dict(zip((path for path, _ in slow), pool.map(lambda pair: pair[1].rest(), slow)))
         return seen
@@ -421,15 +422,14 @@ def test_going_back_survives_a_stop_and_a_start_of_the_recording(start):
             return weir.get(f"/live/cam/{epoch}/av/dvr.m3u8").text
 
         def reach(number: int) -> None:
-            weir.wait(lambda: numbers(programme())[-1] >= number, 40, f"segment {number}", every=0.3)
+            weir.wait(lambda: max(numbers(programme()), default=0) >= number, 40, f"segment {number}", every=0.3)
 
         weir.wait(lambda: weir.get("/live/cam/dvr.m3u8").status == 200, 20, "a programme")
         reach(4)
         bodies = {}
         for action, until in (("stop", 9), ("start", 14), ("cancel", 19)):
-            answer = weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST",
-                              headers={"Authorization": f"Bearer {token}"})
-            answer.good()
+            weir.get(
+                f"/api/v1/streams/cam/recording/{action}?wait=20s", method="POST", headers={"Authorization": f"Bearer {token}"}).good()
             while numbers(programme())[-1] < until:
                 text = programme()
                 assert "#EXT-X-PLAYLIST-TYPE:EVENT\n" in text and "#EXT-X-GAP" not in text
@@ -523,8 +523,13 @@ def test_a_file_that_is_still_being_written_is_left_alone(tmp_path):
     end = time.monotonic() + 20
     while time.monotonic() < end and (not path.exists() or path.read_bytes().count(b"moof") < 2):
         time.sleep(0.05)
-    assert writer.poll() is None
-    done = weir_command("finalize", path)
+    # It stands still meanwhile, so that it is not done before weir looks at its file.
+    writer.send_signal(signal.SIGSTOP)
+    try:
+        assert writer.poll() is None
+        done = weir_command("finalize", path)
+    finally:
+        writer.send_signal(signal.SIGCONT)
     assert done.returncode == 1 and "open in another program" in done.stdout, done.stdout
     assert writer.wait(30) == 0 and writer.communicate()[1] == b""
     checked = json.loads(weir_command("verify", "--json", path).stdout)[0]

@@ -112,7 +112,7 @@ def test_what_is_recorded_on_air_goes_on_off_it_and_ends_with_its_source(weir):
     running(weir, 0.5)
     go(weir, "preview", "ended")
     running(weir, recording(weir)["seconds"] + 0.5)
-    own(weir, "/loop/stop", "POST").good()
+    own(weir, "/loop/stop?wait=20s", "POST").good()
     assert judge(weir, stored(weir)) >= 30
     weir.wait(lambda: activity(weir, "loop") == "stopped", 15, "its end")
 
@@ -192,7 +192,7 @@ def test_administrators_see_a_source_off_the_air_move(weir, tmp_path):
         assert watching.wait(20) == 0
     times = [decoded for decoded, _, _ in packets(path)["video"]]
     assert len(times) > 60 and len({b - a for a, b in zip(times, times[1:])}) == 1, "no gap"
-    own(weir, "/loop/stop", "POST").good()
+    own(weir, "/loop/stop?wait=20s", "POST").good()
     weir.wait(lambda: activity(weir, "loop") == "stopped", 15, "its end")
     assert own(weir, "/loop/preview.mp4").status == 503
     go(weir, "start", "live")
@@ -201,7 +201,7 @@ def test_administrators_see_a_source_off_the_air_move(weir, tmp_path):
 def test_what_begins_off_the_air_is_not_served_before_it_is_put_on_it(start, weir):
     clip = next(weir.recordings.glob("loop/*.mp4"))
     other = start("--source", f"loop=file:{clip}", "--admin-token", TOKEN, "--off-air")
-    other.wait(lambda: own(other, "/loop/preview.jpg").status == 200, 10, "its thumbnail")
+    other.wait(lambda: own(other, "/loop/preview.jpg").status == 200, 20, "its thumbnail")
     record(other, "start").good()
     running(other, 0.3)
     assert activity(other, "loop") == "preview" and other.stream("loop") is None
@@ -220,12 +220,12 @@ def test_in_automatic_mode_what_is_recorded_already_is_not_recorded_with_its_str
     other.wait(lambda: other.stream("loop")["recording"]["state"] == "running", 15, "a recording")
     assert record(other, "start").status == 409, "it is recorded with its stream"
     go(other, "preview", "ended")
-    other.wait(lambda: len(other.recordings_of("loop")) == 1, 15, "which ended with it")
+    other.wait(lambda: [r["state"] for r in other.recordings_of("loop")] == ["completed"], 15, "which ended with it")
     record(other, "start").good()
     running(other, 0.3)
     go(other, "start", "live")
     running(other, recording(other)["seconds"] + 0.5)
     assert len(list((other.recordings / "loop").glob("*.part.mp4"))) == 1
     # A recording started by hand is what was requested.
-    address = f"{other.web}/api/v1/streams/loop/recording/start"
+    address = f"{other.web}/api/v1/streams/loop/recording/start?wait=20s"
     assert http.fetch(address, method="POST", headers={"Authorization": f"Bearer {TOKEN}"}).status == 200
