@@ -149,7 +149,7 @@ def test_names_of_recordings_change_with_the_next_one(configured):
     weir, path = server.weir, "/api/v1/streams/cam/recording/"
     with published(weir, "cam"):
         def begin() -> str:
-            server.call("POST", path + "start?wait=10s").good()
+            server.call("POST", path + "start?wait=20s").good()
             return weir.wait(lambda: weir.stream("cam")["recording"]["file"], 10, "a file")
 
         assert "first-" in begin()
@@ -158,9 +158,9 @@ def test_names_of_recordings_change_with_the_next_one(configured):
         time.sleep(0.6)
         recording = weir.stream("cam")["recording"]
         assert recording["state"] == "running" and "first-" in recording["file"]
-        server.call("POST", path + "stop?wait=10s").good()
+        server.call("POST", path + "stop?wait=20s").good()
         assert "second-" in begin()
-        server.call("POST", path + "stop?wait=10s").good()
+        server.call("POST", path + "stop?wait=20s").good()
     names = sorted(path.name for path in weir.recordings.glob("cam/*Z.mp4"))
     assert len(names) == 2 and names[0].startswith("first-") and names[1].startswith("second-")
 
@@ -290,7 +290,7 @@ def test_https_comes_with_http2_moves_and_goes_and_ends_exactly_its_own(configur
         return subprocess.Popen(["curl", "-sk", "--http2", "-o", "/dev/null", f"https://127.0.0.1:{port}/live/cam/stream.mp4"])
 
     def version(port: int) -> str:
-        return tools.run("curl", "-sk", "--http2", "-m", "5", "-o", "/dev/null", "-w", "%{http_version} %{http_code}",
+        return tools.run("curl", "-sk", "--http2", "-m", "20", "-o", "/dev/null", "-w", "%{http_version} %{http_code}",
                          f"https://127.0.0.1:{port}/healthz").stdout
 
     with published(weir, "cam"), contextlib.ExitStack() as stack:
