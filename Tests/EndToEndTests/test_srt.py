@@ -152,7 +152,10 @@ def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
     ]
     problems = []
     for server, streamid, phrase, code in cases:
-        time.sleep(0.3 if code == 1409 else 0)
+        if code == 1409:
+            # Who has sent nothing for three seconds holds a name no more.
+            holder.send(b"\x47" + bytes(187))
+            time.sleep(0.3)
         caller = srt.Caller(port(server), streamid, passphrase=phrase)
         if caller.reject != code:
             problems.append(f"{streamid!r}: {caller.reject} instead of {code}")
@@ -261,12 +264,18 @@ def test_a_sender_that_comes_back_from_another_port(start):
     try:
         before, page = weir.wait_state("moves", "live"), epoch(weir, "moves")
         weir.wait(lambda: (weir.stream("moves")["link"] or {}).get("receivedPackets", 0) > 50, 10, "figures of the connection")
-        packets_before = weir.stream("moves")["link"]["receivedPackets"]
         relay.hole(30)
+
+        def frames_of(seconds: float = 0) -> int:
+            time.sleep(seconds)
+            return weir.stream("moves")["received"]["videoFrames"]
+
+        # What was on its way has come: what comes now is the new one's.
+        weir.wait(lambda: frames_of() == frames_of(0.3), 10, "nothing comes any more")
+        arrived = frames_of()
         began = time.monotonic()
         running.append(srt.ffmpeg(sources.ts("short"), port(weir), name, loop=-1))
-        weir.wait(lambda: (weir.stream("moves")["link"] or {}).get("receivedPackets", packets_before) < packets_before, 15,
-                  "the new connection")
+        weir.wait(lambda: frames_of() > arrived, 15, "media by the new connection")
         after = weir.wait_state("moves", "live", seconds=10)
         print(f"after {time.monotonic() - began:.2f} s, ffmpeg's start and the second between two figures included")
         assert after["startedAt"] == before["startedAt"] and epoch(weir, "moves") == page
@@ -320,9 +329,9 @@ def test_a_hole_is_told_to_the_packet(weir):
         # The figures are a second old at most.
         weir.wait(lambda: 0 < told() == weir.stream("hole")["link"]["droppedPackets"], 20, "every packet that is missing in the log")
         weir.wait(lambda: weir.stream("hole")["received"]["videoFrames"] > 100, 20, "media behind the hole")
-        link = weir.stream("hole")["link"]
+        # A machine that is busy may give up more meanwhile, which is in the log a second later.
+        weir.wait(lambda: told() == weir.stream("hole")["link"]["droppedPackets"], 20, "every packet that is missing in the log")
         sender.stop()
-        assert told() == link["droppedPackets"], (told(), link)
     finally:
         relay.stop()
     known, stored = frames(sources.source("steady")), frames(recording(weir, "hole"))
