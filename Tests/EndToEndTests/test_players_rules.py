@@ -144,12 +144,20 @@ def test_segments_in_the_making_end_with_their_publisher(start):
             connection.getresponse().read()
             ends[rendition, str(headers)] = time.monotonic()
 
-        threads = [threading.Thread(target=take, args=(rendition, headers), daemon=True)
-                   for rendition in ("video", "audio", "90p") for headers in ({}, {"Range": "bytes=100-"})]
-        for thread in threads:
-            thread.start()
-        weir.wait(lambda: len(begun) == len(threads), 20, "all are being sent", 0.02)
-        time.sleep(0.4)
+        # A segment that was near its end ends by itself: the next one is at its beginning.
+        for _ in range(3):
+            begun.clear()
+            ends.clear()
+            threads = [threading.Thread(target=take, args=(rendition, headers), daemon=True)
+                       for rendition in ("video", "audio", "90p") for headers in ({}, {"Range": "bytes=100-"})]
+            for thread in threads:
+                thread.start()
+            weir.wait(lambda: len(begun) == len(threads), 20, "all are being sent", 0.02)
+            time.sleep(0.4)
+            if not ends:
+                break
+            for thread in threads:
+                thread.join(15)
         assert not ends, "all are in the making"
         publisher.process.kill()
         killed = time.monotonic()
