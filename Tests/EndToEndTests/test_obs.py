@@ -21,7 +21,7 @@ KEY = "key-of-the-studio-0815"
 class Studio:
     """A running OBS with a profile of its own: 320 × 180, 10 frames a second, a colour as the picture."""
 
-    def __init__(self, home, display: int):
+    def __init__(self, home):
         self.port, self.requests, self.stack = free_port(), 0, contextlib.ExitStack()
         folder = home / ".config" / "obs-studio"
         profile = folder / "basic" / "profiles" / "weir"
@@ -34,11 +34,12 @@ class Studio:
         (profile / "basic.ini").write_text(
             "[General]\nName=weir\n[Video]\nBaseCX=320\nBaseCY=180\nOutputCX=320\nOutputCY=180\nFPSCommon=10\nFPSType=0\n"
             "[Output]\nMode=Simple\nReconnect=false\n[SimpleOutput]\nVBitrate=300\nABitrate=64\nStreamEncoder=x264\n")
-        environment = {**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": str(home), "DISPLAY": f":{display}",
+        # It takes a display that nobody has, and tells its number when it is ready.
+        self.screen = subprocess.Popen(
+            ["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        environment = {**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": str(home), "DISPLAY": f":{self.screen.stdout.readline().strip()}",
                        "LIBGL_ALWAYS_SOFTWARE": "1", "QT_QPA_PLATFORM": "xcb"}
         environment.pop("XDG_CONFIG_HOME", None)
-        self.screen = subprocess.Popen(["Xvfb", f":{display}", "-screen", "0", "640x480x24"], stderr=subprocess.DEVNULL)
-        time.sleep(1)  # real time: Xvfb says nothing when it is ready
         self.process = subprocess.Popen(["obs", "--profile", "weir", "--collection", "weir", "--multi", "--disable-updater"],
                                         env=environment, stdout=(home / "log").open("wb"), stderr=subprocess.STDOUT)
         end = time.monotonic() + 60
@@ -78,7 +79,7 @@ def test_obs_publishes_with_a_stream_key(start, tmp_path):
     weir = start("--target-duration", "4", environment={"WEIR_PUBLISH_KEY": f"studio={KEY}"})
     weir.secrets.append(KEY)
     (tmp_path / "obs").mkdir()
-    studio = Studio(tmp_path / "obs", 90 + os.getpid() % 900)
+    studio = Studio(tmp_path / "obs")
 
     def set_key(key: str) -> None:
         studio.ask("SetStreamServiceSettings", streamServiceType="rtmp_custom", streamServiceSettings={
@@ -102,7 +103,7 @@ def test_obs_publishes_with_a_stream_key(start, tmp_path):
 
         stream = weir.wait(is_live, 40, "OBS is live", every=2)
         assert {track["codec"] for track in stream["tracks"]} == {"H.264", "AAC"}, stream["tracks"]
-        time.sleep(4)  # real time: what OBS is to publish
+        weir.wait(lambda: weir.stream("studio")["received"]["videoFrames"] >= 40, 40, "four seconds of OBS")
         studio.ask("StopStream")
         weir.wait_state("studio", "ended", seconds=15)
         file = weir.wait(lambda: next((weir.recordings / "studio").glob("*Z.mp4"), None), 15, "the recording")

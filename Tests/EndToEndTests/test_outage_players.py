@@ -67,6 +67,7 @@ def test_gstreamer_goes_on_behind_an_outage(start):
         publisher.kill()
         time.sleep(4)  # real time: the player plays, is held up, and plays on
         publisher = encoder(weir)
+        weir.wait_state("cam", "live")
         back = time.monotonic()
         time.sleep(4)  # real time: the player plays, is held up, and plays on
         master = f"{weir.web}/live/cam/index.m3u8"
