@@ -42,7 +42,7 @@ def published(start_shared, tmp_path_factory):
         for name in STREAMS:
             # A stream that is not there yet is not found either, as one without video.
             expected = 200 if name != "audio" else 404
-            weir.wait(lambda: weir.get(f"/live/{name}/thumbnail.jpg").status == expected and weir.stream(name), 10,
+            weir.wait(lambda: weir.get(f"/live/{name}/thumbnail.jpg").status == expected and weir.stream(name), 30,
                       f"a thumbnail of {name}", every=0.2)
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
                 taken[name] = list(pool.map(lambda _: weir.get(f"/live/{name}/thumbnail.jpg"), range(4)))
@@ -120,17 +120,17 @@ def test_a_key_frame_that_is_garbage_has_no_thumbnail_and_harms_no_other_stream(
     publishing.start()
     try:
         weir.wait_state("garbage", "live")
-        answer = weir.wait(lambda: (found := weir.get("/live/garbage/thumbnail.jpg")).status not in (404, 503) and found, 10,
+        answer = weir.wait(lambda: (found := weir.get("/live/garbage/thumbnail.jpg")).status not in (404, 503) and found, 20,
                            "an answer")
         assert (answer.status, answer.headers["content-type"]) == (500, "application/problem+json")
         assert "cannot decode the key frame" in weir.wait_log("garbage: no thumbnail of segment")
-        weir.wait(lambda: weir.get("/live/good/thumbnail.jpg").status == 200, 10, "the good stream's thumbnail")
+        weir.wait(lambda: weir.get("/live/good/thumbnail.jpg").status == 200, 20, "the good stream's thumbnail")
         publishing.join()
         entry = weir.wait(lambda: [r for r in weir.recordings_of("garbage") if r["thumbnail"]], 10, "its recording")[0]
         assert weir.get(entry["thumbnail"]).status == 404
         assert "cannot decode the key frame" in weir.wait_log("garbage: no thumbnail of recording")
         assert weir.stream("good")["state"] == "live"
-        assert weir.children() == {}, "no worker is left"
+        weir.wait(lambda: weir.children() == {}, 10, "no worker is left")
     finally:
         publishing.join()
         good.kill()
@@ -151,16 +151,16 @@ def test_a_worker_that_dies_costs_its_thumbnail_alone(start):
 
     killer = threading.Thread(target=kill)
     try:
-        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 10, "a thumbnail")
+        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 20, "a thumbnail")
         before = weir.stream("cam")
         killer.start()
         weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 500, 20, "no thumbnail")
         assert "its worker is gone (signal 9 ended it)" in weir.wait_log("cam: no thumbnail of segment")
         over.set()
-        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 10, "the next segment's thumbnail")
+        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 20, "the next segment's thumbnail")
         after = weir.stream("cam")
         assert (after["state"], after["startedAt"]) == ("live", before["startedAt"])
-        assert weir.children() == {}, "no worker is left"
+        weir.wait(lambda: weir.children() == {}, 10, "no worker is left")
     finally:
         over.set()
         if killer.ident:

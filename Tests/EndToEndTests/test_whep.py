@@ -214,8 +214,6 @@ class Left:
         counting = []
         peer.on("track", lambda track: counting.append(asyncio.ensure_future(count(track))))
         try:
-            _, fields, _ = offer(self.weir, "plain")
-            self._leave("unconnected", fields)
             peer.addTransceiver("video", direction="recvonly")
             await peer.setLocalDescription(await peer.createOffer())
             status, fields, text = await asyncio.to_thread(offer, self.weir, "plain", peer.localDescription.sdp)
@@ -223,6 +221,9 @@ class Left:
             await peer.setRemoteDescription(aiortc.RTCSessionDescription(sdp=text, type="answer"))
             while shown < 10:
                 await asyncio.sleep(0.05)
+            # Not sooner: it is ended after 15 s, and both are to be there at once.
+            _, other, _ = await asyncio.to_thread(offer, self.weir, "plain")
+            self._leave("unconnected", other)
             self.weir.network.hole(60)
             self._leave("silent", fields)
             self.plays.set()

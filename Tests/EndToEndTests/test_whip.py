@@ -238,7 +238,8 @@ def test_vp9_and_g711_of_chromium_are_served(weir, chromium):
     index = weir.get(f"/live/{name}/index.m3u8").text
     assert re.search('CODECS="vp09\\.00\\.40\\.08[^"]*,mp4a\\.40\\.2"', index), index
     assert 'codecs="vp09.00.40.08' in weir.get(f"/live/{name}/manifest.mpd").text
-    picture = weir.get(f"/live/{name}/thumbnail.jpg")
+    # It may have to wait for its turn.
+    picture = weir.wait(lambda: (found := weir.get(f"/live/{name}/thumbnail.jpg")).status != 503 and found, 20, "a thumbnail")
     assert picture.status == 200 and picture.body[:2] == b"\xff\xd8", picture.status
     end_camera(chromium)
     sent = finish(chromium)
@@ -428,7 +429,7 @@ def recorded(weir, name: str) -> list:
     """The files of a stream's recordings, oldest first: another one where its tracks have changed. Two of one second have names that
     are sorted otherwise."""
     weir.wait(
-        lambda: (found := weir.recordings_of(name)) and all(one["state"] == "completed" for one in found), 15,
+        lambda: (found := weir.recordings_of(name)) and all(one["state"] == "completed" for one in found), 40,
         f"the recordings of {name}")
     return [weir.recordings / name / one["file"] for one in sorted(weir.recordings_of(name), key=lambda one: one["startedAt"])]
 

@@ -173,7 +173,10 @@ def test_a_publisher_that_offers_again_goes_on_over_a_restart_of_the_server(supe
         grows(watch, last + 3)
         playlist = watch.stop().last
         assert service.epoch("cam") == epoch
-        found = service.get("/api/v1/recordings").good().json["recordings"]
+        # What was recorded before is whole, and the stream is recorded on, in another file.
+        service.wait(
+            lambda: sorted(recording["state"] for recording in service.get("/api/v1/recordings").good().json["recordings"])
+            == ["completed", "running"], 20, "one recording that is over, and one that runs")
     finally:
         running[-1].kill()
     problems = [problem for problem in watch.problems if not re.search("Connection|RemoteDisconnected|closed", problem)]
@@ -181,8 +184,6 @@ def test_a_publisher_that_offers_again_goes_on_over_a_restart_of_the_server(supe
     assert playlist.segments[-1].sequence >= last + 3 and not playlist.ended, playlist.text
     # After a crash the number of one break is left out, as that of one segment is, for every protocol.
     assert breaks(watch) == (1 if how == "stop" else 2), playlist.text
-    # What was recorded before is whole, and the stream is recorded on, in another file.
-    assert sorted(recording["state"] for recording in found) == ["completed", "running"], found
     movies = sorted((service.folder / "recordings" / "cam").glob("*Z.mp4"))
     errors, _ = packets.decode(movies[0])
     assert not errors, errors
