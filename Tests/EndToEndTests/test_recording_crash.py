@@ -264,11 +264,17 @@ def test_ended_with_many_viewers(tmp_path, record_property):
         weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
         top = hls.parse_multivariant(http.fetch(index).text, index)
         url = top.absolute(top.variants[0].uri)
-        newest = weir.wait(lambda: re.search(r"#EXT-X-MEDIA-SEQUENCE:(\d+)", http.fetch(url).text), 10, "a media playlist")
-        ahead = int(newest[1]) + http.fetch(url).text.count("#EXTINF") + 1
-        crowd.wait_for(f"{url}?_HLS_msn={ahead}", many // 4)
-        time.sleep(0.3)
-        assert crowd.there == many, f"only {crowd.there} of {many} are there"
+        # On a machine that is busy what they wait for may come before all are there. Then others wait.
+        for _ in range(3):
+            text = weir.wait(lambda: "#EXT-X-MEDIA-SEQUENCE:" in (text := http.fetch(url).text) and text, 10, "a media playlist")
+            ahead = int(re.search(r"#EXT-X-MEDIA-SEQUENCE:(\d+)", text)[1]) + text.count("#EXTINF") + 1
+            crowd.wait_for(f"{url}?_HLS_msn={ahead}", many // 4)
+            time.sleep(0.3)
+            waiting = crowd.waiting[-(many // 4):]
+            if not any(waiting):
+                break
+        wanted = many - many // 4 + len(crowd.waiting)
+        assert crowd.there == wanted, f"only {crowd.there} of {wanted} are there"
         took = weir.stop(seconds=5)
         end = time.monotonic() + 5
         while crowd.there and time.monotonic() < end:
@@ -278,8 +284,8 @@ def test_ended_with_many_viewers(tmp_path, record_property):
         crowd.close()
         recorded.stop()
         weir.kill()
-    answered = sum(answer.startswith(b"HTTP/1.1 200 ") and b"#EXT-X-ENDLIST" in answer for answer in crowd.waiting)
-    assert answered == len(crowd.waiting), f"{answered} of {len(crowd.waiting)} that waited heard that it is over"
+    answered = sum(answer.startswith(b"HTTP/1.1 200 ") and b"#EXT-X-ENDLIST" in answer for answer in waiting)
+    assert answered == len(waiting), f"{answered} of {len(waiting)} that waited heard that it is over"
     movies = sorted(weir.recordings.glob("*/*"))
     assert [(path.parent.name, path.suffixes) for path in movies] == [(name, [".mp4"]) for name in recorded.names]
     for path in movies:
