@@ -13,6 +13,11 @@ MARKED = [pytest.param(*way, id="-".join(way), marks=[pytest.mark.long] * (way =
 SECONDS = 2
 
 
+def shows_video(first, last) -> bool:
+    """More than half of their frames are decoded."""
+    return last["frames"] > first["frames"] + 15 * SECONDS
+
+
 @pytest.fixture(scope="module")
 def weir(start_shared):
     """Streams begin and end soon here. A native player may be far behind: it must still find the stream waiting when it gets there."""
@@ -22,10 +27,9 @@ def weir(start_shared):
 @pytest.mark.parametrize(("browser", "way"), MARKED, indirect=["browser"])
 def test_plays_video_and_audio(browser, way, demo):
     watching.watch(browser, demo, "demo", f"?player={way}")
-    first = watching.play_on(browser, SECONDS)
-    last = watching.state(browser)
     # The stream has 30 frames per second of media. On a busy machine the browser drops some.
-    assert last["frames"] - last["dropped"] - first["frames"] + first["dropped"] >= 10 * (last["time"] - first["time"]), f"{first} {last}"
+    first, last = watching.played_so(browser, SECONDS, lambda first, last: (
+        last["frames"] - last["dropped"] - first["frames"] + first["dropped"] >= 10 * (last["time"] - first["time"])))
     assert (last["width"], last["height"]) == (320, 180)
     assert last["muted"] and not last["paused"] and last["error"] is None
     if browser.name == "chromium":
@@ -49,8 +53,8 @@ def test_the_pages_own_choice_is_the_way_of_least_delay(browser, demo):
 @pytest.mark.parametrize(("browser", "way", "most"), [("chromium", "mse", 6), ("firefox", "hls", 6), ("chromium", "native", 20)], indirect=["browser"])
 def test_tells_its_latency(browser, way, most, demo):
     watching.watch(browser, demo, "demo", f"?player={way}")
-    latency = watching.latency(browser)
-    assert 0 < latency < most
+    # A browser that was held up at the start catches up.
+    demo.wait(lambda: 0 < watching.latency(browser) < most, 20, f"a latency of less than {most} s")
     watching.leave(browser)
 
 
@@ -59,7 +63,7 @@ def test_waits_for_a_stream_plays_it_when_it_comes_and_says_when_it_has_ended(br
     name = f"later-{browser.name}"
     browser.open(f"{weir.web}/watch/{name}?player=mse")
     assert watching.wait_phase(browser, "notStarted")["message"] == "Not started yet"
-    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=3)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         playing = watching.wait_phase(browser, "playing")
         assert (playing["width"], playing["height"]) == (320, 180)
@@ -69,7 +73,7 @@ def test_waits_for_a_stream_plays_it_when_it_comes_and_says_when_it_has_ended(br
         assert ended["badge"] == "Ended"
     finally:
         publisher.kill()
-    second = publishers.ffmpeg("small", f"{weir.rtmp}/live/{name}", loop=6)
+    second = publishers.ffmpeg("small", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         watching.wait_phase(browser, "playing")
         browser.wait("document.querySelector('#video').videoWidth === 256")
@@ -82,7 +86,7 @@ def test_waits_for_a_stream_plays_it_when_it_comes_and_says_when_it_has_ended(br
 @pytest.mark.parametrize(("browser", "way"), MARKED, indirect=["browser"])
 def test_goes_on_when_a_lost_publisher_returns_with_another_frame_size(browser, way, weir):
     name = f"returns-{browser.name}-{way}"
-    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=5)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         weir.wait_state(name, "live", seconds=40)
         watching.watch(browser, weir, name, f"?player={way}")
@@ -96,7 +100,7 @@ def test_goes_on_when_a_lost_publisher_returns_with_another_frame_size(browser, 
     else:
         lost = watching.wait_phase(browser, "reconnecting", 80)
         assert lost["message"] == "Reconnecting" and lost["width"] == 320
-    publisher = publishers.ffmpeg("small", f"{weir.rtmp}/live/{name}", loop=12)
+    publisher = publishers.ffmpeg("small", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         browser.wait("document.querySelector('#video').videoWidth === 256", 40)
         watching.wait_phase(browser, "playing")
@@ -113,7 +117,7 @@ def test_goes_on_when_a_lost_publisher_returns_with_another_frame_size(browser, 
 @pytest.mark.parametrize("browser", ["chromium", "firefox"], indirect=True)
 def test_plays_streams_of_one_track(browser, film, weir):
     name = f"{film}-{browser.name}"
-    publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", loop=6)
+    publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         weir.wait_state(name, "live", seconds=40)
         watching.watch(browser, weir, name, "?player=mse")
@@ -127,7 +131,7 @@ def test_plays_streams_of_one_track(browser, film, weir):
 
 
 def test_names_the_codec_that_chromium_cannot_play(chromium, weir):
-    publisher = publishers.ffmpeg("hevc", f"{weir.rtmp}/live/hevc", loop=4)
+    publisher = publishers.ffmpeg("hevc", f"{weir.rtmp}/live/hevc", loop=-1)
     try:
         weir.wait_state("hevc", "live", seconds=40)
         chromium.open(f"{weir.web}/watch/hevc")
@@ -141,12 +145,11 @@ def test_names_the_codec_that_chromium_cannot_play(chromium, weir):
 
 
 def test_plays_hevc_in_firefox(firefox, weir):
-    publisher = publishers.ffmpeg("hevc", f"{weir.rtmp}/live/hevc-firefox", loop=4)
+    publisher = publishers.ffmpeg("hevc", f"{weir.rtmp}/live/hevc-firefox", loop=-1)
     try:
         weir.wait_state("hevc-firefox", "live", seconds=40)
         watching.watch(firefox, weir, "hevc-firefox")
-        first = watching.play_on(firefox, 2)
-        assert watching.state(firefox)["frames"] > first["frames"] + 30
+        watching.played_so(firefox, SECONDS, shows_video)
     finally:
         publisher.kill()
     watching.leave(firefox)
@@ -155,12 +158,11 @@ def test_plays_hevc_in_firefox(firefox, weir):
 @pytest.mark.parametrize("browser", ["chromium", "firefox"], indirect=True)
 def test_plays_av1_with_opus(browser, weir):
     name = f"av1-{browser.name}"
-    publisher = publishers.ffmpeg("av1-opus", f"{weir.rtmp}/live/{name}", loop=4)
+    publisher = publishers.ffmpeg("av1-opus", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         weir.wait_state(name, "live", seconds=40)
         watching.watch(browser, weir, name, "?player=mse")
-        first = watching.play_on(browser, 2)
-        assert watching.state(browser)["frames"] > first["frames"] + 30
+        watching.played_so(browser, SECONDS, shows_video)
         assert "AV1 (av01." in browser.evaluate(watching.DETAILS)["Codecs"]
     finally:
         publisher.kill()
@@ -179,9 +181,8 @@ def test_audio_that_browsers_do_not_know_is_heard_as_aac(browser, audio, weir):
     try:
         weir.wait_state(name, "live", seconds=20)
         watching.watch(browser, weir, name)
-        first = watching.play_on(browser, 2)
-        last = watching.state(browser)
-        assert last["frames"] > first["frames"] + 30 and last["error"] is None
+        first, last = watching.played_so(browser, SECONDS, shows_video)
+        assert last["error"] is None
         if browser.name == "chromium":
             assert last["audioBytes"] > first["audioBytes"] + 1000, f"{first} {last}"
         else:

@@ -114,7 +114,7 @@ NOTE_FRAMES = """(() => {
 
 def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server):
     name = f"silent-{server.way}"
-    publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=5)
+    publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=-1)
     try:
         server.wait_state(name, "live", seconds=40)
         watching.watch(chromium, server, name, server.query)
@@ -122,7 +122,7 @@ def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server)
     finally:
         publisher.kill()
     watching.wait_phase(chromium, "reconnecting")
-    publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=8, options=("-an",))
+    publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=-1, options=("-an",))
     try:
         server.wait_state(name, "live")
         goes_on(chromium)
@@ -130,7 +130,7 @@ def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server)
     finally:
         publisher.kill()
     watching.wait_phase(chromium, "reconnecting")
-    publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=8)
+    publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=-1)
     try:
         server.wait_state(name, "live")
         goes_on(chromium)
@@ -144,7 +144,7 @@ def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server)
 def test_audio_that_comes_late_is_heard(chromium, server):
     name = f"late-audio-{server.way}"
     joined = threading.Event()
-    with publishing(server, name, from_then_on(over_and_over("loop", 6), AUDIO, joined)):
+    with publishing(server, name, from_then_on(over_and_over("loop", 15), AUDIO, joined)):
         server.wait_state(name, "live", seconds=40)
         watching.watch(chromium, server, name, server.query)
         assert watching.state(chromium)["audioBytes"] == 0
@@ -171,7 +171,7 @@ def test_audio_that_stops_without_notice_holds_no_viewer_up(chromium, server):
 def test_video_that_comes_late_is_seen(chromium, server):
     name = f"late-video-{server.way}"
     joined = threading.Event()
-    with publishing(server, name, from_then_on(over_and_over("loop", 6), VIDEO, joined)):
+    with publishing(server, name, from_then_on(over_and_over("loop", 15), VIDEO, joined)):
         server.wait_state(name, "live", seconds=40)
         watching.watch(chromium, server, name, server.query)
         assert watching.state(chromium)["width"] == 0
@@ -219,14 +219,14 @@ def test_a_clock_that_jumps_holds_no_viewer_up(chromium, server, milliseconds):
 def test_audio_that_went_and_returned_is_heard_again_from_the_window(chromium, server):
     name = f"window-{server.way}"
     for options in ((), ("-an",)):
-        publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=5, options=options)
+        publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=-1, options=options)
         try:
             server.wait_state(name, "live", seconds=40)
             time.sleep(5)  # real time: media of that length
         finally:
             publisher.kill()
         server.wait_state(name, "reconnecting")
-    publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=12)
+    publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=-1)
     try:
         server.wait_state(name, "live")
         watching.watch(chromium, server, name, server.query)

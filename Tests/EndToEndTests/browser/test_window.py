@@ -150,7 +150,7 @@ def test_glass_to_glass_is_within_a_second(browser, way, pattern, record_propert
 def test_catches_up_by_speed_after_a_stall(chromium, way, weir):
     """That the whole of it is caught up, and then no more, is a test without a browser: Tests/WebTests/live-edge.test.mjs."""
     name = f"stalled-{way}"
-    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=12)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         weir.wait_state(name, "live", seconds=40)
         watching.watch(chromium, weir, name, f"?player={way}")
@@ -199,7 +199,7 @@ SHOWN = """(() => {
 @pytest.mark.parametrize(("browser", "way"), [("chromium", "hls"), ("firefox", "mse")], indirect=["browser"])
 def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, weir):
     name = f"changed-{browser.name}-{way}"
-    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=1)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         weir.wait_state(name, "live", seconds=40)
         watching.watch(browser, weir, name, f"?player={way}")
@@ -208,13 +208,13 @@ def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, we
     finally:
         publisher.kill()
     weir.wait_state(name, "reconnecting", seconds=40)
-    publisher = publishers.ffmpeg("small", f"{weir.rtmp}/live/{name}", loop=2)
+    publisher = publishers.ffmpeg("small", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         browser.wait("document.querySelector('#video').videoWidth === 256", 40)
         watching.play_on(browser, 1)
     finally:
         publisher.kill()
-    publisher = publishers.ffmpeg("audio-441", f"{weir.rtmp}/live/{name}", loop=10)
+    publisher = publishers.ffmpeg("audio-441", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         # From the window, the player plays over both changes: from a second before the end of the first publication.
         played_over = "sizes.some(({ width }) => width === 256) && sizes.at(-1).width === 320"
@@ -246,7 +246,7 @@ def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, we
     ("browser", "way"), [("chromium", "mse"), ("chromium", "hls"), ("firefox", "hls")], indirect=["browser"])
 def test_goes_on_when_a_lost_publisher_returns_with_other_codecs(browser, way, weir):
     name = f"codecs-{browser.name}-{way}"
-    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=5)
+    publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         weir.wait_state(name, "live", seconds=40)
         watching.watch(browser, weir, name, f"?player={way}")
@@ -254,7 +254,7 @@ def test_goes_on_when_a_lost_publisher_returns_with_other_codecs(browser, way, w
     finally:
         publisher.kill()
     watching.wait_phase(browser, "reconnecting")
-    publisher = publishers.ffmpeg("av1-opus", f"{weir.rtmp}/live/{name}", loop=5)
+    publisher = publishers.ffmpeg("av1-opus", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
         watching.wait_phase(browser, "playing")
         watching.play_on(browser, 1)

@@ -82,6 +82,18 @@ def play_on(browser, seconds, within=40):
     return before
 
 
+def played_so(browser, seconds, is_so, within=40):
+    """The states before and after so many seconds of media, in a row, of which `is_so(before, after)`. A player that has just begun
+    goes on at the live edge, and a browser that gets no processor decodes less: then the seconds that follow are looked at."""
+    deadline = time.monotonic() + within
+    while True:
+        before = play_on(browser, seconds, within)
+        after = state(browser)
+        if is_so(before, after):
+            return before, after
+        assert time.monotonic() < deadline, (before, after)
+
+
 def leave(browser):
     """Ends all activity of a page after its test."""
     browser.open("about:blank")
