@@ -46,6 +46,8 @@ def first_picture(page, weir, name, player):
             seconds, asked = page.evaluate("window.shownAt") - began, page.evaluate(ASKED_AFTER) / 1000
         finally:
             sending.join()
+        if player == "hls":
+            page.wait("performance.getEntriesByType('resource').some((e) => e.name.includes('_HLS_msn'))")
         lists = page.evaluate(
             "performance.getEntriesByType('resource').map((e) => e.name).filter((name) => name.includes('.m3u8'))")
         client.finish()

@@ -310,7 +310,7 @@ def test_a_finished_recording_is_listed_played_and_downloadable(page, weir):
 
 def test_what_a_capture_lacks_is_told_on_its_page(page, start):
     weir = start("--source", "cam=v4l2:/dev/video63?size=320x180&fps=10&preset=ultrafast&gop=1s,alsa:hw:9", "--no-record")
-    weir.wait_state("cam", "live")
+    weir.wait_state("cam", "live", seconds=30)
     watching.watch(page, weir, "cam")
     shown = page.evaluate(watching.DETAILS)
     assert "there is no camera /dev/video63; plug it in" in shown["Camera"]

@@ -121,7 +121,7 @@ def test_a_rendition_that_is_late_at_the_boundary_is_waited_for(chromium, ladder
         chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
     chromium.wait("document.querySelector('#video').currentTime > 1")
     chromium.evaluate(f"window.wanted = () => {CHOOSE % '180p'}, null")
-    chromium.wait(HEIGHT % 180, 15)
+    chromium.wait(HEIGHT % 180)
     assert chromium.evaluate("late.spanned && late.held > 0")
     watching.play_on(chromium, 2)
     watching.leave(chromium)
@@ -143,7 +143,7 @@ def test_of_two_choices_the_later_one_counts(chromium, laddered):
     chromium.evaluate(SLOW + ", null")
     chromium.evaluate(CHOOSE % "180p")
     chromium.evaluate(CHOOSE % "90p")
-    chromium.wait(HEIGHT % 90, 12)
+    chromium.wait(HEIGHT % 90)
     watching.play_on(chromium, 2)
     assert chromium.evaluate("window.seen.heights") == [360, 90]
     assert chromium.evaluate("document.querySelector('#quality').value") == "90p"
@@ -314,7 +314,7 @@ def test_a_browser_that_cannot_play_the_source_plays_another_rendition(chromium,
     script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LACK.replace("mp4a", own))["identifier"]
     try:
         watching.watch(chromium, laddered, "demo")
-        chromium.wait(f"({HEIGHT % 180}) || ({HEIGHT % 90})", 20)
+        chromium.wait(f"({HEIGHT % 180}) || ({HEIGHT % 90})")
         # A rung that was behind when the page read the playlist comes into the menu once it is listed again.
         menu = "[...document.querySelectorAll('#quality option')].map((o) => o.textContent)"
         chromium.wait(f"{menu}.map((text) => text.split(' ')[0]).join() === 'Auto,180p,90p'", 20)
@@ -340,8 +340,8 @@ def test_a_rendition_that_is_listed_later_is_found_by_a_browser_that_cannot_play
     try:
         with chromium.answering(address, lambda _: (200, bare)):
             chromium.open(f"{laddered.web}/watch/demo")
-            watching.wait_phase(chromium, "unplayable", 15)
-        chromium.wait(f"({HEIGHT % 180}) || ({HEIGHT % 90})", 20)
+            watching.wait_phase(chromium, "unplayable")
+        chromium.wait(f"({HEIGHT % 180}) || ({HEIGHT % 90})")
     finally:
         chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
     watching.leave(chromium)

@@ -40,7 +40,8 @@ def test_the_bar_reaches_back_beyond_the_window_and_plays_there(chromium, way, r
 
 def test_chromium_plays_a_clip_from_its_first_frame_to_its_last(chromium, rewound):
     publishers.ffmpeg("h264-30", rewound.rtmp + "/live/cut", paced=False).wait()
-    recording = rewound.wait(lambda: rewound.recordings_of("cut"), 15, "a recording")[0]
+    recording = rewound.wait(
+        lambda: next((r for r in rewound.recordings_of("cut") if r["state"] == "completed"), None), 20, "a finished recording")
     chromium.open(f"{rewound.web}/healthz")
     clip = f"/api/v1/recordings/cut/{recording['file']}/clip?from=3.3&to=6.3"
     chromium.evaluate(f"""(() => {{ window.video = document.createElement('video'); video.muted = true;

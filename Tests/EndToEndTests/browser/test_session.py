@@ -1,6 +1,7 @@
 """How the watch page retries with a full server: what it shows, and when it asks again. What needs no media is judged without a
 browser (Tests/WebTests/session.test.mjs, media.test.mjs)."""
 
+import threading
 import time
 
 import pytest
@@ -20,11 +21,26 @@ def small(start_shared):
 
 
 def test_a_viewer_for_whom_there_is_no_room_is_told_so_and_asks_when_it_was_told_to(chromium, small):
-    for n in range(2):  # A client counts as a viewer for a few seconds after its request.
-        http.fetch(f"{small.web}/live/demo/index.m3u8", headers={"User-Agent": f"player {n}"})
-    chromium.open(f"{small.web}/watch/demo?player=hls")
-    assert watching.wait_phase(chromium, "full")["message"] == "The server is full"
-    began = time.monotonic()
+    told = threading.Event()
+
+    def stay() -> None:
+        """A client counts as a viewer for a few seconds after its request."""
+        while True:
+            for n in range(2):
+                http.fetch(f"{small.web}/live/demo/index.m3u8", headers={"User-Agent": f"player {n}"})
+            if told.wait(0.5):
+                return
+
+    others = threading.Thread(target=stay, daemon=True)
+    others.start()
+    try:
+        small.wait(lambda: small.stream("demo")["viewers"] == 2, 20, "both places are taken")
+        began = time.monotonic()
+        chromium.open(f"{small.web}/watch/demo?player=hls")
+        assert watching.wait_phase(chromium, "full")["message"] == "The server is full"
+    finally:
+        told.set()
+        others.join(25)
     watching.wait_phase(chromium, "playing")
     # Retry-After is 5 s. A viewer that is admitted reads the list once.
     assert chromium.evaluate(ASKED) <= 2 + (time.monotonic() - began) / 5

@@ -20,7 +20,7 @@ def studio(start_shared):
     slate = "v4l2:/dev/video63?size=320x180&fps=10&preset=ultrafast&gop=1s,alsa:hw:9"
     weir = start_shared("--source", f"demo=file:{sources.source('loop')}", "--source", f"cam={slate}", "--source", "pattern=test",
                         "--admin-token", TOKEN)
-    weir.get("/api/v1/sources/pattern/stop", method="POST", headers={"Authorization": f"Bearer {TOKEN}"}).good()
+    weir.get("/api/v1/sources/pattern/stop?wait=20s", method="POST", headers={"Authorization": f"Bearer {TOKEN}"}).good()
     for name in ("demo", "cam"):
         weir.wait_state(name, "live", seconds=30)
     return weir
