@@ -65,7 +65,7 @@ def test_viewers_go_on_over_a_restart_without_reading_the_multivariant_playlist_
     try:
         epoch = service.epoch("cam")
         crowd = Crowd(f"{service.web}/live/cam/{epoch}/av/index.m3u8", VIEWERS)
-        watching = threading.Thread(target=crowd.watch, args=(time.monotonic() + 60,), daemon=True)
+        watching = threading.Thread(target=crowd.watch, args=(time.monotonic() + 120,), daemon=True)
         watching.start()
         service.wait(lambda: all(len(viewer.got) >= 4 for viewer in crowd.viewers), 30, "parts at each viewer")
         began = bring_down(service, how)

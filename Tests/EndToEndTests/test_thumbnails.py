@@ -49,7 +49,7 @@ def published(start_shared, tmp_path_factory):
 
         def finish(name: str) -> None:
             running[name].wait(30)
-            outcomes[name].collect()
+            outcomes[name].collect(seconds=30)
 
         with concurrent.futures.ThreadPoolExecutor(len(STREAMS)) as pool:
             list(pool.map(finish, STREAMS))

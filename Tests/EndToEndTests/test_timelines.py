@@ -53,7 +53,7 @@ def timelines(start_shared, tmp_path_factory):
             if name == "no-audio":
                 notes[name] = weir.stream(name)["warnings"]
             # Other tracks go into another file.
-            outcomes[name].collect(recordings=2 if name in ("returns", "late-audio") else 1)
+            outcomes[name].collect(recordings=2 if name in ("returns", "late-audio") else 1, seconds=30)
 
         jobs = {name: pool.submit(run, name) for name in SCRIPTS}
         weir.wait(lambda: weir.get("/live/line-drops/index.m3u8").status == 200, 10, "line-drops has a playlist")

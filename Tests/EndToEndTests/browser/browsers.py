@@ -354,7 +354,7 @@ class Firefox(Browser):
             ["firefox-esr", "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0", "about:blank"], profile
         )
         log = pathlib.Path(profile) / "browser.log"
-        pattern = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
+        pattern = re.compile(r"WebDriver BiDi listening on (ws://\S+)\n")
         address = self._wait_for_text(lambda: pattern.search(log.read_text(errors="replace")))
         self._wire = Wire(f"{address[1]}/session", self._event)
         self.call("session.new", capabilities={})

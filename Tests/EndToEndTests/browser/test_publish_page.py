@@ -130,7 +130,7 @@ NOW = "performance.now() / 1000"
 def more_frames(weir, name: str, count: int) -> None:
     """Waits until so many more frames of a stream have come."""
     before = weir.stream(name)["received"]["videoFrames"]
-    weir.wait(lambda: weir.stream(name)["received"]["videoFrames"] >= before + count, 20, f"{count} frames of {name}")
+    weir.wait(lambda: weir.stream(name)["received"]["videoFrames"] >= before + count, 40, f"{count} frames of {name}")
 
 
 def longest(marks: list[bool]) -> int:
@@ -147,10 +147,12 @@ def recorded_whole(page, weir, name: str, most: float = 1.5):
     for a time in which the page stood still. The browser takes some tenths of a second to change what it captures, more on a busy
     machine."""
     movie = weir.only_recording(name)
+    # What has ended is told of for a minute.
+    came = weir.stream(name)["received"]["videoFrames"]
     errors, _ = packets.decode(movie)
     assert not errors, errors
     video = packets.probe(movie)["video"]
-    assert len(video) == weir.stream(name)["received"]["videoFrames"]
+    assert len(video) == came
     steps = [float(b.dts - a.dts) for a, b in zip(video, video[1:])]
     assert min(steps) > 0 and max(steps) < most + page.evaluate("window.longestHalt") / 1000, max(steps)
     return movie
