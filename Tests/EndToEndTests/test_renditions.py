@@ -145,6 +145,8 @@ def films(encoding, start_shared, tmp_path_factory):
     subprocess.run([tools.new_ffmpeg(), "-v", "error", "-display_rotation", "-90", "-i", str(sources.source("clip")), "-c",
                     "copy", str(turned)], check=True, timeout=30)
     weir = start_shared("--ladder", "90p@200k", "--source", f"turned=file:{turned}", "--no-record")
+    #: Of each film its playlist, what a decoder says of its rung, and of the source.
+    weir.found = {}
     with contextlib.ExitStack() as stack:
         names = list(FILMS)
         for some in (names[:3], names[3:]):
@@ -153,19 +155,24 @@ def films(encoding, start_shared, tmp_path_factory):
                 running.append(publishers.ffmpeg(FILMS[name][0], f"{weir.rtmp}/live/{name}"))
                 stack.callback(running[-1].kill)
             publishers.wait_all(running, 40)
-    for name in FILMS:
-        weir.wait_state(name, "ended")
+            for name in some:
+                weir.wait_state(name, "ended")
+            # An ended stream stays for a minute.
+            for name in some:
+                index = http.fetch(f"{weir.web}/live/{name}/index.m3u8").good().text
+                weir.found[name] = index, probe(weir, name, index, "90p"), probe(weir, name, index, "video")
     return weir
 
 
-def probe(weir, name: str, rendition: str) -> tuple[dict[str, str], list[str]]:
-    """A decoder's data of a rendition's frames, and their times."""
-    index = http.fetch(f"{weir.web}/live/{name}/index.m3u8").good().text
+def probe(weir, name: str, index: str, rendition: str) -> tuple[dict[str, str], list[str]]:
+    """A decoder's data of a rendition's frames, and their times, once its playlist has ended."""
     epoch = re.search(r"^(.*)/video/", index, re.M)[1]
+    url = f"{weir.web}/live/{name}/{epoch}/{rendition}/index.m3u8"
+    weir.wait(lambda: "#EXT-X-ENDLIST" in http.fetch(url).text, 20, f"the end of {name}, {rendition}")
     done = tools.run(
         tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries",
         "stream=codec_name,width,height,pix_fmt,color_transfer,color_primaries,color_space:frame=pts_time", "-of", "flat",
-        f"{weir.web}/live/{name}/{epoch}/{rendition}/index.m3u8", timeout=60)
+        url, timeout=60)
     assert done.stderr == "", done.stderr
     fields = dict(re.findall(r'^streams\.stream\.0\.(\w+)="?([^"\n]*)', done.stdout, re.M))
     return fields, re.findall(r'frame\.\d+\.pts_time="([0-9.]+)"', done.stdout)
@@ -173,8 +180,7 @@ def probe(weir, name: str, rendition: str) -> tuple[dict[str, str], list[str]]:
 
 @pytest.mark.parametrize("name", FILMS)
 def test_every_kind_of_source_has_its_rung(films, name):
-    fields, times = probe(films, name, "90p")
-    _, source = probe(films, name, "video")
+    index, (fields, times), (_, source) = films.found[name]
     assert (fields["codec_name"], fields["pix_fmt"]) == ("h264", "yuv420p")
     assert (int(fields["width"]), int(fields["height"])) == SIZES[name]
     assert len(source) == FILMS[name][1] and set(times) <= set(source)
@@ -184,7 +190,6 @@ def test_every_kind_of_source_has_its_rung(films, name):
     if name == "pq":
         assert (fields["color_transfer"], fields["color_primaries"], fields["color_space"]) == (
             "smpte2084", "bt2020", "bt2020nc")
-        index = http.fetch(f"{films.web}/live/{name}/index.m3u8").good().text
         variants = [line for line in index.splitlines() if line.startswith("#EXT-X-STREAM-INF")]
         assert ["VIDEO-RANGE=PQ" in line for line in variants].count(True) == 2
 
