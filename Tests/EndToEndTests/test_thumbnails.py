@@ -39,20 +39,23 @@ def published(start_shared, tmp_path_factory):
         for name, (film, options) in STREAMS.items():
             running[name] = publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", options=options)
             stack.callback(running[name].kill)
-        for name in STREAMS:
-            # A stream that is not there yet is not found either, as one without video.
-            expected = 200 if name != "audio" else 404
-            weir.wait(lambda: weir.get(f"/live/{name}/thumbnail.jpg").status == expected and weir.stream(name), 30,
-                      f"a thumbnail of {name}", every=0.2)
-            with concurrent.futures.ThreadPoolExecutor(4) as pool:
-                taken[name] = list(pool.map(lambda _: weir.get(f"/live/{name}/thumbnail.jpg"), range(4)))
 
         def finish(name: str) -> None:
-            running[name].wait(30)
+            running[name].wait(60)
             outcomes[name].collect(seconds=30)
 
-        with concurrent.futures.ThreadPoolExecutor(len(STREAMS)) as pool:
-            list(pool.map(finish, STREAMS))
+        # As soon as each has ended: it stays for a minute.
+        with concurrent.futures.ThreadPoolExecutor(len(STREAMS)) as finishing:
+            finished = [finishing.submit(finish, name) for name in STREAMS]
+            for name in STREAMS:
+                # A stream that is not there yet is not found either, as one without video.
+                expected = 200 if name != "audio" else 404
+                weir.wait(lambda: weir.get(f"/live/{name}/thumbnail.jpg").status == expected and weir.stream(name), 30,
+                          f"a thumbnail of {name}", every=0.2)
+                with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                    taken[name] = list(pool.map(lambda _: weir.get(f"/live/{name}/thumbnail.jpg"), range(4)))
+            for one in finished:
+                one.result()
     return outcomes, taken, early, folder
 
 
