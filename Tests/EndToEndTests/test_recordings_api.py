@@ -430,6 +430,7 @@ def test_the_oldest_recordings_go_when_their_stream_has_too_much(start):
     again = start("--retain-stream-size", "1MB", "--record", weir.recordings)
     # Until the copies are found there is not too much.
     again.wait_log("removed 20250101T010000Z.mp4: its stream has more than --retain-stream-size")
+    again.wait(lambda: again.json("/api/v1/recordings?limit=1")["complete"], 15, "all are found")
     again.wait(lambda: again.json("/api/v1/storage")["recordedBytes"] <= 1_000_000, 15, "the oldest are gone")
     left = [r["file"] for r in again.recordings_of("cam")]
     assert first["file"] in left and "20250101T000000Z.mp4" in left, "the newest and the protected one stay"
