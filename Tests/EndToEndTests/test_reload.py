@@ -136,7 +136,7 @@ def test_a_listener_comes_and_goes_with_its_connections(configured, tmp_path):
         with RawRTMP(f"rtmps://127.0.0.1:{more}") as secure:
             secure.start("second")
             assert server.reload(held).good().json["changed"] == ["rtmps.listen"]
-            secure.wait_closed(5)
+            secure.wait_closed(10)
         with pytest.raises(OSError):
             socket.create_connection(("127.0.0.1", more), timeout=2)
         assert live(server.weir, "cam") and publisher.process.poll() is None
@@ -195,7 +195,7 @@ def test_revoking_the_last_key_does_not_open_the_server(configured, tmp_path, st
     weir.secrets.append(key)
     with RawRTMP(weir.rtmp).start(f"cam?key={key}") as client:
         server.call("DELETE", "/api/v1/keys/laptop").good()
-        client.wait_closed(5)
+        client.wait_closed(10)
     weir.wait_log("nobody may publish: publishers need a key")
     for name in ("cam", f"cam?key={key}", "other"):
         assert "missing or wrong" in refused(weir, name)
@@ -620,7 +620,7 @@ def test_a_key_of_the_file_has_a_name_an_expiry_and_what_it_allows(configured, t
         server.weir.wait(lambda: server.call("GET", "/api/v1/sources", headers=reader).status == 401, 15, "the end of its time")
         assert time.time() >= int(ends)
         assert server.reload({"keys": keys[1:]}).good().json["changed"] == ["keys"]
-        client.wait_closed(5)
+        client.wait_closed(10)
     weir.wait_log("its key has been revoked")
     assert "missing or wrong" in refused(weir, f"cam-1?key={key}")
 
@@ -672,7 +672,7 @@ def test_keys_of_tokens_follow_a_reload_and_end_what_they_began(configured):
         # Within two seconds, which test_edge_revocation.py measures.
         with contextlib.suppress(ConnectionError, IncompleteRead):
             watching.read(10)
-        sender.wait_closed(5)
+        sender.wait_closed(10)
         assert publisher.process.poll() is None
         assert (status(good), status(later), status(bearer(new, iss="me"))) == (403, 403, 200)
         bad = server.reload({**settings, "access": {"jwt": {"keys": ["/nowhere.pem"]}}})
