@@ -542,28 +542,47 @@ def test_the_server_answers_while_leftovers_are_finished(place, left_behind, tmp
     once."""
     pristine, samples = left_behind
     expected = {name: samples[name] for name in ("s0", "s1")}
-    for name in expected:
-        shutil.copytree(pristine / name, place / name)
-    left = parts(place)
-    fragments = {path: len(whole_fragments(path.read_bytes())) for path in left.values()}
-    trace = tmp_path / "trace"
     film = flv.read(sources.flv("short"))
-    watched = [word for path in left.values() for word in ("-P", str(path))]
-    wrapper = ("strace", "-D", "-f", "-qq", "-y", "-o", str(trace), *watched, "-e", "trace=pread64", "-e",
-               "inject=pread64:delay_enter=60000")
-    began = time.monotonic()
-    weir = Weir(folder=tmp_path, recordings=place, wrapper=wrapper)
-    answered = time.monotonic() - began
-    try:
-        assert all(path.exists() for path in left.values()), "there is nothing slow about it: nothing is shown here"
+
+    def record_beside(weir: Weir, left: dict[str, pathlib.Path]) -> bool:
+        """False if what was left was finished before another recording began: two seconds are not enough for a machine that is busy."""
         told = weir.json("/api/v1/recordings")["recordings"]
-        assert {entry["stream"] for entry in told} == set(expected)
-        assert all(0 <= entry["finishing"] < 1 for entry in told)
-        # A program would begin too late: what was left is finished two seconds from now.
+        is_there = all(path.exists() for path in left.values())
+        # A program would begin too late.
         with RawRTMP(weir.rtmp).start("s0") as client:
             client.play_out(film, speed=20)
-            weir.wait(lambda: len(list(place.glob("s0/*.part.mp4"))) == 2, 15, "another is recorded beside it")
+            weir.wait(lambda: len(list(place.glob("s0/*.part.mp4"))) == 2 or not left["s0"].exists(), 15, "another is recorded beside it")
+            is_there = is_there and left["s0"].exists()
             client.finish()
+        if is_there:
+            assert {entry["stream"] for entry in told} == set(expected)
+            assert all(0 <= entry["finishing"] < 1 for entry in told)
+        return is_there
+
+    for number in range(3):
+        shutil.rmtree(place)
+        home = tmp_path / f"{number}"
+        home.mkdir()
+        trace = home / "trace"
+        for name in expected:
+            shutil.copytree(pristine / name, place / name)
+        left = parts(place)
+        fragments = {path: len(whole_fragments(path.read_bytes())) for path in left.values()}
+        watched = [word for path in left.values() for word in ("-P", str(path))]
+        wrapper = ("strace", "-D", "-f", "-qq", "-y", "-o", str(trace), *watched, "-e", "trace=pread64", "-e",
+                   "inject=pread64:delay_enter=60000")
+        began = time.monotonic()
+        weir = Weir(folder=home, recordings=place, wrapper=wrapper)
+        answered, is_shown = time.monotonic() - began, False
+        try:
+            is_shown = record_beside(weir, left)
+        finally:
+            if not is_shown:
+                weir.kill()
+        if is_shown:
+            break
+    assert is_shown, "there is nothing slow about it: nothing is shown here"
+    try:
         weir.wait(lambda: not parts(place), 120, "all is finished")
         took = time.monotonic() - began
         weir.wait(lambda: {entry["state"] for entry in weir.json("/api/v1/recordings")["recordings"]} == {"completed"}, 15,
