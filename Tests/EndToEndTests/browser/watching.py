@@ -3,13 +3,17 @@
 import time
 
 #: State of the player: seconds, frames, audio, and the messages of the page.
+#: Seconds of media that were played, without those that were jumped over.
+PLAYED = """(({ played }) => Array.from({ length: played.length }, (_, n) => played.end(n) - played.start(n)).reduce(
+  (sum, seconds) => sum + seconds, 0))(document.querySelector("#video"))"""
+
 STATE = """(() => {
   const video = document.querySelector("#video");
   const quality = video.getVideoPlaybackQuality();
   const { buffered } = video;
   return {
     buffered: Array.from({ length: buffered.length }, (_, n) => [buffered.start(n), buffered.end(n)]), seeking: video.seeking,
-    time: video.currentTime, paused: video.paused, muted: video.muted, ready: video.readyState,
+    time: video.currentTime, played: %s, paused: video.paused, muted: video.muted, ready: video.readyState,
     frames: quality.totalVideoFrames, dropped: quality.droppedVideoFrames,
     width: video.videoWidth, height: video.videoHeight,
     audioBytes: video.webkitAudioDecodedByteCount ?? null,
@@ -18,7 +22,7 @@ STATE = """(() => {
     message: document.querySelector("#message").hidden ? "" : document.querySelector("#message-title").textContent,
     badge: document.querySelector("#badge").textContent,
   };
-})()"""
+})()""" % PLAYED
 
 #: Values of the details panel by label, as they are at this moment: the panel is written when it opens, and then twice a second.
 DETAILS = """(async () => {
@@ -82,16 +86,12 @@ def play_on(browser, seconds, within=40):
     return before
 
 
-def played_so(browser, seconds, is_so, within=40):
-    """The states before and after so many seconds of media, in a row, of which `is_so(before, after)`. A player that has just begun
-    goes on at the live edge, and a browser that gets no processor decodes less: then the seconds that follow are looked at."""
-    deadline = time.monotonic() + within
-    while True:
-        before = play_on(browser, seconds, within)
-        after = state(browser)
-        if is_so(before, after):
-            return before, after
-        assert time.monotonic() < deadline, (before, after)
+def play_through(browser, seconds, within=40):
+    """Waits until so many more seconds of media were played: where a player jumps to the live edge nothing of that is. Returns the
+    states before and after."""
+    before = state(browser)
+    browser.wait(f"{PLAYED} > {before['played']} + {seconds}", within)
+    return before, state(browser)
 
 
 def leave(browser):
