@@ -16,9 +16,16 @@ from harness.rawrtmp import RawRTMP
 NAME = "cam"
 
 
-def begins(weir, name: str, go_on=lambda: None) -> tuple[llhls.Playlist, bool]:
+def since_the_first_frame(playlist: str) -> float:
+    """Seconds until now from the date of its first segment."""
+    began = re.search("^#EXT-X-PROGRAM-DATE-TIME:(.*)$", playlist, re.M)[1]
+    return (datetime.datetime.now(datetime.timezone.utc) - datetime.datetime.fromisoformat(began)).total_seconds()
+
+
+def begins(weir, name: str, go_on=lambda: None) -> tuple[llhls.Playlist, bool, float]:
     """Waits for the multivariant playlist, then for the first part and for the whole ordinary playlist; in between `go_on` may send
-    what that needs. Returns the playlist with parts, and whether the ordinary one was still awaited when that came."""
+    what that needs. Returns the playlist with parts, whether the ordinary one was still awaited when that came, and how many seconds
+    after the first frame it came."""
     index = f"{weir.web}/live/{name}/index.m3u8"
     weir.wait(lambda: http.fetch(index).status == 200, 15, "a multivariant playlist", every=0.01)
     top = hls.parse_multivariant(http.fetch(index).text, index)
@@ -27,11 +34,11 @@ def begins(weir, name: str, go_on=lambda: None) -> tuple[llhls.Playlist, bool]:
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         ordinary = pool.submit(lambda: http.fetch(url).good())
         parts = llhls.parse(http.fetch(f"{url}?_HLS_msn=1&_HLS_part=0").good().text, url)
-        awaited = not ordinary.done()
+        awaited, seconds = not ordinary.done(), since_the_first_frame(parts.text)
         go_on()
         whole = ordinary.result(20)
     assert hls.parse_media(whole.text, url).segments, "players that know no parts are given a segment"
-    return parts, awaited
+    return parts, awaited, seconds
 
 
 def consists_of_parts(playlist: llhls.Playlist) -> bool:
@@ -47,13 +54,18 @@ def test_key_frames_too_far_apart_are_told_of_as_they_are(start):
         for turn in range(int(24_000 / length) + 1):
             client.play_out(flv.shifted([tag for number, tag in enumerate(tags) if turn == 0 and number < 2
                                          or not tag.is_header and not tag.is_key], turn * length), speed=6)
-        [told] = [warning for warning in weir.stream(NAME)["warnings"] if "key frames" in warning]
+        [told] = weir.wait(lambda: [warning for warning in weir.stream(NAME)["warnings"] if "key frames" in warning], 15, "the warning")
     assert "segments begin without one" in told
 
 
 def test_the_test_source_has_a_playlist_with_its_first_part(start):
-    weir = start("--test-pattern", "demo", "--no-record")
-    parts, awaited = begins(weir, "demo")
+    for _ in range(5):
+        weir = start("--test-pattern", "demo", "--no-record")
+        parts, awaited, seconds = begins(weir, "demo")
+        # The source waits for nobody: what this test read later than that says nothing, and another server begins anew.
+        if seconds < 1 or (consists_of_parts(parts) and awaited):
+            break
+        weir.stop()
     assert consists_of_parts(parts) and awaited
 
 
@@ -80,7 +92,7 @@ def test_a_name_seen_before_has_a_playlist_with_its_first_part(start):
     old = http.fetch(f"{weir.web}/live/{NAME}/index.m3u8").good().text
     with begun(weir) as go_on:
         weir.wait(lambda: http.fetch(f"{weir.web}/live/{NAME}/index.m3u8").text != old, 10, "the new epoch", every=0.01)
-        parts, _ = begins(weir, NAME, go_on)
+        parts, *_ = begins(weir, NAME, go_on)
     assert consists_of_parts(parts)
 
 
@@ -96,9 +108,7 @@ def first_list(weir, name: str, before: str = "") -> tuple[str, llhls.Playlist, 
     top = hls.parse_multivariant(weir.wait(multivariant, 15, "a multivariant playlist", every=0.01), index)
     url = top.absolute(top.variants[0].uri)
     text = http.fetch(url, timeout=20).good().text
-    now = datetime.datetime.now(datetime.timezone.utc)
-    began = re.search("^#EXT-X-PROGRAM-DATE-TIME:(.*)$", text, re.M)[1]
-    return url, llhls.parse(text, url), (now - datetime.datetime.fromisoformat(began)).total_seconds()
+    return url, llhls.parse(text, url), since_the_first_frame(text)
 
 
 def test_who_starts_with_parts_has_them_when_a_name_is_published_again(start):

@@ -46,7 +46,8 @@ def test_each_kind_says_who_and_what(start, tmp_path, follow):
         return next(event for _, event in events.events if event["kind"] == kind)
 
     # Two encoders, one after the other: the first is lost. Audio that cannot be used is warned of.
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", options=("-c:a", "adpcm_swf", "-ar", "44100"))
+    publisher = publishers.ffmpeg(
+        "h264-30", f"{weir.rtmp}/live/cam", loop=-1, options=("-c:a", "adpcm_swf", "-ar", "44100"))
     try:
         weir.wait_state("cam", "live")
         assert "ADPCM" in told("stream.warned")["data"]["warning"]
@@ -79,8 +80,9 @@ def test_a_recording_that_a_kill_left_is_told_as_salvaged(supervise, tmp_path):
         wait(lambda: any(one["state"] == "running" and one["seconds"] > 1
                          for one in service.get("/api/v1/recordings", headers=ADMIN).json["recordings"]), 20)
     finally:
-        publisher.kill()
+        # The server first: a stream whose publisher left for a second is over, and its recording complete.
         service.process.send_signal(signal.SIGKILL)
+        publisher.kill()
     service.wait_ready(2)
 
     def salvaged() -> list[dict]:

@@ -74,7 +74,8 @@ def test_a_stored_recording_is_there_when_it_is_told(start, tmp_path, follow):
         assert weir.get(told["url"], method="HEAD").status == 200
         known = weir.json(f"/api/v1/recordings/cam/{told['file']}")
         assert (known["bytes"], known["state"]) == (told["bytes"], "completed")
-        wait(handed.exists, 10)
+        # The shell makes the file before it writes.
+        wait(lambda: handed.exists() and handed.read_text(), 10)
     assert handed.read_text() == "there\n"
     events.close()
 
@@ -204,12 +205,17 @@ def test_a_webhook_is_signed_repeated_and_in_order(start, tmp_path):
         of_stream = [event for _, event in receiver.taken if event["stream"] == name]
         assert [event["id"] for event in of_stream] == sorted({event["id"] for event in of_stream})
     assert all(number == f"evt_{event['id']}" for number, event in receiver.taken)
-    first, second = [at for at, event in receiver.attempts if event["stream"] == "cam"][:2]
-    assert 4 <= second - first <= 8
     wait(lambda: weir.get("/api/v1/events/deliveries", headers=ADMIN).json["hooks"][0]["waiting"] == 0, 15)
     known = weir.get("/api/v1/events/deliveries", headers=ADMIN).good()
     failed = [one for one in known.json["deliveries"] if not one["done"]]
     assert [(one["outcome"], one["attempt"], one["hook"]) for one in failed] == [("500", 1, "all")], failed
+    [repeated] = [one for one in known.json["deliveries"] if one["event"] == failed[0]["event"] and one["attempt"] == 2]
+
+    def moment(one: dict) -> float:
+        return datetime.datetime.fromisoformat(one["at"].replace("Z", "+00:00")).timestamp()
+
+    # By the server's clock: the receiver may take its time.
+    assert 4 <= moment(repeated) - moment(failed[0]) - failed[0]["milliseconds"] / 1000 <= 8
     assert "geheim" not in known.text
     receiver.close()
 
@@ -252,7 +258,7 @@ def test_an_event_that_is_refused_delays_its_own_stream_alone_and_nothing_else_i
     with concurrent.futures.ThreadPoolExecutor(5) as pool:
         list(pool.map(come_and_go_often, range(5)))
     # The beginning and the end of each stream.
-    wait(lambda: len(receiver.taken) >= 1100, 30, weir.tail)
+    wait(lambda: len(receiver.taken) >= 1100, 60, weir.tail)
     assert not told("cam")
     # Of the stream that is held up, one waits.
     wait(lambda: weir.get("/api/v1/events/deliveries", headers=ADMIN).json["hooks"][0]["waiting"] <= 1, 15, weir.tail)
@@ -296,7 +302,8 @@ def test_a_receiver_that_hangs_or_redirects_delays_no_other(start, tmp_path, fol
 
 def test_a_program_gets_the_file_of_a_recording(start, tmp_path):
     script = tmp_path / "archive"
-    script.write_text(f'#!/bin/sh\ncp "$1" {tmp_path}/copy.mp4; cat > {tmp_path}/event; printf %s "$2" > {tmp_path}/second; exit 3\n')
+    # When it is tried again, it leaves what is read here as it is.
+    script.write_text(f'#!/bin/sh\n[ -e {tmp_path}/second ] && exit 3; cp "$1" {tmp_path}/copy.mp4; cat > {tmp_path}/event; printf %s "$2" > {tmp_path}/second; exit 3\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     weir = start(*configured(tmp_path, {"name": "archive", "on": "recording.stored", "run": [str(script), "{path}", "{stream} {kind}; $(id)"]}))
     play(weir, "cam")
