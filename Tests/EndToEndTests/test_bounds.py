@@ -120,8 +120,8 @@ def test_a_publisher_whose_clock_jumps_all_the_time_is_ended_and_no_other(scene)
         assert jump(client, tags, 3000)
     most = len(descriptors(weir)) - before
     assert most <= 5, "its segments take no descriptors"
-    said = [refusal["reason"] for refusal in weir.json("/api/v1/refusals")["refusals"] if refusal["stream"] == "jumper"]
-    assert any("--max-jumps" in reason for reason in said), said
+    weir.wait(lambda: any("--max-jumps" in refusal["reason"] for refusal in weir.json("/api/v1/refusals")["refusals"]
+                          if refusal["stream"] == "jumper"), 10, "the reason")
     # A reconnection counts as a break, too.
     try:
         with RawRTMP(weir.rtmp).start("jumper") as client:
@@ -231,9 +231,9 @@ def test_an_address_with_all_connections_makes_room_for_others(start):
 
 def test_a_crowd_that_asks_nothing_keeps_no_probe_away(start):
     weir = start("--no-record", wrapper=("prlimit", "--nofile=64:64"))
-    crowd, answers, end = [], [], time.monotonic() + 4
+    crowd, answers, began = [], [], time.monotonic()
     try:
-        while time.monotonic() < end:
+        while (took := time.monotonic() - began) < 4 or (len(answers) <= 10 and took < 60):
             crowd = [connection for connection in crowd if not is_closed(connection)]
             with contextlib.suppress(OSError):
                 crowd += connections(weir, max(1, 120 - len(crowd)), "127.0.0.2")
@@ -481,7 +481,7 @@ def test_viewers_that_read_nothing_pin_no_more_than_there_is_room_for(start, rec
         publisher = threading.Thread(target=publish, daemon=True)
         publisher.start()
         seen: set[str] = set()
-        followed, end = 0, time.monotonic() + 60
+        followed, end = 0, time.monotonic() + 150
         while len(seen) < 300 and time.monotonic() < end:
             assert weir.process.poll() is None, f"ended with {len(viewers)} viewers"
             for address in newest_segments(weir, "heavy"):
@@ -491,7 +491,10 @@ def test_viewers_that_read_nothing_pin_no_more_than_there_is_room_for(start, rec
             # A client that reads gets all of it.
             for name in ("heavy", NAME):
                 if newest := newest_segments(weir, name)[-1:]:
-                    answer = weir.get(urllib.parse.urlsplit(newest[0]).path).good()
+                    answer = weir.get(urllib.parse.urlsplit(newest[0]).path)
+                    if answer.status == 404 and newest[0] not in newest_segments(weir, name):
+                        continue  # a hundred come a second: it has left the window since it was listed
+                    answer.good()
                     assert len(answer.body) == int(answer.headers["content-length"])
                     followed += 1
         cut = [is_cut(viewer) for viewer in viewers]
@@ -534,9 +537,10 @@ def test_an_address_without_a_key_has_half_of_the_workers_and_is_told(start):
 
         publish("one")
         weir.wait(lambda: len(weir.stream("one")["tracks"]) == 2, 20, "both tracks")
-        second = publish("two")
+        publish("two")
+        weir.wait(lambda: "publish with a key" in str(weir.stream("two")["warnings"]), 15, "its warning")
+        second = weir.stream("two")
         assert [track["kind"] for track in second["tracks"]] == ["video"], second["tracks"]
-        assert "publish with a key" in str(second["warnings"]), second["warnings"]
         assert not weir.stream("one")["warnings"]
         running.pop("one").kill()
         weir.wait(lambda: not any(b"transcode-worker" in line for line in weir.children().values()), 20, "the end of its worker")
@@ -672,7 +676,7 @@ def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(st
             # The next one has the name once this one's end is known.
             weir.wait_state("changing", "ended")
         weir.wait_log("has begun 3 files within an hour.*--record-max-files")
-        weir.wait(lambda: names().count("changing") >= 3, 15, "three recordings")
+        weir.wait(lambda: names().count("changing") >= 3, 20, "three recordings")
         assert names().count("changing") == 3
         honest.lost_nothing()
     finally:
@@ -775,11 +779,12 @@ def test_publishers_who_come_at_once_wait_for_the_places_of_viewers(start):
     viewers, outcomes = [], []
 
     def publish(number: int) -> None:
-        for _ in range(100):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
             try:
                 with RawRTMP(weir.rtmp, source=f"127.0.0.{3 + number % 2}").start(f"name{number}") as client:
                     outcomes.append("admitted")
-                    with contextlib.suppress(Closed):
+                    with contextlib.suppress(Closed, OSError):
                         client.play_out(scripts.tags_of("short"))
                 return
             except Refused as refused:

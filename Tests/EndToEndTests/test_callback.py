@@ -182,20 +182,27 @@ def test_who_is_live_is_not_touched_by_a_callback_in_trouble(start, accounts, tm
 
     server = accounts(respond)
     file = tmp_path / "weir.yaml"
-    file.write_text(json.dumps({"access": {"callback": {"url": server.url, "timeout": "500ms", "cache": "0s"}}, "limits": {"viewers": 50}}))
+    admin = {"Authorization": "Bearer sesame-0815-4711"}
+    # As long as it is in no trouble, it may take its time.
+    file.write_text(json.dumps({"access": {"callback": {"url": server.url, "timeout": "5s", "cache": "0s"}}, "limits": {"viewers": 50}}))
     weir = start("--config", file, "--no-record", "--admin-token", "sesame-0815-4711")
     weir.secrets += ["right-key", "sesame-0815-4711"]
+
+    def change(before: str, after: str) -> None:
+        file.write_text(file.read_text().replace(before, after))
+        weir.get("/api/v1/settings/reload", method="POST", headers=admin).good()
+
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key=right-key", loop=-1)
     try:
         began = weir.wait_state("cam", "live")["startedAt"]
+        change("5s", "500ms")
         troubled = True
         if trouble == "down":
             server.shutdown()
             server.server_close()
         for _ in range(3):
             assert "does not answer" in refused(weir, "desk?key=right-key")
-        file.write_text(file.read_text().replace("50", "60"))
-        weir.get("/api/v1/settings/reload", method="POST", headers={"Authorization": "Bearer sesame-0815-4711"}).good()
+        change('"viewers": 50', '"viewers": 60')
         time.sleep(0.7)
         stream = weir.stream("cam")
         assert (stream["state"], stream["startedAt"]) == ("live", began) and publisher.process.poll() is None
@@ -219,7 +226,7 @@ def test_only_the_addresses_that_may_publish_do(start, tmp_path):
 def test_two_publishers_of_one_name_follow_its_rule(start, rule):
     weir = start("--publish-key", "cam=key-of-the-name", "--takeover", rule, "--no-record")
     weir.secrets.append("key-of-the-name")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key=key-of-the-name")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key=key-of-the-name", loop=-1)
     try:
         weir.wait_state("cam", "live")
         if rule == "first":

@@ -114,6 +114,12 @@ class Scene:
         if not has_failed:
             raise StopIteration
 
+        def goes_on() -> dict[str, tuple[int, int]]:
+            # A stream that begins anew has no list for a moment.
+            with contextlib.suppress(AssertionError, OSError, TypeError):
+                return self.newest()
+            return {}
+
         def is_there() -> bool:
             # A failed call may end a connection, and on a busy machine a response takes longer.
             with contextlib.suppress(OSError):
@@ -122,8 +128,8 @@ class Scene:
 
         try:
             self.weir.wait(is_there, 10, "the server answers")
-            first = self.weir.wait(lambda: len(now := self.newest()) == len(NAMES) and now, 10, "all streams are live")
-            self.weir.wait(lambda: len(now := self.newest()) == len(NAMES) and all(now[n] > first[n] for n in NAMES), 10,
+            first = self.weir.wait(lambda: len(now := goes_on()) == len(NAMES) and now, 20, "all streams are live")
+            self.weir.wait(lambda: len(now := goes_on()) == len(NAMES) and all(now[n] > first[n] for n in NAMES), 20,
                            "all go on")
         except (AssertionError, OSError, ValueError) as problem:
             return f"{str(problem).splitlines()[0]}\n{self._complaints()}"

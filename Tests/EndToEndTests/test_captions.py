@@ -87,14 +87,14 @@ def test_captions_are_found_declared_and_kept_by_the_ladder(start, film):
     # From the first playlist on, before the first caption has begun.
     assert [(m["INSTREAM-ID"], m["GROUP-ID"], m["NAME"]) for m in media] == [("CC1", "captions", "CC1")], media
     assert "LANGUAGE" not in media[0] and {v["CLOSED-CAPTIONS"] for v in variants} == {"captions"}, variants
-    weir.wait(lambda: len(declared(weir, "cam")[1]) == 2, 10, "the rung")
+    weir.wait(lambda: len(declared(weir, "cam")[1]) == 2, 30, "the rung")
     assert {v["CLOSED-CAPTIONS"] for v in declared(weir, "cam")[1]} == {"captions"}
     weir.wait(lambda: weir.get("/live/cam/manifest.mpd").status == 200, 10, "the manifest")
     assert accessibility(weir, "cam") == [(CEA608, "CC1=und")]
     assert weir.stream("cam")["captions"] == [{"service": "CC1", "language": "und"}]
     assert sender.outcome(40)[0] == 0
     # A rung's last frames come after the end of the upload.
-    weir.wait(lambda: "#EXT-X-ENDLIST" in weir.get(listed(weir, "cam", "90p")).text, 10, "the end of the rung")
+    weir.wait(lambda: "#EXT-X-ENDLIST" in weir.get(listed(weir, "cam", "90p")).text, 30, "the end of the rung")
     assert words(served(weir, "cam", "video")) == WORDS
     assert words(served(weir, "cam", "90p")) == WORDS
 
@@ -172,7 +172,7 @@ def test_a_recording_declares_them_as_its_stream_did(start, film, setting):
 
     check(weir)
     assert sender.outcome(40)[0] == 0
-    weir.wait(lambda: all(r["state"] == "completed" for r in weir.recordings_of("cam")), 10, "the end of the recording")
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 20, "the end of the recording")
     check(weir)
     assert words(served(weir, base, "av", "recordings")) == WORDS
     check(start("--record", weir.recordings))

@@ -140,7 +140,7 @@ def test_the_open_pages_of_a_stream_cost_the_origin_a_request_a_second(cached):
     answers = []
 
     def pages():
-        while time.monotonic() < begin + 4:
+        while (took := time.monotonic() - begin) < 4 or (len(answers) <= 200 and took < 60):
             answers.append(http.fetch(cache.web + path).good())
             time.sleep(0.02)
 
@@ -223,10 +223,14 @@ def test_a_crowd_costs_weir_what_one_viewer_costs(cached):
 def test_a_wrong_request_does_not_keep_the_crowd_from_being_joined(cached):
     """One client requests a position that is too far ahead. Later, when it is not, all request it."""
     weir, cache, path = cached
-    playlist = llhls.parse(http.fetch(weir.web + path).text, weir.web + path)
-    segment = playlist.next[0] + 3
+
+    def refused() -> int | None:
+        """The segment of a position that is refused. It may be near enough when the request comes late."""
+        ahead = llhls.parse(http.fetch(weir.web + path).text, weir.web + path).next[0] + 3
+        return ahead if http.fetch(f"{cache.web}{path}?_HLS_msn={ahead}&_HLS_part=3").status == 400 else None
+
+    segment = weir.wait(refused, 15, "a position too far ahead is refused")
     query = f"?_HLS_msn={segment}&_HLS_part=3"
-    assert http.fetch(cache.web + path + query).status == 400
     while llhls.parse(http.fetch(weir.web + path).text, weir.web + path).next[0] < segment - 1:
         time.sleep(0.2)
     before = requests(weir)
@@ -341,8 +345,8 @@ def test_media_is_cached_and_playlists_do_not_age(cached):
     # A playlist that is a second old is requested again.
     old = llhls.parse(http.fetch(cache.web + path).text, url)
     time.sleep(2.5)  # real time: the age of what is cached
-    new = llhls.parse(http.fetch(cache.web + path).text, url)
-    assert new.last > old.last
+    now = weir.wait(lambda: (found := llhls.parse(http.fetch(weir.web + path).text, url)).last > old.last and found, 15, "a newer one")
+    assert llhls.parse(http.fetch(cache.web + path).text, url).last >= now.last
 
 
 def was_cached(answer: http.Response) -> bool:
@@ -352,7 +356,7 @@ def was_cached(answer: http.Response) -> bool:
 
 def test_hls_and_dash_are_one_object_at_the_cache(separate):
     weir, cache = separate
-    weir.wait(lambda: weir.stream(NAME)["ageSeconds"] > 5, 20, "a few segments")
+    weir.wait(lambda: weir.stream(NAME)["received"]["videoFrames"] > 150, 20, "a few segments")
     index = f"{cache.web}/live/{NAME}/index.m3u8"
     multivariant = hls.parse_multivariant(http.fetch(index).good().text, index)
     assert len(multivariant.media) == 1 and len(multivariant.variants) == 1

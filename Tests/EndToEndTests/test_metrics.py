@@ -63,9 +63,12 @@ def test_it_tells_what_the_api_tells(watched):
 
     def together():
         read = told(), Metrics(weir), told()
-        return read if steady(read[0]) == steady(read[2]) else None
+        # Both viewers ask twice a second, unless they are held up.
+        watching = {labels["protocol"] for name, *pairs in read[1].values if name == "weir_viewers"
+                    for labels in [dict(pairs)] if labels["stream"] == "cam" and read[1](name, **labels) > 0}
+        return read if steady(read[0]) == steady(read[2]) and {"hls", "dash"} <= watching else None
 
-    streams, metrics, after = weir.wait(together, 10, "figures that agree before and after the metrics")
+    streams, metrics, after = weir.wait(together, 20, "figures that agree before and after the metrics")
     assert {dict(labels)["stream"] for name, *labels in metrics.values if name == "weir_stream_live"} == set(streams)
     for name, stream in streams.items():
         assert metrics("weir_stream_live", stream=name) == 1
@@ -97,7 +100,7 @@ def test_what_comes_and_goes_is_counted(watched):
     playlist = hls.parse_media(http.fetch(media).text, media)
     body = len(http.fetch(playlist.absolute(playlist.segments[-1].uri)).good().body)
     # A segment after the one in progress, which no viewer has.
-    answer = http.fetch(f"{media}?_HLS_msn={playlist.segments[-1].sequence + 2}&_HLS_part=0", timeout=10)
+    answer = http.fetch(f"{media}?_HLS_msn={playlist.segments[-1].sequence + 2}&_HLS_part=0", timeout=20)
     assert answer.status == 200
     weir.wait(lambda: Metrics(weir)("weir_ingest_frames_total", kind="video", **cam)
               > before("weir_ingest_frames_total", kind="video", **cam) + 105, 20, "three and a half seconds of media")
@@ -137,9 +140,11 @@ def test_a_wrong_key_is_counted_and_no_key_is_told(watched, canary):
 
 def test_the_process_is_told_as_the_kernel_tells_it(watched):
     weir, _ = watched
+    resident, seconds = weir.resident_kilobytes(), cpu_seconds(weir.process.pid)
     metrics = Metrics(weir)
-    assert metrics("process_resident_memory_bytes") == pytest.approx(weir.resident_kilobytes() * 1024, rel=0.2)
-    assert metrics("process_cpu_seconds_total") == pytest.approx(cpu_seconds(weir.process.pid), abs=0.5)
+    least, most = sorted((resident, weir.resident_kilobytes()))
+    assert least * 1024 * 0.8 <= metrics("process_resident_memory_bytes") <= most * 1024 * 1.2
+    assert seconds - 0.5 <= metrics("process_cpu_seconds_total") <= cpu_seconds(weir.process.pid) + 0.5
     descriptors = len(os.listdir(f"/proc/{weir.process.pid}/fd"))
     assert metrics("process_open_fds") == pytest.approx(descriptors, abs=20)
     assert time.time() - 600 < metrics("process_start_time_seconds") < time.time()

@@ -29,8 +29,8 @@ def film() -> pathlib.Path:
 
 def publish(url: str) -> publishers.Publisher:
     return publishers.Publisher([
-        tools.new_ffmpeg(), "-hide_banner", "-nostdin", "-v", "warning", "-re", "-i", str(film()), "-map", "0", "-c", "copy",
-        "-f", "flv", url])
+        tools.new_ffmpeg(), "-hide_banner", "-nostdin", "-v", "warning", "-re", "-stream_loop", "-1", "-i", str(film()), "-map", "0",
+        "-c", "copy", "-f", "flv", url])
 
 
 def encode(url: str, *tracks: str) -> publishers.Publisher:
@@ -121,7 +121,7 @@ def test_a_recording_has_all_tracks_and_a_clip_the_chosen_one(start, tmp_path):
     weir = start()
     publisher = publish(f"{weir.rtmp}/live/many")
     weir.wait(lambda: len((weir.stream("many") or {}).get("tracks", [])) == 7, 20, "seven tracks")
-    weir.wait(lambda: (weir.stream("many") or {}).get("ageSeconds", 0) > 5, 30, "five seconds")
+    weir.wait(lambda: (weir.stream("many")["recording"] or {}).get("seconds", 0) > 4.2, 30, "more than four seconds of a recording")
     publisher.interrupt()
     weir.wait(lambda: [r for r in weir.recordings_of("many") if r["state"] == "completed"], 40, "the recording")
     path = next(tmp_path.rglob(weir.recordings_of("many")[0]["file"]))
