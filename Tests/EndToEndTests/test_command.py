@@ -88,7 +88,7 @@ def test_without_libav_sources_fail_and_the_server_goes_on(start, tmp_path):
     without = ("unshare", "--mount", "sh", "-c", f'mount --bind "$0" {os.path.realpath(library)} && exec "$@"', str(empty))
     weir = start("--source", "cam=test", "--no-record", wrapper=without)
     weir.wait_log("libavutil.so.* cannot be used: .*; install the package of that library")
-    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/other")
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/other", loop=-1)
     weir.wait_state("other", "live")
     publisher.kill()
     done = tools.run(*without, tools.weir_binary(), "--version")
@@ -155,7 +155,7 @@ def test_what_is_not_there_is_not_asked_to_be_mounted(tmp_path):
 
 def test_recordings_are_listed_by_paths_that_other_commands_take(start):
     weir = start("--reconnect-window", "1s")
-    publisher = publishers.ffmpeg("half-seconds", f"{weir.rtmp}/live/cam")
+    publisher = publishers.ffmpeg("half-seconds", f"{weir.rtmp}/live/cam", loop=-1)
     try:
         weir.wait(lambda: (weir.stream("cam") or {}).get("recording", {}).get("seconds", 0) > 3, 20, "cam is recorded")
         for folder in (str(weir.recordings), f"{weir.recordings}/"):
@@ -327,13 +327,15 @@ def test_json_logs_are_one_object_a_line(start):
 
 def test_every_line_about_a_stream_names_it_once(start):
     servers = {form: start("--log", form, "--audio-codec", "aac") for form in ("json", "text")}
-    running = {form: publishers.ffmpeg("short", f"{weir.rtmp}/live/sheep") for form, weir in servers.items()}
+    running = {form: publishers.ffmpeg("short", f"{weir.rtmp}/live/sheep", loop=-1) for form, weir in servers.items()}
     for weir in servers.values():
         weir.wait_state("sheep", "live")
         with RawRTMP(weir.rtmp, source="127.0.0.2") as other, pytest.raises(Refused):
             other.start("sheep")
     for form, weir in servers.items():
-        running[form].wait(20)
+        weir.wait(lambda: (weir.stream("sheep")["recording"] or {}).get("seconds", 0) > 1, 20, "a second of a recording")
+        running[form].interrupt()
+        running[form].outcome(20)
         weir.wait(lambda: [r for r in weir.recordings_of("sheep") if r["state"] == "completed"], 40, "sheep is recorded")
         weir.stop()
         lines = [line for line in weir.text("err").splitlines() if "sheep" in line]
@@ -404,14 +406,14 @@ def test_below_keep_free_recording_stops_with_a_reason_and_live_goes_on(start):
     weir = start("--keep-free", "900000GB", "--target-duration", "2")
     publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam")
     try:
-        stream = weir.wait_state("cam", "live")
+        # The film is short. That it went on is told by its frames.
+        weir.wait_state("cam", "live", "ended")
         weir.wait(lambda: weir.stream("cam")["recording"]["state"] == "failed", 20, "the recording has failed")
         reason = weir.stream("cam")["recording"]["reason"]
         assert "free" in reason.lower()
         weir.wait_log(r"(?i)free")
         publisher.wait(20)
         weir.wait(lambda: hls_frames(weir, "cam") == 120, 20, "every frame is in the playlist")
-        assert stream
     finally:
         publisher.kill()
 
@@ -568,14 +570,20 @@ def test_a_segments_folder_plays_from_disk_and_is_never_half_written(start, tmp_
 
 def test_when_full_new_viewers_get_503_and_none_that_plays_is_dropped(start):
     weir = start("--max-viewers", "3", "--no-record", "--target-duration", "2")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
+
+    def another() -> http.Stream:
+        stream = http.Stream(f"{weir.web}/live/cam/stream.mp4")
+        stream.close()
+        return stream
+
     try:
         weir.wait_state("cam", "live")
         # A viewer is an address with a user agent.
         inside = [http.Stream(f"{weir.web}/live/cam/stream.mp4", headers={"User-Agent": f"player {n}"}) for n in range(3)]
         assert [viewer.status for viewer in inside] == [200, 200, 200]
-        weir.wait(lambda: weir.get("/live/cam/stream.mp4", timeout=10).status == 503, 20, "the fourth viewer gets 503")
-        assert int(weir.get("/live/cam/stream.mp4").headers["retry-after"]) >= 1
+        weir.wait(lambda: another().status == 503, 20, "the fourth viewer gets 503")
+        assert int(another().answer.getheader("Retry-After")) >= 1
         assert weir.get("/healthz").status == 200
         assert all(viewer.answer.read1(100) for viewer in inside)
         for viewer in inside:
@@ -600,22 +608,26 @@ def test_the_test_pattern_is_a_stream_like_any_other_and_is_never_recorded(start
 
 def test_the_age_of_a_stream_ends_with_it(start):
     weir = start("--no-record", "--target-duration", "2", "--reconnect-window", "1s")
+    began = time.monotonic()
     publishers.ffmpeg("short", f"{weir.rtmp}/live/cam").wait(20)
     ended = weir.wait_state("cam", "ended")
+    longest = time.monotonic() - began
+    began = time.monotonic()
     client = RawRTMP(weir.rtmp).start("lost")
     client.play_out(scripts.tags_of("short"))
     client.reset()
     # That it waits for its publisher lasts for a second, and the log keeps it.
     weir.wait_log("lost: ended, because its publisher did not return in time")
+    on_air = time.monotonic() - began - 1
     lost = weir.wait_state("lost", "ended")
-    assert weir.stream("cam")["ageSeconds"] == ended["ageSeconds"] and 3 < ended["ageSeconds"] < 7
-    # Time spent waiting for its publisher does not count as on air.
-    assert weir.stream("lost")["ageSeconds"] == lost["ageSeconds"] and 3 < lost["ageSeconds"] < 6
+    assert weir.stream("cam")["ageSeconds"] == ended["ageSeconds"] and 3 < ended["ageSeconds"] < longest
+    # Time spent waiting for its publisher does not count as on air: a second, or a little more.
+    assert weir.stream("lost")["ageSeconds"] == lost["ageSeconds"] and 3 < lost["ageSeconds"] < on_air
 
 
 def test_without_a_key_a_holder_that_sends_keeps_the_name(start):
     weir = start("--no-record")
-    holder = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam")
+    holder = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam", loop=-1)
     try:
         weir.wait_state("cam", "live")
         with RawRTMP(weir.rtmp) as client:
@@ -624,7 +636,9 @@ def test_without_a_key_a_holder_that_sends_keeps_the_name(start):
             with pytest.raises(Refused) as refusal:
                 client.publish("cam")
         assert refusal.value.code == "NetStream.Publish.BadName"
-        holder.wait(20)
+        frames = weir.stream("cam")["received"]["videoFrames"]
+        weir.wait(lambda: weir.stream("cam")["received"]["videoFrames"] > frames + 60, 20, "the holder goes on")
+        assert holder.process.poll() is None
     finally:
         holder.kill()
 

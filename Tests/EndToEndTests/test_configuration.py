@@ -56,12 +56,12 @@ def test_streams_have_settings_and_keys_of_their_own(start, tmp_path):
     weir = start("--config", written(tmp_path, FILE))
     weir.secrets += ["first-key-of-cameras", "second-key-of-cameras", "key-of-all-names"]
     keys = {"cam-1": "second-key-of-cameras", "cam-2": "first-key-of-cameras", "other": "key-of-all-names"}
-    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}?key={key}") for name, key in keys.items()]
+    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}?key={key}", loop=-1) for name, key in keys.items()]
     try:
         targets = {name: weir.wait(lambda: part_target(weir, name), 20, f"a playlist of {name}") for name in keys}
         # Parts end with frames, 30 a second.
         assert targets["cam-1"] < 0.14 and 0.18 < targets["other"] < 0.24 and 0.45 < targets["cam-2"] < 0.54, targets
-        recorded = {entry["stream"] for entry in weir.json("/api/v1/recordings")["recordings"]}
+        recorded = weir.wait(lambda: {entry["stream"] for entry in weir.json("/api/v1/recordings")["recordings"]}, 15, "a recording")
         assert recorded == {"cam-1"}
     finally:
         for publisher in running:

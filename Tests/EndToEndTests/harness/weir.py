@@ -225,7 +225,7 @@ class Weir:
             problems += [f"it left a process behind: {left}" for left in still_running(workers)]
         took = time.monotonic() - began
         for reader in self._readers:
-            reader.join(2)
+            reader.join(10)
         self._forget()
         everything = self.text()
         if CRASHES.search(self.text("err")):
