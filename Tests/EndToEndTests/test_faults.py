@@ -280,7 +280,7 @@ def test_a_thousand_reconnects_a_second_cost_half_a_core_at_most_and_disturb_nob
             ahead = made / rate - (time.monotonic() - began)
             if ahead > 0:
                 time.sleep(ahead)
-            with socket.create_connection((host, int(port)), timeout=2) as knocker:
+            with socket.create_connection((host, int(port)), timeout=20) as knocker:
                 try:
                     knocker.sendall(hello)
                 except OSError:
@@ -294,11 +294,11 @@ def test_a_thousand_reconnects_a_second_cost_half_a_core_at_most_and_disturb_nob
         stop.set()
         publisher.join(5)
     good.finish()
-    print(f"\nreconnects: {made / took:.0f}/s, {used / took * 100:.0f} % of a core, longest gap {max(gaps):.2f} s")
+    print(f"\nreconnects: {made / took:.0f}/s, {used / took * 100:.0f} % of a core, longest gap {max(gaps, default=took):.2f} s")
     assert used / took <= 0.5 * max(1, made / took / rate)
     if in_time:
         assert made / took >= 0.5 * rate, "this machine is too busy to ask so often"
-        assert max(gaps) < 1, "the good publisher's viewers see nothing of it"
+        assert max(gaps, default=took) < 1, "the good publisher's viewers see nothing of it"
     # A client that rarely connects is accepted again.
     keyed.wait(lambda: may_publish(keyed, canary), 20, "the address is listened to again", every=0.25)
 
@@ -360,7 +360,7 @@ def test_a_publisher_whose_uplink_is_too_narrow_is_told_of_within_five_seconds(k
         keyed.wait_state(name, "live")
         began, before = time.monotonic(), uplink.bytes
         time.sleep(3)  # real time: the publisher's bit rate is measured
-        assert not is_warned()
+        keyed.wait(lambda: not is_warned(), 30, "no warning of a line that is wide enough")
         uplink.rate = (uplink.bytes - before) / (time.monotonic() - began) / 2
         narrow, resident = time.monotonic(), keyed.resident_kilobytes()
         keyed.wait(is_warned, 30, "a warning")
@@ -395,6 +395,19 @@ def damaged(tag: flv.Tag, dice: random.Random) -> flv.Tag:
     return dataclasses.replace(tag, body=bytes(body))
 
 
+def returned(weir, name: str) -> RawRTMP:
+    """A connection that publishes, as soon as the server has let go of the one before."""
+    end = time.monotonic() + 20
+    while True:
+        client = RawRTMP(weir.rtmp)
+        try:
+            return client.start(name)
+        except Refused:
+            client.close()
+            assert time.monotonic() < end, "the name is still taken"
+            time.sleep(0.1)
+
+
 @in_time
 def test_wrong_bits_and_cut_off_frames_harm_no_other_stream(keyed, canary, record_property, in_time):
     broken, whole_stream = f"damaged-{in_time}", f"unharmed-{in_time}"
@@ -408,7 +421,7 @@ def test_wrong_bits_and_cut_off_frames_harm_no_other_stream(keyed, canary, recor
         viewer = Player(keyed, whole_stream)
         began, at = time.monotonic(), 0.0
         while at < DAMAGED_SECONDS:
-            with RawRTMP(keyed.rtmp).start(f"{broken}?key={canary}") as client:
+            with returned(keyed, f"{broken}?key={canary}") as client:
                 try:
                     while at < DAMAGED_SECONDS:
                         tags = [damaged(tag, dice) for tag in flv.shifted(film, int(at * 1000))]
@@ -426,7 +439,7 @@ def test_wrong_bits_and_cut_off_frames_harm_no_other_stream(keyed, canary, recor
                           index.absolute(index.variants[0].uri))
         assert int(whole.stdout.split()[0].rstrip(",")) > 60, f"{whole.stdout}{whole.stderr}"
         arrivals = [a for a in viewer.arrivals if a > began]
-        longest = max(b - a for a, b in zip(arrivals, arrivals[1:]))
+        longest = max((b - a for a, b in zip(arrivals, arrivals[1:])), default=time.monotonic() - began)
         viewer.close()
         record_property("figure", f"{at:.0f} s of media with wrong bits and cut-off frames: {refused} connections refused, "
                                   f"{lost:.0f} units left out; another stream's longest pause {longest:.2f} s")

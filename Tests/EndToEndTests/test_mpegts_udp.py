@@ -3,7 +3,6 @@
 import contextlib
 import os
 import socket
-import time
 
 import pytest
 
@@ -98,8 +97,8 @@ def test_a_sender_that_returns_goes_on_in_the_same_playlist(start):
     before = playlist(weir, "field")
     first.stop()
     weir.wait_log(r"no datagram for ([5-9]|1\d) s", 15)
-    assert weir.stream("field")["state"] == "reconnecting", weir.stream("field")
-    assert source_of(weir, "field")["reception"]["state"] == "waiting"
+    weir.wait_state("field", "reconnecting")
+    weir.wait(lambda: source_of(weir, "field")["reception"]["state"] == "waiting", 10, "the source waits for a sender")
     second = transport.Sender(film, port, 8)
     weir.wait_state("field", "live")
     assert playlist(weir, "field") == before
@@ -112,16 +111,27 @@ def test_senders_of_rubbish_disturb_nothing_and_are_counted(start):
     film = transport.film("short").read_bytes()
     weir = start("--source", f"field=udp://127.0.0.1:{port}", "--source", f"own=udp://127.0.0.1:{other}?from=127.0.0.2",
                  "--admin-token", TOKEN)
-    sender = transport.Sender(film, port, 4)
-    weir.wait_state("field", "live")
-    intruder = transport.Sender(film[:len(film) // 376 * 188], port, 1.5, own="127.0.0.3")
-    ignored = transport.Sender(film[:188 * 70], other, 1, own="127.0.0.3")
-    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as noise:
+    half = iter([piece for _, piece in transport.paced(film[:len(film) // 376 * 188], 1)])
+    with contextlib.ExitStack() as stack:
+        intruder, noise = (stack.enter_context(contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))) for _ in range(2))
+        intruder.bind(("127.0.0.3", 0))
+
+        def intrude(number: int) -> None:
+            # Right behind the one who is followed: whoever is silent for a second loses his place.
+            if number > 60 and (piece := next(half, None)):
+                intruder.sendto(piece, ("127.0.0.1", port))
+
+        sender = transport.Sender(film, port, 4, then=intrude)
+        weir.wait_state("field", "live")
+        ignored = transport.Sender(film[:188 * 70], other, 1, own="127.0.0.3")
         for number in range(400):
             noise.sendto(os.urandom(number * 7 + 1), ("127.0.0.1", port))
-            time.sleep(0.002)
-    for each in (intruder, ignored, sender):
-        each.wait()
+            # So few fit into the socket of a server that is held up.
+            if number % 20 == 19:
+                weir.wait(lambda sent=number + 1: source_of(weir, "field")["reception"]["foreign"] == sent, 15, "they are counted", every=0.02)
+        for each in (ignored, sender):
+            each.wait()
+    weir.wait(lambda: source_of(weir, "own")["reception"]["unfollowed"] == 10, 10, "what is ignored is counted")
     told = source_of(weir, "field")["reception"]
     assert told["foreign"] == 400 and told["unfollowed"] > 100 and told["sender"].startswith("127.0.0.1:"), told
     told = source_of(weir, "own")["reception"]
@@ -141,7 +151,8 @@ def test_a_stream_without_a_programme_is_told_and_leaves_room_for_another(start)
     weir = start("--source", f"field=udp://127.0.0.1:{port}", "--admin-token", TOKEN, "--no-record")
     first = transport.Sender(blind, port, 30)
     weir.wait_log("no programme of an MPEG transport stream within 10 s", 25)
-    assert weir.get("/api/v1/refusals", headers=ADMIN).json["refusals"][0]["stream"] == "field"
+    refused = weir.wait(lambda: weir.get("/api/v1/refusals", headers=ADMIN).json["refusals"], 10, "the reason")
+    assert refused[0]["stream"] == "field"
     second = transport.Sender(film, port, 8, own="127.0.0.3")
     weir.wait_state("field", "live", seconds=15)
     first.stop()

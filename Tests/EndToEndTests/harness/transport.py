@@ -4,6 +4,7 @@ import pathlib
 import socket
 import threading
 import time
+from collections.abc import Callable
 
 from .sources import RECIPES, made, source
 from .tools import FFMPEG, new_ffmpeg
@@ -51,25 +52,30 @@ def paced(stream: bytes, seconds: float) -> list[tuple[float, bytes]]:
 
 
 class Sender:
-    """Sends a transport stream in datagrams, by its clock, over `seconds`. Ends by itself; `stop` ends it earlier."""
+    """Sends a transport stream in datagrams, by its clock, over `seconds`. Ends by itself; `stop` ends it earlier. `then` is called
+    after each datagram, with its number."""
 
-    def __init__(self, stream: bytes, port: int, seconds: float, *, own: str = "127.0.0.1", host: str = "127.0.0.1"):
+    #: Seconds between datagrams that are late: a socket has room for some two hundred, so a delay must not end in a burst.
+    LEAST = 0.001
+
+    def __init__(self, stream: bytes, port: int, seconds: float, *, own: str = "127.0.0.1", host: str = "127.0.0.1",
+                 then: Callable[[int], None] = lambda number: None):
         self._pieces = paced(stream, seconds)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((own, 0))
         self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
-        self._to, self._seconds = (host, port), seconds
+        self._to, self._seconds, self._then = (host, port), seconds, then
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         began = time.monotonic()
-        for due, piece in self._pieces:
-            wait = began + due - time.monotonic()
-            if wait > 0 and self._ends.wait(wait) or self._ends.is_set():
+        for number, (due, piece) in enumerate(self._pieces):
+            if self._ends.wait(max(self.LEAST, began + due - time.monotonic())):
                 break
             self._socket.sendto(piece, self._to)
+            self._then(number)
 
     def wait(self) -> None:
         self._thread.join(self._seconds + 10)
