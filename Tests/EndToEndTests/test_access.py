@@ -43,7 +43,7 @@ def refusals(weir, query: str = "", **options) -> list[dict]:
 
 def test_a_key_for_all_names_does_not_take_a_live_name_from_another_address(keyed):
     name = f"stage?key={keyed.key('all')}"
-    publisher = publishers.ffmpeg("h264-30", f"{keyed.rtmp}/live/{name}")
+    publisher = publishers.ffmpeg("h264-30", f"{keyed.rtmp}/live/{name}", loop=-1)
     try:
         keyed.wait_state("stage", "live")
         assert "is being published by 127.0.0.1" in refusal(keyed, name, source=ELSEWHERE)
@@ -75,7 +75,7 @@ def test_a_key_for_all_names_takes_a_name_from_who_was_silent_for_three_seconds(
 def test_the_newest_with_the_names_own_key_wins_and_other_keys_do_not_open_it(keyed):
     own = f"cam?key={keyed.key('cam')}"
     assert "key is missing or wrong" in refusal(keyed, f"stage?key={keyed.key('cam')}")
-    publisher = publishers.ffmpeg("h264-30", f"{keyed.rtmp}/live/{own}")
+    publisher = publishers.ffmpeg("h264-30", f"{keyed.rtmp}/live/{own}", loop=-1)
     try:
         keyed.wait_state("cam", "live")
         assert "is being published" in refusal(keyed, f"cam?key={keyed.key('all')}", source=ELSEWHERE)
@@ -164,7 +164,7 @@ def test_a_second_audio_track_is_a_track_of_its_own_and_the_first_is_whole(start
 def test_an_endless_response_is_a_viewer_for_as_long_as_it_lasts(start):
     weir = start("--max-viewers", "3", "--no-record", *DEMO, "--segment-duration", "1s")
     weir.wait(lambda: weir.get("/live/demo/index.m3u8").status == 200, 20, "a playlist")
-    weir.wait(lambda: weir.stream("demo")["viewers"] == 0, 10, "no viewer")
+    weir.wait(lambda: weir.stream("demo")["viewers"] == 0, 30, "no viewer")
     streams = [http.Stream(f"{weir.web}/live/demo/stream.mp4", headers={"User-Agent": "one and the same"}) for _ in range(3)]
     try:
         assert [stream.status for stream in streams] == [200] * 3
@@ -182,7 +182,7 @@ def test_an_endless_response_is_a_viewer_for_as_long_as_it_lasts(start):
     finally:
         for stream in streams:
             stream.close()
-    weir.wait(lambda: weir.stream("demo")["viewers"] == 0, 10, "no viewer again")
+    weir.wait(lambda: weir.stream("demo")["viewers"] == 0, 30, "no viewer again")
 
 
 def test_a_request_for_a_thumbnail_is_no_viewer_and_works_when_the_server_is_full(start):

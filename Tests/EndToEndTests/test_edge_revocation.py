@@ -103,8 +103,9 @@ def test_a_revoked_key_stops_its_viewer_alone(start, tmp_path, kind, is_timed):
     """Playlists and media within the time of the recheck and a second; what has no end (stream.mp4, events) within two."""
     os.chmod(tmp_path, 0o755)
     (tmp_path / "state").mkdir()
+    # The window has to the end of the test what is listed at its beginning.
     weir = start("--no-record", "--viewers", "token", "--viewers-recheck", f"{RECHECK}s", "--trusted-proxy", "127.0.0.1",
-                 "--segment-duration", "1s", "--state", tmp_path / "state", environment={"WEIR_ADMIN_TOKEN": ADMIN})
+                 "--segment-duration", "1s", "--window", "5m", "--state", tmp_path / "state", environment={"WEIR_ADMIN_TOKEN": ADMIN})
     keys = {name: make(weir, name, watch=["cam-*"]) for name in ("ann", "bob")}
     readers = {name: make(weir, name, scope="read") for name in ("clerk", "auditor")}
     with served(weir, NAME), contextlib.ExitStack() as stack:

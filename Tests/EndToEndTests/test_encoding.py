@@ -92,7 +92,7 @@ def copies(encoding, start_shared, tmp_path_factory):
     def copy(kind):
         if kind == "dash":
             # If one segment is listed, ffmpeg fetches the next one, and then the same one again (docs/playback.md).
-            weir.wait(lambda: weir.stream("demo")["ageSeconds"] > 5, 30, "a stream of three segments", every=0.1)
+            weir.wait(lambda: weir.stream("demo")["received"]["videoFrames"] > 150, 30, "a stream of three segments", every=0.1)
         return Copy(f"{weir.web}/live/demo/{OUTPUTS[kind]}", folder / f"{kind}.mp4")
 
     with concurrent.futures.ThreadPoolExecutor(len(OUTPUTS)) as pool:

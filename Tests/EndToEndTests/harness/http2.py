@@ -57,6 +57,8 @@ class Connection:
         self.authority = parts.netloc
         self.lock = threading.Condition()
         self.streams: dict[int, Stream] = {}
+        #: Streams that are over, in the order in which they ended.
+        self.order: list[int] = []
         self.goaways: list[int] = []
         self.closed = False
         #: What ended the reading, if it was not the end of the connection.
@@ -123,8 +125,10 @@ class Connection:
                     self.state.increment_flow_control_window(event.flow_controlled_length, event.stream_id)
         elif isinstance(event, h2.events.StreamEnded):
             stream.ended = True
+            self.order.append(event.stream_id)
         elif isinstance(event, h2.events.StreamReset):
             stream.reset = int(event.error_code)
+            self.order.append(event.stream_id)
 
     def request(self, path: str, method: str = "GET", headers: dict[str, str] | None = None, reads: bool = True) -> int:
         with self.lock:
