@@ -109,7 +109,8 @@ def test_fragments_of_all_renditions_begin_at_the_same_decode_times(live):
 def test_every_rendition_keeps_the_promises_of_low_latency(live):
     _, urls = live
     players = [llhls.Player(url) for url in urls.values()]
-    threads = [threading.Thread(target=player.play, args=(3,)) for player in players]
+    # A list for each part: three seconds of them.
+    threads = [threading.Thread(target=player.play, kwargs={"states": 15}) for player in players]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -150,7 +151,7 @@ def test_the_death_of_the_transcoder_is_nothing_to_the_sources_viewers(live):
     weir, urls = live
     before = weir.stream(NAME)["ladder"]
     player = llhls.Player(urls["video"])
-    thread = threading.Thread(target=player.play, args=(4,))
+    thread = threading.Thread(target=player.play, kwargs={"states": 20})
     thread.start()
     weir.wait(lambda: len(player.playlists) > 3, 15, "a viewer")
     os.kill(before["processID"], signal.SIGKILL)
@@ -183,7 +184,7 @@ def test_a_transcoder_that_stands_still_is_replaced(live):
     assert weir.stream(NAME)["ladder"]["processID"] == before["processID"], "the source waited until it was replaced"
     weir.wait(lambda: weir.stream(NAME)["ladder"]["restarts"] > before["restarts"], 30, "another worker")
     assert not os.path.exists(f"/proc/{before['processID']}")
-    assert llhls.Player(urls["video"]).play(2).problems == []
+    assert llhls.Player(urls["video"]).play(states=10).problems == []
 
 
 def newest_of_a_rung(url: str) -> int:
@@ -290,7 +291,7 @@ def test_a_rungs_last_frames_come_to_who_waits_while_the_name_is_live_again(star
         first.interrupt()
         first.outcome(10)
         second = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
-        weir.wait(lambda: weir.stream(NAME)["startedAt"] != began, 10, "the next publication")
+        weir.wait(lambda: weir.stream(NAME)["startedAt"] != began, 20, "the next publication")
         # The server may have given it up by now.
         with contextlib.suppress(ProcessLookupError):
             os.kill(worker, signal.SIGCONT)

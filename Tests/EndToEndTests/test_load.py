@@ -91,9 +91,9 @@ def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(s
         # The crowd stays. A publisher is still admitted, and present viewers play on.
         sent["other"] = publishers.ffmpeg("loop", f"{weir.rtmp}/live/other", loop=-1)
         served_connection = next(c for c, a in zip(connections, answers) if a.startswith(b"HTTP/1.1 200"))
-        began = cpu_seconds(weir.process.pid)
+        used, began = cpu_seconds(weir.process.pid), time.monotonic()
         time.sleep(2)  # real time: a server that spins takes all of it
-        assert cpu_seconds(weir.process.pid) - began < 1, "it spins"
+        assert cpu_seconds(weir.process.pid) - used < (time.monotonic() - began) / 2, "it spins"
         path, end = urllib.parse.urlsplit(url).path, time.monotonic() + 15
         while True:
             after = {stream["name"]: stream for stream in json.loads(asked(served_connection, "/api/v1/streams"))["streams"]}

@@ -333,7 +333,7 @@ def test_audio_in_another_codec_is_listed_while_it_is_made(start):
     publisher = publishers.ffmpeg("steady", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         url = f"{weir.web}/live/{NAME}/manifest.mpd"
-        weir.wait(lambda: all(part in weir.get(url).text for part in ("availabilityTimeOffset", "/opus/")), 20, "both", 0.2)
+        weir.wait(lambda: all(part in weir.get(url).text for part in ("availabilityTimeOffset", "/opus/")), 30, "both", 0.2)
         live = Live(weir, url, Clock(f"{weir.web}/time"))
 
         def newest() -> dash.Representation:
@@ -395,11 +395,12 @@ def arrival_of_fragments(one: Followed, read: boxes.Segment) -> list[float]:
 
 
 def test_hls_and_dash_tell_the_same_wall_clock_of_the_same_media(live):
-    manifest, pair = live.manifest(), live.pair()
     index = f"{live.weir.web}/live/{NAME}/index.m3u8"
     top = hls.parse_multivariant(http.fetch(index).good().text, index)
     media = top.absolute(top.variants[0].uri)
     playlist = hls.parse_media(http.fetch(media).good().text, media)
+    # After the playlist: they list all that it lists.
+    manifest, pair = live.manifest(), live.pair()
     movie = boxes.read_movie(http.fetch(playlist.absolute(playlist.segments[-1].map)).good().body)
     video = next(track for track in movie.tracks.values() if track.kind == "video")
     compared = 0
@@ -419,13 +420,6 @@ def test_hls_and_dash_tell_the_same_wall_clock_of_the_same_media(live):
 # Publication and patches
 
 
-def test_each_change_is_published_anew_and_later(watched):
-    _, _, states, _, _ = watched
-    times = [dash.moment(ElementTree.fromstring(state).get("publishTime")) for state in states]
-    assert times == sorted(set(times)), "D03"
-    assert len(states) >= 6
-
-
 def test_a_patch_of_a_steady_stream_leads_to_exactly_the_newest_manifest(live):
     states: list[str] = []
     patched = 0
@@ -442,6 +436,13 @@ def test_a_patch_of_a_steady_stream_leads_to_exactly_the_newest_manifest(live):
         time.sleep(0.05)
     nothing_wrong(problems)
     assert patched >= 4, f"{patched} patches for {len(states)} manifests"
+
+
+def test_each_change_is_published_anew_and_later(watched):
+    _, _, states, _, _ = watched
+    times = [dash.moment(ElementTree.fromstring(state).get("publishTime")) for state in states]
+    assert times == sorted(set(times)), "D03"
+    assert len(states) >= 6
 
 
 def test_patches_of_a_stream_that_is_lost_and_comes_back_are_exact_or_the_last(watched):
@@ -521,7 +522,7 @@ def viewers(live, tmp_path_factory):
 @pytest.mark.parametrize("version", ["debian", "new"])
 def test_ffmpeg_plays_the_live_manifest_without_a_hole(viewers, version):
     found, folder = viewers
-    code, log = found[version].outcome(40)
+    code, log = found[version].outcome(90)
     assert code == 0, log
     film = [p.digest for p in packets.probe(sources.source("steady"))["video"]]
     got = ["MD5:" + line.split(",")[5].strip() for line in (folder / f"{version}.md5").read_text().splitlines() if line[:1] == "0"]

@@ -111,7 +111,8 @@ def test_reports_tell_where_the_other_rendition_is(live):
             ((uri, (segment, part)),) = playlist.reports.items()
             assert urllib.parse.urljoin(url, uri) == live.urls[1 - number]
             last = next(s for s in after.segments if s.sequence == segment)
-            assert part <= len(last.parts) - 1 and after.next >= (segment, part)
+            # Parts are listed for a while only, and this one had to be asked for in that time.
+            assert (part <= len(last.parts) - 1 or (last.uri and not last.parts)) and after.next >= (segment, part)
             ahead = [p for p in before.parts if p.position > (segment, part)]
             assert len(ahead) <= 1, "C18 right within one part"
 
@@ -157,9 +158,15 @@ def test_absurd_positions_are_refused(shapes, query):
 
 def test_parts_far_ahead_and_parts_that_never_were_are_missing(shapes):
     live = shapes["separate-url"]
-    segment, part = live.playlist().next
-    for name in (f"{segment + 3}.0.m4s", f"{segment}.{part + 9}.m4s", f"{max(1, segment - 1)}.77.m4s"):
-        assert http.fetch(urllib.parse.urljoin(live.urls[0], name)).status == 404, name
+
+    def is_missing(place) -> bool:
+        """After a delay it may not be far ahead any more."""
+        segment, part = place(*live.playlist().next)
+        return http.fetch(urllib.parse.urljoin(live.urls[0], f"{segment}.{part}.m4s")).status == 404
+
+    for what, place in (("far ahead", lambda segment, part: (segment + 3, 0)), ("behind the segment", lambda segment, part: (segment, part + 9)),
+                        ("of the past", lambda segment, part: (max(1, segment - 1), 77))):
+        live.weir.wait(lambda place=place: is_missing(place), 10, f"404 for what is {what}")
 
 
 def test_key_frames_can_be_fetched_one_by_one(live, tmp_path):
@@ -194,10 +201,14 @@ def test_a_position_that_is_past_gets_the_list_of_now(live):
 def test_a_client_that_blocks_by_segment_alone_is_answered_with_all_of_it(live):
     """RFC 8216bis §6.2.5.2: a request with only _HLS_msn gets its response when that segment is complete."""
     for number in range(len(live.urls)):
-        awaited = live.playlist(number).next[0] + 1
-        answer = http.fetch(f"{live.urls[number]}?_HLS_msn={awaited}").good()
-        playlist = llhls.parse(answer.text, live.urls[number])
-        whole = [segment for segment in playlist.segments if segment.uri is not None]
+        for _ in range(5):
+            awaited = live.playlist(number).next[0] + 1
+            answer = http.fetch(f"{live.urls[number]}?_HLS_msn={awaited}").good()
+            playlist = llhls.parse(answer.text, live.urls[number])
+            whole = [segment for segment in playlist.segments if segment.uri is not None]
+            # After a delay it was asked for when it was past already.
+            if whole[-1].sequence == awaited:
+                break
         assert whole[-1].sequence == awaited, "all of the segment, and nothing later"
         assert answer.headers["cache-control"] == f"public, max-age={6 * playlist.target}"
 
@@ -359,7 +370,7 @@ def strangers(shapes):
 def test_players_that_we_did_not_write_play_the_same_addresses(live, strangers, player, proof):
     """GStreamer's is hlsdemux2."""
     process = strangers[player, live.name]
-    said, _ = process.communicate(timeout=40)
+    said, _ = process.communicate(timeout=90)
     assert process.returncode == 0, said
     assert proof in said
 
