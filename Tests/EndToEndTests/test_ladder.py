@@ -20,10 +20,10 @@ NAME = "cam"
 RUNGS = {"120p": (214, 120), "90p": (160, 90)}
 
 
-def variants(weir) -> dict[str, str]:
-    """The playlists of the video, by the last folder of their address."""
+def variants(weir, count: int = 2) -> dict[str, str]:
+    """The playlists of the video, by the last folder of their address, once there are so many: an encoder may begin late."""
     index = f"{weir.web}/live/{NAME}/index.m3u8"
-    weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
+    weir.wait(lambda: http.fetch(index).text.count("#EXT-X-STREAM-INF:") >= count, 40, f"{count} variants")
     top = hls.parse_multivariant(http.fetch(index).text, index)
     assert hls.check_multivariant(top, has_video=True) == []
     assert len([media for media in top.media if "URI" in media]) == 1, "one group of audio"
@@ -43,7 +43,7 @@ def live(encoding, start_shared):
     weir = start_shared("--ladder", "180p@1M,120p@200k,90p@100k", "--segment-duration", "1s", "--no-record")
     publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
-        urls = variants(weir)
+        urls = variants(weir, 1 + len(RUNGS))
         weir.wait(lambda: len(llhls.parse(http.fetch(urls["90p"]).text, urls["90p"]).segments) >= 3, 30, "segments")
         yield weir, urls
     finally:

@@ -225,12 +225,15 @@ class Watch:
         self.states: list[Manifest] = []
         self._listed: dict[str, tuple[int, int]] = {}
         self._corrected: set[str] = set()
+        #: When the last manifest was asked for, and this one: what is new was not listed at the first, however late it is seen.
+        self._looked = self._looks = datetime.datetime.now(datetime.timezone.utc)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         while not self._stop.is_set():
+            self._looked, self._looks = self._looks, datetime.datetime.now(datetime.timezone.utc)
             try:
                 answer = http.fetch(self.url)
                 if answer.status == 200:
@@ -260,12 +263,13 @@ class Watch:
         elif previous is not None and manifest.type == "dynamic" and self._same_epoch(previous, manifest):
             self.note(f"D02 availabilityStartTime went from {previous.start} to {manifest.start}")
         now = moment(http.fetch(self.clock).good().text)
+        absent = self._looked + (now - datetime.datetime.now(datetime.timezone.utc))
         for r in manifest.representations:
             for entry in r.entries:
                 known = self._listed.get(entry.url)
                 if known is None:
                     self._listed[entry.url] = (entry.time, entry.duration)
-                    self._check_available(manifest, r, entry, now, bool(previous))
+                    self._check_available(manifest, r, entry, now, absent, bool(previous))
                 elif known == (entry.time, entry.duration):
                     continue
                 elif entry == r.entries[-1] and known[0] == entry.time and entry.url not in self._corrected:
@@ -279,7 +283,8 @@ class Watch:
     def _same_epoch(a: Manifest, b: Manifest) -> bool:
         return bool({r.init for r in a.representations} & {r.init for r in b.representations})
 
-    def _check_available(self, manifest: Manifest, r: Representation, entry: Entry, now, watched: bool) -> None:
+    def _check_available(self, manifest: Manifest, r: Representation, entry: Entry, now, absent, watched: bool) -> None:
+        """By the server's clock: `now`, and a time at which it was not listed."""
         # A segment in progress is delivered until it is complete. Its head is enough.
         answer = http.Stream(entry.url)
         answer.close()
@@ -292,8 +297,9 @@ class Watch:
         if ahead > 0.8:
             self.note(f"D15 {entry.url} is listed {ahead * 1000:.0f} ms before its availability time")
         # An earlier segment was listed when it was complete. Since then the manifest announces segments earlier.
-        if ahead < -(2.5 + self.every) and (entry == r.entries[-1] or not r.early):
-            self.note(f"D08 {entry.url} is listed {-ahead:.2f} s after its availability time")
+        late = (absent - manifest.available(r, entry.time, entry.duration)).total_seconds()
+        if late > 2.5 and (entry == r.entries[-1] or not r.early):
+            self.note(f"D08 {entry.url} is listed more than {late:.2f} s after its availability time")
 
     @property
     def last(self) -> Manifest | None:

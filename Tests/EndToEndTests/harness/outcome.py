@@ -52,7 +52,7 @@ class Outcome:
         except (OSError, AssertionError) as error:
             self.progressive_error = f"stream.mp4: {error!r}"
 
-    def collect(self, recordings: int = 1, seconds: float = 10) -> "Outcome":
+    def collect(self, recordings: int = 1, seconds: float = 25) -> "Outcome":
         """After the publisher has gone: waits until the playlists have ended and the recordings are complete, and downloads
         everything. If they do not become complete, the judges report it."""
         self._wait(seconds, lambda: self.hls.last and self.hls.last.ended
@@ -64,7 +64,7 @@ class Outcome:
         self._mirror_hls()
         self._mirror_dash()
         if self._capture.is_alive():
-            self._capture.join(10)
+            self._capture.join(25)
 
         def recorded() -> bool:
             self.catalogue = self.weir.recordings_of(self.name)
