@@ -336,7 +336,7 @@ def test_an_ordinary_player_behind_the_cache_reads_on(cached):
 
 
 def test_media_is_cached_and_playlists_do_not_age(cached):
-    _, cache, path = cached
+    weir, cache, path = cached
     playlist = llhls.parse(http.fetch(cache.web + path).text, cache.web + path)
     url = urllib.parse.urljoin(cache.web + path, playlist.segments[0].uri)
     first, second = http.fetch(url), http.fetch(url)

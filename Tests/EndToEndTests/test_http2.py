@@ -9,7 +9,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 import urllib.parse
 
 import pytest

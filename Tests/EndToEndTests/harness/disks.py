@@ -1,5 +1,6 @@
 """File systems in files, for one test each. They can be filled, frozen and cut off."""
 
+import contextlib
 import fcntl
 import os
 import pathlib
@@ -52,8 +53,14 @@ class Faults:
         self.process = subprocess.Popen([str(part) for part in [*line, "-p", weir.process.pid]],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         tasks = pathlib.Path(f"/proc/{weir.process.pid}/task")
-        weir.wait(lambda: all("TracerPid:\t0" not in (task / "status").read_text() for task in tasks.iterdir()), 10,
-                  "strace follows each of its threads", every=0.02)
+
+        def are_followed() -> bool:
+            # A thread may end meanwhile.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                return all("TracerPid:\t0" not in (task / "status").read_text() for task in tasks.iterdir())
+            return False
+
+        weir.wait(are_followed, 20, "strace follows each of its threads", every=0.02)
 
     def __enter__(self) -> "Faults":
         return self
@@ -61,7 +68,7 @@ class Faults:
     def __exit__(self, *_) -> None:
         """Detaches from the process."""
         self.process.send_signal(2)
-        self.process.communicate(timeout=10)
+        self.process.communicate(timeout=30)
 
 
 class Disk:
