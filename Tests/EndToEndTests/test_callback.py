@@ -68,10 +68,10 @@ def refused(weir, name: str, **options) -> str:
 
 def test_the_callback_decides_and_its_answer_is_kept(start, accounts):
     server = accounts(by_key)
-    weir = start("--auth-callback", server.url, "--no-record")
+    weir = start("--auth-callback", server.url, "--auth-callback-timeout", "5s", "--no-record")
     weir.secrets += ["right-key", "wrong-key"]
     assert "missing or wrong" in refused(weir, "cam?key=wrong-key")
-    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key=right-key")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key=right-key", loop=-1)
     try:
         weir.wait_state("cam", "live")
     finally:
