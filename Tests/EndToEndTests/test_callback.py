@@ -163,6 +163,7 @@ def test_an_srt_caller_is_held_back_until_the_callback_answers(start, accounts):
     # The answer that comes too late publishes nothing: the name is over as soon as it was given.
     decided["late"].set()
     time.sleep(0.7)
+    weir.wait(lambda: (weir.stream("late") or {"state": "ended"})["state"] == "ended", 10, "the name is over")
     late = weir.stream("late")
     assert late is None or (late["state"], late["received"]["videoFrames"]) == ("ended", 0), late
     assert weir.get("/live/late/index.m3u8").status == 404 and [q["protocol"] for q in server.questions] == ["SRT"] * 3

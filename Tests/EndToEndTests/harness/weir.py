@@ -80,17 +80,24 @@ class Weir:
         self._wait_for(listeners, patience)
 
     def _read(self, name: str, pipe) -> None:
-        for raw in pipe:
-            line = raw.decode("utf-8", "replace").rstrip("\n")
-            with self._ready:
+        rest = b""
+        while piece := pipe.read1(1 << 16):
+            *whole, rest = (rest + piece).split(b"\n")
+            self._take(name, whole)
+        self._take(name, [rest] if rest else [])
+        with self._ready:
+            self._open -= 1
+            self._ready.notify_all()
+
+    def _take(self, name: str, lines: list[bytes]) -> None:
+        """All at once: who finds an address in what weir prints at its start finds the rest of it, too."""
+        with self._ready:
+            for line in (raw.decode("utf-8", "replace") for raw in lines):
                 self.lines.append((name, line))
                 # With --log json the addresses are in the log.
                 if name == "out" or line.startswith("{") and " started" in line:
                     for scheme, host, port in URL.findall(line):
                         self.addresses.setdefault(scheme, f"{scheme}://{host}:{port}")
-                self._ready.notify_all()
-        with self._ready:
-            self._open -= 1
             self._ready.notify_all()
 
     def _wait_for(self, listeners: tuple[str, ...], seconds: float = 15) -> None:
