@@ -65,7 +65,7 @@ def test_it_tells_what_the_api_tells(watched):
         read = told(), Metrics(weir), told()
         # Both viewers ask twice a second, unless they are held up.
         watching = {labels["protocol"] for name, *pairs in read[1].values if name == "weir_viewers"
-                    for labels in [dict(pairs)] if labels["stream"] == "cam" and read[1](name, **labels) > 0}
+                    for labels in [dict(pairs)] if labels.get("stream") == "cam" and read[1](name, **labels) > 0}
         return read if steady(read[0]) == steady(read[2]) and {"hls", "dash"} <= watching else None
 
     streams, metrics, after = weir.wait(together, 20, "figures that agree before and after the metrics")
