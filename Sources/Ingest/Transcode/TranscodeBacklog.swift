@@ -50,7 +50,8 @@ struct TranscodeBacklog: Sendable {
   private var bytes = 0
   private var timescale: UInt32 = 90_000
   /// What the frames are of. Video waits by media time, since a worker that falls behind only gets later. Audio waits by
-  /// time of arrival: of a publisher that sends faster than it plays, nothing is lost while the worker is served late.
+  /// time of arrival, and by number alone where a publisher sends faster than it plays: nothing of that is lost while the
+  /// worker is served late.
   private var kind = MediaKind.video
   /// The next frame must be a key frame.
   private var awaitsSync = true
@@ -154,7 +155,10 @@ struct TranscodeBacklog: Sendable {
     guard let oldest = entries.first(where: \.isFrame), let decodeTime = oldest.decodeTime else { return false }
     switch kind {
     case .video: return milliseconds(since: decodeTime) > TranscodeLimits.backlogMilliseconds
-    case .audio: return now &- oldest.arrived > TranscodeLimits.audioBacklog
+    case .audio:
+      let waited = now &- oldest.arrived
+      // Where what waits plays twice as long as it has waited, the publisher sends a file: nobody watches its newest media.
+      return waited > TranscodeLimits.audioBacklog && milliseconds(since: decodeTime) <= 2 * waited / 1_000_000
     }
   }
 

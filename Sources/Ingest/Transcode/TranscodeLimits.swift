@@ -20,7 +20,7 @@ package enum TranscodeLimits {
   /// last 2.5 ms.
   static let backlogMilliseconds: Int64 = 3000
   /// The same for audio: nanoseconds since its arrival, and entries. A file that is sent twenty times as fast as it plays
-  /// may not overtake a worker that is started or served late.
+  /// may not overtake a worker that is started or served late, so its entries alone are bounded.
   static let audioBacklog: Int64 = 10_000_000_000
   static let audioBacklogEntries = 8192
   static let backlogBytes = 32 << 20
@@ -49,7 +49,7 @@ package enum TranscodeLimits {
   /// Time for a worker to output its last frames, in nanoseconds. That of audio may take longer in all while it goes on, for
   /// what a fast publisher sent.
   static let farewell: Int64 = 2_000_000_000
-  static let audioFarewell: Int64 = 20_000_000_000
+  static let audioFarewell: Int64 = 60_000_000_000
   /// Most bytes of a key frame for a JPEG: a message without its other fields.
   static let stillSampleBytes = messageBytes - recordBytes - 64
   /// Most bytes of that JPEG. 640×640 pixels of noise need less.

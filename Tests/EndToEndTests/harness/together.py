@@ -10,6 +10,8 @@ from .weir import Weir
 
 #: Cases at a time. They wait for nearly all of their time.
 AT_A_TIME = 6
+#: The most of a server's log that is told where a case fails, in characters.
+LOG = 20_000
 #: Seconds from the beginning of one to that of the next.
 BETWEEN = 0.3
 
@@ -21,6 +23,7 @@ class Case:
         self.path = path
         self.stack = contextlib.ExitStack()
         self.figures: list[str] = []
+        self.servers: list[Weir] = []
 
     def folder(self, name: str) -> pathlib.Path:
         made = self.path / name
@@ -30,6 +33,7 @@ class Case:
     def start(self, *flags, **options) -> Weir:
         """Starts a server, which is checked when the case is over."""
         weir = Weir(*flags, folder=self.folder("weir"), **options)
+        self.servers.append(weir)
         self.stack.callback(weir.kill)
         self.stack.callback(weir.stop)
         return weir
@@ -69,5 +73,10 @@ class Together:
 
 def _run(function, values, case: Case) -> list[str]:
     with case.stack:
-        function(case, *values)
+        try:
+            function(case, *values)
+        except BaseException as error:
+            for server in case.servers:
+                error.add_note(server.text()[-LOG:])
+            raise
     return case.figures

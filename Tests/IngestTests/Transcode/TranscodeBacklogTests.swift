@@ -164,6 +164,14 @@ import Testing
     #expect(times == (0..<3000).map { Int64($0) * 160 })
   }
 
+  /// Four minutes in half a minute: ten seconds are over, and nobody waits for the newest.
+  @Test func audioOfAFileThatIsSentWaitsLonger() throws {
+    var backlog = TranscodeBacklog()
+    backlog.configure(try telephonePlan())
+    for index in 0..<8000 { backlog.append(telephone(index * 3 / 2), now: .at(Int64(index) * 4_000_000)) }
+    #expect(backlog.discarded == 0)
+  }
+
   @Test(arguments: [(10_000_000_000, 0), (10_000_000_001, 1)] as [(Int64, Int)])
   func audioWaitsTenSecondsAndThenTheNewestIsLeft(_ now: Int64, _ discarded: Int) throws {
     var backlog = TranscodeBacklog()
