@@ -167,11 +167,11 @@ test-devices-short: $(CHECK) ## a camera and a microphone in a virtual machine: 
 	@.ci/install-packages "the short device test" $(SHORT_DEVICE_PACKAGES) || true
 	WEIR_BIN="$(TESTED_BIN)" Tests/Devices/run short
 
-faults: check test-deps ## what goes wrong in the field, as often as is promised: 100 resets, 50 losses, 5000 viewers
+faults: check test-deps ## what goes wrong in the field, as often as is promised: 100 resets, 50 losses, 5000 viewers, attacks
 	WEIR_FAULTS=long WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_faults.py \
 	  Tests/EndToEndTests/test_load.py Tests/EndToEndTests/test_attacks.py Tests/EndToEndTests/test_restart.py Tests/EndToEndTests/test_reload.py \
 	  Tests/EndToEndTests/test_events.py Tests/EndToEndTests/test_viewer_tokens.py Tests/EndToEndTests/test_key_sets.py \
-	  Tests/EndToEndTests/test_guessing.py Tests/EndToEndTests/test_days.py \
+	  Tests/EndToEndTests/test_guessing.py Tests/EndToEndTests/test_days.py Tests/EndToEndTests/test_under_attack.py \
 	  Tests/EndToEndTests/browser/test_page_restart.py Tests/EndToEndTests/browser/test_tracks.py \
 	  Tests/EndToEndTests/test_whip.py::test_flash_and_beep_stay_together \
 	  Tests/EndToEndTests/browser/test_webrtc_figures.py::test_flash_and_beep_of_the_publish_page_stay_together -s $(ARGS)

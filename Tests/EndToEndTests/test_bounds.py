@@ -278,6 +278,25 @@ def test_a_full_server_answers_those_who_watch_it(start):
             connection.close()
 
 
+def test_a_probe_is_answered_beyond_the_connections_of_its_address(start):
+    weir = start("--no-record", "--max-connections-per-address", "20")
+    crowd = connections(weir, 20, "127.0.0.2", b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n")
+    silent: list[socket.socket] = []
+    try:
+        for _ in range(3):
+            # Those that ask nothing keep no place from the next.
+            silent += connections(weir, 6, "127.0.0.2")
+            for source, path, status in [
+                    ("127.0.0.2", "/healthz", 200), ("127.0.0.2", "/readyz", 200), ("127.0.0.2", "/metrics", 503),
+                    ("127.0.0.2", "/time", 503), ("127.0.0.3", "/healthz", 200), ("127.0.0.3", "/metrics", 200)]:
+                assert weir.get(path, source=source, timeout=5).status == status, (source, path)
+        assert not any(map(is_closed, crowd))
+        weir.wait(lambda: all(map(is_closed, silent)), 10, "those that ask nothing are closed")
+    finally:
+        for connection in crowd + silent:
+            connection.close()
+
+
 def held(weir) -> int:
     """Bytes of the server's media in memfds."""
     total = 0

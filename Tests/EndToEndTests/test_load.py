@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import os
+import pathlib
 import resource
 import select
 import socket
@@ -23,6 +24,7 @@ from http.client import HTTPConnection
 import pytest
 
 from harness import hls, http, llhls, publishers, tools
+from harness.floods import slow_connection
 from harness.gauges import cpu_seconds
 from harness.groups import MemoryGroup
 from harness.pulse import Pulse
@@ -214,17 +216,6 @@ def anonymous_bytes(pid: int) -> int:
     """The process's private memory, without shared memory (the window)."""
     with open(f"/proc/{pid}/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) << 10
-
-
-def slow_connection(url: str, buffer: int = 4096) -> socket.socket:
-    """A connection with small buffers, as over the Internet, unlike over loopback."""
-    parts = urllib.parse.urlsplit(url)
-    connection = socket.socket()
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
-    connection.settimeout(5)
-    connection.connect((parts.hostname, parts.port))
-    return connection
 
 
 @judged(pytest.mark.long)
@@ -483,31 +474,6 @@ def test_a_client_that_polls_a_thousand_times_a_second_is_told_to_wait_and_no_ot
     assert int(good) + int(refused) == made and retry == "1", (good, refused, took, retry)
 
 
-HELLOS = """
-import socket, ssl, sys, time
-context = ssl.create_default_context()
-context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-secure = context.wrap_bio(incoming, outgoing)
-try:
-    secure.do_handshake()
-except ssl.SSLWantReadError:
-    pass
-hello, began, made, held = outgoing.read(), time.monotonic(), 0, []
-while made < int(sys.argv[2]) or time.monotonic() < began + float(sys.argv[3]):
-    connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=5)
-    try:
-        connection.sendall(hello)
-        made += 1
-    except OSError:
-        pass
-    held.append(connection)
-    if len(held) > 1500:
-        held.pop(0).close()
-print(made, time.monotonic() - began)
-"""
-
-
 @judged(pytest.mark.long)
 def test_a_flood_of_handshakes_does_not_hold_up_the_live_edge(start, measured, tmp_path, record_property):
     cert, key = make_certificate(tmp_path)
@@ -518,7 +484,8 @@ def test_a_flood_of_handshakes_does_not_hold_up_the_live_edge(start, measured, t
         url = media_playlist(weir)
         with measured(url, "a flood of TLS handshakes", 0.1):
             flood = subprocess.run(
-                [sys.executable, "-c", HELLOS, port, "2000", str(STRETCH)], capture_output=True, text=True, timeout=60)
+                [sys.executable, "-m", "harness.hellos", port, "2000", str(STRETCH)], capture_output=True, text=True, timeout=60,
+                cwd=pathlib.Path(__file__).parent)
         assert flood.returncode == 0, flood.stderr
         made, took = map(float, flood.stdout.split())
         record_property("figure", f"a flood of TLS handshakes: {made / took:.0f} a second, none completed")

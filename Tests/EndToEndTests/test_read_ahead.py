@@ -7,14 +7,11 @@ import socket
 
 import pytest
 
-from harness import http, sources, tools
+from harness import http, tools
+from harness.floods import ADDRESS, SIZE, lay_out
 from harness.groups import MemoryGroup
 from harness.http2 import Connection, context
 
-NAME, FILE = "cam", "20261121T072410Z.mp4"
-ADDRESS = f"/recordings/{NAME}/{FILE}"
-#: More than the system takes for a connection.
-SIZE = 24 << 20
 MEBIBYTE = 1 << 20
 #: Memory of the server, of which an eighth is for bytes on their way to clients, and an address has half of that.
 MEMORY = 256 * MEBIBYTE
@@ -28,12 +25,7 @@ def weir(start_shared, tmp_path_factory):
     group = MemoryGroup(MEMORY)
     inside = ("sh", "-c", f'echo $$ > {group.folder}/cgroup.procs && exec "$@"', "sh")
     server = start_shared("--https", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, listeners=("http", "https", "rtmp"), wrapper=inside)
-    place = server.recordings / NAME
-    place.mkdir(parents=True)
-    tools.run(tools.FFMPEG, "-v", "error", "-i", sources.source("steady"), "-c", "copy", "-movflags", "+faststart", place / FILE)
-    with open(place / FILE, "ab") as file:
-        size = SIZE - file.tell()
-        file.write(size.to_bytes(4, "big") + b"free" + bytes(size - 8))
+    lay_out(server.recordings)
     server.wait(lambda: http.fetch(server.web + ADDRESS, method="HEAD").status == 200, 10, "the file is served")
     yield server
     assert group.kills() == 0

@@ -56,7 +56,7 @@ final class FuzzConnection {
   init?() {
     let services = HTTPServices(
       responder: routes, passes: nil, limits: Self.limits, proxies: .none, policy: Self.policy, limiter: Self.limiter,
-      traffic: Self.traffic, pool: Self.pool, logger: Self.logger)
+      traffic: Self.traffic, pools: SendingPools(limit: 1 << 30, threads: Self.pool), logger: Self.logger)
     loop = LoopContext(eventLoop: channel.eventLoop, interval: .milliseconds(250), traffic: Self.traffic) { 5 }
     guard let peer = HTTPPeer(of: channel, kind: .plain, services: services, loop: loop),
       let address = try? SocketAddress(ipAddress: "127.0.0.1", port: 1)
@@ -127,7 +127,8 @@ final class FuzzConnection {
   /// All that may be sent is sent, and nothing stays of a connection that has closed.
   func end() {
     openSocket()
-    channel.embeddedEventLoop.run()
+    // Many requests wait for later turns of the loop (`LoopTurns`).
+    channel.embeddedEventLoop.advanceTime(by: .milliseconds(10))
     if channel.isActive { precondition(socket.ledger.isSettled) }
     _ = try? channel.finish(acceptAlreadyClosed: true)
     precondition(loop.currentMembers.isEmpty && Self.limiter.connections == 0)

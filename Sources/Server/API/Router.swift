@@ -47,15 +47,15 @@ struct Router: HTTPResponder {
 
   /// Probes, metrics and commands are served even by a full server.
   func answersAlways(_ request: HTTPRequest) -> Bool {
-    Self.isProbe(request.path) || request.source.isControl
+    isProbe(request) || request.path == ["metrics"] || request.source.isControl
+  }
+
+  func isProbe(_ request: HTTPRequest) -> Bool {
+    request.path.count == 1 && ["healthz", "readyz"].contains(request.path.first)
   }
 
   func answersUnderAnyName(_ request: HTTPRequest) -> Bool {
     AnyName(authorizer: gate.authorizer, viewers: viewers).answers(request)
-  }
-
-  private static func isProbe(_ path: [String]) -> Bool {
-    path.count == 1 && ["healthz", "readyz", "metrics"].contains(path.first)
   }
 
   func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
@@ -81,7 +81,7 @@ struct Router: HTTPResponder {
 
   private func route(_ request: HTTPRequest, for viewer: Viewer, on eventLoop: any EventLoop) -> HTTPAnswer {
     // Programs request these addresses without following redirections.
-    guard !request.target.endsWithSlash || Self.isProbe(request.path) || request.path == ["time"] else {
+    guard !request.target.endsWithSlash || isProbe(request) || [["metrics"], ["time"]].contains(request.path) else {
       return .now(Problem.nothingHere.response)
     }
     switch request.path.first {

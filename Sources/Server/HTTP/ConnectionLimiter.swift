@@ -11,6 +11,8 @@ final class ConnectionLimiter: Sendable {
     case served(MemoryBudget.Charge)
     /// The server is full; the client gets a response that says so.
     case refused
+    /// The address has as many connections as it may have; this one may ask whether the server lives, and nothing else.
+    case probing
     /// Too many connections even for that; closed without a response.
     case dropped
   }
@@ -60,11 +62,12 @@ final class ConnectionLimiter: Sendable {
     }
   }
 
-  /// A connection that only gets a response that the server is full.
+  /// A connection that only gets a response that the server is full, or may only probe.
   private struct Refused {
     let number: Int
     let address: String
     let channel: any Channel
+    let mayOnlyProbe: Bool
     /// It has its response, and waits for its client to close.
     var isAnswered = false
   }
@@ -81,6 +84,8 @@ final class ConnectionLimiter: Sendable {
 
   /// Connections of all that there can be at once which only addresses without another one get.
   private static let forNewcomers = 4
+  /// Connections of an address beyond those that it may have, which may only probe.
+  static let probesPerAddress = 4
 
   private let policy: Reloadable<HTTPPolicy>
   private let refusedCapacity: Int
@@ -138,6 +143,9 @@ final class ConnectionLimiter: Sendable {
     case .refused:
       traffic.add(.openConnections)
       traffic.add(.refusedConnections)
+    case .probing:
+      traffic.add(.openConnections)
+      traffic.add(.droppedConnections)
     case .dropped: traffic.add(.droppedConnections)
     }
     return (admission, number)
@@ -150,13 +158,18 @@ final class ConnectionLimiter: Sendable {
     return counts.withLock { counts in
       counts.numbered += 1
       let number = counts.numbered
-      guard
-        // The last ones are for addresses that have none: a crowd must not keep a probe away.
-        client.isControl
-          || counts.connections < descriptors.connections - (counts.perAddress[address] == nil ? 0 : Self.forNewcomers),
-        client.isProxy || counts.requestless[address, default: 0] < requestlessPerAddress,
-        client.isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
+      // The last ones are for addresses that have none: a crowd must not keep a probe away.
+      let isNewcomer = counts.perAddress[address] == nil
+      guard client.isControl || counts.connections < descriptors.connections - (isNewcomer ? 0 : Self.forNewcomers)
       else { return (.dropped, number, nil, false) }
+      guard
+        client.isProxy
+          || counts.requestless[address, default: 0] < requestlessPerAddress
+            && counts.perAddress[address, default: 0] < perAddress ?? .max
+      else {
+        let (isAdmitted, displaced) = admitProbe(number, of: address, on: channel, &counts)
+        return (isAdmitted ? .probing : .dropped, number, displaced, false)
+      }
       var (admission, displaced) = (Admission.refused, (any Channel)?.none)
       let served =
         counts.connections - counts.refused.count - counts.displaced.count - counts.displacedRefused.count
@@ -165,9 +178,11 @@ final class ConnectionLimiter: Sendable {
       } else if let charge, let channel = displaceServed(for: client, &counts) {
         (admission, displaced) = (.served(charge), channel)
       } else if counts.refused.count >= refusedCapacity, !client.isControl {
-        // The response of a full server also needs memory and a descriptor.
+        // The response of a full server also needs memory and a descriptor. Those that were told to go may not have gone yet.
         displaced = displaceRefused(&counts)
-        guard displaced != nil else { return (.dropped, number, nil, false) }
+        guard displaced != nil || isNewcomer && counts.refused.count < refusedCapacity + Self.forNewcomers else {
+          return (.dropped, number, nil, false)
+        }
       }
       counts.connections += 1
       counts.peak = max(counts.peak, counts.connections)
@@ -176,9 +191,28 @@ final class ConnectionLimiter: Sendable {
         counts.perAddress[address, default: 0] += 1
         if admission != .refused { counts.serve(number, of: address, on: channel) }
       }
-      if admission == .refused { counts.refused.append(Refused(number: number, address: address, channel: channel)) }
+      if admission == .refused {
+        counts.refused.append(Refused(number: number, address: address, channel: channel, mayOnlyProbe: false))
+      }
       return (admission, number, displaced, counts.connections == 1)
     }
+  }
+
+  /// Admits a connection beyond those that its address may have. It counts for none of the limits of its address, since it is soon
+  /// over. False if it must be dropped. What it takes the place of is to be closed.
+  private func admitProbe(
+    _ number: Int, of address: String, on channel: any Channel, _ counts: inout Counts
+  ) -> (isAdmitted: Bool, displaced: (any Channel)?) {
+    let own = counts.refused.count { $0.mayOnlyProbe && $0.address == address }
+    var displaced: (any Channel)?
+    if own >= Self.probesPerAddress || counts.refused.count >= refusedCapacity {
+      displaced = displaceRefused(&counts, of: own >= Self.probesPerAddress ? address : nil)
+      guard displaced != nil else { return (false, nil) }
+    }
+    counts.connections += 1
+    counts.peak = max(counts.peak, counts.connections)
+    counts.refused.append(Refused(number: number, address: address, channel: channel, mayOnlyProbe: true))
+    return (true, displaced)
   }
 
   /// Takes the place of the newest connection of the address with most, and returns its channel, to be closed. Its descriptor
@@ -190,15 +224,19 @@ final class ConnectionLimiter: Sendable {
   }
 
   /// Makes room for a connection that is refused: a crowd that does not hang up, or sends nothing, must not keep others from
-  /// `/healthz`. The oldest that has its response goes, else the oldest of the address with most.
-  private func displaceRefused(_ counts: inout Counts) -> (any Channel)? {
+  /// `/healthz`. The oldest that has its response goes, else the oldest of the address with most. With an address: of those of it
+  /// that may only probe.
+  private func displaceRefused(_ counts: inout Counts, of address: String? = nil) -> (any Channel)? {
     guard counts.displacedRefused.count < refusedCapacity else { return nil }
+    func isCandidate(_ refused: Refused) -> Bool {
+      address == nil || refused.mayOnlyProbe && refused.address == address
+    }
     var perAddress: [String: Int] = [:]
-    for refused in counts.refused { perAddress[refused.address, default: 0] += 1 }
+    for refused in counts.refused where isCandidate(refused) { perAddress[refused.address, default: 0] += 1 }
     let largest = perAddress.max { $0.value < $1.value }?.key
     guard
-      let index = counts.refused.firstIndex(where: \.isAnswered)
-        ?? counts.refused.firstIndex(where: { $0.address == largest })
+      let index = counts.refused.firstIndex(where: { $0.isAnswered && isCandidate($0) })
+        ?? counts.refused.firstIndex(where: { $0.address == largest && isCandidate($0) })
     else { return nil }
     let oldest = counts.refused.remove(at: index)
     counts.displacedRefused.insert(oldest.number)
@@ -218,7 +256,7 @@ final class ConnectionLimiter: Sendable {
     }
   }
 
-  /// The connection has sent a complete request.
+  /// The connection, which does more than to probe, has sent a complete request.
   func requestArrived(from address: String) {
     counts.withLock { Self.decrement(address, in: &$0.requestless) }
   }
@@ -229,8 +267,10 @@ final class ConnectionLimiter: Sendable {
       counts.connections -= 1
       counts.refused.removeAll { $0.number == number }
       _ = counts.leave(number, of: client.address)
-      if !hasSentRequest { Self.decrement(client.address, in: &counts.requestless) }
-      if !client.isProxy { Self.decrement(client.address, in: &counts.perAddress) }
+      if admission != .probing {
+        if !hasSentRequest { Self.decrement(client.address, in: &counts.requestless) }
+        if !client.isProxy { Self.decrement(client.address, in: &counts.perAddress) }
+      }
       counts.displacedRefused.remove(number)
       return (counts.connections, counts.displaced.remove(number) != nil)
     }

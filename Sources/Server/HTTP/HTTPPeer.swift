@@ -25,8 +25,10 @@ final class HTTPPeer {
   let listenAddress: SocketAddress?
   /// Later connections have higher numbers.
   let number: Int
-  /// Whether the connection is served. Otherwise it only gets the response that the server is full.
+  /// Whether the connection is served. Otherwise it only gets the response that the server is full, and probes are answered.
   let isServed: Bool
+  /// Its address has as many connections as it may have: of this one only a probe is answered.
+  let mayOnlyProbe: Bool
   /// Whether a complete request has arrived.
   private(set) var hasSentRequest = false
   /// Whether it is a viewer's, which ends where something runs short; not a publisher's or a command.
@@ -58,7 +60,8 @@ final class HTTPPeer {
     self.number = number
     self.source = source
     self.listenAddress = listenAddress
-    isServed = admission != .refused
+    mayOnlyProbe = admission == .probing
+    isServed = admission != .refused && !mayOnlyProbe
     self.limiter = limiter
     polls = PollLimit(repeatsPerSecond: services.policy.now.repeatedPolls, loop: loop)
     channel.closeFuture.assumeIsolated().whenComplete { _ in
@@ -76,8 +79,11 @@ final class HTTPPeer {
   func requestArrived() {
     guard !hasSentRequest else { return }
     hasSentRequest = true
-    limiter.requestArrived(from: host)
+    if !mayOnlyProbe { limiter.requestArrived(from: host) }
   }
+
+  /// The response to what is not answered on a connection that is not served.
+  var refusal: HTTPResponse { mayOnlyProbe ? StandardResponse.addressFull : StandardResponse.full }
 
   /// A publisher's media is taken on it.
   func keep() {

@@ -15,6 +15,9 @@ package protocol HTTPResponder: Sendable {
   /// Whether this request is served even when the server is full.
   func answersAlways(_ request: HTTPRequest) -> Bool
 
+  /// Whether this request asks only whether the server lives, and is answered even beyond the connections of its address.
+  func isProbe(_ request: HTTPRequest) -> Bool
+
   /// Whether a request is answered whatever host it names: because all origins may read the answer, or because its token holds.
   /// What a route marks as shared must be. Asked only for a host that is not the server's.
   func answersUnderAnyName(_ request: HTTPRequest) -> Bool
@@ -33,6 +36,7 @@ package protocol HTTPResponder: Sendable {
 extension HTTPResponder {
   package func options(of request: HTTPRequest) -> HTTPResponse { StandardResponse.preflight }
   package func answersAlways(_ request: HTTPRequest) -> Bool { false }
+  package func isProbe(_ request: HTTPRequest) -> Bool { false }
   package func answersUnderAnyName(_ request: HTTPRequest) -> Bool { true }
   package func refusal(ofBodyOf request: HTTPRequest) -> Problem? { nil }
   package func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? { nil }

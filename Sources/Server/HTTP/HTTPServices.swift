@@ -60,7 +60,9 @@ final class HTTPServices: Sendable {
   /// on `eventLoop`.
   func answer(to request: HTTPRequest, of peer: HTTPPeer, on eventLoop: any EventLoop) -> HTTPAnswer {
     peer.requestArrived()
-    guard peer.isServed || responder.answersAlways(request) else { return now(StandardResponse.full, to: request) }
+    guard peer.isServed || (peer.mayOnlyProbe ? responder.isProbe(request) : responder.answersAlways(request)) else {
+      return now(peer.refusal, to: request)
+    }
     guard request.method != .options else { return now(responder.options(of: request), to: request) }
     let answer = responder.respond(to: request, on: eventLoop)
     guard case .now(let response) = answer.kind else { return answer }

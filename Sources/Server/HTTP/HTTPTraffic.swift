@@ -11,7 +11,7 @@ package final class HTTPTraffic: Sendable {
     case openConnections
     /// Connections that got the response that the server is full.
     case refusedConnections
-    /// Connections that were closed without a response.
+    /// Connections that were closed without a response, or that might only probe.
     case droppedConnections
     /// Requests that exceeded the limit of repeated polls.
     case refusedPolls

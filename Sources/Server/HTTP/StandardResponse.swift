@@ -35,6 +35,10 @@ package enum StandardResponse {
 
   package static let full = Problem.full(.serverFull, "This server has as many connections as it can serve.").response
 
+  package static let addressFull = Problem.full(
+    .serverFull, "This address has as many connections as it may have.", retryAfter: 5
+  ).response
+
   /// RFC 6585 §4.
   static let polled = Problem(
     .tooManyPolls, "This connection repeats a request for a playlist that has not changed.",

@@ -28,6 +28,8 @@ final class StreamRegistry: PublishGate {
   private let waker: Waker
   private let state: RankedMutex<State>
   private let refusals = Mutex(RecentRefusals())
+  /// As in `State`, for probes: they wait for no lock that a thousand streams are sorted under.
+  private let isShuttingDown = Atomic(false)
 
   /// The number of streams with their own series in `/metrics`: the first to be created. The others are added up. With 50
   /// streams, all recorded and with a ladder, there are fewer than 2,000 series, a small number for a Prometheus server.
@@ -426,7 +428,7 @@ final class StreamRegistry: PublishGate {
   }
 
   /// New publishers are admitted.
-  var isOpen: Bool { state.withLock { !$0.isShuttingDown } }
+  var isOpen: Bool { !isShuttingDown.load(ordering: .relaxed) }
 
   /// Bytes of media of all streams in memory.
   var mediaBytes: Int { memory.used }
@@ -440,6 +442,7 @@ final class StreamRegistry: PublishGate {
 
   /// Ends all streams and admits no more publishers.
   func shutDown() {
+    isShuttingDown.store(true, ordering: .relaxed)
     let streams = state.withLock { state in
       state.isShuttingDown = true
       return Array(state.streams.values)
@@ -457,6 +460,7 @@ extension StreamRegistry {
 
   /// Disconnects all publishers and admits no more; the next process resumes the streams.
   func handOver() {
+    isShuttingDown.store(true, ordering: .relaxed)
     state.withLock { $0.isShuttingDown = true }
     for stream in all { stream.handOver() }
   }

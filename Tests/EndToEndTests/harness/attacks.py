@@ -26,10 +26,10 @@ STREAM = "attack"
 class Attacker:
     """Addresses of the server, duration of the attack, and the server's responses to it."""
 
-    def __init__(self, name: str, rtmp: str, web: str, folder: str, seconds: float):
+    def __init__(self, name: str, rtmp: str, web: str, folder: str, seconds: float, address: str = ""):
         self.rtmp, self.web, self.folder = rtmp, web, pathlib.Path(folder)
         self.until = time.monotonic() + seconds
-        self.address = f"127.0.1.{1 + list(ATTACKS).index(name)}"
+        self.address = address or f"127.0.1.{1 + list(ATTACKS).index(name)}"
         self.told: dict[str, int] = {}
         self.name = f"{STREAM}-{name}"
 
@@ -45,6 +45,11 @@ class Attacker:
             # The judge hears it at once: it may be the sign that ends the attack.
             print(words, flush=True)
         self.told[words] = self.told.get(words, 0) + 1
+
+    def tell(self) -> None:
+        """Prints what it heard most often."""
+        for words, count in sorted(self.told.items(), key=lambda entry: -entry[1])[:20]:
+            print(f"{count} × {words}")
 
     def publish(self, send, name: str = "", **options) -> None:
         """A publication, passed to `send`. The server may refuse it, or end it at any time."""
@@ -276,12 +281,13 @@ ATTACKS = {attack.__name__: attack for attack in (
 
 class Attack:
     """One attack, in a process with lower priority, because a real attacker has its own machine. It lasts for its seconds, and then
-    until `enough`, but no longer than twenty seconds more."""
+    until `enough`, but no longer than twenty seconds more. `module` runs it, behind a command that `holds` it, with `more` arguments."""
 
-    def __init__(self, name: str, weir, seconds: float):
+    def __init__(self, name: str, weir, seconds: float, module: str = "harness.attacks", holds: tuple[str, ...] = ("nice", "-n", "10"),
+                 more: tuple[str, ...] = ()):
         self.output = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            ["nice", "-n", "10", sys.executable, "-m", "harness.attacks", name, weir.rtmp, weir.web, weir.recordings, str(seconds)],
+            [*holds, sys.executable, "-m", module, name, weir.rtmp, weir.web, weir.recordings, str(seconds), *more],
             stdin=subprocess.PIPE, stdout=self.output, stderr=self.output, cwd=pathlib.Path(__file__).resolve().parents[1])
 
     def said(self) -> str:
@@ -307,8 +313,7 @@ def main() -> None:
     name, rtmp, web, folder, seconds = sys.argv[1:]
     attacker = Attacker(name, rtmp, web, folder, float(seconds))
     ATTACKS[name](attacker)
-    for words, count in sorted(attacker.told.items(), key=lambda entry: -entry[1])[:20]:
-        print(f"{count} × {words}")
+    attacker.tell()
 
 
 if __name__ == "__main__":

@@ -23,12 +23,14 @@ def number(value: int) -> bytes:
 
 
 class Client:
-    """One connection, used by one thread. It takes in what comes whenever it sends."""
+    """One connection, used by one thread. It takes in what comes whenever it sends. `source`: its own address. `settings`: what its
+    SETTINGS hold."""
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, source: str = "", settings: bytes = b""):
         parts = urllib.parse.urlsplit(url)
         self.authority = parts.netloc
-        plain = socket.create_connection((parts.hostname, parts.port), timeout=10)
+        plain = socket.create_connection(
+            (parts.hostname, parts.port), timeout=10, source_address=(source, 0) if source else None)
         self.socket = context(["h2"]).wrap_socket(plain, server_hostname="localhost")
         assert self.socket.selected_alpn_protocol() == "h2"
         self.received = b""
@@ -41,7 +43,7 @@ class Client:
         #: What may still be sent, on the connection (0) and on each stream.
         self.windows = {0: WINDOW}
         self.acknowledged = False
-        self.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS))
+        self.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, body=settings))
         # Later the acknowledgement could come within a field section, where nothing else may.
         while not self.acknowledged and not self.closed:
             self.take(10)

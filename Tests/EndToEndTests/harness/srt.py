@@ -28,7 +28,7 @@ class Caller:
     """A connection by libsrt. `reject`: the code of its rejection, 0 if it is connected."""
 
     def __init__(self, port: int, streamid: str, *, passphrase: str = "", keylen: int = 0, latency: int = 120,
-                 timeout: int = 15_000):
+                 timeout: int = 15_000, source: str = ""):
         self.lib = library()
         self.socket = self.lib.srt_create_socket()
         self._set(TRANSTYPE, 0)
@@ -39,11 +39,16 @@ class Caller:
             self._text(PASSPHRASE, passphrase)
         if keylen:
             self._set(PBKEYLEN, keylen)
-        address = struct.pack("=H", socket.AF_INET) + struct.pack(">H4s8x", port, socket.inet_aton("127.0.0.1"))
+        if source:
+            self.lib.srt_bind(self.socket, self._address(0, source), 16)
         began = time.monotonic()
-        code = self.lib.srt_connect(self.socket, address, 16)
+        code = self.lib.srt_connect(self.socket, self._address(port, "127.0.0.1"), 16)
         self.seconds = time.monotonic() - began
         self.reject = 0 if code == 0 else self.lib.srt_getrejectreason(self.socket)
+
+    @staticmethod
+    def _address(port: int, host: str) -> bytes:
+        return struct.pack("=H", socket.AF_INET) + struct.pack(">H4s8x", port, socket.inet_aton(host))
 
     def _set(self, option: int, value: int) -> None:
         number = ctypes.c_int(value)

@@ -20,6 +20,7 @@ struct HTTPTestServer: HTTPResponder {
   var isForAnyName: @Sendable (HTTPRequest) -> Bool = { _ in true }
 
   func answersUnderAnyName(_ request: HTTPRequest) -> Bool { isForAnyName(request) }
+  func isProbe(_ request: HTTPRequest) -> Bool { request.path == ["healthz"] }
   func takesArrivingBody(of request: HTTPRequest) -> Bool { intake != nil }
   func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? { intake?() }
 

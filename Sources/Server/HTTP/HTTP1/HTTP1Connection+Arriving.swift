@@ -7,7 +7,7 @@ extension HTTP1Connection: ArrivingBodySource {
     since = loop.now
     isWithinHead = false
     guard peer.isServed else {
-      return send(services.open(StandardResponse.full), to: arriving.request, keepsAlive: false)
+      return send(services.open(peer.refusal), to: arriving.request, keepsAlive: false)
     }
     phase = .arriving(arriving)
     arriving.body.begin(self, on: loop.eventLoop)

@@ -318,7 +318,9 @@ extension HTTP2Stream: ResponseWaiter {
 extension HTTP2Stream: ArrivingBodySource {
   private func begin(_ arriving: ArrivingRequest) {
     connection.peer.requestArrived()
-    guard connection.peer.isServed else { return send(services.open(StandardResponse.full), to: arriving.request) }
+    guard connection.peer.isServed else {
+      return send(services.open(connection.peer.refusal), to: arriving.request)
+    }
     phase = .arriving(arriving)
     arriving.body.begin(self, on: connection.loop.eventLoop)
   }

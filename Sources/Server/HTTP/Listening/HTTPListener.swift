@@ -16,6 +16,9 @@ package final class HTTPListener: Sendable {
   /// What changes while the server runs.
   package let policy: Reloadable<HTTPPolicy>
   private let shedding = Mutex(Shedding())
+  /// Connections that are accepted in one turn of the event loop. With NIO's four, the last of a full queue (`listenBacklog`) would
+  /// wait for 256 turns. They are counted only later, so they must fit into what `DescriptorBudget` keeps.
+  private let acceptedPerTurn: UInt
 
   /// The number of viewers that must still be disconnected.
   private struct Shedding {
@@ -47,6 +50,7 @@ package final class HTTPListener: Sendable {
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
     policy = Reloadable(HTTPPolicy(limits, origins: origins, hosts: hosts))
+    acceptedPerTurn = UInt(clamping: max(4, min(128, descriptors.limit / 64)))
     services = HTTPServices(
       responder: responder, passes: passes, limits: limits, proxies: proxies, policy: policy,
       certificateHosts: certificateHosts,
@@ -92,6 +96,7 @@ package final class HTTPListener: Sendable {
     let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: services.limits.listenBacklog)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelOption(.maxMessagesPerRead, value: acceptedPerTurn)
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.recvAllocator, value: BriefReadAllocator())
       .childChannelOption(.maxMessagesPerRead, value: 1)
@@ -229,8 +234,8 @@ package final class HTTPListener: Sendable {
     let pipelines = HTTPPipelines(services: services, loop: loop.value, peer: peer)
     let operations = channel.pipeline.syncOperations
     if case .tls(let tls) = kind {
-      try operations.addHandler(NIOSSLServerHandler(context: tls()))
-      try operations.addHandler(TLSNegotiation(pipelines))
+      let gate = HandshakeGate(loop.value.handshakes, of: peer.host)
+      try operations.addHandlers(gate, NIOSSLServerHandler(context: tls()), TLSNegotiation(pipelines, behind: gate))
     } else {
       try operations.addHandlers(pipelines.http1)
     }
