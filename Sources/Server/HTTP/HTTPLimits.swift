@@ -26,7 +26,7 @@ package struct HTTPLimits: Sendable {
 
   /// From a request's first byte (or the connection's start) to the end of its head.
   var headerTime: TimeAmount = .seconds(10)
-  /// The same of a connection that may only probe, with its body, and with the handshake of TLS.
+  /// A connection that may only probe is over then, whatever it does.
   var probeTime: TimeAmount = .seconds(2)
   /// From the end of a request's head to the end of its body.
   var bodyTime: TimeAmount = .seconds(20)

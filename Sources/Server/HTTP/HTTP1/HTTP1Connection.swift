@@ -35,7 +35,7 @@ final class HTTP1Connection: HTTPConnection {
   private let logsRequests: Bool
   private var scanner: HTTP1Scanner
   /// Bytes of an incomplete part.
-  var unread = ByteBuffer()
+  private var unread = ByteBuffer()
   private var assembler: RequestAssembler
   private var table = TableReader()
   /// What admitted the request that is answered. The response ends with it.
@@ -46,9 +46,7 @@ final class HTTP1Connection: HTTPConnection {
   private var framing: ChunkedFraming?
   var waiting = WaitingParts()
   private var isTakingParts = false
-  var isReadHeldBack = false
-  /// What is unread, or waits, has to wait for a later turn of the loop.
-  var awaitsTurn = false
+  private var isReadHeldBack = false
   private(set) var isStopping = false
   private var inputIsClosed = false
   /// The tick in which the phase began, or in which an incomplete head began.
@@ -87,10 +85,6 @@ final class HTTP1Connection: HTTPConnection {
     default: break
     }
     guard waiting.refusal == nil else { return }
-    guard !awaitsTurn else {
-      unread.writeImmutableBuffer(bytes)
-      return
-    }
     var bytes = bytes
     let isAlone = unread.readableBytes == 0
     if !isAlone {
@@ -100,10 +94,7 @@ final class HTTP1Connection: HTTPConnection {
     }
     let count = bytes.readableBytes
     do throws(HTTP1Scanner.Fault) {
-      while let part = try scanner.next(&bytes) {
-        receive(part)
-        if case .end = part, bytes.readableBytes > 0, !goesOn() { break }
-      }
+      while let part = try scanner.next(&bytes) { receive(part) }
     } catch {
       services.logger.debug("request refused", metadata: ["peer": "\(peer.address)", "error": "\(error)"])
       waiting.refuse(error.problem)
@@ -144,12 +135,12 @@ final class HTTP1Connection: HTTPConnection {
   /// Whether NIO may read now. If not, the read is made up for later.
   func mayRead() -> Bool {
     switch phase {
-    case .lingering: return true
-    case .receiving where !awaitsTurn, .arriving where takesParts && !awaitsTurn: return true
+    case .receiving, .lingering: return true
+    case .arriving where takesParts: return true
     // Stopping to read costs two system calls per request, and would hide that the client closed. A client that sends more
     // before its response is not read further.
-    case .waiting where waiting.isEmpty && !awaitsTurn, .arriving where waiting.isEmpty && !awaitsTurn: return true
-    case .receiving, .arriving, .waiting, .sending, .live, .closed:
+    case .waiting where waiting.isEmpty, .arriving where waiting.isEmpty: return true
+    case .arriving, .waiting, .sending, .live, .closed:
       isReadHeldBack = true
       return false
     }
@@ -161,7 +152,7 @@ final class HTTP1Connection: HTTPConnection {
     inputIsClosed = true
     switch phase {
     case .sending: break
-    case .receiving where !waiting.isEmpty || awaitsTurn, .arriving where !waiting.isEmpty || awaitsTurn: break
+    case .receiving where !waiting.isEmpty, .arriving where !waiting.isEmpty: break
     default: close()
     }
   }
@@ -186,11 +177,8 @@ final class HTTP1Connection: HTTPConnection {
     guard !isTakingParts else { return }
     isTakingParts = true
     defer { isTakingParts = false }
-    while takesParts, !awaitsTurn, let part = waiting.next() {
-      take(part)
-      if case .end = part, takesParts, !waiting.isEmpty { _ = goesOn() }
-    }
-    guard takesParts, !awaitsTurn else { return }
+    while takesParts, let part = waiting.next() { take(part) }
+    guard takesParts else { return }
     if let refusal = waiting.refusal {
       refuse(refusal)
     } else if inputIsClosed {
@@ -344,7 +332,7 @@ final class HTTP1Connection: HTTPConnection {
 
   func stop() {
     isStopping = true
-    if case .receiving = phase, waiting.isEmpty, !awaitsTurn { close() }
+    if case .receiving = phase, waiting.isEmpty { close() }
   }
 }
 
@@ -451,13 +439,12 @@ extension HTTP1Connection: SocketWriter.Delegate {
 extension HTTP1Connection: LoopContext.Member {
   func tick() {
     let limits = services.limits
+    if peer.isOver(loop) { return close() }
     if let pass, !pass.holds { return endWithPass() }
     switch phase {
     case .receiving:
       let limit =
-        peer.mayOnlyProbe
-        ? limits.probeTime
-        : isWithinHead ? limits.headerTime : assembler.isReceivingBody ? limits.bodyTime : limits.idleTime
+        isWithinHead ? limits.headerTime : assembler.isReceivingBody ? limits.bodyTime : limits.idleTime
       guard loop.now &- since >= loop.ticks(limit) else { return }
       if isWithinHead || assembler.isReceivingBody {
         services.logger.debug("request took too long to arrive", metadata: ["peer": "\(peer.address)"])
