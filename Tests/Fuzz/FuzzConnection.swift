@@ -127,7 +127,8 @@ final class FuzzConnection {
   /// All that may be sent is sent, and nothing stays of a connection that has closed.
   func end() {
     openSocket()
-    channel.embeddedEventLoop.run()
+    // Many requests wait for later turns of the loop (`LoopTurns`).
+    channel.embeddedEventLoop.advanceTime(by: .milliseconds(10))
     if channel.isActive { precondition(socket.ledger.isSettled) }
     _ = try? channel.finish(acceptAlreadyClosed: true)
     precondition(loop.currentMembers.isEmpty && Self.limiter.connections == 0)

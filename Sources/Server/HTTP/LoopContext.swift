@@ -17,8 +17,13 @@ final class LoopContext {
 
   /// Recent responses.
   let answers = ResponseTable()
+  /// Requests behind the first one of a read: of a turn two or three milliseconds.
+  let requests: LoopTurns
   /// Of all loops.
   let traffic: HTTPTraffic
+
+  /// Of a turn.
+  static let furtherRequests = 256
 
   private let interval: TimeAmount
   private let wallSeconds: @Sendable () -> Int64
@@ -32,6 +37,7 @@ final class LoopContext {
   ) {
     self.traffic = traffic
     self.eventLoop = eventLoop
+    requests = LoopTurns(eventLoop: eventLoop, room: Self.furtherRequests)
     self.interval = interval
     self.wallSeconds = wallSeconds
     date = HTTPDate(second: wallSeconds())

@@ -35,7 +35,7 @@ final class HTTP1Connection: HTTPConnection {
   private let logsRequests: Bool
   private var scanner: HTTP1Scanner
   /// Bytes of an incomplete part.
-  private var unread = ByteBuffer()
+  var unread = ByteBuffer()
   private var assembler: RequestAssembler
   private var table = TableReader()
   /// What admitted the request that is answered. The response ends with it.
@@ -46,7 +46,9 @@ final class HTTP1Connection: HTTPConnection {
   private var framing: ChunkedFraming?
   var waiting = WaitingParts()
   private var isTakingParts = false
-  private var isReadHeldBack = false
+  var isReadHeldBack = false
+  /// What is unread, or waits, has to wait for a later turn of the loop.
+  var awaitsTurn = false
   private(set) var isStopping = false
   private var inputIsClosed = false
   /// The tick in which the phase began, or in which an incomplete head began.
@@ -85,6 +87,14 @@ final class HTTP1Connection: HTTPConnection {
     default: break
     }
     guard waiting.refusal == nil else { return }
+    guard !awaitsTurn else {
+      // Nothing is read meanwhile, but what the kernel has when the client closes its side.
+      guard unread.readableBytes &+ bytes.readableBytes <= services.limits.pipelinedBytes else {
+        return cut("it sent too many requests ahead")
+      }
+      unread.writeImmutableBuffer(bytes)
+      return
+    }
     var bytes = bytes
     let isAlone = unread.readableBytes == 0
     if !isAlone {
@@ -94,7 +104,10 @@ final class HTTP1Connection: HTTPConnection {
     }
     let count = bytes.readableBytes
     do throws(HTTP1Scanner.Fault) {
-      while let part = try scanner.next(&bytes) { receive(part) }
+      while let part = try scanner.next(&bytes) {
+        receive(part)
+        if case .end = part, bytes.readableBytes > 0, !goesOn() { break }
+      }
     } catch {
       services.logger.debug("request refused", metadata: ["peer": "\(peer.address)", "error": "\(error)"])
       waiting.refuse(error.problem)
@@ -102,8 +115,10 @@ final class HTTP1Connection: HTTPConnection {
       return
     }
     guard bytes.readableBytes > 0 else { return }
-    // Copied, so that the read buffer is free for the next read. But not again for each byte of a slow head.
-    unread = isAlone || bytes.readableBytes < count ? ByteBuffer(bytes: bytes.readableBytesView) : bytes
+    // Copied, so that the read buffer is free for the next read. But not again for each byte of a slow head, or for each request
+    // that was sent ahead.
+    let isCopied = isAlone || (bytes.readableBytes < count && !awaitsTurn)
+    unread = isCopied ? ByteBuffer(bytes: bytes.readableBytesView) : bytes
   }
 
   private func receive(_ part: RequestPart) {
@@ -135,12 +150,12 @@ final class HTTP1Connection: HTTPConnection {
   /// Whether NIO may read now. If not, the read is made up for later.
   func mayRead() -> Bool {
     switch phase {
-    case .receiving, .lingering: return true
-    case .arriving where takesParts: return true
+    case .lingering: return true
+    case .receiving where !awaitsTurn, .arriving where takesParts && !awaitsTurn: return true
     // Stopping to read costs two system calls per request, and would hide that the client closed. A client that sends more
     // before its response is not read further.
-    case .waiting where waiting.isEmpty, .arriving where waiting.isEmpty: return true
-    case .arriving, .waiting, .sending, .live, .closed:
+    case .waiting where waiting.isEmpty && !awaitsTurn, .arriving where waiting.isEmpty && !awaitsTurn: return true
+    case .receiving, .arriving, .waiting, .sending, .live, .closed:
       isReadHeldBack = true
       return false
     }
@@ -152,7 +167,7 @@ final class HTTP1Connection: HTTPConnection {
     inputIsClosed = true
     switch phase {
     case .sending: break
-    case .receiving where !waiting.isEmpty, .arriving where !waiting.isEmpty: break
+    case .receiving where !waiting.isEmpty || awaitsTurn, .arriving where !waiting.isEmpty || awaitsTurn: break
     default: close()
     }
   }
@@ -161,6 +176,7 @@ final class HTTP1Connection: HTTPConnection {
     let last = phase
     phase = .closed
     waiting.removeAll()
+    unread = ByteBuffer()
     writer.close()
     switch last {
     case .waiting(let place): place?.leave()
@@ -177,8 +193,11 @@ final class HTTP1Connection: HTTPConnection {
     guard !isTakingParts else { return }
     isTakingParts = true
     defer { isTakingParts = false }
-    while takesParts, let part = waiting.next() { take(part) }
-    guard takesParts else { return }
+    while takesParts, !awaitsTurn, let part = waiting.next() {
+      take(part)
+      if case .end = part, takesParts, !waiting.isEmpty { _ = goesOn() }
+    }
+    guard takesParts, !awaitsTurn else { return }
     if let refusal = waiting.refusal {
       refuse(refusal)
     } else if inputIsClosed {
@@ -332,7 +351,7 @@ final class HTTP1Connection: HTTPConnection {
 
   func stop() {
     isStopping = true
-    if case .receiving = phase, waiting.isEmpty { close() }
+    if case .receiving = phase, waiting.isEmpty, !awaitsTurn { close() }
   }
 }
 
