@@ -24,9 +24,11 @@ package struct HTTPLimits: Sendable {
   /// Few clients send more than 100 before they have read the limit, and none has a reason to later.
   var refusedStreams = 1000
 
+  /// Bytes of requests that a client has sent ahead and that wait for a turn of their event loop.
+  var pipelinedBytes = 64 * 1024
   /// From a request's first byte (or the connection's start) to the end of its head.
   var headerTime: TimeAmount = .seconds(10)
-  /// The same of a connection that may only probe, with its body, and with the handshake of TLS.
+  /// A connection that may only probe is over then, whatever it does.
   var probeTime: TimeAmount = .seconds(2)
   /// From the end of a request's head to the end of its body.
   var bodyTime: TimeAmount = .seconds(20)

@@ -29,6 +29,8 @@ final class HTTPPeer {
   let isServed: Bool
   /// Its address has as many connections as it may have: of this one only a probe is answered.
   let mayOnlyProbe: Bool
+  /// The tick in which it is over, if it may only probe.
+  private let end: Int
   /// Whether a complete request has arrived.
   private(set) var hasSentRequest = false
   /// Whether it is a viewer's, which ends where something runs short; not a publisher's or a command.
@@ -62,6 +64,7 @@ final class HTTPPeer {
     self.listenAddress = listenAddress
     mayOnlyProbe = admission == .probing
     isServed = admission != .refused && !mayOnlyProbe
+    end = mayOnlyProbe ? loop.now &+ loop.ticks(services.limits.probeTime) : .max
     self.limiter = limiter
     polls = PollLimit(repeatsPerSecond: services.policy.now.repeatedPolls, loop: loop)
     channel.closeFuture.assumeIsolated().whenComplete { _ in
@@ -84,6 +87,9 @@ final class HTTPPeer {
 
   /// The response to what is not answered on a connection that is not served.
   var refusal: HTTPResponse { mayOnlyProbe ? StandardResponse.addressFull : StandardResponse.full }
+
+  /// It may only probe, and has had the time for that.
+  func isOver(_ loop: LoopContext) -> Bool { loop.now >= end }
 
   /// A publisher's media is taken on it.
   func keep() {

@@ -17,15 +17,13 @@ final class LoopContext {
 
   /// Recent responses.
   let answers = ResponseTable()
-  /// Reads within handshakes of TLS: of a turn some milliseconds, if each is for a signature.
-  let handshakes: LoopTurns
   /// Requests behind the first one of a read: of a turn two or three milliseconds.
   let requests: LoopTurns
   /// Of all loops.
   let traffic: HTTPTraffic
 
   /// Of a turn.
-  static let (handshakeReads, furtherRequests) = (16, 256)
+  static let furtherRequests = 256
 
   private let interval: TimeAmount
   private let wallSeconds: @Sendable () -> Int64
@@ -39,7 +37,6 @@ final class LoopContext {
   ) {
     self.traffic = traffic
     self.eventLoop = eventLoop
-    handshakes = LoopTurns(eventLoop: eventLoop, room: Self.handshakeReads)
     requests = LoopTurns(eventLoop: eventLoop, room: Self.furtherRequests)
     self.interval = interval
     self.wallSeconds = wallSeconds

@@ -10,8 +10,9 @@ final class LoopTurns {
     func takeTurn()
   }
 
-  /// Between two turns whose room was used up: as long as that, the loop looks at its sockets.
-  private static let pause = TimeAmount.microseconds(200)
+  /// The shortest time between two turns whose room was used up, and how many times as long as the turn took it is. A loop looks at
+  /// its sockets only when no task is due: so the next one must not be when this one ends.
+  private static let (pause, rest) = (TimeAmount.microseconds(200), 2)
 
   private let eventLoop: any EventLoop
   /// Pieces for which a turn has room.
@@ -38,7 +39,7 @@ final class LoopTurns {
   func wait(_ member: any Member, of address: String) {
     if waiting[address] == nil { addresses.append(address) }
     waiting[address, default: []].append(member)
-    schedule()
+    schedule(in: Self.pause)
   }
 
   private func count() {
@@ -47,14 +48,14 @@ final class LoopTurns {
     used += 1
   }
 
-  private func schedule() {
+  private func schedule(in pause: TimeAmount) {
     guard !isScheduled else { return }
     isScheduled = true
-    eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { self.serve() }
+    eventLoop.assumeIsolated().scheduleTask(in: pause) { self.serve() }
   }
 
   private func serve() {
-    isScheduled = false
+    let began = eventLoop.now
     while used < room, let address = addresses.popFirst() {
       var members = waiting.removeValue(forKey: address) ?? []
       guard let member = members.popFirst() else { continue }
@@ -65,6 +66,7 @@ final class LoopTurns {
       count()
       member.takeTurn()
     }
-    if !addresses.isEmpty { schedule() }
+    isScheduled = false
+    if !addresses.isEmpty { schedule(in: max(Self.pause, (eventLoop.now - began) * Self.rest)) }
   }
 }

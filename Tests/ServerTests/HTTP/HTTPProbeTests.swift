@@ -93,19 +93,27 @@ import Testing
     #expect(admit("one more") == .dropped)
   }
 
-  /// A turn of the loop has room for some of them.
-  @Test(arguments: [false, true]) func `requests that are sent together are all answered`(closes: Bool) async throws {
+  /// A turn of the loop has room for some of them. Those of others come between.
+  @Test(arguments: [false, true]) func `requests that are sent together are all answered in order`(
+    closes: Bool
+  ) async throws {
     try await HTTPTestServer.run { address, _ in
-      let count = 3 * LoopContext.furtherRequests
-      let client = try await HTTPRawClient.connect(to: address, closesWithServer: false)
-      var text = String(repeating: "GET /x HTTP/1.1\r\nHost: x\r\n\r\n", count: count)
-      text += "GET /last HTTP/1.1\r\nHost: x\r\n\(closes ? "" : "Connection: close\r\n")\r\n"
-      try await client.send(text)
-      if closes { try await client.closeOutput() }
-      try await client.wait("not all were answered") { $0.receivedText.hasSuffix("get /last 0") }
-      let answers = client.receivedText.split(separator: "HTTP/1.1 ")
-      #expect(answers.count == count + 1 && answers.allSatisfy { $0.hasPrefix("200 ") })
-      await client.close()
+      let count = 2 * LoopContext.furtherRequests
+      var clients: [HTTPRawClient] = []
+      for _ in 0..<3 { clients.append(try await HTTPRawClient.connect(to: address, closesWithServer: false)) }
+      for client in clients {
+        var text = (0..<count).map { "GET /\($0) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined()
+        text += "GET /last HTTP/1.1\r\nHost: x\r\n\(closes ? "" : "Connection: close\r\n")\r\n"
+        try await client.send(text)
+        if closes { try await client.closeOutput() }
+      }
+      for client in clients {
+        try await client.wait("not all were answered") { $0.receivedText.hasSuffix("get /last 0") }
+        let answers = client.receivedText.split(separator: "HTTP/1.1 ")
+        #expect(answers.count == count + 1)
+        #expect(answers.dropLast().enumerated().allSatisfy { $1.hasPrefix("200 ") && $1.hasSuffix("get /\($0) 0") })
+        await client.close()
+      }
     }
   }
 }

@@ -88,6 +88,10 @@ final class HTTP1Connection: HTTPConnection {
     }
     guard waiting.refusal == nil else { return }
     guard !awaitsTurn else {
+      // Nothing is read meanwhile, but what the kernel has when the client closes its side.
+      guard unread.readableBytes &+ bytes.readableBytes <= services.limits.pipelinedBytes else {
+        return cut("it sent too many requests ahead")
+      }
       unread.writeImmutableBuffer(bytes)
       return
     }
@@ -111,8 +115,10 @@ final class HTTP1Connection: HTTPConnection {
       return
     }
     guard bytes.readableBytes > 0 else { return }
-    // Copied, so that the read buffer is free for the next read. But not again for each byte of a slow head.
-    unread = isAlone || bytes.readableBytes < count ? ByteBuffer(bytes: bytes.readableBytesView) : bytes
+    // Copied, so that the read buffer is free for the next read. But not again for each byte of a slow head, or for each request
+    // that was sent ahead.
+    let isCopied = isAlone || (bytes.readableBytes < count && !awaitsTurn)
+    unread = isCopied ? ByteBuffer(bytes: bytes.readableBytesView) : bytes
   }
 
   private func receive(_ part: RequestPart) {
@@ -170,6 +176,7 @@ final class HTTP1Connection: HTTPConnection {
     let last = phase
     phase = .closed
     waiting.removeAll()
+    unread = ByteBuffer()
     writer.close()
     switch last {
     case .waiting(let place): place?.leave()
@@ -451,13 +458,12 @@ extension HTTP1Connection: SocketWriter.Delegate {
 extension HTTP1Connection: LoopContext.Member {
   func tick() {
     let limits = services.limits
+    if peer.isOver(loop) { return close() }
     if let pass, !pass.holds { return endWithPass() }
     switch phase {
     case .receiving:
       let limit =
-        peer.mayOnlyProbe
-        ? limits.probeTime
-        : isWithinHead ? limits.headerTime : assembler.isReceivingBody ? limits.bodyTime : limits.idleTime
+        isWithinHead ? limits.headerTime : assembler.isReceivingBody ? limits.bodyTime : limits.idleTime
       guard loop.now &- since >= loop.ticks(limit) else { return }
       if isWithinHead || assembler.isReceivingBody {
         services.logger.debug("request took too long to arrive", metadata: ["peer": "\(peer.address)"])

@@ -35,9 +35,6 @@ final class HTTP2Connection: HTTPConnection {
   /// The last stream that the last GOAWAY still allowed.
   private var finalStream: UInt32?
   private var isClosed = false
-  /// What was received has to wait for a later turn of the loop.
-  private var awaitsTurn = false
-  private var isReadHeldBack = false
 
   init(services: HTTPServices, loop: LoopContext, context: ChannelHandlerContext, peer: HTTPPeer) {
     self.services = services
@@ -68,18 +65,8 @@ final class HTTP2Connection: HTTPConnection {
     receiver.now = loop.now
     receiver.allow(sender.takeAllowance())
     receiver.receive(bytes)
-    if !awaitsTurn { takeEvents() }
-  }
-
-  /// The first request of a read is answered at once, further ones as far as the turn of the loop has room.
-  private func takeEvents() {
     do throws(HTTP2FrameReader.Fault) {
-      while !isClosed, !awaitsTurn, let event = try receiver.next() {
-        try take(event)
-        guard case .request = event, !isClosed, receiver.heldBytes > 0, !loop.requests.take() else { continue }
-        awaitsTurn = true
-        loop.requests.wait(self, of: peer.host)
-      }
+      while !isClosed, let event = try receiver.next() { try take(event) }
       reopenWindow()
     } catch {
       fail(error.code, "it broke the rules of HTTP/2, or sent too much of what costs more to receive")
@@ -172,12 +159,6 @@ final class HTTP2Connection: HTTPConnection {
   private func refuse(_ id: UInt32) {
     guard !refusals.take(now: .now()) else { return sender.frames.reset(id, .refusedStream) }
     fail(.enhanceYourCalm, "too many streams were refused")
-  }
-
-  /// Whether NIO may read now. If not, the read is made up for later.
-  func mayRead() -> Bool {
-    isReadHeldBack = awaitsTurn
-    return !awaitsTurn
   }
 
   func readDidComplete() {
@@ -335,6 +316,7 @@ final class HTTP2Connection: HTTPConnection {
 
   func tick() {
     guard !isClosed else { return }
+    if peer.isOver(loop) { return close() }
     let limits = services.limits
     if let stoppingSince, finalStream == nil, loop.now &- stoppingSince >= loop.ticks(limits.lingerTime) {
       allowNoMoreStreams()
@@ -352,23 +334,9 @@ final class HTTP2Connection: HTTPConnection {
     } else if let sectionSince, loop.now &- sectionSince >= loop.ticks(limits.headerTime) {
       fail(.enhanceYourCalm, "the fields of a request took too long to arrive")
     } else if streams.isEmpty {
-      let limit = peer.mayOnlyProbe ? limits.probeTime : peer.hasSentRequest ? limits.idleTime : limits.headerTime
-      if loop.now &- idleSince >= loop.ticks(limit) { stop() }
+      if loop.now &- idleSince >= loop.ticks(peer.hasSentRequest ? limits.idleTime : limits.headerTime) { stop() }
     } else {
       for stream in streams { stream.tick() }
     }
-  }
-}
-
-extension HTTP2Connection: LoopTurns.Member {
-  func takeTurn() {
-    awaitsTurn = false
-    guard !isClosed else { return }
-    sender.isHeld = true
-    receiver.now = loop.now
-    takeEvents()
-    readDidComplete()
-    guard isReadHeldBack, !isClosed, mayRead() else { return }
-    context.read()
   }
 }

@@ -2,9 +2,8 @@ internal import NIOCore
 
 /// The last handler of a connection that speaks HTTP/2, behind TLS. Passes bytes and events to `HTTP2Connection`. There are no
 /// channels for streams: a waiting request for a playlist costs only a table entry.
-final class HTTP2Handler: ChannelInboundHandler, ChannelOutboundHandler {
+final class HTTP2Handler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
-  typealias OutboundIn = Never
 
   private let services: HTTPServices
   private let loop: LoopContext
@@ -46,10 +45,6 @@ final class HTTP2Handler: ChannelInboundHandler, ChannelOutboundHandler {
 
   func channelReadComplete(context: ChannelHandlerContext) {
     connection?.readDidComplete()
-  }
-
-  func read(context: ChannelHandlerContext) {
-    if connection?.mayRead() ?? true { context.read() }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -234,8 +234,8 @@ package final class HTTPListener: Sendable {
     let pipelines = HTTPPipelines(services: services, loop: loop.value, peer: peer)
     let operations = channel.pipeline.syncOperations
     if case .tls(let tls) = kind {
-      let gate = HandshakeGate(loop.value.handshakes, of: peer.host)
-      try operations.addHandlers(gate, NIOSSLServerHandler(context: tls()), TLSNegotiation(pipelines, behind: gate))
+      try operations.addHandler(NIOSSLServerHandler(context: tls()))
+      try operations.addHandler(TLSNegotiation(pipelines))
     } else {
       try operations.addHandlers(pipelines.http1)
     }

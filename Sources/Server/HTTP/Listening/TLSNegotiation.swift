@@ -8,14 +8,12 @@ final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTP
   typealias InboundIn = Never
 
   private let pipelines: HTTPPipelines
-  private let gate: HandshakeGate
   private let since: Int
   private var context: ChannelHandlerContext?
   var peer: HTTPPeer { pipelines.peer }
 
-  /// `gate` is removed when the handshake is over.
-  init(_ pipelines: HTTPPipelines, behind gate: HandshakeGate) {
-    (self.pipelines, self.gate) = (pipelines, gate)
+  init(_ pipelines: HTTPPipelines) {
+    self.pipelines = pipelines
     since = pipelines.loop.now
   }
 
@@ -35,7 +33,6 @@ final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTP
       do {
         // At once, so that the rest of the same read finds the handlers in place.
         try pipeline.addHandlers(negotiated == "h2" ? pipelines.http2 : pipelines.http1, position: .after(self))
-        pipeline.removeHandler(gate, promise: nil)
         context.fireUserInboundEventTriggered(event)
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
       } catch {
@@ -54,9 +51,8 @@ final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTP
   }
 
   func tick() {
-    let limits = pipelines.services.limits
-    let limit = peer.mayOnlyProbe ? limits.probeTime : limits.headerTime
-    if pipelines.loop.now &- since >= pipelines.loop.ticks(limit) { close() }
+    let loop = pipelines.loop
+    if peer.isOver(loop) || loop.now &- since >= loop.ticks(pipelines.services.limits.headerTime) { close() }
   }
 
   func stop() { close() }

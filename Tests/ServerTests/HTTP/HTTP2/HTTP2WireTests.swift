@@ -236,16 +236,6 @@ import Testing
     #expect(allowed(wire) - sent == HTTP2Receiver.window)
   }
 
-  @Test func `of requests that come together a turn of the loop takes so many, and later ones the rest`() throws {
-    let wire = try Wire(route: Self.text)
-    let count = LoopContext.furtherRequests + 100
-    try wire.send((0..<count).flatMap { HTTP2Bytes.request("/", stream: UInt32(2 * $0 + 1)) })
-    #expect(HTTP2Bytes.answered(wire.received).count == LoopContext.furtherRequests + 1)
-    #expect(HTTP2Bytes.goAways(wire.received).isEmpty)
-    try wire.wait(.milliseconds(1))
-    #expect(HTTP2Bytes.answered(wire.received).count == count)
-  }
-
   /// Requests without bodies are subject to no window, and their responses neither.
   @Test func `a client that asks and reads nothing is disconnected`() throws {
     let wire = try Wire(route: { _, _ in .now(HTTPResponse(status: .noContent)) })
@@ -256,8 +246,6 @@ import Testing
       let streams = (0..<100).map { UInt32(2 * (count + $0) + 1) }
       count += 100
       try? wire.send(streams.flatMap { HTTP2Bytes.request("/", stream: $0) })
-      // The next turn of the loop.
-      try? wire.wait(.microseconds(200))
     }
     #expect(!wire.channel.isActive)
     #expect(count < HTTP2Sender.waitingBytes / 50, "\(count) responses wait")
