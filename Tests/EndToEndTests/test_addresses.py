@@ -9,7 +9,7 @@ import urllib.parse
 
 import pytest
 
-from harness import publishers
+from harness import http, publishers
 from harness.programs import Program, accepts, free_port
 from harness.rawrtmp import RawRTMP, Refused
 
@@ -111,19 +111,21 @@ def proxy_of(folder: pathlib.Path, name: str, text: str, command: list, port: in
 def nginx(tmp_path):
     proxies = []
 
-    def start_nginx(origin: str) -> str:
+    def start_nginx(origin: str, name: str = "") -> str:
         port = free_port()
+        upstream = f"upstream {name} {{ server {urllib.parse.urlsplit(origin).netloc}; }}" if name else ""
         text = f"""
-            daemon off; worker_processes 1; pid {tmp_path}/nginx.pid; error_log {tmp_path}/error;
+            daemon off; worker_processes 1; pid {tmp_path}/{port}.pid; error_log {tmp_path}/error;
             events {{ worker_connections 512; }}
             http {{
               access_log off;
               client_body_temp_path {tmp_path}/body; proxy_temp_path {tmp_path}/proxy;
               fastcgi_temp_path {tmp_path}/f; uwsgi_temp_path {tmp_path}/u; scgi_temp_path {tmp_path}/s;
+              {upstream}
               server {{
                 listen 127.0.0.1:{port};
                 location / {{
-                  proxy_pass {origin};
+                  proxy_pass {f"http://{name}" if name else origin};
                   proxy_http_version 1.1; proxy_set_header Connection "";
                   proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
                 }}
@@ -147,6 +149,19 @@ def test_viewers_behind_a_trusted_proxy_are_told_apart(start, nginx):
         # A header that the client itself sent is ignored.
         assert ask(web, ATTACKER, "one more", "X-Forwarded-For: 127.0.0.9") == 503
         assert ask(web, VIEWER, "a viewer") == 200
+
+
+def test_proxies_and_scrapers_that_name_the_server_as_they_like_are_answered(start, nginx):
+    """nginx sends by default what `proxy_pass` names, an address or an upstream; Prometheus its target."""
+    weir = start("--no-record")
+    outside = {"Host": "live.example.com"}
+    for web in (nginx(weir.web), nginx(weir.web, name="weir")):
+        for path in ("/", "/metrics", "/readyz"):
+            assert http.fetch(web + path, headers=outside).status == 200, (web, path)
+    assert http.fetch(f"{weir.web}/metrics", headers={"Host": "weir:8080"}).status == 200
+    # Varnish passes the viewer's name on: pages are answered under it only where the settings say so.
+    assert http.fetch(f"{weir.web}/time", headers=outside).status == 200
+    assert http.fetch(f"{weir.web}/metrics", headers=outside).status == 421
 
 
 def test_only_a_trusted_proxy_may_name_another_address(start):

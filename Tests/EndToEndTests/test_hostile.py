@@ -267,6 +267,16 @@ def test_many_half_messages_of_a_peer_without_a_key_reserve_little(scene):
         assert scene.weir.resident_kilobytes() - before < 4096
 
 
+def test_half_messages_before_publishing_have_a_limit(scene):
+    with connected(scene) as client:
+        client.set_chunk_size(4096)
+        with contextlib.suppress(OSError):
+            for csid in range(3, 8):
+                head = bytes([csid]) + b"\0\0\0" + (0xFFFFF0).to_bytes(3, "big") + bytes([VIDEO]) + struct.pack("<I", 1)
+                client.socket.sendall(head + b"x" * 4096)
+        client.wait_closed(5)
+
+
 def test_a_command_larger_than_its_limit_is_refused_before_it_is_read(scene):
     with connected(scene) as client:
         with contextlib.suppress(OSError):

@@ -1,5 +1,6 @@
 """Clients that ask for files on disk and do not read them: what they make the server hold."""
 
+import collections
 import pathlib
 import re
 import shutil
@@ -62,6 +63,26 @@ def test_streams_of_clients_that_do_not_read_have_little_read_for_them(weir, win
         whole = Connection(weir.addresses["https"])
         assert len(whole.get(ADDRESS).body) == SIZE
         whole.close()
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_answers_that_a_client_does_not_take_are_bounded(weir):
+    """What the API writes for one client stayed in memory until that took it. Another address has its answer meanwhile."""
+    size = len(http.fetch(f"{weir.web}/metrics").good().body)
+    clients = [Connection(weir.addresses["https"], window=1) for _ in range(20)]
+    try:
+        for client in clients:
+            for _ in range(100):
+                client.request("/metrics", reads=False)
+        statuses = collections.Counter()
+        for client in clients:
+            client.wait(lambda c: all(stream.status for stream in c.streams.values()), 20, "an answer to each request")
+            statuses.update(stream.status for stream in client.streams.values())
+        # A sixteenth of the memory is for them, and an address has half of that.
+        assert statuses[503] > 0 and statuses[200] * size < MEMORY // 32 + MEBIBYTE, (statuses, size)
+        assert http.fetch(weir.addresses["https"] + "/metrics", source="127.0.0.2").status == 200
     finally:
         for client in clients:
             client.close()

@@ -112,9 +112,8 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   // MARK: calls of PublisherConnection
 
   func admitted() {
-    context?.channel.setOption(
-      .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RTMPLimits.readSizeWhilePublishing)
-    ).whenFailure { _ in }
+    setBuffers(
+      read: RTMPLimits.readSizeWhilePublishing, answers: RTMPLimits.pendingAnswerBytesWhilePublishing)
     session.mostHeldAtStart = life.mostHeldAtStart
     session.admit(now: now, to: &actions)
     perform()
@@ -128,6 +127,13 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   }
 
   func closeAtOnce() { context?.close(promise: nil) }
+
+  /// Sets how many bytes are read at a time, and how many of responses may wait.
+  private func setBuffers(read: Int, answers: Int) {
+    guard let channel = context?.channel else { return }
+    channel.setOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: read)).whenFailure { _ in }
+    channel.setOption(.writeBufferWaterMark, value: .answers(answers)).whenFailure { _ in }
+  }
 
   // MARK: actions of the session
 
@@ -148,7 +154,11 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   private func perform(_ action: RTMPAction) {
     switch action {
     case .send(let bytes): context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
-    case .media(let action): life.perform(action, encoder: session.encoder)
+    case .media(let action):
+      life.perform(action, encoder: session.encoder)
+      if case .event(.end) = action {
+        setBuffers(read: RTMPLimits.readSizeBeforePublish, answers: RTMPLimits.pendingAnswerBytesBeforePublish)
+      }
     case .ask(let intent):
       life.ask(intent.stream, key: intent.key, software: intent.software)
       setReading()

@@ -1,13 +1,13 @@
 /// Limits of the RTMP server on its peers. `AMFLimits` has those on values, and `PublicationLimits` those on media. A
 /// peer that exceeds one is told why, and only its connection ends.
 ///
-/// Memory of one connection, worst case. Before it may publish: a read buffer of `readSizeBeforePublish`, unfinished
-/// messages of `partialBytesBeforePublish`, and responses of `pendingAnswerBytes`. Together this is below 0.5 MiB, and
-/// about 10 KiB for a peer that stalls in the handshake. While it publishes: a read buffer of
-/// `readSizeWhilePublishing`, unfinished messages of `partialBytesWhilePublishing` and, in the first two seconds,
-/// samples of `PublicationLimits.heldBytes`. Together this is below 37 MiB, and typically below 0.3 MiB, because only
-/// bytes that have arrived are held. The server bounds what all publishers hold together (`MediaSink.holds`). If messages come faster than `messagesPerSecond`, there are four more read
-/// buffers. When such a peer disconnects, the bytes already received by the system are added for a moment.
+/// Memory of one connection, worst case. Before it may publish, and after its publication: `bytesBeforePublish`, and
+/// about 10 KiB for a peer that stalls in the handshake. Nobody knows it yet, so this is bounded by the number of such connections.
+/// While it publishes: a read buffer of `readSizeWhilePublishing`, unfinished messages of `partialBytesWhilePublishing` and, in the
+/// first two seconds, samples of `PublicationLimits.heldBytes`. Together this is below 37 MiB, and typically below 0.3 MiB, because
+/// only bytes that have arrived are held. The server bounds what all publishers hold together (`MediaSink.holds`). If messages come
+/// faster than `messagesPerSecond`, there are four more read buffers. When such a peer disconnects, the bytes already received by the
+/// system are added for a moment.
 enum RTMPLimits {
   // Chunk stream (RTMP 5.3, 5.4).
 
@@ -24,11 +24,12 @@ enum RTMPLimits {
   /// Small chunks per second and per burst. More close the connection.
   static let smallChunksPerSecond: Int64 = 100_000
   static let smallChunkBurst: Int64 = 200_000
-  /// Total bytes of all unfinished messages of one connection. The first one also holds when a publication has ended.
-  static let partialBytesBeforePublish = 256 << 10
+  /// Total bytes of all unfinished messages of one connection. The first one also holds when a publication has ended. What a client
+  /// sends before it publishes has a few hundred bytes, and the longest key some thousand.
+  static let partialBytesBeforePublish = 16 << 10
   static let partialBytesWhilePublishing = 20 << 20
-  /// Bytes reserved for a message at its first chunk. The rest follows as bytes arrive.
-  static let firstReservationBeforePublish = 4 << 10
+  /// Bytes reserved for a message at its first chunk, on each chunk stream. The rest follows as bytes arrive.
+  static let firstReservationBeforePublish = 256
   static let firstReservationWhilePublishing = 128 << 10
 
   // Messages of any type. Each takes time of a shared event loop, however small it is.
@@ -74,6 +75,14 @@ enum RTMPLimits {
   /// command behind a frame waits for the next frame, and without one for the sum of both at most.
   static let collectingCheck: Int64 = 50_000_000
   static let collectingSilence: Int64 = 50_000_000
-  /// Unread bytes of responses at which weir stops reading from the peer.
-  static let pendingAnswerBytes = 64 << 10
+  /// Unread bytes of responses at which weir stops reading from the peer. What was read until then is still answered.
+  static let pendingAnswerBytesBeforePublish = 8 << 10
+  static let pendingAnswerBytesWhilePublishing = 64 << 10
+  /// The most bytes that a connection holds which does not publish: buffers of unfinished messages have up to twice their bytes,
+  /// and those of all chunk streams their reservations. The rest is for what is read, and for responses.
+  static let bytesBeforePublish =
+    2 * partialBytesBeforePublish + chunkStreams * firstReservationBeforePublish + (16 << 10)
+  /// One part in this many of the memory is for connections that do not publish; so many may there be at any rate.
+  static let memoryShareBeforePublish = 16
+  static let leastConnectionsBeforePublish = 64
 }

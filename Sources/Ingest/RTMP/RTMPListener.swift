@@ -21,6 +21,13 @@ package final class RTMPListener: IngestListener {
     package var idleTimeout = RTMPLimits.idleTimeout
 
     package init() {}
+
+    /// The most connections that have not published where the process has so many bytes of memory.
+    package static func unpublished(ofMemory memory: Int) -> Int {
+      max(
+        RTMPLimits.leastConnectionsBeforePublish,
+        memory / RTMPLimits.memoryShareBeforePublish / RTMPLimits.bytesBeforePublish)
+    }
   }
 
   /// Values shared by the listener's connections.
@@ -58,11 +65,7 @@ package final class RTMPListener: IngestListener {
       .childChannelOption(
         .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RTMPLimits.readSizeBeforePublish)
       )
-      .childChannelOption(
-        .writeBufferWaterMark,
-        value: ChannelOptions.Types.WriteBufferWaterMark(
-          low: RTMPLimits.pendingAnswerBytes / 4, high: RTMPLimits.pendingAnswerBytes)
-      )
+      .childChannelOption(.writeBufferWaterMark, value: .answers(RTMPLimits.pendingAnswerBytesBeforePublish))
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let address = channel.remoteAddress
@@ -143,4 +146,9 @@ extension RTMPListener.Shared {
     case .closed: break
     }
   }
+}
+
+extension ChannelOptions.Types.WriteBufferWaterMark {
+  /// For so many bytes of responses at most.
+  static func answers(_ bytes: Int) -> Self { Self(low: bytes / 4, high: bytes) }
 }

@@ -32,5 +32,9 @@ package struct DecodedMediaGate: PublishGate {
       logger: logger)
   }
 
+  package func account(
+    of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void
+  ) -> (any HeldBytes)? { inner.account(of: stream, end: end) }
+
   package func note(_ refused: RefusedPublication) { inner.note(refused) }
 }

@@ -27,8 +27,15 @@ final class DecodedMediaSink: MediaSink {
     /// The start of a publication, while it waits. Nil once it has begun, and before its tracks are known.
     var start: HeldStart?
     var hasBegun = false
-    /// Bytes that the publication's protocol holds, and those that the stream was told of, with the start's.
+    /// Bytes that the publication's protocol holds, and those that the stream was told of: with the start's, and those that wait for
+    /// decoders.
     var (held, told) = (0, 0)
+    /// Bytes that wait for decoders.
+    var waiting: Int {
+      decoders.values.reduce(leaving.values.reduce(0) { $0 &+ $1.transcoder.waitingBytes }) {
+        $0 &+ $1.transcoder.waitingBytes
+      }
+    }
     /// The end, while the last frames are awaited.
     var ending: EndReason?
     var verdict = SinkVerdict.accepted
@@ -89,7 +96,7 @@ final class DecodedMediaSink: MediaSink {
 
   /// Tells the stream what is held, in steps.
   private func tellHeld(_ state: inout State) {
-    let bytes = state.held &+ (state.start?.bytes ?? 0)
+    let bytes = state.held &+ (state.start?.bytes ?? 0) &+ state.waiting
     guard (bytes &- state.told).magnitude >= PublicationLimits.heldStep else { return }
     state.told = bytes
     inner.holds(bytes)
@@ -169,13 +176,23 @@ final class DecodedMediaSink: MediaSink {
   }
 
   private func decode(_ sample: Sample, _ decoder: Decoder, _ state: inout State) {
-    _ = decoder.transcoder.feed(sample)
+    _ = decoder.transcoder.feed(sample, most: mostWaiting(for: decoder, state))
+    tellHeld(&state)
     tellDropped(sample.track, &state)
     if !decoder.isLost, decoder.transcoder.status.worker == .waiting {
       state.decoders[sample.track]?.isLost = true
       inner.warn(.decoderLost(decoder.source.codec.name))
     }
     beginIfReady(&state)
+  }
+
+  /// The most bytes that may wait for a decoder. Those of all decoders of the publication are bounded as its start is: a publication
+  /// whose workers are late loses frames, and does not end.
+  private func mostWaiting(for decoder: Decoder, _ state: State) -> Int {
+    let waiting = state.waiting
+    guard waiting > PublicationLimits.heldStep else { return .max }
+    let own = decoder.transcoder.waitingBytes
+    return max(PublicationLimits.heldStep, min(TranscodeLimits.backlogBytes, inner.mostHeldAtStart) &- waiting &+ own)
   }
 
   /// Tells of frames that were left out: they are holes in the times.

@@ -21,6 +21,8 @@ package final class LadderTranscoder: Sendable {
     /// Track of the samples that are appended. Nil if it is not transcoded.
     var source: TrackDescription?
     var isFinishing = false
+    /// Bytes on their way to the worker's socket.
+    var sending = 0
     var status = TranscodeStatus()
     var changes = LogThrottle()
   }
@@ -58,15 +60,17 @@ package final class LadderTranscoder: Sendable {
     wake.signal()
   }
 
-  /// Takes the next access unit or audio frame. False if it is not transcoded.
-  package func feed(_ sample: Sample) -> Bool {
+  /// Takes the next access unit or audio frame. False if it is not transcoded. With it, `most` bytes may wait for the worker: beyond
+  /// that everything up to the next key frame is dropped.
+  package func feed(_ sample: Sample, most: Int = .max) -> Bool {
     let isWanted = shared.withLock { shared in
       guard shared.source?.id == sample.track, !shared.isFinishing else { return false }
       let before = shared.backlog.discarded
       shared.backlog.append(
         TranscodeRequest.SourceFrame(
           presentationTime: sample.decodeTime &+ Int64(sample.compositionOffset), decodeTime: sample.decodeTime,
-          isSync: sample.isSync, lateness: 0, payload: sample.payload), now: clock.monotonic())
+          isSync: sample.isSync, lateness: 0, payload: sample.payload), now: clock.monotonic(),
+        most: max(0, most - shared.sending))
       note(dropped: shared.backlog.discarded - before, &shared.status)
       return true
     }
@@ -90,6 +94,9 @@ package final class LadderTranscoder: Sendable {
   }
 
   package var status: TranscodeStatus { shared.withLock { $0.status } }
+
+  /// Bytes that wait for the worker.
+  package var waitingBytes: Int { shared.withLock { $0.backlog.bytes + $0.sending } }
 
   // MARK: For the session
 

@@ -47,7 +47,7 @@ struct TranscodeBacklog: Sendable {
   }
 
   private var entries = CircularBuffer<Waiting>()
-  private var bytes = 0
+  private(set) var bytes = 0
   private var timescale: UInt32 = 90_000
   /// What the frames are of. Video waits by media time, since a worker that falls behind only gets later. Audio waits by
   /// time of arrival, and by number alone where a publisher sends faster than it plays: nothing of that is lost while the
@@ -75,15 +75,15 @@ struct TranscodeBacklog: Sendable {
     newestTime = .min
   }
 
-  /// `now` is the time of arrival.
-  mutating func append(_ frame: TranscodeRequest.SourceFrame, now: MonotonicTime) {
+  /// `now` is the time of arrival. With the frame, the queue has no more than `most` bytes.
+  mutating func append(_ frame: TranscodeRequest.SourceFrame, now: MonotonicTime, most: Int = .max) {
     let decodeTime = MediaTime(ticks: frame.decodeTime, timescale: timescale)
     newestDecodeTime = decodeTime
     newestTime = max(newestTime, frame.presentationTime)
     let size = frame.payload.readableBytes
     // It fits into no message, and later frames depend on it.
-    let isTooLarge = size > TranscodeLimits.sourceFrameBytes
-    if isFull(with: isTooLarge ? 0 : size) || isTooOld(now) {
+    let isTooLarge = size > min(TranscodeLimits.sourceFrameBytes, most)
+    if isFull(with: isTooLarge ? 0 : size, most: most) || isTooOld(now) {
       discardFrames()
       awaitsSync = true
     }
@@ -145,9 +145,9 @@ struct TranscodeBacklog: Sendable {
   // MARK: Bounds
 
   /// Whether an entry of this size exceeds the limits, whatever the times are.
-  private func isFull(with size: Int) -> Bool {
-    let most = kind == .audio ? TranscodeLimits.audioBacklogEntries : TranscodeLimits.backlogEntries
-    return bytes + size > TranscodeLimits.backlogBytes || entries.count >= most
+  private func isFull(with size: Int, most: Int = .max) -> Bool {
+    let count = kind == .audio ? TranscodeLimits.audioBacklogEntries : TranscodeLimits.backlogEntries
+    return bytes + size > min(TranscodeLimits.backlogBytes, most) || entries.count >= count
   }
 
   /// Whether the oldest frame, of any configuration, has waited too long.

@@ -37,6 +37,8 @@ struct TranscodeSession {
       fill(&events, now)
       do {
         try flush()
+        let sending = outgoing.readableBytes
+        host.shared.withLock { $0.sending = sending }
         try receive(&events, now)
         try watch(now)
       } catch {
@@ -190,8 +192,9 @@ struct TranscodeSession {
     if let time = conversation.lost { events.append(.lost(before: time)) }
     conversation = TranscodeConversation()
     reader = TranscodeFrameReader(limit: conversation.longestReply)
-    outgoing.clear()
+    outgoing = ByteBuffer()
     let isFinishing = host.shared.withLock { shared in
+      shared.sending = 0
       let before = shared.backlog.discarded
       shared.backlog.restart()
       host.note(dropped: shared.backlog.discarded - before, &shared.status)

@@ -16,7 +16,10 @@ extension PublisherProtocol {
     var limits = RTMPListener.Configuration()
     limits.proxies = configuration.trustedProxies
     limits.peerLimits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
-    limits.peerLimits.share(server.descriptors.unauthenticated - connectionsOfWebRTC(server))
+    limits.peerLimits.share(
+      min(
+        server.descriptors.unauthenticated - connectionsOfWebRTC(server),
+        MemorySources().read().map { RTMPListener.Configuration.unpublished(ofMemory: $0.limit) } ?? .max))
     let listener = RTMPListener(
       gate: server.decoding(server.streams), clock: server.clock, logger: server.logger,
       group: NIOSingletons.posixEventLoopGroup,

@@ -14,6 +14,9 @@ struct HTTP1Response {
     case live(ByteBuffer, any LiveBody, ChunkedFraming?)
   }
 
+  /// A cached body of more bytes is not copied for one client.
+  private static let copiedBytes = 16 * 1024
+
   let content: Content
   /// Whether the connection continues.
   let keepsAlive: Bool
@@ -22,9 +25,18 @@ struct HTTP1Response {
   init(_ plan: ResponsePlan, version: HTTPVersion, keepsAlive: Bool, date: HTTPDate) {
     switch plan {
     case .cached(let cached, let acceptsGzip, let sendsBody):
+      let persistence = Self.persistence(keepsAlive: keepsAlive, version: version)
+      guard cached.body.readableBytes <= (persistence == .implied ? [BodyPiece].flatBytes : Self.copiedBytes) else {
+        // Without a copy for this client, or for this second.
+        let (head, body) = cached.parts(acceptsGzip: acceptsGzip)
+        let (bytes, persists) = Self.encoded(head, version: version, keepsAlive: keepsAlive, date: date)
+        self.keepsAlive = persists
+        content = sendsBody ? .pieces(bytes, [.bytes(body)]) : .buffer(bytes)
+        return
+      }
       self.keepsAlive = keepsAlive
       let encoded: PreencodedResponse.Encoded
-      switch Self.persistence(keepsAlive: keepsAlive, version: version) {
+      switch persistence {
       case .implied: encoded = cached.encoded(acceptsGzip: acceptsGzip, date: date)
       case let said: encoded = cached.encoded(acceptsGzip: acceptsGzip, persistence: said, date: date)
       }

@@ -16,6 +16,8 @@ struct HTTP2Response {
   let body: Body
   /// Of a body of known length.
   let length: Int
+  /// As `[BodyPiece].own`; none of a cached body.
+  private(set) var own = (bytes: 0, end: 0)
   /// No piece of the body is on a disk.
   let isInMemory: Bool
   /// The body in one buffer if it has several, for those who get it at once.
@@ -28,6 +30,7 @@ struct HTTP2Response {
       self.init(head, .pieces(sendsBody && bytes.readableBytes > 0 ? [.bytes(bytes)] : []), date)
     case .complete(let head, let pieces):
       self.init(head, .pieces(pieces), date)
+      own = pieces.own
     case .live(let head, let live):
       self.init(head, .live(live), date)
     }

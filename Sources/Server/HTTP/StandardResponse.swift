@@ -39,6 +39,11 @@ package enum StandardResponse {
     .serverFull, "This address has as many connections as it may have.", retryAfter: 5
   ).response
 
+  /// For a response that was made for one client, where too many wait for clients that do not take them.
+  static let crowded = Problem.full(
+    .serverFull, "Too many responses wait for clients of this address, or for all clients, that do not take them."
+  ).response
+
   /// RFC 6585 §4.
   static let polled = Problem(
     .tooManyPolls, "This connection repeats a request for a playlist that has not changed.",

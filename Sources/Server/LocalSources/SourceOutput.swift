@@ -25,6 +25,8 @@ final class SourceOutput: PublishGate, MediaSink {
     var film: LateJoiningSink?
     /// The request of the present run; nil if there is none.
     var request: PublishRequest?
+    /// Of what the present run holds while it is not on air.
+    var account: (any HeldBytes)?
     var tracks: [TrackDescription] = []
     var anchor: WallClockAnchor?
     /// Closed captions that were found in the run, for sinks that join later.
@@ -94,7 +96,7 @@ final class SourceOutput: PublishGate, MediaSink {
   /// The run has ended, and its recording and its film with it.
   func finishRun(_ reason: EndReason) {
     let (recording, film) = state.withLock { state in
-      (state.request, state.keyFrame, state.air) = (nil, nil, nil)
+      (state.request, state.account, state.keyFrame, state.air) = (nil, nil, nil, nil)
       return (state.recording.take(), state.film.take())
     }
     _ = recording?.sink.receive(.end(reason))
@@ -135,9 +137,10 @@ final class SourceOutput: PublishGate, MediaSink {
   // MARK: Input from the source
 
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
+    let account = gate.account(of: request.stream) { request.onEviction(.failed($0)) }
     let published = state.withLock { state in
       state = State(
-        isWanted: state.isWanted, recording: state.recording, film: state.film, request: request,
+        isWanted: state.isWanted, recording: state.recording, film: state.film, request: request, account: account,
         keyFrames: state.keyFrames)
       return state.isWanted ? state.publishRequest : nil
     }
@@ -151,7 +154,7 @@ final class SourceOutput: PublishGate, MediaSink {
       }
       if !isIn { _ = sink.receive(.end(.finished)) }
     } catch {
-      state.withLock { $0.request = nil }
+      state.withLock { ($0.request, $0.account) = (nil, nil) }
       throw error
     }
     return self
@@ -167,9 +170,16 @@ final class SourceOutput: PublishGate, MediaSink {
       if begun.air == false { Self.tellCaptions(state.captions, to: state.air) }
       if begun.recording == false { Self.tellCaptions(state.captions, to: state.recording) }
       // A source whose sender is away asks again when it is back.
-      if case .end = event { (state.request, state.recording, state.air, state.keyFrame) = (nil, nil, nil, nil) }
+      if case .end = event {
+        (state.request, state.account, state.recording) = (nil, nil, nil)
+        (state.air, state.keyFrame) = (nil, nil)
+      }
       return verdict
     }
+  }
+
+  func account(of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void) -> (any HeldBytes)? {
+    gate.account(of: stream, end: end)
   }
 
   func note(_ refused: RefusedPublication) { gate.note(refused) }
@@ -178,7 +188,14 @@ final class SourceOutput: PublishGate, MediaSink {
   func warn(_ warning: PublicationWarning) { sink?.warn(warning) }
   func withdraw(_ warning: PublicationWarning) { sink?.withdraw(warning) }
   func measured(_ figures: LinkFigures) { sink?.measured(figures) }
-  func holds(_ bytes: Int) { sink?.holds(bytes) }
+
+  var mostHeldAtStart: Int { sink?.mostHeldAtStart ?? state.withLock { $0.account }?.mostAtStart ?? .max }
+
+  func holds(_ bytes: Int) {
+    let sink = sink
+    sink?.holds(bytes)
+    state.withLock { $0.account }?.hold(sink == nil ? bytes : 0)
+  }
 
   func carries(_ event: InBandEvent) {
     let recording = state.withLock { state in

@@ -40,7 +40,7 @@ extension LiveStream {
   }
 
   private func shrink(_ state: inout State, to bytes: Int) {
-    state.life.shrink(to: max(0, bytes - state.unfinishedBytes))
+    state.life.shrink(to: max(0, bytes - state.waitingBytes))
     stamp.change()
     _ = memory.hold(state.heldBytes, by: name, of: state.publisher.anonymousHost)
   }
@@ -78,8 +78,12 @@ extension LiveStream {
 }
 
 extension LiveStream.State {
-  fileprivate var unfinishedBytes: Int { publisher.holder?.unfinishedBytes ?? 0 }
+  /// Bytes that are not in a window: of unfinished messages, and of media that waits for the workers of rungs and audio.
+  fileprivate var waitingBytes: Int {
+    (publisher.holder?.unfinishedBytes ?? 0) + (life.transcoder?.waitingBytes ?? 0)
+      + (life.audioTranscoder?.waitingBytes ?? 0)
+  }
 
   /// Bytes of media in memory, with those that are on their way into it.
-  var heldBytes: Int { life.heldBytes + unfinishedBytes }
+  var heldBytes: Int { life.heldBytes + waitingBytes }
 }

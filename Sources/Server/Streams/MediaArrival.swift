@@ -14,7 +14,8 @@ struct MediaArrival: Sendable {
   private(set) var spent: Int64 = 0
   private var media: Int64 = 0
 
-  /// Notes a sample. `media`: nanoseconds by which it has moved the end of the media on.
+  /// Notes a sample. `media`: nanoseconds by which it has moved the end of the media on. A step of ten seconds counts like ten
+  /// seconds of a clock that runs: one that advances by such steps keeps no more than one of the same pace without them.
   mutating func saw(_ media: Int64, now: MonotonicTime) {
     spent &+= newest.map { min(max(0, now &- $0), Self.longestPause) } ?? 0
     self.media &+= media

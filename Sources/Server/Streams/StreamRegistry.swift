@@ -178,6 +178,13 @@ final class StreamRegistry: PublishGate {
     return StreamPublication(stream: stream, token: token, account, anonymousHost: holder)
   }
 
+  func account(of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void) -> (any HeldBytes)? {
+    let account = memory.unfinished.open(stream, of: nil, end: end)
+    // Its publication waits for the start, and this one does not.
+    account.begin()
+    return account
+  }
+
   /// Gives the stream to the publisher. A new epoch has the present settings, which may need more descriptors.
   private func admit(
     _ request: PublishRequest, _ proof: Authorizer.Proof, to stream: LiveStream, isNew: Bool, beside streams: Int

@@ -23,7 +23,7 @@ final class UnfinishedBudget: Sendable {
   private let state = RankedMutex(.budget, State())
 
   /// The bytes of one publication. They are free when it is gone.
-  final class Account: Sendable {
+  final class Account: HeldBytes {
     private let budget: UnfinishedBudget
     private let number: Int
 

@@ -37,6 +37,13 @@ import Testing
     #expect(limits.unauthenticated == 8192 && limits.unauthenticatedPerAddress == 256)
   }
 
+  @Test func `connections that have not published hold no more than a sixteenth of the memory`() {
+    let memory = 256 << 20
+    let count = RTMPListener.Configuration.unpublished(ofMemory: memory)
+    #expect(count >= 256 && count * RTMPLimits.bytesBeforePublish <= memory / 16)
+    #expect(RTMPListener.Configuration.unpublished(ofMemory: 0) == 64)
+  }
+
   @Test func `a bucket that becomes smaller or larger keeps what was used`() {
     var bucket = TokenBucket(burst: 10, perSecond: 1)
     for _ in 0..<4 { _ = bucket.take(now: .zero) }

@@ -26,6 +26,11 @@ import Testing
     #expect(fill(1, least: 8, addresses: 2) == [1, 0])
   }
 
+  @Test func `what an address may have more leaves others as much, and it may have too much by now`() {
+    #expect(FairShare.room(own: 0, taken: 0, of: 100) == 50 && FairShare.room(own: 50, taken: 50, of: 100) == 0)
+    #expect(FairShare.room(own: 10, taken: 30, of: 100) == 30 && FairShare.room(own: 60, taken: 60, of: 100) == -10)
+  }
+
   @Test func `where more are taken than there may be now, nobody gets one`() {
     #expect(!FairShare.allows(own: 0, taken: 5, of: 4))
     #expect(!FairShare.allows(4, own: 0, taken: 2, of: 5) && FairShare.allows(3, own: 0, taken: 2, of: 5))

@@ -191,15 +191,15 @@ struct RTMPCommandTests {
   func whatAnEndedStreamLeftUnfinishedIsBounded(_ chunks: Int, _ mayGoOn: Bool) {
     var driver = SessionDriver()
     driver.feed(S.opening() + S.headers + S.media(milliseconds: 400))
-    let message = S.message(9, [UInt8](repeating: 0x27, count: 1 << 20), time: 400, chunkStream: 6, chunkSize: 64 << 10)
-    driver.feed(S.message(1, S.u32(64 << 10), stream: 0, chunkStream: 2))
+    let message = S.message(9, [UInt8](repeating: 0x27, count: 1 << 20), time: 400, chunkStream: 6, chunkSize: 4 << 10)
+    driver.feed(S.message(1, S.u32(4 << 10), stream: 0, chunkStream: 2))
     // Whole chunks, with a header of a byte each but for the first.
-    driver.feed(Array(message.prefix(11 + chunks * ((64 << 10) + 1))))
-    #expect(driver.session.heldBytes == chunks * (64 << 10))
+    driver.feed(Array(message.prefix(11 + chunks * ((4 << 10) + 1))))
+    #expect(driver.session.heldBytes == chunks * (4 << 10))
     driver.feed(S.command([.string("deleteStream"), .number(7), .null, .number(1)], stream: 1))
     #expect(driver.ending == .finished)
     #expect(driver.endings == (mayGoOn ? [] : [.failure]))
-    #expect(driver.session.heldBytes == (mayGoOn ? chunks * (64 << 10) : 0))
+    #expect(driver.session.heldBytes == (mayGoOn ? chunks * (4 << 10) : 0))
   }
 
   @Test func aSessionInPiecesIsTheSameSession() {

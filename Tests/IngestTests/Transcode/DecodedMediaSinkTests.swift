@@ -17,10 +17,14 @@ import Testing
     let closesAtTracks: Bool
     let anonymousHost: String?
     let isConnected = Mutex(false)
+    let mostHeldAtStart: Int
+    let held = Mutex<[Int]>([])
 
-    init(closesAtTracks: Bool = false, of host: String? = nil) {
-      (self.closesAtTracks, anonymousHost) = (closesAtTracks, host)
+    init(closesAtTracks: Bool = false, of host: String? = nil, most: Int = .max) {
+      (self.closesAtTracks, anonymousHost, mostHeldAtStart) = (closesAtTracks, host, most)
     }
+
+    func holds(_ bytes: Int) { held.withLock { $0.append(bytes) } }
 
     func connected() { isConnected.withLock { $0 = true } }
 
@@ -127,6 +131,24 @@ import Testing
     #expect((94...95).contains(audio.count), "\(audio.count) frames")
     #expect(stream.samples.filter { $0.track == .video }.map(\.decodeTime) == (0..<60).map { Int64($0) * 1000 })
     #expect(stream.warnings.withLock { $0 } == [])
+  }
+
+  @Test func `What waits for a decoder is counted, and what would be more than it may is lost`() async throws {
+    let stream = Stream(most: 256 << 10)
+    let sink = sink(stream, WorkerLauncher { () throws(WorkerFailure) in throw WorkerFailure("start it", ENOMEM) })
+    _ = sink.receive(clock)
+    _ = sink.receive(.tracks([try telephone()]))
+    for index in 0..<100 {
+      let payload = ByteBuffer(repeating: 0xD5, count: 8000)
+      let time = Int64(index) * 8000
+      _ = sink.receive(
+        .sample(Sample(track: .audio, decodeTime: time, duration: 8000, isSync: true, payload: payload)))
+    }
+    let most = stream.held.withLock { $0.max() ?? 0 }
+    #expect((128 << 10...256 << 10).contains(most), "\(most) bytes")
+    #expect(stream.lostFrames.withLock { $0 } > 50)
+    _ = sink.receive(.end(.finished))
+    try await stream.until { stream.hasEnded }
   }
 
   /// The worker has not begun when ten seconds have come and their track is gone.

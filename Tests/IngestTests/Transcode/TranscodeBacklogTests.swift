@@ -68,6 +68,13 @@ import Testing
     #expect(waiting > 0 && waiting <= TranscodeLimits.backlogBytes)
   }
 
+  @Test func theyHaveNoMoreBytesThanTheyMayHaveNow() {
+    var backlog = TranscodeBacklog()
+    backlog.configure(plans[0])
+    for _ in 0..<10 { backlog.append(frame(milliseconds: 0, bytes: 10_000), now: 0, most: 50_000) }
+    #expect(backlog.discarded > 0 && (10_000...50_000).contains(backlog.bytes))
+  }
+
   @Test func theyAreNoMoreThanTheLimitWhateverTheirTimes() {
     let backlog = alternating(count: 3000, step: 0, bytes: 1)
     #expect(backlog.discarded > 0)

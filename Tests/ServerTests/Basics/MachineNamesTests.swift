@@ -3,9 +3,7 @@ import Testing
 @testable import Basics
 
 @Suite struct MachineNamesTests {
-  private func names(_ host: String, hosts: String = "", resolver: String = "") -> [String] {
-    MachineNames.all(of: host, hosts: hosts, resolver: resolver)
-  }
+  private func names(_ host: String, hosts: String = "") -> [String] { MachineNames.all(of: host, hosts: hosts) }
 
   @Test func namesOfOneLineAreOfOneMachine() {
     let hosts =
@@ -13,12 +11,11 @@ import Testing
     #expect(names("studio", hosts: hosts) == ["studio", "studio.example.org", "studio"])
   }
 
-  @Test func theNetworkHasItInItsDomains() {
-    #expect(
-      names("studio", resolver: "nameserver 10.0.0.1\nsearch old\nsearch fritz.box lan\n")
-        == ["studio", "studio.fritz.box", "studio.lan"])
-    #expect(names("studio.example.org", resolver: "domain lan") == ["studio.example.org", "studio.lan"])
+  @Test func theHostNameMayHaveItsDomain() {
+    #expect(names("studio.example.org") == ["studio.example.org"])
+    let hosts = "127.0.1.1 studio.lan studio"
+    #expect(names("studio.example.org", hosts: hosts) == ["studio.example.org", "studio.lan", "studio"])
   }
 
-  @Test func aMachineWithoutANameHasNone() { #expect(names("", resolver: "search lan").isEmpty) }
+  @Test func aMachineWithoutANameHasNone() { #expect(names("", hosts: "127.0.0.1 localhost").isEmpty) }
 }

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import Synchronization
 import Testing
@@ -115,6 +116,21 @@ import Testing
     let second = cached.encoded(acceptsGzip: false, date: HTTPDate(second: 784_111_778))
     #expect(String(buffer: first.bytes).contains("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"))
     #expect(String(buffer: second.bytes).contains("Date: Sun, 06 Nov 1994 08:49:38 GMT\r\n"))
+  }
+
+  @Test(arguments: [(200_000, true), (20_000, false)])
+  func aLongCachedBodyIsCopiedForNoClient(length: Int, keepsAlive: Bool) throws {
+    let cached = PreencodedResponse(type: .hls, cache: .never, body: ByteBuffer(repeating: 0x78, count: length))
+    let response = HTTP1Response(
+      .cached(cached, acceptsGzip: false, sendsBody: true), version: .http1_1, keepsAlive: keepsAlive,
+      date: HTTPDate(second: 5))
+    guard case .pieces(let head, let pieces) = response.content, case .bytes(let body)? = pieces.first else {
+      Issue.record("it is copied")
+      return
+    }
+    #expect(body == cached.body && pieces.count == 1 && response.keepsAlive == keepsAlive)
+    #expect(String(buffer: head).contains("Content-Length: \(length)\r\n"))
+    #expect(String(buffer: head).contains("Connection: close") != keepsAlive)
   }
 
   @Test func aReaderThatStopsReadingIsCut() async throws {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import HTTP
 @testable import Server
+@testable import Storage
 
 /// Peers that want no answer, or too many.
 @Suite(.timeLimit(.minutes(3))) struct HTTPHostileTests {
@@ -43,6 +44,44 @@ import Testing
       #expect(try await client.response().status == 400)
       try await client.waitForClose()
     }
+  }
+
+  @Test func responsesOfItsOwnThatAnAddressDoesNotTakeHaveABound() async throws {
+    let body = ByteBuffer(repeating: 0x78, count: 8 << 20)
+    let route = HTTPTestServer.always(HTTPResponse(body: .pieces([.bytes(body)])))
+    try await HTTPTestServer.run(route: route) { address, _ in
+      let request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+      var idle: [HTTPRawClient] = []
+      for _ in 0..<4 {
+        let client = try await HTTPRawClient.connect(to: address, receiveBuffer: 8192, reads: false)
+        try await client.send(request)
+        try client.readOnce()
+        try await client.wait("the head") { !$0.received.isEmpty }
+        idle.append(client)
+      }
+      // Of 1 GiB a sixteenth is for them, and an address has half of that.
+      let late = try await HTTPRawClient.connect(to: address)
+      try await late.send(request)
+      var response = try await late.response()
+      #expect(response.status == 503 && response["Retry-After"] == "5")
+      await idle[0].close()
+      while response.status == 503 {
+        try await Task.sleep(for: .milliseconds(5))
+        try await late.send(request)
+        response = try await late.response()
+      }
+      #expect(response.body.count == body.readableBytes)
+      for client in idle { await client.close() }
+    }
+  }
+
+  @Test func mediaInMemoryAreSharedAndWhatWasMadeForAClientIsItsOwn() throws {
+    let text = BodyPiece.bytes(ByteBuffer(repeating: 0x78, count: 100))
+    let memory = BodyPiece.file(FileRange(file: try memoryFile(10), offset: 0, length: 10))
+    let disk = BodyPiece.file(FileRange(file: try diskFile(10), offset: 0, length: 10))
+    let own = [[text, memory], [disk], [text, disk], [disk, text, disk]].map(\.own)
+    #expect(own.map { $0.bytes } == [0, 0, 100, 100])
+    #expect(own.map { $0.end } == [0, 0, 100, 110])
   }
 
   @Test func aHeadMayHaveAsManyFieldsAsTheLimitAndNotOneMore() async throws {

@@ -18,7 +18,15 @@ import Testing
       var requested: PublishRequest.RecordingMode?
       var events: [MediaEvent] = []
       var captions: [CaptionServices] = []
+      var held: [Int] = []
     }
+    /// Of what is held while nothing is on air.
+    final class Account: HeldBytes {
+      let bytes = Atomic(0)
+      let mostAtStart = 1 << 20
+      func hold(_ bytes: Int) { self.bytes.store(bytes, ordering: .relaxed) }
+    }
+    let account = Account()
     private let state = Mutex(State())
 
     func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
@@ -38,6 +46,10 @@ import Testing
     func carries(_ event: InBandEvent) {
       if case .captions(_, let services) = event { state.withLock { $0.captions.append(services) } }
     }
+    func account(of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void) -> (any HeldBytes)? {
+      account
+    }
+    func holds(_ bytes: Int) { state.withLock { $0.held.append(bytes) } }
     func warn(_: PublicationWarning) {}
     func withdraw(_: PublicationWarning) {}
 
@@ -47,6 +59,7 @@ import Testing
     var events: [MediaEvent] { state.withLock { $0.events } }
     var samples: [Sample] { events.compactMap { if case .sample(let sample) = $0 { sample } else { nil } } }
     var captions: [CaptionServices] { state.withLock { $0.captions } }
+    var held: [Int] { state.withLock { $0.held } }
     var hasEnded: Bool { events.contains { if case .end(.finished) = $0 { true } else { false } } }
   }
 
@@ -92,6 +105,18 @@ import Testing
     #expect(output.keyFrame?.sample == film.last { $0.track == .video && $0.isSync }?.payload)
     output.finishRun(.finished)
     #expect(output.keyFrame == nil)
+  }
+
+  @Test func whatIsHeldCountsOnAirAndOff() async throws {
+    output.end()
+    let sink = try await run()
+    sink.holds(100)
+    #expect(gate.account.bytes.load(ordering: .relaxed) == 100 && gate.held.isEmpty)
+    #expect(sink.mostHeldAtStart == 1 << 20)
+    #expect(await output.begin() == nil)
+    for sample in film { _ = sink.receive(.sample(sample)) }
+    sink.holds(200)
+    #expect(gate.account.bytes.load(ordering: .relaxed) == 0 && gate.held == [200])
   }
 
   @Test func putOnAirItBeginsWithTheNextKeyFrameAtZero() async throws {

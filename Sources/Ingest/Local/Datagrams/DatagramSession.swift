@@ -18,6 +18,9 @@ final class DatagramSession {
   private let loop: any EventLoop
   private let closed: (Closure) -> Void
   private var transport: TransportPublication
+  /// Of what is held before the publication is admitted, and the bytes that it was told of.
+  private var account: (any HeldBytes)?
+  private var told = 0
   private var isOver = false
   private var actions: [PublicationAction] = []
   private var timer: Scheduled<Void>?
@@ -36,6 +39,11 @@ final class DatagramSession {
     publication = LatePublication(
       stream, of: publisher, key: nil, software: "MPEG-TS", origin: .server, clock: clock, loop: loop)
     publication.closed = { [weak self] in self?.close(.unwanted($0)) }
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    // The session releases it when it is over.
+    account = publisher.gate.account(of: stream) { reason in
+      loop.execute { bound.value.holdsTooMuch(reason) }
+    }
   }
 
   var counts: TransportCounts { transport.counts }
@@ -58,7 +66,15 @@ final class DatagramSession {
 
   private func quit() {
     isOver = true
+    account = nil
     timer?.cancel()
+  }
+
+  private func holdsTooMuch(_ reason: String) {
+    // Since then it was admitted, or is over.
+    guard account != nil else { return }
+    publication.fail(reason)
+    close(.unwanted(reason))
   }
 
   private func close(_ closure: Closure) {
@@ -74,8 +90,11 @@ final class DatagramSession {
   ) {
     if isOver { return }
     do throws(WireError) {
+      if transport.awaitsStart {
+        transport.mostHeldAtStart = publication.sink?.mostHeldAtStart ?? account?.mostAtStart ?? .max
+      }
       try step(&transport, &actions)
-      publication.hold(transport.heldBytes)
+      hold()
       performAll()
       watchTime()
     } catch {
@@ -83,6 +102,18 @@ final class DatagramSession {
       publication.fail(error.reason)
       close(.unusable(error.reason))
     }
+  }
+
+  /// Tells how many bytes are held.
+  private func hold() {
+    guard publication.sink == nil else {
+      account = nil
+      return publication.hold(transport.heldBytes)
+    }
+    let bytes = transport.heldBytes &+ publication.heldBytes
+    guard (bytes &- told).magnitude >= PublicationLimits.heldStep else { return }
+    told = bytes
+    account?.hold(bytes)
   }
 
   private func performAll() {

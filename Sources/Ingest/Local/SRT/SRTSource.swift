@@ -119,5 +119,9 @@ private struct ServerGate: PublishGate {
     return try await gate.admit(request)
   }
 
+  func account(of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void) -> (any HeldBytes)? {
+    gate.account(of: stream, end: end)
+  }
+
   func note(_ refused: RefusedPublication) { gate.note(refused) }
 }

@@ -273,10 +273,20 @@ final class HTTP1Connection: HTTPConnection {
 
   func send(_ response: HTTPResponse, to request: HTTPRequest, keepsAlive: Bool) {
     if logsRequests { services.log(response, to: request, of: peer) }
-    let response = HTTP1Response(
-      ResponsePlan(response, to: request), version: request.version, keepsAlive: keepsAlive, date: loop.date)
-    phase = .sending(keepsAlive: response.keepsAlive)
-    transmit(response.content, keepsAlive: response.keepsAlive)
+    let plan = ResponsePlan(response, to: request)
+    var encoded = encoded(plan, to: request, keepsAlive: keepsAlive)
+    if case .complete = plan, case .pieces(let head, let pieces) = encoded.content,
+      !writer.claim(pieces.own, behind: head.readableBytes)
+    {
+      let crowded = services.origins.applied(to: StandardResponse.crowded, of: request)
+      encoded = self.encoded(ResponsePlan(crowded, to: request), to: request, keepsAlive: keepsAlive)
+    }
+    phase = .sending(keepsAlive: encoded.keepsAlive)
+    transmit(encoded.content, keepsAlive: encoded.keepsAlive)
+  }
+
+  private func encoded(_ plan: ResponsePlan, to request: HTTPRequest, keepsAlive: Bool) -> HTTP1Response {
+    HTTP1Response(plan, version: request.version, keepsAlive: keepsAlive, date: loop.date)
   }
 
   private func transmit(_ content: HTTP1Response.Content, keepsAlive: Bool) {

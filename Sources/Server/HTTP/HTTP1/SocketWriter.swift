@@ -13,7 +13,8 @@ internal import Storage
 ///
 /// Memory per viewer beside the kernel's socket buffer: none for files over TCP, which are shared and not copied (2000
 /// viewers that read nothing took 4.4 KiB each), but `diskWakeBytes` of a file on disk while the socket is full. Buffers come
-/// from `SendingPools.memory`, which all connections share: `tlsWindow` at most. Confined to the channel's event loop.
+/// from `SendingPools.memory`, which all connections share: `tlsWindow` at most. What was made for this client alone counts in
+/// `SendingPools.responses`. Confined to the channel's event loop.
 final class SocketWriter {
   /// Bytes passed to NIO when the socket is full. A stalled client must take this much to count as active.
   static let wakeBytes = 16 * 1024
@@ -35,7 +36,7 @@ final class SocketWriter {
   /// Bytes of a response in memory that needs no limit.
   private static let smallBytes = 16 * 1024
   /// Ticks without progress after which a client has shown that it takes nothing.
-  private static let stalledTicks = 2
+  static let stalledTicks = 2
 
   enum Outcome {
     /// All bytes are on the socket.
@@ -68,6 +69,9 @@ final class SocketWriter {
   /// Nil as long as nothing was taken of them: most responses need none.
   private var disk: FairPool.Member?
   private var memory: FairPool.Member?
+  private var responses: FairPool.Member?
+  /// Bytes of `responses` for the response that is sent, and how many the client takes until they are gone.
+  private var (claimed, claimedUntil) = (0, 0)
   private var queue = PieceQueue()
   private var inFlight = 0
   /// Bytes that the client took since `progressTick`.
@@ -109,7 +113,20 @@ final class SocketWriter {
   /// Why the connection must end: others need the memory of what it sends. Nil if it need not.
   var calledIn: String? {
     if queue.isCalledIn || fileInFlight?.isCalledIn ?? false { return LeftoverBudget.reason }
-    return memory?.isCalledIn == true && !isReading ? SendingPools.reason : nil
+    let isCalledIn = memory?.isCalledIn == true || responses?.isCalledIn == true
+    return isCalledIn && !isReading ? SendingPools.reason : nil
+  }
+
+  /// Claims memory for what a body has of its own, behind so many bytes of a head. False if there is too little. To be called
+  /// before it is sent, when nothing else is.
+  func claim(_ own: (bytes: Int, end: Int), behind head: Int) -> Bool {
+    guard own.bytes > Self.smallBytes else { return true }
+    let responses = responses ?? pools.responses.member(of: address)
+    self.responses = responses
+    let count = min(own.bytes, pools.responseLimit)
+    guard responses.claim(count) else { return false }
+    (claimed, claimedUntil) = (count, head &+ own.end)
+    return true
   }
 
   /// Sends a whole response.
@@ -144,6 +161,7 @@ final class SocketWriter {
     // What the channel and threads hold comes back when they are done.
     memory?.stop()
     disk?.stop()
+    responses = nil
   }
 
   /// Makes the close discard the bytes of a client that does not read.
@@ -173,9 +191,18 @@ final class SocketWriter {
     taken &+= count
     if taken >= Self.wakeBytes || backlog == 0 { (progressTick, taken) = (loop.now, 0) }
     loop.traffic.add(.http1Bytes, count)
+    if claimed > 0 { tookClaimed(count) }
     guard unsent != nil else { return }
     let most = isTight() ? Self.tightUnsentBytes : UnsentAllowance.most
     if unsent?.took(count, at: loop.now, limit: most) == true { setUnsent() }
+  }
+
+  private func tookClaimed(_ count: Int) {
+    claimedUntil &-= count
+    responses?.progress(count)
+    guard claimedUntil <= 0 else { return }
+    responses?.giveBack(claimed)
+    claimed = 0
   }
 
   private func setUnsent() {
@@ -366,6 +393,7 @@ final class SocketWriter {
   private func endTurn() {
     disk?.giveBack(1)
     isReading = false
+    if loop.now &- readingSince >= Self.stalledTicks { memory?.restart() }
     progressTick &+= loop.now &- readingSince
   }
 

@@ -34,6 +34,8 @@ final class HTTP2Outbox {
   var isReading = false
   /// Bytes of the sender's memory for what is being read, or was read and is not in frames yet.
   var room = 0
+  /// Bytes of `SendingPools.responses` for what was made for this client alone, and how many are put into frames until it is gone.
+  var (claimed, claimedUntil) = (0, 0)
   /// Nothing more is added.
   private(set) var ends = false
   private(set) var isClosed = false

@@ -17,6 +17,8 @@ final class HTTP2Sender {
   static let turnBytes = 64 * 1024
   /// The most bytes of one read from disk.
   static let diskBytes = 128 * 1024
+  /// A response of its own of fewer bytes claims no memory. The one that says that there is too little has fewer.
+  static let leastClaim = 1024
   /// The most unsent bytes in the kernel.
   static let unsentBytes = 128 * 1024
   /// What one write has of the bodies.
@@ -44,11 +46,14 @@ final class HTTP2Sender {
   private let pools: SendingPools
   private let address: String
   private let memory: FairPool.Member
-  /// Nil as long as nothing was read.
+  /// Nil as long as nothing was read, or claimed.
   private var disk: FairPool.Member?
+  private var responses: FairPool.Member?
   /// The stream for which a file is read, until what was read is in frames; and those that wait for their turn.
   private var reader: HTTP2Outbox?
   private var nextReaders: [HTTP2Outbox] = []
+  /// The tick in which `reader` began to wait for the disk.
+  private var readingSince = 0
   /// Bytes of `memory` for what is framed next, and those for frames without bodies.
   private var room = 0
   private var frameRoom = 0
@@ -88,7 +93,7 @@ final class HTTP2Sender {
   }
 
   /// Others need the memory of what it sends, and no disk delays it.
-  var isCalledIn: Bool { memory.isCalledIn && reader?.isReading != true }
+  var isCalledIn: Bool { (memory.isCalledIn || responses?.isCalledIn == true) && reader?.isReading != true }
 
   /// `outbox` has bytes to send.
   func schedule(_ outbox: HTTP2Outbox) {
@@ -170,15 +175,34 @@ final class HTTP2Sender {
   func drop(_ outbox: HTTP2Outbox) {
     if outbox.turn == .starved { starved.removeAll { $0 === outbox } }
     if reader === outbox, !outbox.isReading { endReading() }
+    giveBackClaim(of: outbox)
   }
 
   /// The channel has closed. What it and threads hold comes back when they are done.
   func close() {
     memory.stop()
     disk?.stop()
+    responses = nil
   }
 
   // MARK: Memory
+
+  /// Claims memory for what a body has of its own, which waits for the windows of the client. False if there is too little.
+  func claim(_ own: (bytes: Int, end: Int), for outbox: HTTP2Outbox) -> Bool {
+    guard own.bytes >= Self.leastClaim else { return true }
+    let responses = responses ?? pools.responses.member(of: address)
+    self.responses = responses
+    let count = min(own.bytes, pools.responseLimit)
+    guard responses.claim(count) else { return false }
+    (outbox.claimed, outbox.claimedUntil) = (count, own.end)
+    return true
+  }
+
+  private func giveBackClaim(of outbox: HTTP2Outbox) {
+    guard outbox.claimed > 0 else { return }
+    responses?.giveBack(outbox.claimed)
+    outbox.claimed = 0
+  }
 
   /// The bytes that may be read or framed of the next `wanted`. Nil if there are none: then it goes on when there are.
   private func takeRoom(_ wanted: Int) -> Int? {
@@ -277,6 +301,11 @@ final class HTTP2Sender {
       outbox.window &-= length
       didWrite(length)
     } while left > 0
+    if outbox.claimed > 0 {
+      responses?.progress(count)
+      outbox.claimedUntil &-= count
+      if outbox.claimedUntil <= 0 { giveBackClaim(of: outbox) }
+    }
     shares.append(Share(outbox: outbox, count: count, isLast: isLast))
     if isLast { outbox.owner?.outboxDidEnd() }
     return true
@@ -330,6 +359,7 @@ final class HTTP2Sender {
     guard let count = takeRoom(min(range.length, Self.diskBytes, window, outbox.window)) else { return wait(outbox) }
     outbox.room = count
     outbox.isReading = true
+    readingSince = loop.now
     reader = outbox
     let disk = disk ?? pools.disk.member(of: address)
     self.disk = disk
@@ -342,6 +372,7 @@ final class HTTP2Sender {
     range.readFront(outbox.room, on: pools.threads, for: loop.eventLoop).assumeIsolated().whenComplete { result in
       self.disk?.giveBack(1)
       outbox.isReading = false
+      if self.loop.now &- self.readingSince >= SocketWriter.stalledTicks { self.memory.restart() }
       guard !outbox.isClosed else {
         self.endReading()
         return self.pump()

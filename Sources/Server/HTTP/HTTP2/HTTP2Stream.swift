@@ -163,6 +163,9 @@ final class HTTP2Stream {
         connection.didEnd(self)
         break
       }
+      guard sender.claim(response.own, for: outbox) else {
+        return send(services.open(StandardResponse.crowded), to: SharedResponse.plainRequest)
+      }
       connection.send(response.head, isEnd: pieces.isEmpty, of: self)
       if pieces.isEmpty {
         leaveRequest()

@@ -28,6 +28,28 @@ import Testing
     }
   }
 
+  /// Counts what is held, and says that 128 KiB are too much.
+  private final class Counting: PublishGate, HeldBytes {
+    private let state = Mutex<(told: [Int], end: (@Sendable (String) -> Void)?)>(([], nil))
+    let mostAtStart = 1 << 20
+    var told: [Int] { state.withLock { $0.told } }
+
+    func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink { throw .shuttingDown }
+
+    func account(of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void) -> (any HeldBytes)? {
+      state.withLock { $0.end = end }
+      return self
+    }
+
+    func hold(_ bytes: Int) {
+      let end = state.withLock { state -> (@Sendable (String) -> Void)? in
+        state.told.append(bytes)
+        return bytes > 128 << 10 ? state.end.take() : nil
+      }
+      end?("too much is held")
+    }
+  }
+
   private struct Setup {
     let clock: Clock
     let figures: ReceptionFigures
@@ -92,6 +114,24 @@ import Testing
       #expect(setup.status.sender == "127.0.0.1:4002" && setup.status.unfollowed == 2)
       #expect(setup.status.datagrams == 2)
     }
+  }
+
+  @Test func `What is held before anybody admits it is counted`() async throws {
+    var script = TransportScript()
+    script.add(table: 0, TransportScript.association([(1, pid: 4096)]))
+    script.add(table: 4096, TransportScript.map(1, [(type: 0x1B, pid: 256, more: [])]))
+    // A frame without an end.
+    let begin: [UInt8] = [0, 0, 1, 9, 0xF0, 0, 0, 1, 0x65]
+    script.add(256, TransportScript.pes(0xE0, 90_000, length: 0, begin + [UInt8](repeating: 0x11, count: 400_000)))
+    let gate = Counting()
+    try await receiving(gate) { setup in
+      for start in stride(from: 0, to: script.bytes.count, by: 7 * 188) {
+        let end = min(start + 7 * 188, script.bytes.count)
+        try await setup.send(ByteBuffer(bytes: script.bytes[start..<end]), from: 4001)
+      }
+      #expect(try await setup.until { $0.state == .paused("too much is held") })
+    }
+    #expect(gate.told.contains { $0 > 128 << 10 }, "\(gate.told)")
   }
 
   @Test func `A sender is silent for five seconds at most`() async throws {

@@ -276,6 +276,18 @@ import Testing
     #expect((HTTP2Receiver.rate..<HTTP2Receiver.rate + 10).contains(openings), "\(openings) openings")
   }
 
+  @Test func `responses of its own that an address does not take have a bound`() throws {
+    let body = ByteBuffer(repeating: 0x78, count: 1 << 20)
+    let wire = try Wire(route: { _, _ in .now(HTTPResponse(body: .pieces([.bytes(body)]))) })
+    try wire.send(http2Frame(4, [0, 4, 0, 0, 0, 0]))
+    for number in 0..<40 { try wire.send(HTTP2Bytes.request("/", stream: UInt32(2 * number + 1))) }
+    // Of 1 GiB a sixteenth is for them, and an address has half of that.
+    #expect(HTTP2Bytes.answered(wire.received) == Set((0..<32).map { UInt32(2 * $0 + 1) }))
+    #expect(wire.frames.count { $0.type == 1 } == 40 && HTTP2Bytes.resets(wire.received).isEmpty)
+    try wire.send(http2Frame(3, stream: 1, [0, 0, 0, 8]) + HTTP2Bytes.request("/", stream: 81))
+    #expect(HTTP2Bytes.answered(wire.received).contains(81))
+  }
+
   @Test func `what a body has beyond its length is left out`() throws {
     var frames = HTTP2FrameWriter()
     let pieces: [BodyPiece] = [.bytes(ByteBuffer(bytes: [1, 1, 1])), .bytes(ByteBuffer(bytes: [2, 2, 2]))]

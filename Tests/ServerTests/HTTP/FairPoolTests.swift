@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-@testable import Basics
+@testable import HTTP
 
 @Suite struct FairPoolTests {
   /// The units that were granted later, in order.
@@ -102,6 +102,39 @@ import Testing
     #expect(taken == (112 - 55) / 4 && pool.held <= 113 * Self.kibibyte)
   }
 
+  @Test func anAddressHasItsShareOfFewUnitsToo() {
+    let pool = pool(800, least: 16)
+    let members = (0..<300).map { _ in pool.member(of: "a") }
+    #expect(members.count { $0.takeNow(4 * Self.kibibyte) } == 900 / 2 / 4)
+    let other = pool.member(of: "b")
+    #expect(take(175, for: other) == 175)
+  }
+
+  @Test func whoStoppedDoesNotKeepTheNextFromTaking() {
+    let pool = pool(100, least: 10)
+    let (holder, stopped, next) = (pool.member(of: "a"), pool.member(of: "a"), pool.member(of: "a"))
+    #expect(take(50, for: holder) == 50 && take(50, for: stopped) == nil)
+    holder.giveBack(5 * Self.kibibyte)
+    #expect(granted.all.isEmpty, "these are too few for it")
+    stopped.stop()
+    #expect(take(5, for: next) == 5)
+  }
+
+  @Test func aClaimThatIsRefusedCallsInWhoTakesNothing() {
+    let pool = pool(1000, least: 16, patience: 3)
+    let (silent, slow) = (pool.member(of: "a"), pool.member(of: "a"))
+    #expect(silent.claim(300 * Self.kibibyte) && slow.claim(200 * Self.kibibyte))
+    for _ in 0..<5 { pool.look() }
+    #expect(!silent.isCalledIn, "nobody wants it")
+    for _ in 0..<3 {
+      #expect(!pool.member(of: "a").claim(Self.kibibyte))
+      slow.progress(16 * Self.kibibyte)
+      pool.look()
+    }
+    #expect(silent.isCalledIn && !slow.isCalledIn)
+    #expect(pool.member(of: "b").claim(500 * Self.kibibyte), "the first of an address has what is left")
+  }
+
   /// Somebody waits: the newest that keep what they have go, of the address of such that holds most, as many as addresses wait.
   @Test func whoKeepsItLongIsCalledInWhileOthersWait() {
     let pool = pool(1000, least: 10, patience: 3)
@@ -119,6 +152,8 @@ import Testing
     for _ in 0..<2 { pool.look() }
     #expect(members.map(\.isCalledIn) == [false, false, true], "a byte is next to nothing")
     #expect(!busy.isCalledIn, "it holds most, and gives back")
+    members[2].restart()
+    #expect(!members[2].isCalledIn, "a disk has delayed it")
     members[2].giveBack(100 * Self.kibibyte)
     #expect(!members[2].isCalledIn && granted.all.count == 1)
   }

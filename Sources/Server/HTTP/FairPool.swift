@@ -1,14 +1,16 @@
+internal import Ingest
 internal import NIOCore
 internal import Synchronization
 
-/// Units that connections share: bytes of memory, or places at a disk. An address has at most half of what others leave, so one
-/// address cannot take everything, however many connections it has. Who gets nothing waits, and addresses that wait take turns.
-package final class FairPool: Sendable {
+/// Units that connections share: bytes of memory, or places at a disk. An address has at most half of what others leave
+/// (`FairShare`), so one address cannot take everything, however many connections it has. Who gets nothing waits, and addresses
+/// that wait take turns.
+final class FairPool: Sendable {
   /// Called once with the units that a member waited for, on any thread.
-  package typealias Grant = @Sendable (Int) -> Void
+  typealias Grant = @Sendable (Int) -> Void
 
   /// What one connection takes, holds and waits for. It gives back what it holds when it is released.
-  package final class Member: Sendable {
+  final class Member: Sendable {
     private let pool: FairPool
     /// Used with the pool's lock held.
     fileprivate nonisolated(unsafe) let account: Account
@@ -24,25 +26,40 @@ package final class FairPool: Sendable {
     }
 
     /// It has held units for long without giving any back, while others wait: it must end.
-    package var isCalledIn: Bool { account.isCalledIn.load(ordering: .relaxed) }
+    var isCalledIn: Bool { account.isCalledIn.load(ordering: .relaxed) }
 
     /// Takes up to `wanted` units, and no fewer than `FairPool.least` unless fewer are wanted. Nil if there are too few: then
     /// `grant` is called later, unless the member waits already or has stopped.
-    package func take(_ wanted: Int, orLater grant: @escaping Grant) -> Int? {
+    func take(_ wanted: Int, orLater grant: @escaping Grant) -> Int? {
       pool.state.withLock { $0.take(wanted, for: account, orLater: grant) }
     }
 
     /// Takes all of `wanted` units, or none.
-    package func takeNow(_ wanted: Int) -> Bool {
+    func takeNow(_ wanted: Int) -> Bool {
       pool.state.withLock { $0.takeNow(wanted, for: account) }
     }
 
-    package func giveBack(_ count: Int) {
+    /// Takes all of `wanted` units, or none. Then who holds units for long and takes nothing is called in, as if somebody waited.
+    func claim(_ wanted: Int) -> Bool {
+      pool.state.withLock { $0.claim(wanted, for: account) }
+    }
+
+    func giveBack(_ count: Int) {
       if count > 0 { pool.serve { $0.giveBack(count, of: self.account) } }
     }
 
+    /// Part of what its units are for is done, and they are still needed. That counts as giving back.
+    func progress(_ count: Int) {
+      pool.state.withLock { $0.progress(count, of: account) }
+    }
+
+    /// Not its client, but a disk has delayed it: it is not called in for that.
+    func restart() {
+      pool.state.withLock { $0.age(account) }
+    }
+
     /// Waits no longer, and takes nothing from now on. What it holds it keeps until it gives that back or is released.
-    package func stop() {
+    func stop() {
       // Released without the lock, which what it refers to may take.
       let request = pool.state.withLock { $0.stop(account) }
       withExtendedLifetime(request) {}
@@ -56,6 +73,8 @@ package final class FairPool: Sendable {
     var members = 0
     /// Those who wait, in order. Some may wait no longer.
     var waiting = CircularBuffer<Account>()
+    /// It is among those that have their turns.
+    var hasTurn = false
 
     init(_ address: String) { self.address = address }
   }
@@ -83,6 +102,8 @@ package final class FairPool: Sendable {
     var shares: [String: Share] = [:]
     /// Those of which somebody waits, each once, in the order of their turns.
     var turns = CircularBuffer<Share>()
+    /// Claims that were refused since the last `look`.
+    var refusals = 0
   }
 
   /// Units beyond the limit, one part in this many of it, are for wants of `small` units at most: those pass who waits.
@@ -96,16 +117,16 @@ package final class FairPool: Sendable {
   private let patience: Int
 
   /// `least` is the fewest units that are given, unless fewer are wanted: a byte at a time is of no use.
-  package init(limit: Int, least: Int, patience: Int = 10) {
+  init(limit: Int, least: Int, patience: Int = 10) {
     state = Mutex(State(limit: limit, least: least))
     self.patience = patience
   }
 
   /// Units that are held.
-  package var held: Int { state.withLock { $0.held } }
+  var held: Int { state.withLock { $0.held } }
 
   /// A member for a connection from `address`.
-  package func member(of address: String) -> Member {
+  func member(of address: String) -> Member {
     Member(pool: self, account: state.withLock { $0.open(address) })
   }
 
@@ -119,10 +140,12 @@ package final class FairPool: Sendable {
   }
 
   /// Call twice a second. While somebody waits, it calls in members that have given next to nothing back for long: the newest, of
-  /// the address of such that holds most, and as many as addresses wait.
-  package func look() {
+  /// the address of such that holds most, and as many as addresses wait or claims were refused.
+  func look() {
     state.withLock { state in
-      guard !state.turns.isEmpty else { return }
+      let wanting = state.turns.count + min(state.refusals, Self.asked)
+      state.refusals = 0
+      guard wanting > 0 else { return }
       var stalled: [Account] = []
       for account in state.accounts.values where account.held > 0 {
         account.looks += 1
@@ -130,7 +153,7 @@ package final class FairPool: Sendable {
       }
       guard let largest = stalled.max(by: { $0.share.held < $1.share.held })?.share else { return }
       stalled = stalled.filter { $0.share === largest }.sorted { $0.number > $1.number }
-      for account in stalled.prefix(state.turns.count) { account.isCalledIn.store(true, ordering: .relaxed) }
+      for account in stalled.prefix(wanting) { account.isCalledIn.store(true, ordering: .relaxed) }
     }
   }
 }
@@ -149,14 +172,28 @@ extension FairPool.State {
   /// Of `wanted` units, those that an address may take: it has at most half of what others leave, and its first ones as long as
   /// there are any.
   private func room(for wanted: Int, of share: FairPool.Share) -> Int? {
-    let half = (limit - held + share.held) / 2 - share.held
+    let half = FairShare.room(own: share.held, taken: held, of: limit)
     let room = share.held == 0 ? max(half, min(least, limit - held)) : half
     return room >= min(wanted, least) ? min(wanted, room) : nil
   }
 
-  /// Few units are given at once, from units of their own: a playlist does not wait for downloads.
-  private func hasRoom(forFew wanted: Int) -> Bool {
-    least > 1 && wanted <= FairPool.small && held + wanted <= limit + limit / FairPool.smallShare
+  /// Few units are given at once, from units of their own: a playlist does not wait for downloads. An address has its share of
+  /// these, too.
+  private func hasRoom(forFew wanted: Int, of share: FairPool.Share) -> Bool {
+    least > 1 && wanted <= FairPool.small
+      && FairShare.allows(wanted, own: share.held, taken: held, of: limit + limit / FairPool.smallShare)
+  }
+
+  /// Whether somebody of the address waits. Who has stopped does not.
+  private func isAwaited(_ share: FairPool.Share) -> Bool {
+    while let first = share.waiting.first, first.request == nil { share.waiting.removeFirst() }
+    return !share.waiting.isEmpty
+  }
+
+  private mutating func giveTurn(_ share: FairPool.Share) {
+    guard !share.hasTurn else { return }
+    share.hasTurn = true
+    turns.append(share)
   }
 
   private mutating func add(_ count: Int, to account: FairPool.Account) {
@@ -171,16 +208,16 @@ extension FairPool.State {
   ) -> Int? {
     let share = account.share
     guard !account.hasStopped, account.request == nil else { return nil }
-    if hasRoom(forFew: wanted) {
+    if hasRoom(forFew: wanted, of: share) {
       add(wanted, to: account)
       return wanted
     }
-    if share.waiting.isEmpty, let count = room(for: wanted, of: share) {
+    if !isAwaited(share), let count = room(for: wanted, of: share) {
       add(count, to: account)
       return count
     }
     account.request = (wanted, grant)
-    if share.waiting.isEmpty { turns.append(share) }
+    giveTurn(share)
     share.waiting.append(account)
     return nil
   }
@@ -188,8 +225,17 @@ extension FairPool.State {
   fileprivate mutating func takeNow(_ wanted: Int, for account: FairPool.Account) -> Bool {
     let share = account.share
     guard !account.hasStopped,
-      hasRoom(forFew: wanted) || share.waiting.isEmpty && room(for: wanted, of: share) == wanted
+      hasRoom(forFew: wanted, of: share) || !isAwaited(share) && room(for: wanted, of: share) == wanted
     else { return false }
+    add(wanted, to: account)
+    return true
+  }
+
+  fileprivate mutating func claim(_ wanted: Int, for account: FairPool.Account) -> Bool {
+    guard FairShare.allows(wanted, own: account.share.held, taken: held, of: limit) else {
+      refusals += 1
+      return false
+    }
     add(wanted, to: account)
     return true
   }
@@ -199,12 +245,16 @@ extension FairPool.State {
     account.held -= count
     account.share.held -= count
     held -= count
+    progress(count, of: account)
+  }
+
+  fileprivate func progress(_ count: Int, of account: FairPool.Account) {
     account.givenBack += count
     if account.givenBack >= least || account.held == 0 { age(account) }
   }
 
   /// Its age begins again.
-  private func age(_ account: FairPool.Account) {
+  fileprivate func age(_ account: FairPool.Account) {
     (account.looks, account.givenBack) = (0, 0)
     account.isCalledIn.store(false, ordering: .relaxed)
   }
@@ -228,9 +278,9 @@ extension FairPool.State {
     var grants: [(grant: FairPool.Grant, count: Int)] = []
     var refused = 0
     while refused < min(turns.count, FairPool.asked), let share = turns.popFirst() {
-      while let first = share.waiting.first, first.request == nil { share.waiting.removeFirst() }
-      guard let account = share.waiting.first, let request = account.request else { continue }
-      turns.append(share)
+      share.hasTurn = false
+      guard isAwaited(share), let account = share.waiting.first, let request = account.request else { continue }
+      giveTurn(share)
       guard let count = room(for: request.wanted, of: share) else {
         refused += 1
         continue
