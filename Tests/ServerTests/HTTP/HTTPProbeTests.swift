@@ -98,9 +98,9 @@ import Testing
     closes: Bool
   ) async throws {
     try await HTTPTestServer.run { address, _ in
-      let count = 2 * LoopContext.furtherRequests
+      let count = HTTPLimits().pipelinedRequests - 20
       var clients: [HTTPRawClient] = []
-      for _ in 0..<3 { clients.append(try await HTTPRawClient.connect(to: address, closesWithServer: false)) }
+      for _ in 0..<8 { clients.append(try await HTTPRawClient.connect(to: address, closesWithServer: false)) }
       for client in clients {
         var text = (0..<count).map { "GET /\($0) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined()
         text += "GET /last HTTP/1.1\r\nHost: x\r\n\(closes ? "" : "Connection: close\r\n")\r\n"

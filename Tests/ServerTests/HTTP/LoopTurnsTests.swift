@@ -60,25 +60,4 @@ import Testing
     #expect(book.names == ["a", "b", "a", "a"])
     again = nil
   }
-
-  /// What else is due meanwhile does not keep a loop from its sockets.
-  @Test func `a turn rests twice as long as it took`() {
-    let loop = EmbeddedEventLoop()
-    let turns = LoopTurns(eventLoop: loop, room: 1)
-    let book = Book()
-    for name in ["slow", "next", "last"] {
-      turns.wait(
-        Member(name) {
-          book.names.append($0)
-          if $0 == "slow" { loop.advanceTime(by: .milliseconds(5)) }
-        }, of: "a")
-    }
-    loop.advanceTime(by: .microseconds(200))
-    #expect(book.names == ["slow"])
-    // It ended at 5.2 ms, and the loop of this test goes back from there.
-    loop.advanceTime(by: .microseconds(14_900))
-    #expect(book.names == ["slow"])
-    loop.advanceTime(by: .microseconds(100))
-    #expect(book.names == ["slow", "next"])
-  }
 }
