@@ -6,6 +6,15 @@ enum RequestPart {
   case head(RequestHead)
   case body(ByteBuffer)
   case end
+
+  /// Whether nothing more of its request follows.
+  var isLast: Bool {
+    switch self {
+    case .head(let head): head.body == .none
+    case .body: false
+    case .end: true
+    }
+  }
 }
 
 /// The head of a request before it is checked. `HTTP1Scanner` finds it in bytes; for HTTP/2 it comes from a field section.

@@ -106,7 +106,7 @@ final class HTTP1Connection: HTTPConnection {
     do throws(HTTP1Scanner.Fault) {
       while let part = try scanner.next(&bytes) {
         receive(part)
-        if case .end = part, bytes.readableBytes > 0, !goesOn() { break }
+        if part.isLast, bytes.readableBytes > 0, !goesOn() { break }
       }
     } catch {
       services.logger.debug("request refused", metadata: ["peer": "\(peer.address)", "error": "\(error)"])
@@ -195,7 +195,7 @@ final class HTTP1Connection: HTTPConnection {
     defer { isTakingParts = false }
     while takesParts, !awaitsTurn, let part = waiting.next() {
       take(part)
-      if case .end = part, takesParts, !waiting.isEmpty { _ = goesOn() }
+      if part.isLast, takesParts, !waiting.isEmpty { _ = goesOn() }
     }
     guard takesParts, !awaitsTurn else { return }
     if let refusal = waiting.refusal {
