@@ -75,6 +75,7 @@ extension PublisherProtocol {
       }
       table.busy = streams.heldNames
       table.connections = UInt32(clamping: configuration.srtConnections)
+      table.defaultStream = configuration.srtDefaultStream
       return table
     }
     return PublisherProtocol(
