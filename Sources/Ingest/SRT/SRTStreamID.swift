@@ -112,6 +112,7 @@ struct SRTStreamID: Sendable, Hashable {
     }
     if name == nil, isBlackmagic, let typed {
       self = try Self(plain: typed, standard)
+      if self.key == nil, let key, !key.isEmpty { self.key = String(key) }
       return
     }
     self = try Self(path: name ?? "", key: key.map(String.init), standard)

@@ -13,7 +13,7 @@ import Testing
     // Blackmagic Design: what is typed as the stream key is `u`.
     ("#!::bmd_uuid=0e1df79f-77e6-465c-b099-29a616e964f7,bmd_name=Web Presenter,u=cam", "cam", nil),
     ("#!::bmd_uuid=0e1df79f,bmd_name=Stage, left,u=live/cam?key=KEY", "cam", "KEY"),
-    ("#!::u=cam?key=a%3Db,bmd_name=x,bmd_uuid=y", "cam", "a=b"),
+    ("#!::u=cam?key=a%3Db,bmd_name=x,bmd_uuid=y", "cam", "a=b"), ("#!::bmd_uuid=y,u=cam,s=KEY", "cam", "KEY"),
     ("#!::bmd_uuid=0e1df79f,bmd_name=x,r=cam,m=publish,s=KEY", "cam", "KEY"),
     // Other servers' forms.
     ("publish/live/cam", "cam", nil), ("publish/cam?key=KEY", "cam", "KEY"), ("host.example/live/cam", "cam", nil),
