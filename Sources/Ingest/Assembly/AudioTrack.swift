@@ -24,7 +24,7 @@ struct AudioTrack {
   /// The last record, to detect a repetition without parsing.
   private var record: (CodecID, ByteBuffer)?
   /// The newest configuration is supported.
-  private(set) var isUsable = true
+  var isUsable = true
   /// The configuration has not been announced yet.
   var isUnannounced = true
   private var grid = AudioGrid(timescale: 1)

@@ -48,6 +48,8 @@ final class LiveStream: Sendable {
     var cues = StreamCues()
     /// Bytes of media that had come when the memory was last counted.
     var countedIntake = 0
+    /// When its media last needed more memory than they may have.
+    var outgrewAt: MonotonicTime?
   }
 
   init(
