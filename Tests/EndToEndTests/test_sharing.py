@@ -255,9 +255,15 @@ def listener():
 
 def test_a_stream_for_some_is_shown_to_those_and_its_links_have_no_token(weir):
     token = jwt.encode({"sub": "ann", "exp": time.time() + 60, "weir": {"watch": "guarded"}}, SECRET, "HS256")
-    weir.secrets.append(token)
+    expired = jwt.encode({"sub": "ann", "exp": time.time() - 3600, "weir": {"watch": "guarded"}}, SECRET, "HS256")
+    weir.secrets += [token, expired]
     for path in ("/watch/guarded", "/embed/guarded", "/live/guarded/status.json"):
         assert weir.get(path).status == 403 and "Members" not in weir.get(path, headers=BROWSER).text, path
+    for before in ("", f"/~{expired}"):
+        for path in ("/watch/guarded", "/embed/guarded"):
+            page = weir.get(before + path, headers=BROWSER)
+            assert page.status == 403 and page.headers["content-type"].startswith("text/html") and "no-access.js" in page.text, path
+        assert weir.get(f"{before}/watch/guarded").json["code"] == "viewer-not-allowed"
     assert oembed(weir, f"{PUBLIC}/watch/guarded").status == 403
     for path in ("watch", "embed"):
         page = weir.get(f"/~{token}/{path}/guarded").good().text
@@ -284,6 +290,13 @@ def test_the_state_of_a_stream_is_kept_for_a_second_and_is_no_viewer(start):
         assert state.keys() == told.keys() and state["state"] == "live" and state["player"] == "mse" and state["viewers"] == 1
         nobody = weir.get("/live/nobody/status.json")
         assert nobody.status == 404 and nobody.headers["cache-control"] == "public, max-age=1"
+        # A page that waits is held instead, and its console stays empty.
+        began = time.monotonic()
+        held = weir.get("/live/nobody/status.json?until=live")
+        assert held.status == 204 and time.monotonic() - began >= 0.9 and held.headers["cache-control"] == "public, max-age=1"
+        for path in ("status.json?until=now", "index.m3u8?start=parts&until=now"):
+            assert weir.get(f"/live/nobody/{path}").status == 204, path
+        assert weir.json("/live/cam/status.json?until=live")["state"] == "live"
     finally:
         publisher.kill()
 
@@ -292,7 +305,7 @@ def test_the_pages_learn_how_to_play_and_where_to_publish(weir):
     assert weir.json("/live/demo/status.json")["player"] == "hls"
     overview = weir.json("/api/v1/streams")
     assert overview["publicURL"] == PUBLIC and overview["embedFrom"] == [SITE, "http://localhost:3000"]
-    assert overview["rtmpsPort"] is None and overview["rtmpPort"] == urllib.parse.urlsplit(weir.rtmp).port
+    assert overview["rtmpsPort"] is None and overview["srtPort"] is None and overview["rtmpPort"] == urllib.parse.urlsplit(weir.rtmp).port
 
 
 # MARK: Wrong addresses

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { streamAddress } from "../../web/player/address.js";
-import { embedCodes } from "../../web/ui/links.js";
+import { embedCodes, srtAddress } from "../../web/ui/links.js";
 
 const PAGE = "https://www.example.org/a/page.html";
 
@@ -22,6 +22,12 @@ test("anything else is no address of a stream", () => {
     "https://a.example/x/watch/cam", "https://a.example/~t/~u/watch/cam", `https://a.example/watch/${"a".repeat(65)}`]) {
     assert.equal(streamAddress(text, PAGE), null, text);
   }
+});
+
+test("the address for SRT has all that OBS and ffmpeg need, and none is shown where SRT is off", () => {
+  const server = { rtmpPort: 1935, srtPort: 8890, publishKeyRequired: true, publicURL: "https://live.example.com" };
+  assert.equal(srtAddress("cam?key=YOUR_KEY", server), "srt://live.example.com:8890?streamid=cam?key=YOUR_KEY&latency=200000");
+  assert.equal(srtAddress("cam", { ...server, srtPort: null }), null);
 });
 
 test("code to embed names the public address, and a title stays a text in it", () => {

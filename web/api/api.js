@@ -1,6 +1,6 @@
 /** The server's HTTP API, as the web pages use it. */
 
-import { base, fetchOnce } from "../media/early-requests.js";
+import { base, fetchOnce, UNTIL } from "../media/early-requests.js";
 import { timeout } from "../media/fetching.js";
 
 /**
@@ -109,6 +109,7 @@ import { timeout } from "../media/fetching.js";
  * @property {Stream[]} streams
  * @property {number | null} rtmpPort
  * @property {number | null} [rtmpsPort]
+ * @property {number | null} [srtPort] Null if the server takes no SRT.
  * @property {number | null} [webRTCPort] Null if the server takes no WebRTC.
  * @property {string[]} [embedFrom] Origins whose pages may embed the player.
  * @property {boolean} publishKeyRequired
@@ -225,12 +226,13 @@ export const fetchStorage = async (overview) => overview.records === false ? nul
  * The state of a stream for its players. Caches keep it for a second, so that many open players ask the server once.
  * @param {string} name
  * @param {string} root What the addresses of the stream's server begin with.
+ * @param {"now" | "starting" | "live"} until The server holds the request until the stream is so far, for a second at most.
  * @returns {Promise<Stream | null>} Null if the name has never been published.
  */
-export async function fetchStream(name, root = base) {
-  const address = `${root}/live/${encodeURIComponent(name)}/status.json`;
+export async function fetchStream(name, root = base, until = "now") {
+  const address = `${root}/live/${encodeURIComponent(name)}/status.json?${UNTIL}${until}`;
   const response = await fetchOnce(address, timeout(TIMEOUT_MILLISECONDS));
-  if (response.status === 404) return null;
+  if (response.status === 404 || response.status === 204) return null;
   if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
   return response.json();
 }

@@ -13,6 +13,12 @@ const TIMEOUT_MILLISECONDS = 8000;
  */
 export const PARTS_FIRST = "?start=parts";
 
+/**
+ * Query by which the state of a stream is asked for: what a page waits for, up to a second. Without a stream the answer is 204:
+ * browsers write each 404 to their console.
+ */
+export const UNTIL = "until=";
+
 /** @type {Map<string, {at: number, response: Promise<Response>}>} Responses by URL. */
 const early = new Map();
 
@@ -26,10 +32,11 @@ const isOurs = globalThis.location?.origin === new URL(import.meta.url).origin;
 const waits = page === "embed" && new URLSearchParams(globalThis.location?.search).get("autoplay") === "0";
 if (isOurs && !waits && (page === "watch" || page === "embed") && name) {
   // The first request uses the connection that delivered the page.
-  for (const path of [`index.m3u8${PARTS_FIRST}`, "status.json"]) {
+  const paths = { [`index.m3u8${PARTS_FIRST}`]: `&${UNTIL}now`, [`status.json?${UNTIL}now`]: "" };
+  for (const [path, further] of Object.entries(paths)) {
     const url = whole(`${base}/live/${name}/${path}`);
     const signal = /** @type {any} */ (AbortSignal).timeout(TIMEOUT_MILLISECONDS);
-    const response = fetch(url, { cache: "no-store", signal });
+    const response = fetch(url + further, { cache: "no-store", signal });
     // The error is reported where the response is used.
     response.catch(() => {});
     early.set(url, { at: performance.now(), response });
@@ -47,7 +54,7 @@ export async function fetchOnce(url, signal, isThere = false) {
   early.delete(whole(url));
   if (known !== undefined && performance.now() - known.at < FRESH_MILLISECONDS) {
     const response = await known.response;
-    if (!isThere || response.status !== 404) return response;
+    if (!isThere || response.status !== 404 && response.status !== 204) return response;
     response.body?.cancel();
   }
   return fetch(url, { cache: "no-store", signal });

@@ -7,6 +7,8 @@ const KEY_PLACEHOLDER = "YOUR_KEY";
 const RTMP_DEFAULT_PORT = 1935;
 /** RTMPS has no port of its own: clients take that of HTTPS. */
 const RTMPS_DEFAULT_PORT = 443;
+/** How long SRT waits for packets that are sent again, as ffmpeg and OBS count it: microseconds. */
+const SRT_LATENCY = 200_000;
 
 /** The grammar of stream names. Other names are not put into a command. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -21,7 +23,7 @@ export const isStreamName = (name) => NAME.test(name);
 export const isOwnFile = (url) => url !== null && /^(\/~[^/]*)?\/recordings\//.test(url);
 
 /**
- * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, webRTCPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,
+ * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, srtPort?: number | null, webRTCPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,
  *   embedFrom?: string[]}} Server
  */
 
@@ -113,18 +115,32 @@ function publishHere(name) {
 }
 
 /**
+ * @param {string} streamID
+ * @param {Server} server
+ * @returns {string | null} The address for publishers by SRT, whole: no field beside it takes the stream's name.
+ */
+export const srtAddress = (streamID, server) => server.srtPort
+  ? `srt://${addressOf(server).hostname}:${server.srtPort}?streamid=${streamID}&latency=${SRT_LATENCY}` : null;
+
+/**
  * @param {string} name
  * @param {Server} server
  * @returns {HTMLElement[]}
  */
 export function publishRows(name, server) {
   const { rtmpPort, rtmpsPort, webRTCPort } = server;
+  const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const here = webRTCPort ? [publishHere(name), copyRow(t("links.browser"), publishLink(name, server))] : [];
   const secure = rtmpsPort ? publishAddress("rtmps", rtmpsPort, RTMPS_DEFAULT_PORT, server) : null;
   const plain = rtmpPort ? publishAddress("rtmp", rtmpPort, RTMP_DEFAULT_PORT, server) : null;
   const rtmp = plain ?? secure;
-  if (rtmp === null) return [...here, make("p", "hint", t("links.noRTMP"))];
-  const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
+  const srt = srtAddress(key, server);
+  const bySRT = srt === null ? [] : [
+    copyRow(t("links.srtServer"), srt),
+    copyRow(t("links.srtFile"), `ffmpeg -re -i input.mp4 -c copy -f mpegts "${srt}"`),
+  ];
+  const hint = make("p", "hint", server.publishKeyRequired ? t("links.keyHint", { placeholder: KEY_PLACEHOLDER }) : t("links.obsHint"));
+  if (rtmp === null) return [...here, ...bySRT, srt === null ? make("p", "hint", t("links.noRTMP")) : hint];
   const rows = [
     ...here,
     copyRow(t("links.obsServer"), rtmp),
@@ -136,9 +152,7 @@ export function publishRows(name, server) {
       `ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 ` +
         `-preset veryfast -g 60 -pix_fmt yuv420p -c:a aac -f flv "${rtmp}/${key}"`,
     ),
+    ...bySRT,
   ];
-  const hint = server.publishKeyRequired
-    ? t("links.keyHint", { placeholder: KEY_PLACEHOLDER })
-    : t("links.obsHint");
-  return [...rows, make("p", "hint", hint), qrPlace(t("share.publish"), `${secure ?? rtmp}/${name}`)];
+  return [...rows, hint, qrPlace(t("share.publish"), `${secure ?? rtmp}/${name}`)];
 }

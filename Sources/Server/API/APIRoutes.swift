@@ -18,9 +18,7 @@ struct APIRoutes {
   let gate: AdminGate
   let clock: SteadyClock
   /// For the publishing instructions on the pages.
-  let rtmpPort: Int?
-  let rtmpsPort: Int?
-  let webRTCPort: Int?
+  let ports: PublisherPorts
   var publishKeyRequired: Bool { gate.authorizer.isClosed }
   /// For the pages' links; nil if none is configured.
   let publicURL: PublicURL?
@@ -90,7 +88,8 @@ struct APIRoutes {
       streams: streams.all.filter { viewer.maySee($0.name) }.map { describe($0, base: base) },
       publishKeyRequired: publishKeyRequired,
       writable: gate.isOpen,
-      records: recordings != nil, rtmpPort: rtmpPort, rtmpsPort: rtmpsPort, webRTCPort: webRTCPort,
+      records: recordings != nil, rtmpPort: ports.rtmp, rtmpsPort: ports.rtmps, srtPort: ports.srt,
+      webRTCPort: ports.webRTC,
       capacity: [
         "streams": capacity.streams, "connections": capacity.connections, "descriptors": capacity.descriptors,
         "mediaMemoryBytes": capacity.mediaBytes, "mediaMemoryBytesPerStream": capacity.mediaBytesPerStream,

@@ -19,7 +19,8 @@ struct Router: HTTPResponder {
   let viewers: ViewerGate
 
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    viewers.admit(request, on: eventLoop) { answer(request, for: $0, on: eventLoop) }
+    pages.explaining(
+      request, on: eventLoop, viewers.admit(request, on: eventLoop) { answer(request, for: $0, on: eventLoop) })
   }
 
   private func answer(_ request: HTTPRequest, for viewer: Viewer, on eventLoop: any EventLoop) -> HTTPAnswer {

@@ -15,6 +15,8 @@ final class WebFiles: Sendable {
   static let largestFile = 8 << 20
   /// The page for addresses that do not exist.
   static let notFoundPage = "pages/not-found.html"
+  /// The page in place of a stream's page that the reader may not see.
+  static let noAccessPage = "pages/no-access.html"
   /// The page that publishes: the only one that may use the visitor's camera, microphone and screen.
   static let publishPage = ["pages", "publish.html"]
 
@@ -110,6 +112,9 @@ final class WebFiles: Sendable {
     }
   }
 
+  /// The pages in place of others, with their status.
+  private static let refusals: [String: HTTPResponseStatus] = [notFoundPage: .notFound, noAccessPage: .forbidden]
+
   private static func missing(_ name: String) -> HTTPResponse {
     Problem.notFound("The pages have no file \(name).").response
   }
@@ -121,10 +126,10 @@ final class WebFiles: Sendable {
     let headers = [
       securityPolicy, HeaderField("Permissions-Policy", permissions), HeaderField("Referrer-Policy", "no-referrer"),
     ]
-    if name == notFoundPage {
+    if let status = refusals[name] {
       // Other clients get JSON at the same address.
       let headers = headers + [HeaderField("Vary", "Accept")]
-      return PreencodedResponse(status: .notFound, type: type, cache: .never, headers: headers, body: body)
+      return PreencodedResponse(status: status, type: type, cache: .never, headers: headers, body: body)
     }
     return PreencodedResponse(type: type, cache: .page, headers: type == .html ? headers : [], body: body)
   }

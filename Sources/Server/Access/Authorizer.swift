@@ -77,6 +77,11 @@ final class Authorizer: Sendable {
     "nobody may publish: publishers need a key, as they did before, and there is none; make one, or let everybody publish with "
     + "--publishers open"
 
+  /// Told when the first key that allows to publish is there.
+  static let closed =
+    "publishers need a key from now on: who has none is refused, and publications that run go on; give each publisher a key, or "
+    + "revoke all keys and start with --publishers open"
+
   /// Publishers needed a key once, also in an earlier process (`restoreClosed`): with `PublishersRule.auto` they still do.
   var staysClosed: Bool { wasClosed.load(ordering: .acquiring) || keys.hadPublishers }
 

@@ -155,15 +155,15 @@ struct WeirServer {
       await listening.add(place, bound: bound)
       endpoints.append(PublisherProtocol.Endpoint(setting: place.setting, address: bound, of: each))
     }
-    let rtmp = endpoints.first { $0.setting == "rtmp" }
-    let rtmps = endpoints.first { $0.setting == "rtmps" }
-    let webRTC = endpoints.first { $0.setting == "webrtc" }
+    let portBySetting = Dictionary(endpoints.map { ($0.setting, $0.address.port) }) { first, _ in first }
+    func port(_ setting: SettingName) -> Int? { portBySetting[setting] ?? nil }
     let settings = SettingsHolder()
     let ingest = transportIngest
     let publishers: [any PublisherEntrance] = protocols.map { $0.listener } + [ingest]
     let http = makeHTTPListener(
       publishers, ingest, protocols.lazy.compactMap { $0.listener as? WebRTCListener }.first,
-      ports: (rtmp?.address.port, rtmps?.address.port, webRTC?.address.port), memory: memory, sources: sources,
+      ports: PublisherPorts(rtmp: port("rtmp"), rtmps: port("rtmps"), srt: port("srt"), webRTC: port("webrtc")),
+      memory: memory, sources: sources,
       settings: settings, control: control, tokens: tokens, certificate: certificate)
     var pages: [SettingName: SocketAddress] = [:]
     for place in pagePlaces(configuration, http, certificate) {
@@ -293,7 +293,7 @@ struct WeirServer {
 
   private func makeHTTPListener(
     _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, _ webRTC: WebRTCListener?,
-    ports: (rtmp: Int?, rtmps: Int?, webRTC: Int?),
+    ports: PublisherPorts,
     memory: MemoryBudget,
     sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens,
     certificate: CertificateHolder
@@ -325,13 +325,12 @@ struct WeirServer {
       replay: replay, events: EventsAPI(log: events, hooks: hooks),
       authorize: AuthorizeAPI(
         gate: viewerGate, recheck: { [recheck] in recheck.now }, isOfAPI: { APITable.find($0) != nil }),
-      gate: gate, clock: clock, rtmpPort: ports.rtmp, rtmpsPort: ports.rtmps, webRTCPort: ports.webRTC,
-      publicURL: publicURL,
+      gate: gate, clock: clock, ports: ports, publicURL: publicURL,
       player: configuration.playerDefault, oEmbed: OEmbedAPI(publicURL: publicURL, settings: settingsOf),
       embedFrom: embedFrom, capacity: { [capacity] in capacity.now },
       control: ControlAPI(
-        authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock,
-        logger: logger),
+        authorizer: authorizer, streams: streams, database: control, settings: settings, events: events,
+        clock: clock, logger: logger),
       lists: SingleFlight(limit: 64, on: threads.reports, sharing: .untilBegun))
     let router = Router(
       live: LiveRoutes(
