@@ -219,6 +219,13 @@ export const fetchKeyFrames = (recording) => getJSON(`${addressOf(recording)}/ke
 export const fetchRecording = (stream, file) =>
   getJSON(`${base}/api/v1/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file)}`);
 
+/**
+ * @param {string} url The address of a clip.
+ * @returns {Promise<number | null>} Its length in seconds, as far as the recording goes; null where it cannot be told.
+ */
+export const fetchClipLength = (url) => fetch(url, { method: "HEAD", cache: "no-store", signal: timeout(TIMEOUT_MILLISECONDS) })
+  .then(({ headers }) => Number(headers.get("Weir-Clip-Seconds")) || null, () => null);
+
 /** @param {Overview} overview @returns {Promise<Storage | null>} Null if recording is off. */
 export const fetchStorage = async (overview) => overview.records === false ? null : getJSON(`${base}/api/v1/storage`);
 

@@ -19,7 +19,7 @@ struct KeyAnswer: APIObject {
   let note: String?
 
   static let notes: [String: FieldNote] = [
-    "note": "What the key changes for others, in words: with the first one that allows to publish, all publishers need one."
+    "note": "What the key changes for others, in words: the first one to publish with makes all publishers need one."
   ]
 
   init(_ key: AccessKey, text: String? = nil, note: String? = nil, now: WallTime) {
