@@ -1,7 +1,8 @@
 /** The server's HTTP API, as the web pages use it. */
 
-import { base, fetchOnce, UNTIL } from "../media/early-requests.js";
+import { fetchOnce, UNTIL } from "../media/early-requests.js";
 import { timeout } from "../media/fetching.js";
+import { base, root } from "../media/root.js";
 
 /**
  * @typedef {object} Track
@@ -259,7 +260,7 @@ export async function fetchStreamNow(name) {
 }
 
 /** @returns {Promise<boolean>} Whether the server takes publishers. It does not while it is going down, or is gone. */
-export const takesPublishers = () => get("/readyz").then(({ status }) => status !== 503, () => false);
+export const takesPublishers = () => get(`${root}/readyz`).then(({ status }) => status !== 503, () => false);
 
 /** The server's clock: /time compared with the monotonic clock of this machine. */
 export class ServerClock {
@@ -271,7 +272,7 @@ export class ServerClock {
   async measure(times = 3) {
     for (let n = 0; n < times; n += 1) {
       const sent = performance.now();
-      const text = (await (await get("/time")).text()).trim();
+      const text = (await (await get(`${root}/time`)).text()).trim();
       const received = performance.now();
       const server = Date.parse(text);
       if (Number.isNaN(server) || received - sent > this.#bestRoundTrip) continue;

@@ -5,7 +5,7 @@
 
 import { fetchStream } from "../api/api.js";
 import { unplayable, MediaSourceClass } from "../media/codecs.js";
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { MSEEngine } from "./mse-engine.js";
 import { NativeEngine } from "./native-engine.js";
 

@@ -3,6 +3,8 @@
  * the stream and its multivariant playlist. The scripts take the responses from here.
  */
 
+import { base, isOurs } from "./root.js";
+
 /** An older response may be outdated. */
 const FRESH_MILLISECONDS = 3000;
 const TIMEOUT_MILLISECONDS = 8000;
@@ -22,12 +24,7 @@ export const UNTIL = "until=";
 /** @type {Map<string, {at: number, response: Promise<Response>}>} Responses by URL. */
 const early = new Map();
 
-/** What paths on this server begin with: the viewer's token, if the page's own path has one. */
-export const base = /^\/~[^/]*/.exec(globalThis.location?.pathname ?? "")?.[0] ?? "";
-
 const [, page, name] = globalThis.location?.pathname.slice(base.length).split("/") ?? [];
-// On a page of another server this script is a part of the element <weir-player>.
-const isOurs = globalThis.location?.origin === new URL(import.meta.url).origin;
 // A player that waits for a click has loaded nothing but a picture until then.
 const waits = page === "embed" && new URLSearchParams(globalThis.location?.search).get("autoplay") === "0";
 if (isOurs && !waits && (page === "watch" || page === "embed") && name) {

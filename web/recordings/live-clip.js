@@ -1,7 +1,7 @@
 /** Cuts a clip out of a live stream that is being recorded: its last seconds, or what lies between two moments. */
 
 import { fetchClipLength, fetchRecording } from "../api/api.js";
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";

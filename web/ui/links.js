@@ -1,5 +1,6 @@
 /** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key or token. */
 
+import { root } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { copyRow, make } from "./dom.js";
 
@@ -20,7 +21,8 @@ export const isStreamName = (name) => NAME.test(name);
  * @param {string | null} url URL of a recording. Links may only lead to recordings of this server.
  * @returns {url is string}
  */
-export const isOwnFile = (url) => url !== null && /^(\/~[^/]*)?\/recordings\//.test(url);
+export const isOwnFile = (url) => 
+  url !== null && url.startsWith(root) && /^(\/~[^/]*)?\/recordings\//.test(url.slice(root.length));
 
 /**
  * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, srtPort?: number | null, webRTCPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,
@@ -28,7 +30,10 @@ export const isOwnFile = (url) => url !== null && /^(\/~[^/]*)?\/recordings\//.t
  */
 
 /** @param {Server} server @returns {URL} The address by which others reach the server. */
-const addressOf = (server) => new URL(server.publicURL ?? location.origin);
+const addressOf = (server) => new URL(server.publicURL ?? location.origin + root);
+
+/** @param {Server} server @returns {string} What the addresses of its pages and streams begin with. */
+const startOf = (server) => addressOf(server).href.replace(/\/$/, "");
 
 /** @param {"rtmp" | "rtmps"} scheme @param {number} port @param {number} usual @param {Server} server */
 const publishAddress = (scheme, port, usual, server) =>
@@ -39,10 +44,10 @@ const publishAddress = (scheme, port, usual, server) =>
  * @param {string} name
  * @param {Server} server
  */
-const publishLink = (name, server) => `${addressOf(server).origin}/publish/${name}`;
+const publishLink = (name, server) => `${startOf(server)}/publish/${name}`;
 
 /** @param {string} name @param {Server} server */
-const watchLink = (name, server) => `${addressOf(server).origin}/watch/${name}`;
+const watchLink = (name, server) => `${startOf(server)}/watch/${name}`;
 
 /**
  * The code for pages of other sites.
@@ -51,13 +56,13 @@ const watchLink = (name, server) => `${addressOf(server).origin}/watch/${name}`;
  * @param {Server} server
  */
 export function embedCodes(name, title, server) {
-  const { origin } = addressOf(server);
+  const start = startOf(server);
   const label = title.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
   return {
-    frame: `<iframe src="${origin}/embed/${name}" title="${label}" width="640" height="360" style="border:0" ` +
+    frame: `<iframe src="${start}/embed/${name}" title="${label}" width="640" height="360" style="border:0" ` +
       `allow="autoplay; fullscreen; picture-in-picture" allowfullscreen></iframe>`,
-    element: `<script type="module" src="${origin}/web/weir-player.js"></script>\n` +
-      `<weir-player src="${origin}/watch/${name}" autoplay></weir-player>`,
+    element: `<script type="module" src="${start}/web/weir-player.js"></script>\n` +
+      `<weir-player src="${start}/watch/${name}" autoplay></weir-player>`,
   };
 }
 
@@ -90,7 +95,7 @@ export function viewerRows(name, server) {
 
 /** @param {string} name @param {Server} server @returns {HTMLElement[]} */
 export function watchRows(name, server) {
-  const base = `${addressOf(server).origin}/live/${name}`;
+  const base = `${startOf(server)}/live/${name}`;
   return [
     copyRow("ffplay", `ffplay ${base}/index.m3u8`),
     copyRow("VLC", `vlc ${base}/index.m3u8`),
@@ -110,7 +115,7 @@ function qrPlace(label, text) {
 /** @param {string} name @returns {HTMLElement} */
 function publishHere(name) {
   const link = /** @type {HTMLAnchorElement} */ (make("a", "button", t("links.publishHere")));
-  link.href = `/publish/${encodeURIComponent(name)}`;
+  link.href = `${root}/publish/${encodeURIComponent(name)}`;
   return make("p", "publish-here", link);
 }
 

@@ -68,7 +68,7 @@ struct APIRoutes {
   /// The same for players, at an address that caches keep for a second (`/live/{stream}/status.json`). It is the same for all
   /// who may watch, so its addresses have no token.
   func status(of stream: LiveStream) -> HTTPResponse {
-    .json(text: JSONText.encode(describe(stream, base: "")), cache: .state)
+    .json(text: JSONText.encode(describe(stream, base: publicURL?.path ?? "")), cache: .state)
   }
 
   func list(_ request: APIRequest) -> HTTPAnswer {

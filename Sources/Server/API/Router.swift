@@ -36,8 +36,7 @@ struct Router: HTTPResponder {
   }
 
   func options(of request: HTTPRequest) -> HTTPResponse {
-    if WHIPRoutes.isAsked(by: request) { return WebRTCSessions.options(of: request) }
-    if WHEPRoutes.isAsked(by: request) { return WHEPRoutes.options(of: request) }
+    if WHIPRoutes.isAsked(by: request) || WHEPRoutes.isAsked(by: request) { return WebRTCSessions.options(of: request) }
     guard request.path.first == "api" else {
       return PublicAddress.methods(of: request).map { StandardResponse.preflight(allowing: $0) }
         ?? Problem.nothingHere.response

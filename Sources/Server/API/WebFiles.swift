@@ -48,6 +48,8 @@ final class WebFiles: Sendable {
   private static let ownPages = 64
 
   private let source: Source
+  /// What paths begin with for clients (`PublicURL.path`).
+  private let prefix: String
   private let securityPolicy: HeaderField
   /// Responses with embedded files. Each is made at its first request: most servers never send most of them, and they take
   /// three times the size of the files.
@@ -55,7 +57,10 @@ final class WebFiles: Sendable {
   /// Made once, because a page is compressed on an event loop.
   private let made = Mutex<[OwnPage: PreencodedResponse]>([:])
 
-  init(folder: String? = nil, pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool) {
+  init(
+    folder: String? = nil, prefix: String = "", pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool
+  ) {
+    self.prefix = prefix
     securityPolicy = Self.securityPolicy(frameAncestors: PageSharing.onlyThisServer)
     source = folder.map { .folder($0, pool) } ?? .embedded
   }
@@ -77,11 +82,11 @@ final class WebFiles: Sendable {
       }
       return .now(HTTPResponse(head.map { page(name, file, $0) } ?? file))
     case .folder(let folder, let pool):
-      let policy = securityPolicy
+      let (policy, prefix) = (securityPolicy, prefix)
       return .later(
         pool.runIfActive(eventLoop: eventLoop) {
           guard let body = Self.read(folder + "/" + name) else { return Self.missing(name) }
-          let file = Self.response(name: name, body: body, securityPolicy: policy)
+          let file = Self.response(name: name, body: Self.placed(body, name, below: prefix), securityPolicy: policy)
           return HTTPResponse(head.map { Self.page(file, $0) } ?? file)
         })
     }
@@ -107,9 +112,17 @@ final class WebFiles: Sendable {
       return PreencodedResponse(type: type, cache: .immutable, body: bytes)
     case .current:
       return files.current(file.name).map {
-        Self.response(name: file.name, body: $0, securityPolicy: securityPolicy)
+        Self.response(
+          name: file.name, body: Self.placed($0, file.name, below: prefix), securityPolicy: securityPolicy)
       }
     }
+  }
+
+  static func isPage(_ name: String) -> Bool { name.hasSuffix(".html") }
+
+  /// A page whose absolute paths begin with the prefix. Scripts find their place by their own address.
+  private static func placed(_ body: ByteBuffer, _ name: String, below prefix: String) -> ByteBuffer {
+    prefix.isEmpty || !isPage(name) ? body : body.replacing("=\"/", by: "=\"\(prefix)/")
   }
 
   /// The pages in place of others, with their status.

@@ -109,7 +109,9 @@ final class Authorizer: Sendable {
 
   /// The right of a publisher to a name. The keys of this server decide first, then its token, then the callback.
   func proof(of request: PublishRequest) async throws(PublishRefusal) -> Proof {
-    if let proof = proof(of: request.key, to: request.stream) { return proof }
+    let isFree = request.credential == .asConfigured
+    let own = isFree ? proof(of: request.key, to: request.stream) : keyProof(of: request.key, to: request.stream)
+    if let own { return own }
     if let token = request.key?.text, JSONWebToken.isLike(token), let tokens = tokens.now,
       case .success(let grant) = await tokens.grant(of: token), grant.allows(.publish, of: request.stream)
     {
@@ -121,12 +123,12 @@ final class Authorizer: Sendable {
     switch await callback.ask(question) {
     case .admitted: return Proof(right: .keyOfName, name: "the callback")
     case .refused: throw .unauthorized
-    case .unanswered(.admit, let reason):
+    case .unanswered(.admit, let reason) where isFree:
       logger.warning(
         "the callback did not answer, and the publisher is admitted: \(reason)",
         metadata: ["stream": "\(request.stream)"])
       return Proof(right: .anonymous)
-    case .unanswered(.refuse, let reason):
+    case .unanswered(_, let reason):
       logger.warning(
         "the callback did not answer, and the publisher is refused: \(reason)",
         metadata: ["stream": "\(request.stream)"])
@@ -136,8 +138,12 @@ final class Authorizer: Sendable {
 
   /// The right of a publisher to a name by the keys of this server; nil if it has none.
   func proof(of key: Secret?, to stream: StreamName) -> Proof? {
+    isClosed ? keyProof(of: key, to: stream) : Proof(right: .anonymous)
+  }
+
+  /// The same of a key, also where publishers need none.
+  private func keyProof(of key: Secret?, to stream: StreamName) -> Proof? {
     let configured = rules.now.publishKeys
-    if !isClosed { return Proof(right: .anonymous) }
     guard let key else { return nil }
     if !configured.isEmpty, let right = configured.right(of: key, to: stream) { return Proof(right: right, key: key) }
     guard let grant = keys.grant(of: key), grant.holds(at: clock.wallTime), grant.allows(.publish, of: stream) else {

@@ -149,6 +149,7 @@ extension WeirServer {
   ) {
     profiles.now = configuration.streams
     embedFrom.now = configuration.embedFrom
+    origins.now = configuration.crossOrigin
     viewersRules.change()
     let wasClosed = authorizer.isClosed
     authorizer.follow(configuration.accessRules)

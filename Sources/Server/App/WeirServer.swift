@@ -42,6 +42,8 @@ struct WeirServer {
   let capacity = Reloadable(ServerCapacity.none)
   /// The origins whose pages may embed the player.
   let embedFrom: Reloadable<[String]>
+  /// The origins whose pages may publish, beside the server's own.
+  let origins: Reloadable<CrossOrigin>
   /// Where the configuration came from; nil if it cannot be read again.
   let sources: SettingSources?
   let setLogLevel: @Sendable (Logger.Level) -> Void
@@ -69,6 +71,7 @@ struct WeirServer {
     self.profiles = profiles
     recheck = Reloadable(configuration.recheckSeconds)
     embedFrom = Reloadable(configuration.embedFrom)
+    origins = Reloadable(configuration.crossOrigin)
     let authorizer = Authorizer(configuration.accessRules, clock: clock, logger: logger)
     self.authorizer = authorizer
     let threads = ServerThreads(
@@ -337,7 +340,8 @@ struct WeirServer {
         streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: threads.liveThumbnails),
         archive: archive, status: { api.status(of: $0) }),
       ingest: IngestRoutes(ingest: ingest),
-      whip: WHIPRoutes(listener: webRTC, iceServers: configuration.iceServers.map(\.link)),
+      whip: WHIPRoutes(
+        listener: webRTC, iceServers: configuration.iceServers.map(\.link), origins: { [origins] in origins.now }),
       whep: WHEPRoutes(
         // An account is for publishers, who have a key: anybody may be a viewer.
         listener: webRTC, iceServers: configuration.iceServers.filter { $0.account == nil }.map(\.link),
@@ -351,13 +355,13 @@ struct WeirServer {
         }),
       replay: replay,
       pages: PageRoutes(
-        files: WebFiles(folder: configuration.webFolder),
+        files: WebFiles(folder: configuration.webFolder, prefix: publicURL?.path ?? ""),
         sharing: PageSharing(publicURL: publicURL, settings: settingsOf) { [embedFrom] in embedFrom.now }),
       metrics: MetricsRoutes(report: metrics, clock: clock, pool: threads.reports), gate: gate, viewers: viewerGate)
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
       proxies: configuration.trustedProxies, origins: configuration.crossOrigin, hosts: configuration.hosts,
-      certificateHosts: { certificate.current?.hosts }, passes: viewerGate,
+      certificateHosts: { certificate.current?.hosts }, passes: viewerGate, prefix: publicURL?.path ?? "",
       clock: clock, traffic: traffic, waker: waker,
       logger: logger)
     if listener.capacity < configuration.maxViewers {

@@ -78,6 +78,7 @@ struct RequestAssembler {
     }
     // Only requests that change something have a body (RFC 9110 §9.3.1: the body of a GET has no meaning).
     bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : requestBodyBytes
+    let head = head.without(services.prefix)
     let bytes = head.target.readableBytesUInt8Span
     if head.method == .options, bytes.count == 1, bytes[0] == UInt8(ascii: "*") {
       target = RequestTarget(segments: [])
@@ -116,7 +117,7 @@ struct RequestAssembler {
   private func request(_ head: RequestHead) -> HTTPRequest {
     HTTPRequest(
       method: head.method, target: target, version: head.version, fields: head.fields, body: body,
-      source: source, token: head.token)
+      source: source, token: head.token, prefix: services.prefix)
   }
 
   private static func problem(_ refusal: RequestTarget.Refusal) -> Problem {
