@@ -273,6 +273,20 @@ def test_a_stream_for_some_is_shown_to_those_and_its_links_have_no_token(weir):
     assert token not in found.text and f'src="{PUBLIC}/embed/guarded"' in found.json["html"] and found.json["thumbnail_url"] is None
 
 
+def test_below_a_path_pages_and_what_they_name_stand_there(start):
+    """The proxy takes the path off, or leaves it."""
+    public = "https://www.example.com/media"
+    weir = start("--test-pattern", "demo", "--no-record", "--public-url", public)
+    weir.wait_state("demo", "live")
+    for before in ("", "/media"):
+        page = weir.get(f"{before}/watch/demo", headers=BROWSER).good().text
+        assert f'content="{public}/watch/demo"' in page and '"/web/' not in page, page[:2000]
+        assert weir.get(re.search(r'src="(/media/web/build-[^"]+)"', page)[1]).status == 200
+        found = weir.json(f"{before}/api/v1/oembed?url=" + urllib.parse.quote(f"{public}/watch/demo", safe=""))
+        assert f'src="{public}/embed/demo"' in found["html"]
+        assert weir.json(f"{before}/api/v1/streams/demo")["urls"]["watch"] == "/media/watch/demo"
+
+
 # MARK: The state of a stream
 
 

@@ -36,7 +36,8 @@ struct StreamWarnings: Sendable {
   /// be: a longer distance is a pause of the frames, as of a slate that a browser draws in a hidden tab. A publisher that does not
   /// obey has a warning of its own (`PublicationWarning.ignoresRequests`).
   mutating func judge(
-    _ epoch: borrowing Epoch, segmentTarget: MediaTime, of keyFrames: PublishRequest.KeyFrames
+    _ epoch: borrowing Epoch, segmentTarget: MediaTime,
+    of keyFrames: PublishRequest.KeyFrames = .asItsEncoderHasThem
   ) -> String? {
     switch keyFrames {
     case .asAsked: return nil
