@@ -306,11 +306,12 @@ def test_the_state_of_a_stream_is_kept_for_a_second_and_is_no_viewer(start):
         assert nobody.status == 404 and nobody.headers["cache-control"] == "public, max-age=1"
         # A page that waits is held instead, and its console stays empty.
         began = time.monotonic()
-        held = weir.get("/live/nobody/status.json?until=live")
-        assert held.status == 204 and time.monotonic() - began >= 0.9 and held.headers["cache-control"] == "public, max-age=1"
-        for path in ("status.json?until=now", "index.m3u8?start=parts&until=now"):
-            assert weir.get(f"/live/nobody/{path}").status == 204, path
-        assert weir.json("/live/cam/status.json?until=live")["state"] == "live"
+        held = weir.get("/live/nobody/status.json", headers={"Weir-Until": "live"})
+        assert held.status == 204 and time.monotonic() - began >= 0.9
+        assert held.headers["cache-control"] == "public, max-age=1" and held.headers["vary"] == "Weir-Until"
+        for path in ("status.json", "index.m3u8?start=parts"):
+            assert weir.get(f"/live/nobody/{path}", headers={"Weir-Until": "now"}).status == 204, path
+        assert weir.get("/live/cam/status.json", headers={"Weir-Until": "live"}).good().json["state"] == "live"
     finally:
         publisher.kill()
 

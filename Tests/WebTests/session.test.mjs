@@ -6,7 +6,7 @@ import test from "node:test";
 /** What a page has, as far as a session without media uses it. */
 const PAGE = {
   document: Object.assign(new EventTarget(), { hidden: false }), HTMLMediaElement: { HAVE_CURRENT_DATA: 2 },
-  addEventListener() {}, sessionStorage: { getItem: () => null }, localStorage: { getItem: () => null },
+  location: new URL("http://server.example/other/nobody"), addEventListener() {}, sessionStorage: { getItem: () => null }, localStorage: { getItem: () => null },
 };
 for (const [name, value] of Object.entries(PAGE)) Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
 const { WatchSession } = await import("../../web/engine/session.js");
@@ -26,9 +26,9 @@ function waiting(context) {
   let now = 0;
   context.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
   context.mock.method(performance, "now", () => now);
-  context.mock.method(globalThis, "fetch", async (url) => {
+  context.mock.method(globalThis, "fetch", async (_, { headers }) => {
     asked.push(now);
-    goals.push(new URL(url).searchParams.get("until") ?? "");
+    goals.push(headers["Weir-Until"]);
     return new Response(null, { status: 204 });
   });
   const session = new WatchSession(/** @type {any} */ (video()), "nobody", "mse", () => {}, { root: "http://server.example" });

@@ -52,11 +52,11 @@ sub vcl_recv {
     if (req.http.Authorization || req.method == "OPTIONS") {
         return (pass);
     }
-    # Playlists differ by six items of the query and nothing else, in whatever order they come; media by none. weir gets
+    # Playlists differ by five items of the query and nothing else, in whatever order they come; media by none. weir gets
     # what is left, so what it answers is what the key says.
     if (req.url ~ "\?") {
         set req.url = std.querysort(req.url);
-        set req.url = regsuball(req.url, "([?&])(?!_HLS_(msn|part|skip)=|from=|start=|until=|video=)[^&]*", "\1");
+        set req.url = regsuball(req.url, "([?&])(?!_HLS_(msn|part|skip)=|from=|start=|video=)[^&]*", "\1");
         set req.url = regsuball(req.url, "([?&])&+", "\1");
         set req.url = regsub(req.url, "[?&]+$", "");
     }

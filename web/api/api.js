@@ -1,6 +1,6 @@
 /** The server's HTTP API, as the web pages use it. */
 
-import { fetchOnce, UNTIL } from "../media/early-requests.js";
+import { fetchOnce, fieldsUntil, isEarly } from "../media/early-requests.js";
 import { timeout } from "../media/fetching.js";
 import { base, root } from "../media/root.js";
 
@@ -230,16 +230,22 @@ export const fetchClipLength = (url) => fetch(url, { method: "HEAD", cache: "no-
 /** @param {Overview} overview @returns {Promise<Storage | null>} Null if recording is off. */
 export const fetchStorage = async (overview) => overview.records === false ? null : getJSON(`${base}/api/v1/storage`);
 
+/** @param {string} name @param {string} root */
+const stateAddress = (name, root) => `${root}/live/${encodeURIComponent(name)}/status.json`;
+
+/** @param {string} name @param {string} root @returns {boolean} Whether its state was asked for while the page loaded. */
+export const isStateEarly = (name, root) => isEarly(stateAddress(name, root));
+
 /**
  * The state of a stream for its players. Caches keep it for a second, so that many open players ask the server once.
  * @param {string} name
  * @param {string} root What the addresses of the stream's server begin with.
- * @param {"now" | "starting" | "live"} until The server holds the request until the stream is so far, for a second at most.
+ * @param {"now" | "starting" | "live"} until What to wait for, for a second at most.
  * @returns {Promise<Stream | null>} Null if the name has never been published.
  */
 export async function fetchStream(name, root = base, until = "now") {
-  const address = `${root}/live/${encodeURIComponent(name)}/status.json?${UNTIL}${until}`;
-  const response = await fetchOnce(address, timeout(TIMEOUT_MILLISECONDS));
+  const address = stateAddress(name, root);
+  const response = await fetchOnce(address, timeout(TIMEOUT_MILLISECONDS), false, fieldsUntil(address, until));
   if (response.status === 404 || response.status === 204) return null;
   if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
   return response.json();

@@ -3,7 +3,7 @@
  * failures, and reports one phase for the page to show.
  */
 
-import { fetchStream } from "../api/api.js";
+import { fetchStream, isStateEarly } from "../api/api.js";
 import { unplayable, MediaSourceClass } from "../media/codecs.js";
 import { base } from "../media/root.js";
 import { MSEEngine } from "./mse-engine.js";
@@ -179,7 +179,9 @@ export class WatchSession extends EventTarget {
   }
 
   async #ask() {
-    const asked = this.#askedAt = performance.now();
+    const asked = performance.now();
+    // The page has asked while it loaded: the first request that is held follows at once.
+    this.#askedAt = isStateEarly(this.#name, this.#root) ? -Infinity : asked;
     try {
       this.stream = await fetchStream(this.#name, this.#root, this.#goal);
       if (this.#prefersHLS && performance.now() - asked > QUEUED_MILLISECONDS) this.poll();

@@ -3,11 +3,11 @@ internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
 
-/// `/live/{stream}/status.json?until=`: the state of a stream for a page that waits for it. The request is held until there is
-/// something to play, so that the page need not ask often. Where no stream has that name the answer is 204, in place of 404, which
-/// browsers write to their console each time.
+/// `/live/{stream}/status.json` with the field `Weir-Until`: the state of a stream for a page that waits for it. The request is held
+/// until there is something to play, so that the page need not ask often. Where no stream has that name the answer is 204, in place
+/// of 404, which browsers write to their console each time. A field, since the address stands for the same state.
 struct AwaitedState: Sendable {
-  /// What is waited for: the value of `until`. Another value is answered as `now`.
+  /// What is waited for: the value of the field. Another value is answered as `now`.
   enum Goal: String {
     /// Nothing: the state as it is.
     case now
@@ -23,16 +23,19 @@ struct AwaitedState: Sendable {
   static let step = TimeAmount.milliseconds(50)
 
   static let nothing = HTTPResponse(
-    status: .noContent, headers: [HeaderField("Cache-Control", CachePolicy.missing.value)])
+    status: .noContent,
+    headers: [HeaderField("Cache-Control", CachePolicy.missing.value), HeaderField("Vary", field)])
+
+  private static let field = "Weir-Until"
 
   let streams: StreamRegistry
   let status: @Sendable (LiveStream) -> HTTPResponse
 
   /// Whether a request wants 204 where there is no such stream. Also asked of playlists.
-  static func isWanted(_ request: HTTPRequest) -> Bool { request.query("until") != nil }
+  static func isWanted(_ request: HTTPRequest) -> Bool { request.header(field) != nil }
 
   func answer(to request: HTTPRequest, for name: StreamName, on eventLoop: any EventLoop) -> HTTPAnswer {
-    let goal = request.query("until").flatMap(Goal.init) ?? .now
+    let goal = request.header(Self.field).flatMap(Goal.init) ?? .now
     guard !isThere(name, goal) else { return .now(response(for: name)) }
     let looks = Int(Self.longest.nanoseconds / Self.step.nanoseconds)
     return .later(look(for: name, goal, times: looks, on: eventLoop))

@@ -274,7 +274,7 @@ def test_the_watch_page_tells_why_a_recording_is_interrupted_and_what_is_missing
     stream = archive.stream("stage")
     stream["recording"] = {"state": "failed", "reason": "the disk has 3 MB free", "seconds": 61, "bytes": 5_000_000,
                            "file": "stage/x.mp4", "gaps": [{"at": 12.0, "seconds": 3.0, "reason": "the disk was too slow"}]}
-    with page.answering(f"{archive.web}/live/stage/status.json*", lambda _: json.dumps(stream)):
+    with page.answering(f"{archive.web}/live/stage/status.json", lambda _: json.dumps(stream)):
         watching.watch(page, archive, "stage", "?player=mse")
         page.wait("document.querySelector('#recording-state').textContent === 'Interrupted'")
         text = page.evaluate("document.querySelector('#recording').innerText")
