@@ -81,7 +81,7 @@ import Testing
     var driver = try interrupted()
     try driver.interrupt()
     var epoch = Epoch(resuming: try #require(driver.epoch.wholeRecord), settings: StreamSettings())
-    #expect(!epoch.window.endedUnresumed && !playlist(epoch, parts: true).contains("#EXT-X-ENDLIST"))
+    #expect(!epoch.window.endedUnresumed && !playlist(epoch).contains("#EXT-X-ENDLIST"))
     _ = try epoch.end(.connectionLost("it did not come back"))
     for parts in [false, true] {
       let lines = playlist(epoch, parts: parts).split(separator: "\n").map(String.init)

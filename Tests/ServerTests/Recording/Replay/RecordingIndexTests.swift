@@ -53,10 +53,11 @@ import Testing
     let last = try #require(written.segments.last)
     let edge = last.wallStart &+ written.duration(of: last).nanoseconds
     let second = MediaTime(milliseconds: 1000)
-    for (moment, seconds) in [
-      (ReplaySource.Moment.media(length + second), 1.0), (.media(length), 0), (.media(second), 1 - length.seconds),
-      (.wall(edge &+ 1_500_000_000), 1.5), (.wall(edge), 0), (.wall(edge &- 500_000_000), -0.5),
-    ] {
+    let moments: [(ReplaySource.Moment, Double)] = [
+      (.media(length + second), 1), (.media(length), 0), (.media(second), 1 - length.seconds),
+      (.wall(edge &+ 1_500_000_000), 1.5), (.wall(edge), 0), (.wall(edge &+ -500_000_000), -0.5),
+    ]
+    for (moment, seconds) in moments {
       #expect(abs(written.missing(until: moment).seconds - seconds) < 0.001, "\(moment)")
     }
     #expect(RecordingIndex().missing(until: .media(second)) == .zero, "of nothing there is no clip")
