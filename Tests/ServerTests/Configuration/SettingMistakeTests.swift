@@ -83,7 +83,8 @@ import Testing
   @Test(arguments: [
     (["record", "help"], ["help", "record"]), (["record", "help", "clip"], ["help", "record", "clip"]),
     (["streams", "help"], ["help", "streams"]), (["help", "record"], ["help", "record"]), (["help"], ["help"]),
-    (["streams", "show", "help"], ["streams", "show", "help"]), (["record", "list", "help"], ["record", "list", "help"]),
+    (["streams", "show", "help"], ["streams", "show", "help"]),
+    (["record", "list", "help"], ["record", "list", "help"]),
     (["--http", "help"], ["--http", "help"]), ([], []),
   ])
   func helpBehindACommandIsHelpOfIt(words: [String], expected: [String]) throws {
@@ -94,7 +95,8 @@ import Testing
   @Test(arguments: [
     (["serve", "--max-viewers", "-3"], ["serve", "--max-viewers=-3"]),
     (["--window", "-1.5s", "--http", ":1"], ["--window=-1.5s", "--http", ":1"]),
-    (["--http", "-x"], ["--http", "-x"]), (["--window=1s", "-3"], ["--window=1s", "-3"]), (["-o", "-3"], ["-o", "-3"]),
+    (["--http", "-x"], ["--http", "-x"]), (["--window=1s", "-3"], ["--window=1s", "-3"]),
+    (["-o", "-3"], ["-o", "-3"]),
     (["--", "--window", "-3"], ["--", "--window", "-3"]), (["-3"], ["-3"]), ([], []),
   ])
   func aNumberBelowZeroIsTheValueOfItsFlag(words: [String], expected: [String]) {
