@@ -1,3 +1,4 @@
+internal import Basics
 internal import FMP4
 internal import HTTP
 internal import Ingest

@@ -1,4 +1,5 @@
 internal import Basics
+internal import Ingest
 
 /// Finds settings that have no effect.
 extension SettingSources {
