@@ -78,7 +78,6 @@ struct RequestAssembler {
     }
     // Only requests that change something have a body (RFC 9110 §9.3.1: the body of a GET has no meaning).
     bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : requestBodyBytes
-    let head = head.without(services.prefix)
     let bytes = head.target.readableBytesUInt8Span
     if head.method == .options, bytes.count == 1, bytes[0] == UInt8(ascii: "*") {
       target = RequestTarget(segments: [])
