@@ -80,7 +80,7 @@ struct WHIPRoutes {
     let (key, offerer) = (request.publishKey, client)
     return OfferBody(sessions.place(for: request)) { offer, loop in
       // Here, so that the page can read it: what is refused before its body came is not for other origins.
-      if let origin, key == nil { return loop.makeSucceededFuture(Self.needsKey(origin).response) }
+      if let origin, (key?.length ?? 0) == 0 { return loop.makeSucceededFuture(Self.needsKey(origin).response) }
       return sessions.listener.offer(offer, for: stream, key: key, of: offerer).hop(to: loop).map {
         sessions.response($0, to: request)
       }

@@ -110,6 +110,8 @@ final class Authorizer: Sendable {
   /// The right of a publisher to a name. The keys of this server decide first, then its token, then the callback.
   func proof(of request: PublishRequest) async throws(PublishRefusal) -> Proof {
     let isFree = request.credential == .asConfigured
+    // A callback could admit an address alone.
+    guard isFree || request.key != nil else { throw .unauthorized }
     let own = isFree ? proof(of: request.key, to: request.stream) : keyProof(of: request.key, to: request.stream)
     if let own { return own }
     if let token = request.key?.text, JSONWebToken.isLike(token), let tokens = tokens.now,
