@@ -17,11 +17,11 @@ const video = () => Object.assign(new EventTarget(), { readyState: 0, paused: tr
 const settle = () => new Promise((resume) => setImmediate(resume));
 
 /**
- * A session with a stream that is not there.
+ * A session with a stream that is not there, or of which the server says `answer`.
  * @returns {{session: WatchSession, asked: number[], goals: string[], pass: (milliseconds: number) => Promise<void>}} `asked`: when it
  *   asked the server; `goals`: what for.
  */
-function waiting(context) {
+function waiting(context, answer = () => new Response(null, { status: 204 })) {
   const asked = /** @type {number[]} */ ([]), goals = /** @type {string[]} */ ([]);
   let now = 0;
   context.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
@@ -29,7 +29,7 @@ function waiting(context) {
   context.mock.method(globalThis, "fetch", async (_, { headers }) => {
     asked.push(now);
     goals.push(headers["Weir-Until"]);
-    return new Response(null, { status: 204 });
+    return answer();
   });
   const session = new WatchSession(/** @type {any} */ (video()), "nobody", "mse", () => {}, { root: "http://server.example" });
   session.start();
@@ -66,6 +66,13 @@ test("a page that waits has its requests held while it asks often, and is answer
   goals.length = 0;
   await pass(20_000);
   assert.deepEqual(new Set(goals.slice(3)), new Set(["now"]));
+  session.stop();
+});
+
+test("a stream without tracks yet is awaited until it has some: its first frames come before its playlists", async (context) => {
+  const { session, goals, pass } = waiting(context, () => new Response(JSON.stringify({ state: "starting", tracks: [] })));
+  await pass(5000);
+  assert.deepEqual(new Set(goals.slice(1)), new Set(["starting"]));
   session.stop();
 });
 

@@ -175,7 +175,8 @@ export class WatchSession extends EventTarget {
     const awaited = performance.now() - this.#awaitedSince;
     if (awaited < 0 || awaited >= AWAITED_MILLISECONDS || this.#prefersHLS || document.hidden) return "now";
     // `stream.mp4` has the first frames before there are playlists.
-    return this.engine.name === "mse" && this.phase !== "starting" ? "starting" : "live";
+    const hasTracks = this.stream?.state === "starting" && this.stream.tracks.length > 0;
+    return this.engine.name === "mse" && !hasTracks ? "starting" : "live";
   }
 
   async #ask() {
