@@ -28,7 +28,7 @@ import Testing
     let authorizer = Authorizer(clock: .system())
     let events = EventLog(clock: .system(), logger: logger)
     let database = try ControlDatabase(folder: folder.path)
-    defer { database.close() }
+    defer { withExtendedLifetime(folder) { database.close() } }
     let api = ControlAPI(
       authorizer: authorizer,
       streams: StreamRegistry(settings: { _ in StreamSettings() }, clock: .system(), logger: logger) { _, _, _ in [] },
