@@ -20,7 +20,9 @@ extension SRTStreamID {
     switch label {
     case "bmd_uuid", "bmd_name": return String(member)
     case "r", "u", "m", "t", "h", "program": return "\(label)=" + shown(plain: value)
-    default: return harmless(label) + "=***"
+    case "s": return "s=***"
+    // A key with a comma ends in what looks like a label.
+    default: return "***"
     }
   }
 
