@@ -7,12 +7,13 @@ import dataclasses
 import os
 import signal
 import struct
+import threading
 import time
 from fractions import Fraction
 
 import pytest
 
-from harness import amf, box_rules, boxes, dash, flv, hls, llhls, metronome, packets, recordings, sources, tools
+from harness import amf, box_rules, boxes, dash, flv, hls, llhls, metronome, packets, recordings, room, sources, tools
 
 pytestmark = pytest.mark.rules
 
@@ -253,13 +254,32 @@ def test_the_flv_reader_finds_headers_and_key_frames():
     assert sum(tag.is_header and tag.type == flv.VIDEO for tag in enhanced) == 1
 
 
+def test_what_begins_waits_for_room_on_the_processors(tmp_path, monkeypatch):
+    """However busy the machine is for good, it begins at last. Without a metronome there is room."""
+    monkeypatch.setattr(room, "PATIENCE", 0.3)
+    monkeypatch.delenv("WEIR_BEATS", raising=False)
+    assert room.wait() == 0
+    monkeypatch.setenv("WEIR_BEATS", str(tmp_path / "beats"))
+    assert room.wait() == 0
+    queue = metronome.queue_file(tmp_path / "beats")
+    queue.write_text("%8.2f" % room.MOST)
+    assert room.wait() == 0
+    queue.write_text("%8.2f" % (room.MOST + 0.1))
+    assert room.wait() >= 0.3
+    freed = threading.Timer(0.2, queue.write_text, ["%8.2f" % 1])
+    monkeypatch.setattr(room, "PATIENCE", 60)
+    freed.start()
+    assert 0 < room.wait() < 60
+    assert 0 <= metronome.waiting() < 1000
+
+
 def test_the_metronome_tells_when_the_machine_stood_still(tmp_path):
     if os.geteuid() != 0:
-        pytest.skip("real-time priority needs root")
+        pytest.skip("a higher priority needs root")
     beside = metronome.Metronome(tmp_path / "beats")
     try:
         if not (tmp_path / "beats").exists():
-            pytest.skip("this root may not take real-time priority")
+            pytest.skip("this root may not take a higher priority")
         before = time.monotonic()
         beside.process.send_signal(signal.SIGSTOP)
         began = time.monotonic()

@@ -6,13 +6,14 @@ import functools
 import pathlib
 import time
 
+from . import room
 from .weir import Weir
 
 #: Cases at a time. They wait for nearly all of their time.
 AT_A_TIME = 6
 #: The most of a server's log that is told where a case fails, in characters.
 LOG = 20_000
-#: Seconds from the beginning of one to that of the next.
+#: Seconds from the beginning of one to that of the next, where there is room (room.py).
 BETWEEN = 0.3
 
 
@@ -65,6 +66,7 @@ class Together:
         with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
             for name, run in self.cases.items():
                 if name in chosen:
+                    room.wait()
                     ended[name] = pool.submit(run, Case(tmp_path_factory.mktemp("case")))
                     # Servers and publishers that begin at once take each other's time for it.
                     time.sleep(BETWEEN)

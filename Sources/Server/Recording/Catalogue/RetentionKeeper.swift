@@ -12,13 +12,15 @@ struct RetentionKeeper {
   private let tell: @Sendable (RecordingEvent) -> Void
   private let announce: @Sendable (RecordingProspect, RecordingFacts) -> Void
   private let freeBytes: @Sendable () -> Int64?
+  private let pause: @Sendable (UInt32) -> Void
 
   /// Free bytes at the end of the last look.
   private var lastFree: Int64?
   /// When that look began.
   private var lastFreeAt = WallTime.zero
-  /// Bytes of removed files that have not become free yet, and the time until which they are expected.
-  private var owed: (bytes: Int64, until: WallTime)?
+  /// Bytes of removed files that have not become free yet, the time until which they are expected, and how often in a row
+  /// nothing became free.
+  private var owed: (bytes: Int64, until: WallTime, inVain: Int)?
   private var nextLook = WallTime.zero
   /// When a recording becomes older than it may be; nil if none will.
   private var nextOld: WallTime?
@@ -33,6 +35,10 @@ struct RetentionKeeper {
   static let leastOwed: Int64 = 1 << 20
   /// Nanoseconds to wait for the space of removed files before more files are removed.
   private static let patience: Int64 = 60_000_000_000
+  /// After so many removals in a row that freed nothing no other is tried. One alone may be a file that somebody reads.
+  private static let mostInVain = 2
+  /// Readings of the free space after a removal, and microseconds between two.
+  private static let readings = 150, betweenReadings: UInt32 = 20_000
   /// Nanoseconds between two checks of sizes and ages, which change slowly.
   private static let lookInterval: Int64 = 5_000_000_000
   /// Upper bound of the recordings examined and removed at a time.
@@ -51,6 +57,7 @@ struct RetentionKeeper {
     undoTime = settings.undoTime
     let folder = catalogue.folder
     freeBytes = settings.freeBytes ?? { try? RecordingFolder.open(folder).freeBytes }
+    pause = settings.pause
     (self.tell, self.announce) = (tell, announce)
   }
 
@@ -80,7 +87,7 @@ struct RetentionKeeper {
     usage.headroom = headroom(free, now)
     (lastFree, lastFreeAt) = (free, now)
     // Space that will become free without further action counts as free.
-    if let owed { usage.free = free.map { $0 &+ owed.bytes } }
+    if let owed { usage.free = owed.inVain < Self.mostInVain ? free.map { $0 &+ owed.bytes } : nil }
     let isShort = rules.shortage(usage) > 0
     guard isShort || now >= nextLook else { return }
     nextLook = now &+ Self.lookInterval
@@ -129,21 +136,25 @@ struct RetentionKeeper {
     let removed = victims.filter { $0.reason == .freeSpace }.reduce(0) { $0 &+ Int64($1.entry.bytes) }
     guard removed >= Self.leastOwed else { return }
     var (returned, least) = (Int64(0), free)
-    // Other threads close the descriptors, later where the disk is busy. The next look comes in a second. The longest rise counts:
-    // what is written before a file is closed would hide it.
-    for _ in 0..<50 {
+    // Other threads close the descriptors, later where the machine is busy: as long as the headroom lasts. The longest rise
+    // counts: what is written before a file is closed would hide it.
+    for _ in 0..<Self.readings {
       guard let reading = freeBytes() else { return }
       least = min(least, reading)
       returned = max(returned, reading &- least)
       lastFree = reading
-      if returned >= removed / 2 { return }
-      usleep(20_000)
+      if returned >= removed / 2 {
+        owed?.inVain = 0
+        return
+      }
+      pause(Self.betweenReadings)
     }
-    owed = ((owed?.bytes ?? 0) &+ removed &- returned, now &+ Self.patience)
+    let inVain = (owed?.inVain ?? 0) + 1
+    owed = ((owed?.bytes ?? 0) &+ removed &- returned, now &+ Self.patience, inVain)
     catalogue.logger.warning(
       """
       \(removed / 1_000_000) MB of recordings were removed but the disk has not gained free space: some are \
-      still open, or have other names; no more are removed for a minute
+      still open, or have other names; \(inVain < Self.mostInVain ? "one more is tried" : "no more are removed for a minute")
       """)
   }
 

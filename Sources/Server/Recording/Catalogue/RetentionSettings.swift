@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// How long, and how many, recordings are kept.
 struct RetentionSettings: Sendable {
   /// What happens before the disk reaches `--keep-free`. Recordings are removed only if the owner has configured that.
@@ -19,4 +21,6 @@ struct RetentionSettings: Sendable {
   var undoTime: Int64 = 3_600_000_000_000
   /// Bytes that may still be written to the disk; nil reads them from the file system of the recordings folder.
   var freeBytes: (@Sendable () -> Int64?)?
+  /// Waits for this many microseconds; tests need not.
+  var pause: @Sendable (UInt32) -> Void = { usleep($0) }
 }

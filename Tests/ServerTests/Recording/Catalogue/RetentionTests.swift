@@ -166,7 +166,7 @@ import Testing
   /// While removed files give nothing back, the others stay: it would go on until none is left.
   @Test func whatGivesNoRoomBackIsNotFollowedByTheRest() async throws {
     let free = Shared(.max / 2)
-    let retention = RetentionSettings(whenFull: .evict, freeBytes: { free.value })
+    let retention = RetentionSettings(whenFull: .evict, freeBytes: { free.value }, pause: { _ in })
     let harness = try await large(retention)
     let files = harness.folder.files
     let size = Int64(try harness.bytes(files[0]).count)
@@ -179,6 +179,21 @@ import Testing
     // Still nothing: another one is tried after a minute.
     try await harness.library.retain(now: RecordingHarness.start + 61_000_000_000)
     #expect(harness.folder.files == Array(files[2...]))
+  }
+
+  /// While others are written, too: one more is tried, and then none for a minute.
+  @Test func whatGivesNoRoomBackTwiceIsNotFollowedByTheRest() async throws {
+    let free = Shared(.max / 2)
+    let retention = RetentionSettings(whenFull: .evict, freeBytes: { free.value }, pause: { _ in })
+    let harness = try await large(retention)
+    let files = harness.folder.files
+    let size = Int64(try harness.bytes(files[0]).count)
+    free.value = RetentionKeeper.leastHeadroom - 1000
+    for second in Int64(0)..<10 {
+      try await harness.library.retain(now: RecordingHarness.start + second * 1_000_000_000)
+      #expect(harness.folder.files == Array(files[min(2, Int(second) + 1)...]), "at \(second) s")
+      free.value -= size
+    }
   }
 
   /// Others write files and remove them, each much smaller than what was removed.
@@ -293,7 +308,7 @@ private final class ShortDisk: Sendable {
         guard count.value >= 0 else { return .max / 2 }
         count.value += 1
         return RetentionKeeper.leastHeadroom - 1000 + more(count.value)
-      })
+      }, pause: { _ in })
   }
 }
 
