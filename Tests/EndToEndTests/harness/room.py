@@ -10,10 +10,11 @@ import time
 
 from . import metronome
 
-#: So many may run or wait for each processor before others begin.
-MOST = 3
+#: So many may run or wait for each processor before others begin. The metronome counts those that wake up with it, too, so that
+#: three are five.
+MOST = 5
 #: Seconds to wait for room; then the machine is busy for good.
-PATIENCE = 15
+PATIENCE = 10
 
 
 def wait() -> float:

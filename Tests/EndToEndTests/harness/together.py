@@ -6,7 +6,7 @@ import functools
 import pathlib
 import time
 
-from . import room
+from . import room, tokens
 from .weir import Weir
 
 #: Cases at a time. They wait for nearly all of their time.
@@ -66,7 +66,7 @@ class Together:
         with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
             for name, run in self.cases.items():
                 if name in chosen:
-                    room.wait()
+                    tokens.waited += room.wait()
                     ended[name] = pool.submit(run, Case(tmp_path_factory.mktemp("case")))
                     # Servers and publishers that begin at once take each other's time for it.
                     time.sleep(BETWEEN)

@@ -96,12 +96,14 @@ struct RetentionKeeper {
     let victims = rules.victims(
       among: candidates, deleted: isShort ? try database.read { try $0.deleted(before: nil) } : [],
       usage: usage, now: now)
-    for victim in victims.prefix(Self.batch) {
+    // While nothing becomes free, one alone is tried.
+    let tried = victims.prefix(owed.map { $0.inVain > 0 } ?? false ? 1 : Self.batch)
+    for victim in tried {
       try remove(victim.entry, victim.reason.rawValue, database)
     }
     // Some file systems free the space with their next commit. It must be free before the next check.
-    if isShort, !victims.isEmpty, let root = try? RecordingFolder.open(catalogue.folder) { syncfs(root.descriptor) }
-    if let free { noteOwed(victims.prefix(Self.batch), free: free, now) }
+    if isShort, !tried.isEmpty, let root = try? RecordingFolder.open(catalogue.folder) { syncfs(root.descriptor) }
+    if let free { noteOwed(tried, free: free, now) }
     if victims.count >= Self.batch { nextLook = now }
     // After a removal there may be more to remove.
     nextOld =
