@@ -41,10 +41,14 @@ extension Segmenter {
     }
     if sample.track == tracks[leaderIndex].id {
       guard sample.isSync, waiting.place == .syncSample else { return false }
+      let timescale = queues[leaderIndex].timescale
+      let end = MediaTime(ticks: sample.presentationTime, timescale: timescale)
+      let open = leader.fragmentStart.map { MediaTime(ticks: leader.presentationTime(at: $0), timescale: timescale) }
+      fillWithSilence(from: closing.first?.start ?? open ?? end, until: end)
       apply(waiting.tracks, &output)
       return false
     }
-    guard !tracks.contains(track) else { return false }
+    guard !tracks.contains(where: { waiting.continues($0, as: track) }) else { return false }
     deferred?.keep(sample)
     guard deferred?.isFull == true else { return true }
     switch waiting.place {
@@ -62,7 +66,33 @@ extension Segmenter {
 
   /// A deferred change replaces the track or ends it: nothing more of it comes.
   func isLeaving(_ track: TrackDescription) -> Bool {
-    deferred.map { !$0.tracks.contains(track) } ?? false
+    deferred.map { waiting in !waiting.tracks.contains { waiting.continues(track, as: $0) } } ?? false
+  }
+
+  /// Lets tracks that wait for a sync sample to end or change be silent up to `end` (presentation time), in whole frames from
+  /// `start` on. Players stop where a track of the segment has nothing.
+  mutating func fillWithSilence(from start: MediaTime, until end: MediaTime) {
+    guard deferred?.place == .syncSample else { return }
+    for index in queues.indices where index != leaderIndex && isLeaving(queues[index].track) {
+      queues[index].addSilence(from: start, until: end)
+    }
+  }
+
+  /// Ends the segment of a publisher that has gone. Audio is complete up to the end of the video, if it was that close: players
+  /// load the last part again and again where a track of it ends before the list.
+  package mutating func interrupt() -> [FragmentEvent] {
+    if deferred == nil, leader.fragmentStart != nil {
+      queues[leaderIndex].resolveWaitingWithoutSuccessor()
+      let timescale = queues[leaderIndex].timescale
+      let shown = queues[leaderIndex].reach.map { max(leader.presentationEnd, $0 &+ leader.reorderDelay) }
+      let end = MediaTime(ticks: shown ?? 0, timescale: timescale)
+      for index in queues.indices where index != leaderIndex {
+        guard let reach = queues[index].reach else { continue }
+        let time = MediaTime(ticks: reach, timescale: queues[index].timescale)
+        if end < time + CutPolicy.followerPatience { queues[index].addSilence(from: time, until: end) }
+      }
+    }
+    return receive(.discontinuity)
   }
 
   /// Gives the last sample of a track that ends a duration: the most likely one, but at most up to the first sample of

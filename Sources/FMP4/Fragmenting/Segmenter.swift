@@ -107,8 +107,10 @@ package struct Segmenter: Sendable {
   }
 
   mutating func apply(_ newTracks: [TrackDescription], _ output: inout [FragmentEvent]) {
-    let waiting = deferred?.samples ?? []
+    // What they have of tracks that are other ones now is dropped.
+    let waiting = deferred.map { DeferredTracks(newTracks, at: $0.place, after: $0).samples } ?? []
     deferred = nil
+    let goingOn = newTracks.filter { new in tracks.contains { new.isDecoded(like: $0) } }.map(\.id)
     let isFirst = tracks.isEmpty
     if !isFirst { breakTimeline(&output) }
     tracks = newTracks
@@ -120,7 +122,7 @@ package struct Segmenter: Sendable {
       partRule = policy.partLimit == nil ? VariableRate() : nil
     }
     leader = LeadingTrack()
-    leader.keepsEarlyFollowers = !isFirst
+    leader.goingOn = isFirst ? nil : Set(goingOn)
     initVersion += 1
     output.append(.initialization(InitSegment(version: initVersion, tracks: newTracks)))
     for sample in waiting { take(sample, &output) }
@@ -155,7 +157,7 @@ package struct Segmenter: Sendable {
     if leader.fragmentStart != nil, let end = queues[leaderIndex].reach {
       closeFragment(
         at: end, endsSegment: true, presentationEnd: max(leader.presentationEnd, end &+ leader.reorderDelay))
-    } else if leader.keepsEarlyFollowers, let start = followersStart(), let end = followersReach() {
+    } else if leader.goingOn != nil, let start = followersStart(), let end = followersReach() {
       let timescale = queues[leaderIndex].timescale
       let time = start.rescaled(to: timescale)
       leader.openSegment(at: time, presentationStart: time, isSync: true)
@@ -189,7 +191,7 @@ package struct Segmenter: Sendable {
       if queues[index].track.kind == .video { awaitsSync.insert(sample.track) }
       return false
     }
-    guard !overlaps(sample, in: queues[index]) else { return false }
+    guard !overlaps(sample, in: queues[index]), !precedesSegment(sample, in: queues[index]) else { return false }
     // What was dropped before it is a pause.
     let pause = awaitsSync.remove(sample.track) == nil ? policy.segmentTarget : .zero
     if let lag = lag(of: queues[index]) { queues[index].presence.came(after: lag) }
@@ -205,6 +207,17 @@ package struct Segmenter: Sendable {
     return MediaTime(ticks: middle, timescale: queue.timescale) < end
   }
 
+  /// Whether a track that has joined or changed would begin before the segment. Nobody has seen or heard it yet.
+  private func precedesSegment(_ sample: Sample, in queue: SampleQueue) -> Bool {
+    guard let goingOn = leader.goingOn, leader.fragmentStart != nil, queue.isEmpty, queue.reach == nil,
+      !goingOn.contains(sample.track), !early.contains(sample.track)
+    else { return false }
+    let end = MediaTime(ticks: sample.decodeTime &+ Int64(sample.duration ?? 0), timescale: queue.timescale)
+    let start = MediaTime(
+      ticks: leader.segmentStart &+ leader.reorderDelay, timescale: queues[leaderIndex].timescale)
+    return end <= min(start, closing.first?.start ?? start)
+  }
+
   private mutating func lead(_ sample: Sample, _ output: inout [FragmentEvent]) {
     guard sample.isSync || !leader.awaitsSync, !leader.precedesBeginning(sample) else { return }
     if !leader.staysOpen(with: sample) { closeGroup() }
@@ -217,7 +230,7 @@ package struct Segmenter: Sendable {
       noteSync(sample, at: decodeTime, &output)
       leader.isBeginning = policy.startsEarly && nextSequenceNumber == 1 && sample.isSync
       leader.openSegment(at: decodeTime, presentationStart: sample.presentationTime, isSync: sample.isSync)
-      if !leader.keepsEarlyFollowers { dropFollowers(endingBefore: sample.presentationTime) }
+      dropFollowers(endingBefore: sample.presentationTime)
     } else {
       noteSync(sample, at: decodeTime, &output)
       // The first video frame after audio alone starts a segment, so that players can join there.
@@ -272,10 +285,11 @@ package struct Segmenter: Sendable {
     leader.openFragment(at: end, isIndependent: false)
   }
 
-  /// Drops audio that ends before the first video frame, at the start of the stream.
+  /// Drops audio that ends before the first video frame, if it begins with that.
   private mutating func dropFollowers(endingBefore presentationTime: Int64) {
     let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].timescale)
     for index in queues.indices where index != leaderIndex {
+      if leader.goingOn?.contains(queues[index].track.id) == true { continue }
       queues[index].drop(endingBefore: start.rescaled(to: queues[index].timescale))
     }
   }
@@ -440,6 +454,7 @@ package struct Segmenter: Sendable {
   }
 
   private mutating func emit(_ closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]) {
+    fillWithSilence(from: closed.start, until: takeRest ? closed.boundary : followersBoundary(of: closed))
     var runs: [TrackRun] = []
     var payloads = closed.payloads
     if let run = closed.run { runs.append(run) }
