@@ -94,7 +94,8 @@ struct SampleQueue {
   /// samples end, if that is later. Does nothing for video, and where no such frame is known.
   mutating func addSilence(from start: MediaTime, until end: MediaTime) {
     let codec = description.track.codec
-    guard let reach, let silence = codec.silence, let length = codec.duration(of: silence), length > 0 else { return }
+    guard waiting == nil, let reach, let silence = codec.silence, let length = codec.duration(of: silence), length > 0
+    else { return }
     var time = max(reach, start.rescaled(to: timescale))
     let last = end.rescaled(to: timescale) &- Int64(length)
     while time <= last, ready.count < CutPolicy.fragmentSampleLimit {

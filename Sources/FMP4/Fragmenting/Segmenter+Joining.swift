@@ -45,7 +45,7 @@ extension Segmenter {
       let end = MediaTime(ticks: sample.presentationTime, timescale: timescale)
       let open = leader.fragmentStart.map { MediaTime(ticks: leader.presentationTime(at: $0), timescale: timescale) }
       fillWithSilence(from: closing.first?.start ?? open ?? end, until: end)
-      apply(waiting.tracks, &output)
+      apply(waiting.tracks, beforeSync: true, &output)
       return false
     }
     guard !tracks.contains(where: { waiting.continues($0, as: track) }) else { return false }

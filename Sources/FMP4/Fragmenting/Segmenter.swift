@@ -103,10 +103,15 @@ package struct Segmenter: Sendable {
       deferred = DeferredTracks(newTracks, at: place, after: deferred)
       return
     }
-    apply(newTracks, &output)
+    // With the silence of what changes with the leading track.
+    if deferred?.place == .syncSample { finish(&output) }
+    apply(newTracks, beforeSync: newTracks.leader?.kind == .video, &output)
   }
 
-  mutating func apply(_ newTracks: [TrackDescription], _ output: inout [FragmentEvent]) {
+  /// `beforeSync`: the sync sample of the leading track that the other tracks begin with comes next.
+  mutating func apply(
+    _ newTracks: [TrackDescription], beforeSync: Bool = false, _ output: inout [FragmentEvent]
+  ) {
     // What they have of tracks that are other ones now is dropped.
     let waiting = deferred.map { DeferredTracks(newTracks, at: $0.place, after: $0).samples } ?? []
     deferred = nil
@@ -125,7 +130,14 @@ package struct Segmenter: Sendable {
     leader.goingOn = isFirst ? nil : Set(goingOn)
     initVersion += 1
     output.append(.initialization(InitSegment(version: initVersion, tracks: newTracks)))
-    for sample in waiting { take(sample, &output) }
+    for sample in waiting {
+      // Nothing is cut without the leading track, however much has waited.
+      if beforeSync, let index = queues.firstIndex(where: { $0.track.id == sample.track }), index != leaderIndex {
+        follow(sample, at: index)
+      } else {
+        take(sample, &output)
+      }
+    }
   }
 
   /// Ends the open segment. The media after it starts with a sync sample.
@@ -291,6 +303,8 @@ package struct Segmenter: Sendable {
     for index in queues.indices where index != leaderIndex {
       if leader.goingOn?.contains(queues[index].track.id) == true { continue }
       queues[index].drop(endingBefore: start.rescaled(to: queues[index].timescale))
+      // A track that joins has not begun then: what follows may come from before the segment, too.
+      if leader.goingOn != nil, queues[index].isEmpty { queues[index] = SampleQueue(track: queues[index].track) }
     }
   }
 

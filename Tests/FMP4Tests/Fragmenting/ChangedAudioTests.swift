@@ -102,6 +102,26 @@ struct ChangedAudioTests {
     #expect((found[1].audio.first?.start ?? 0) > 192_000 - 1024)
   }
 
+  /// The key frame at 8 s is shown at 387200 of the audio's ticks, more than five seconds after the audio's first frame. No segment
+  /// is made of what waits, and what comes late of the time before the key frame is left out as well.
+  @Test func `Audio that joins long before a key frame begins with it`() throws {
+    let video = try SyntheticMedia.video()
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([video]))
+    for sample in SyntheticMedia.interleaved(seconds: 14, group: 240, offset: 2000, isSteady: true) {
+      if sample.track == .audio, sample.decodeTime < 117 * 1024 { continue }
+      if sample.track == .audio, sample.decodeTime == 117 * 1024 {
+        events += segmenter.receive(.tracks([video, try SyntheticMedia.audio()]))
+      }
+      events += segmenter.receive(.sample(sample))
+    }
+    let found = stretches(events + segmenter.receive(.end(.finished)))
+    try #require(found.count == 2)
+    #expect(found[1].segments.allSatisfy { $0 == [.video, .audio] })
+    #expect(found[1].audio.map(\.start) == (378..<656).map { Int64($0) * 1024 })
+    #expect(found[1].fragments.first?.isIndependent == true)
+  }
+
   /// A relay switches to another source, of which the audio comes a second before the key frame.
   @Test func `Where the video changes as well, both begin with its key frame`() throws {
     let video = try SyntheticMedia.video(timescale: 60_000, frameDuration: 2000)
