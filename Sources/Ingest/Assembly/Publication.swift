@@ -473,7 +473,8 @@ struct Publication {
     var tracks: [TrackDescription] = []
     for index in videos.indices {
       let id = videos[index].id
-      let track = new.contains(id) ? videos[index].announce(stated: statedRate(of: id)) : videos[index].description
+      let isNew = new.contains(id) && videos[index].isUnannounced
+      let track = isNew ? videos[index].announce(stated: statedRate(of: id)) : videos[index].description
       if let track { tracks.append(track) }
     }
     for index in audios.indices {
