@@ -189,7 +189,9 @@ def test_audio_that_changes_between_key_frames_is_silent_up_to_the_next_one(time
     stereo, mono = [p.digest for p in film["audio"]], packets.probe(sources.source("h264-25"))["audio"]
     late = [p.digest for p in mono if p.pts >= 4]
     audio = outcome.digests("audio")
-    assert audio[:130] == stereo[:130] and audio[-len(late):] == late
+    # What begins before the first picture may be missing.
+    begins = stereo.index(audio[0])
+    assert begins <= 2 and audio[:130] == stereo[begins:begins + 130] and audio[-len(late):] == late
     silent = [digest for digest in audio if digest not in {*stereo, *(p.digest for p in mono)}]
     assert len(set(silent)) == 1 and 0.8 < len(silent) * 1024 / 48000 < 1.3, len(silent)
     nothing_wrong(apart(outcome))
