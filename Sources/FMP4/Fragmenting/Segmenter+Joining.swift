@@ -95,6 +95,28 @@ extension Segmenter {
     return receive(.discontinuity)
   }
 
+  /// Whether a track that has joined or changed would begin before the segment. Nobody has seen or heard it yet.
+  func precedesSegment(_ sample: Sample, in queue: SampleQueue) -> Bool {
+    guard let goingOn = leader.goingOn, leader.fragmentStart != nil, queue.isEmpty, queue.reach == nil,
+      !goingOn.contains(sample.track), !early.contains(sample.track)
+    else { return false }
+    let end = MediaTime(ticks: sample.decodeTime &+ Int64(sample.duration ?? 0), timescale: queue.timescale)
+    let start = MediaTime(
+      ticks: leader.segmentStart &+ leader.reorderDelay, timescale: queues[leaderIndex].timescale)
+    return end <= min(start, closing.first?.start ?? start)
+  }
+
+  /// Drops audio that ends before the first video frame, if it begins with that.
+  mutating func dropFollowers(endingBefore presentationTime: Int64) {
+    let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].timescale)
+    for index in queues.indices where index != leaderIndex {
+      if leader.goingOn?.contains(queues[index].track.id) == true { continue }
+      queues[index].drop(endingBefore: start.rescaled(to: queues[index].timescale))
+      // A track that joins has not begun then: what follows may come from before the segment, too.
+      if leader.goingOn != nil, queues[index].isEmpty { queues[index] = SampleQueue(track: queues[index].track) }
+    }
+  }
+
   /// Gives the last sample of a track that ends a duration: the most likely one, but at most up to the first sample of
   /// what replaces the track.
   mutating func resolveLast(of index: Int) {

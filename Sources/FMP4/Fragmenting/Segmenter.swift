@@ -219,17 +219,6 @@ package struct Segmenter: Sendable {
     return MediaTime(ticks: middle, timescale: queue.timescale) < end
   }
 
-  /// Whether a track that has joined or changed would begin before the segment. Nobody has seen or heard it yet.
-  private func precedesSegment(_ sample: Sample, in queue: SampleQueue) -> Bool {
-    guard let goingOn = leader.goingOn, leader.fragmentStart != nil, queue.isEmpty, queue.reach == nil,
-      !goingOn.contains(sample.track), !early.contains(sample.track)
-    else { return false }
-    let end = MediaTime(ticks: sample.decodeTime &+ Int64(sample.duration ?? 0), timescale: queue.timescale)
-    let start = MediaTime(
-      ticks: leader.segmentStart &+ leader.reorderDelay, timescale: queues[leaderIndex].timescale)
-    return end <= min(start, closing.first?.start ?? start)
-  }
-
   private mutating func lead(_ sample: Sample, _ output: inout [FragmentEvent]) {
     guard sample.isSync || !leader.awaitsSync, !leader.precedesBeginning(sample) else { return }
     if !leader.staysOpen(with: sample) { closeGroup() }
@@ -295,17 +284,6 @@ package struct Segmenter: Sendable {
     guard predictedEnd != .unknown, let end = queues[leaderIndex].reach else { return }
     closeFragment(at: end, endsSegment: false, isExpectedLast: predictedEnd == .segmentEnds)
     leader.openFragment(at: end, isIndependent: false)
-  }
-
-  /// Drops audio that ends before the first video frame, if it begins with that.
-  private mutating func dropFollowers(endingBefore presentationTime: Int64) {
-    let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].timescale)
-    for index in queues.indices where index != leaderIndex {
-      if leader.goingOn?.contains(queues[index].track.id) == true { continue }
-      queues[index].drop(endingBefore: start.rescaled(to: queues[index].timescale))
-      // A track that joins has not begun then: what follows may come from before the segment, too.
-      if leader.goingOn != nil, queues[index].isEmpty { queues[index] = SampleQueue(track: queues[index].track) }
-    }
   }
 
   private mutating func noteSync(_ sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {

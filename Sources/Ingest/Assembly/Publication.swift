@@ -474,13 +474,12 @@ struct Publication {
     for index in videos.indices {
       let id = videos[index].id
       let isNew = new.contains(id) && videos[index].isUnannounced
-      let track = isNew ? videos[index].announce(stated: statedRate(of: id)) : videos[index].description
-      if let track { tracks.append(track) }
+      if isNew { _ = videos[index].announce(stated: statedRate(of: id)) }
+      if let track = videos[index].description { tracks.append(track) }
     }
     for index in audios.indices {
-      let isNew = new.contains(audios[index].id) || audios[index].hasChanged
-      let track = isNew ? audios[index].announce() : audios[index].description
-      if let track { tracks.append(track) }
+      if new.contains(audios[index].id) || audios[index].hasChanged { _ = audios[index].announce() }
+      if let track = audios[index].description { tracks.append(track) }
     }
     for index in tracks.indices {
       guard let statement = statements[tracks[index].id] else { continue }
