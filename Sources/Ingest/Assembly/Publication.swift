@@ -439,7 +439,10 @@ struct Publication {
     switch unit {
     case .video(let unit):
       guard let index = videos.index(of: unit.track) else { return }
-      if unit.time >= origin, videos[index].isUnannounced { announce([unit.track], to: &out) }
+      // Audio that has changed begins with a key frame.
+      if unit.time >= origin, videos[index].isUnannounced || unit.isSync && audios.contains(where: \.hasChanged) {
+        announce([unit.track], to: &out)
+      }
       // Before the media that may first be listed with them. Frames that are left out say of them, too.
       if let found = videos[index].newCaptions() { out.append(.inBand(.captions(unit.track, found))) }
       guard unit.time >= origin else { return }
@@ -463,21 +466,19 @@ struct Publication {
     }
   }
 
-  /// Announces the tracks: new or changed ones, and those that continue.
+  /// Announces the tracks: new ones, and all that were announced before. Of those, changed audio is announced as it is now. A
+  /// changed video stays what it was up to its key frame, since nothing comes of it before.
   private mutating func announce(_ new: [TrackID], to out: inout [PublicationAction]) {
     var tracks: [TrackDescription] = []
     for index in videos.indices {
-      let isNew = new.contains(videos[index].id)
-      guard isNew || !videos[index].isUnannounced else { continue }
-      let rate = statedRate(of: videos[index].id)
-      let track = isNew ? videos[index].announce(stated: rate) : videos[index].description
-      if let track { tracks.append(track) }
+      let id = videos[index].id
+      let isNew = new.contains(id) && videos[index].isUnannounced
+      if isNew { _ = videos[index].announce(stated: statedRate(of: id)) }
+      if let track = videos[index].description { tracks.append(track) }
     }
     for index in audios.indices {
-      let isNew = new.contains(audios[index].id)
-      guard isNew || !audios[index].isUnannounced else { continue }
-      let track = isNew ? audios[index].announce() : audios[index].description
-      if let track { tracks.append(track) }
+      if new.contains(audios[index].id) || audios[index].hasChanged { _ = audios[index].announce() }
+      if let track = audios[index].description { tracks.append(track) }
     }
     for index in tracks.indices {
       guard let statement = statements[tracks[index].id] else { continue }
