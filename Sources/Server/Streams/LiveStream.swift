@@ -390,7 +390,8 @@ final class LiveStream: Sendable {
     if state.life.phase == .starting, state.life.epoch.window.hasBegun {
       state.life.enter(.live, now: clock.monotonic())
     }
-    if let warning = state.warnings.judge(state.life.epoch, segmentTarget: state.life.epoch.settings.segmentTarget) {
+    let target = state.life.epoch.settings.segmentTarget
+    if let warning = state.warnings.judge(state.life.epoch, segmentTarget: target, of: state.publisher.keyFrames) {
       logger.warning("\(warning)")
       tell(warning, state)
     }
