@@ -27,6 +27,7 @@ import "./media/live-window.js";
 import "./media/playback-result.js";
 import "./media/playlist.js";
 import "./media/rendition.js";
+import "./media/root.js";
 import "./media/throughput.js";
 import "./media/timeline.js";
 import "./player/address.js";

@@ -109,6 +109,8 @@ def test_without_libav_sources_fail_and_the_server_goes_on(start, tmp_path):
     (("--log-level", "loud"), "loud"),
     (("--log", "xml"), "xml"),
     (("--max-viewers", "many"), "many"),
+    (("--max-viewers", "-3"), "--max-viewers -3: that is not a whole number in range; use a number from 1 to 1000000"),
+    (("--rotate", "cam=90"), "streams.cam.rotate"),
     (("--test-pattern", "../x"), "../x"),
     (("--source", "cam=what"), "what"),
     (("--record-name", "{stream}/{day}"), "{stream}/{day}"),
@@ -122,6 +124,12 @@ def test_a_start_that_fails_is_told_in_the_form_of_the_log(tmp_path):
         said = refused(USAGE, *SERVE, "--no-record", "--window", "yesterday", *arguments, environment=environment, cwd=tmp_path)
         line = json.loads(said)
         assert (line["level"], line["component"]) == ("critical", "weir") and "yesterday" in line["message"]
+
+
+@pytest.mark.parametrize("group", ["record", "config", "keys", "streams"])
+def test_help_behind_a_command_is_its_help(group):
+    code, out, _ = command(group, "help")
+    assert code == 0 and out == command(group, "--help")[1] and "SUBCOMMANDS" in out
 
 
 @pytest.mark.parametrize("words, meant", [

@@ -77,7 +77,7 @@ def test_a_mistake_is_told_with_its_place_and_nothing_starts(tmp_path):
         done = subprocess.run([tools.weir_binary(), *command], capture_output=True, text=True, timeout=20,
                               env=ENVIRONMENT)
         assert done.returncode == 2
-        assert f"{path}:4:5: streams.*.partDuraton: weir has no such setting; did you mean partDuration?" in done.stderr
+        assert f"{path}:4:5: streams.cam.partDuraton: weir has no such setting; did you mean partDuration?" in done.stderr
         assert "geheim" not in done.stdout + done.stderr
 
 

@@ -237,6 +237,11 @@ def test_keys_are_added_printed_once_and_revoked(kept):
     key = out.strip()
     weir.secrets.append(key)
     assert code == 0 and re.fullmatch(r"wk_[a-z2-7]{32}", key) and key not in err and "not shown again" in err
+    # From now on whoever publishes needs one.
+    assert "warning: publishers need a key from now on" in err
+    weir.wait_log("publishers need a key from now on")
+    told = weir.wait(lambda: answer(weir, "events", "--kind", "access.closed")["events"], 10, "the event")
+    assert [event["data"] for event in told] == [{"key": "laptop"}]
     listed = ask(weir, "keys")
     assert key not in listed and listed.split("\t")[:5] == ["laptop", "cam-*,desk", "-", "-", "-"]
     assert key not in ask(weir, "keys", "list", "--json")
@@ -249,6 +254,7 @@ def test_keys_are_added_printed_once_and_revoked(kept):
     assert ask(weir, "keys") == ""
     made = answer(weir, "keys", "add", "console", "--admin", "operate", "--expires", "2099-01-31T00:00:00Z")
     weir.secrets.append(made["key"])
+    assert made["note"] is None
     assert (made["scope"], made["expiresAt"][:10]) == ("operate", "2099-01-31")
     assert weir.get("/api/v1/sources", headers={"Authorization": f"Bearer {made['key']}"}).status == 200
     ask(weir, "keys", "revoke", "console")

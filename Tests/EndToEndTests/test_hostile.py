@@ -113,9 +113,16 @@ def test_an_app_other_than_live_is_refused(scene):
     client = RawRTMP(scene.weir.rtmp)
     client.handshake()
     with pytest.raises(Refused) as refusal:
-        client.connect("other")
+        client.connect("other/app")
     assert "live" in refusal.value.description
     client.close()
+    # Alone it would name a stream: rtmp://HOST/other.
+    with RawRTMP(scene.weir.rtmp) as client:
+        client.handshake()
+        client.connect("other")
+        with pytest.raises(Refused) as refusal:
+            client.publish(scene.key("cam"))
+    assert "live" in refusal.value.description and scene.canary not in refusal.value.description
 
 
 def test_with_a_valid_key_the_newest_publisher_wins_at_most_once_in_five_seconds(scene):

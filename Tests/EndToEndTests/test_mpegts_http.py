@@ -354,6 +354,25 @@ def test_a_lost_connection_is_an_interruption_and_a_return_goes_on(keyed):
         assert again.socket.recv(65536).startswith(b"HTTP/1.1 200")
 
 
+def test_an_upload_that_publishes_nothing_hears_what_was_found(keyed, tmp_path):
+    """MPEG-2 video alone, a programme that is not there, and no transport stream at all."""
+    film, words = tmp_path / "mpeg2.ts", tmp_path / "words.ts"
+    tools.output(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25", "-t", "1", "-c:v", "mpeg2video",
+                 "-f", "mpegts", film)
+    words.write_text("no transport stream\n" * 100)
+    for path, query, text in ((film, "", "MPEG-2 video (PID 256) is not taken"),
+                              (film, "&program=7", "programme 7 is not in the stream, which has 1"),
+                              (words, "", "no programme of an MPEG transport stream: 0 packets, 2000 other bytes")):
+        answer = tmp_path / "answer.json"
+        client = publishers.Publisher([
+            "curl", "-sS", "--max-time", "20", "-o", str(answer), "-w", "%{http_code}", "-T", str(path),
+            f"{keyed.web}/live/nothing/ingest?key={keyed.key}{query}"])
+        code, log = client.outcome(25)
+        problem = json.loads(answer.read_text())
+        assert code == 0 and problem["status"] == 422 and text in problem["detail"], (log, problem)
+        assert any(text in r["reason"] for r in keyed.get("/api/v1/refusals?stream=nothing", headers=ADMIN).json["refusals"])
+
+
 def test_hostile_bodies_end_their_own_connection(keyed):
     film = transport.film("h264-30").read_bytes()
     blind = b"".join(piece for piece in (film[at:at + 188] for at in range(0, len(film), 188))

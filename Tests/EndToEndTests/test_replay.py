@@ -303,6 +303,7 @@ def test_a_clip_shows_the_very_frames(server, seen, shown, tmp_path, begin, end,
     probe = json.loads(tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_type,duration,start_time",
                                  "-of", "json", path).stdout)["streams"]
     length = frames / 30
+    assert abs(float(answer.headers["weir-clip-seconds"]) - max(float(stream["duration"]) for stream in probe)) < 0.002
     for stream in probe:
         assert float(stream["start_time"]) == 0
         assert abs(float(stream["duration"]) - length) < 0.045, stream

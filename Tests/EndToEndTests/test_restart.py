@@ -179,6 +179,10 @@ def test_who_does_not_come_back_has_ended_and_the_next_start_begins_anew(supervi
     while "cam" in service.get("/api/v1/streams").text and '"ended"' not in service.get("/api/v1/streams").text:
         assert time.monotonic() < deadline, service.get("/api/v1/streams").text
         time.sleep(0.1)
+    # Its players get a list that says so, and nobody gets another.
+    final = service.get(f"/live/cam/{epoch}/av/index.m3u8", timeout=5).good().text
+    assert final.rstrip().endswith("#EXT-X-ENDLIST") and "#EXT-X-GAP" in final, final
+    assert service.get("/live/cam/index.m3u8", timeout=5).status == 404
     service.process.send_signal(signal.SIGTERM)
     service.wait_ready(3)
     assert '"cam"' not in service.get("/api/v1/streams").text

@@ -255,9 +255,15 @@ def listener():
 
 def test_a_stream_for_some_is_shown_to_those_and_its_links_have_no_token(weir):
     token = jwt.encode({"sub": "ann", "exp": time.time() + 60, "weir": {"watch": "guarded"}}, SECRET, "HS256")
-    weir.secrets.append(token)
+    expired = jwt.encode({"sub": "ann", "exp": time.time() - 3600, "weir": {"watch": "guarded"}}, SECRET, "HS256")
+    weir.secrets += [token, expired]
     for path in ("/watch/guarded", "/embed/guarded", "/live/guarded/status.json"):
         assert weir.get(path).status == 403 and "Members" not in weir.get(path, headers=BROWSER).text, path
+    for before in ("", f"/~{expired}"):
+        for path in ("/watch/guarded", "/embed/guarded"):
+            page = weir.get(before + path, headers=BROWSER)
+            assert page.status == 403 and page.headers["content-type"].startswith("text/html") and "no-access.js" in page.text, path
+        assert weir.get(f"{before}/watch/guarded").json["code"] == "viewer-not-allowed"
     assert oembed(weir, f"{PUBLIC}/watch/guarded").status == 403
     for path in ("watch", "embed"):
         page = weir.get(f"/~{token}/{path}/guarded").good().text
@@ -265,6 +271,20 @@ def test_a_stream_for_some_is_shown_to_those_and_its_links_have_no_token(weir):
         assert shown.properties["og:title"] == "Members only" and "og:image" not in shown.properties and token not in page
     found = weir.get(f"/~{token}/api/v1/oembed?url=" + urllib.parse.quote(f"{PUBLIC}/~{token}/watch/guarded", safe="")).good()
     assert token not in found.text and f'src="{PUBLIC}/embed/guarded"' in found.json["html"] and found.json["thumbnail_url"] is None
+
+
+def test_below_a_path_pages_and_what_they_name_stand_there(start):
+    """The proxy takes the path off, or leaves it."""
+    public = "https://www.example.com/media"
+    weir = start("--test-pattern", "demo", "--no-record", "--public-url", public)
+    weir.wait_state("demo", "live")
+    for before in ("", "/media"):
+        page = weir.get(f"{before}/watch/demo", headers=BROWSER).good().text
+        assert f'content="{public}/watch/demo"' in page and '"/web/' not in page, page[:2000]
+        assert weir.get(re.search(r'src="(/media/web/build-[^"]+)"', page)[1]).status == 200
+        found = weir.json(f"{before}/api/v1/oembed?url=" + urllib.parse.quote(f"{public}/watch/demo", safe=""))
+        assert f'src="{public}/embed/demo"' in found["html"]
+        assert weir.json(f"{before}/api/v1/streams/demo")["urls"]["watch"] == "/media/watch/demo"
 
 
 # MARK: The state of a stream
@@ -284,6 +304,14 @@ def test_the_state_of_a_stream_is_kept_for_a_second_and_is_no_viewer(start):
         assert state.keys() == told.keys() and state["state"] == "live" and state["player"] == "mse" and state["viewers"] == 1
         nobody = weir.get("/live/nobody/status.json")
         assert nobody.status == 404 and nobody.headers["cache-control"] == "public, max-age=1"
+        # A page that waits is held instead, and its console stays empty.
+        began = time.monotonic()
+        held = weir.get("/live/nobody/status.json", headers={"Weir-Until": "live"})
+        assert held.status == 204 and time.monotonic() - began >= 0.9
+        assert held.headers["cache-control"] == "public, max-age=1" and held.headers["vary"] == "Weir-Until"
+        for path in ("status.json", "index.m3u8?start=parts"):
+            assert weir.get(f"/live/nobody/{path}", headers={"Weir-Until": "now"}).status == 204, path
+        assert weir.get("/live/cam/status.json", headers={"Weir-Until": "live"}).good().json["state"] == "live"
     finally:
         publisher.kill()
 
@@ -292,7 +320,7 @@ def test_the_pages_learn_how_to_play_and_where_to_publish(weir):
     assert weir.json("/live/demo/status.json")["player"] == "hls"
     overview = weir.json("/api/v1/streams")
     assert overview["publicURL"] == PUBLIC and overview["embedFrom"] == [SITE, "http://localhost:3000"]
-    assert overview["rtmpsPort"] is None and overview["rtmpPort"] == urllib.parse.urlsplit(weir.rtmp).port
+    assert overview["rtmpsPort"] is None and overview["srtPort"] is None and overview["rtmpPort"] == urllib.parse.urlsplit(weir.rtmp).port
 
 
 # MARK: Wrong addresses

@@ -13,6 +13,7 @@ import signal
 import socket
 import threading
 import time
+import urllib.parse
 
 import pytest
 
@@ -169,6 +170,33 @@ def test_callers_are_rejected_with_codes_and_reasons(weir, start, canary):
     assert "(SRT 1409)" in json.dumps(weir.json("/api/v1/refusals?stream=held"))
     narrow.wait_log(r"refused: the server has 1 SRT connections already \(--max-srt-connections\) \(SRT 1402\)")
     keyed.wait_log(r"refused: the publish key is wrong \(SRT 1401\)")
+
+
+def test_stream_ids_of_other_encoders_and_callers_without_one(start, canary):
+    """Blackmagic Design's, other servers' forms and escaped ones are taken. Who has none publishes one stream, by srt-live-transmit
+    as well, unless that needs a key: then the refusal says so. Refusals have the ID that came, without its secrets."""
+    keyed = start(*FLAGS, "--publish-key", f"cam={canary}", "--srt-default-stream", "stage", listeners=LISTENERS)
+    keyed.secrets.append(canary)
+    weir = start(*FLAGS, "--srt-default-stream", "stage", listeners=LISTENERS)
+    box = srt.Paced(sources.ts("steady"), port(weir), "", seconds=60)
+    try:
+        problems = []
+        for streamid, code in [
+                (f"#!::bmd_uuid=0e1df79f,bmd_name=Web Presenter,u=cam?key={canary}", 0),
+                (f"publish/live/cam?key={canary}", 0), (f"host.example/live/cam?key={canary}", 0),
+                (urllib.parse.quote(f"publish:cam:me:{canary}", safe=""), 0),
+                ("", 1401), (f"a b?key={canary}", 1400), (f"#!::r=host/app/cam,m=publish,s={canary}", 1400)]:
+            caller = srt.Caller(port(keyed), streamid)
+            if caller.reject != code:
+                problems.append(f"{streamid!r}: {caller.reject} instead of {code}")
+            caller.close()
+        nothing_wrong(problems)
+        keyed.wait_log(r"callers without a stream ID publish stage \(--srt-default-stream\), and that name needs a key")
+        keyed.wait_log(r"\(SRT 1400\); the stream ID was a\*\*\*")
+        keyed.wait_log(r"the stream ID was #!::r=host/app/cam,m=publish,s=\*\*\*")
+        weir.wait_state("stage", "live")
+    finally:
+        box.stop()
 
 
 def test_the_worker_dies_and_its_publishers_go_on(start):

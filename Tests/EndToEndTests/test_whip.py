@@ -737,6 +737,52 @@ def test_a_publisher_without_the_key_is_refused(weir):
     assert ask(weir, "POST", "/whip/keyless", "x", Content_Type="text/plain")[0] == 415
 
 
+def test_pages_of_named_origins_publish_with_a_key_and_others_stay_out(start):
+    studio, key = "https://studio.example", "a-key-of-a-studio"
+    weir = start("--webrtc", ":0", "--no-record", "--cors", studio, "--cors", "*", "--publish-key", f"cam={key}",
+                 "--public-url", "https://www.example.com/media", listeners=("http", "rtmp", "webrtc"))
+
+    def preflight(path: str, origin: str, method: str):
+        status, fields, _ = ask(weir, "OPTIONS", path, Origin=origin, Access_Control_Request_Method=method,
+                                Access_Control_Request_Headers="authorization,content-type")
+        assert status == 204
+        return {name: value for name, value in fields.items() if name.startswith("access-control-")}
+
+    allowed = preflight("/whip/cam", studio, "POST")
+    assert allowed["access-control-allow-origin"] == studio and "POST" in allowed["access-control-allow-methods"]
+    assert {"Authorization", "Content-Type", "If-Match"} <= set(allowed["access-control-allow-headers"].split(", "))
+    for origin in ("https://other.example", "null", "http://studio.example"):
+        assert preflight("/whip/cam", origin, "POST") == {}
+        status, fields, text = offer(weir, "cam", key=key, Origin=origin)
+        assert (status, json.loads(text)["code"]) == (403, "other-origin") and "access-control-allow-origin" not in fields, origin
+    for wrong in ({}, {"Authorization": "Bearer another"}):
+        answer = weir.get("/whip/cam", method="POST", body=OFFER.encode(),
+                          headers={"Content-Type": "application/sdp", "Origin": studio, **wrong})
+        assert answer.status == 401 and answer.headers["access-control-allow-origin"] == studio, answer.text
+    # Below the path of the public address, and without it.
+    for start_of_path in ("", "/media"):
+        status, fields, _ = ask(weir, "POST", f"{start_of_path}/whip/cam", OFFER, Content_Type="application/sdp",
+                                Authorization=f"Bearer {key}", Origin=studio)
+        session = fields["location"]
+        assert status == 201 and re.fullmatch(r"/media/whip/cam/[0-9a-f]{32}", session), session
+        assert {"Location", "ETag", "Link"} <= set(fields["access-control-expose-headers"].split(", "))
+        assert "DELETE" in preflight(session, studio, "DELETE")["access-control-allow-methods"]
+        assert ask(weir, "DELETE", session, Origin="https://other.example")[0] == 403
+        assert ask(weir, "DELETE", session, Origin=studio)[0] == 200
+
+
+def test_where_nobody_needs_a_key_pages_of_named_origins_do(start):
+    studio = "https://studio.example"
+    weir = start("--webrtc", ":0", "--no-record", "--cors", studio, "--publishers", "open", listeners=("http", "rtmp", "webrtc"))
+    for wrong in ({}, {"Authorization": "Bearer anything"}):
+        answer = weir.get("/whip/cam", method="POST", body=OFFER.encode(),
+                          headers={"Content-Type": "application/sdp", "Origin": studio, **wrong})
+        assert (answer.status, answer.json["code"]) == (401, "publish-key-wrong"), answer.text
+    answer = weir.get("/whip/cam", method="POST", body=OFFER.encode(), headers={"Content-Type": "application/sdp"})
+    assert answer.status == 201, "programs need none"
+    assert ask(weir, "DELETE", answer.headers["location"])[0] == 200
+
+
 def test_strangers_get_no_answer(weir):
     """Datagrams of no session, forged ones, and connections by TCP that say nothing: no byte comes back."""
     host, port = weir.addresses["webrtc"].removeprefix("webrtc://").rsplit(":", 1)

@@ -4,7 +4,10 @@ import NIOCore
 /// What the worker of SRT reads of callers, and what it and the server read of each other.
 extension FuzzTarget {
   static func srt(_ bytes: [UInt8]) {
-    if let id = try? SRTStreamID(parsing: String(decoding: bytes, as: UTF8.self)) {
+    let text = String(decoding: bytes, as: UTF8.self)
+    // Cut, with a sign of it.
+    precondition(SRTStreamID.shown(text).utf8.count <= SRTLimits.streamIDBytes + 3)
+    if let id = try? SRTStreamID(parsing: text, default: StreamName("stage")) {
       precondition(StreamName(id.stream.description) != nil)
       _ = try? SRTTable().admit(id, from: "", judgesKeys: true)
     }
@@ -33,6 +36,7 @@ extension FuzzTarget {
     ]
     return messages.map { Array($0.readableBytesView) } + [
       Array("#!::r=live/cam,m=publish,u=me,s=key".utf8), Array("publish:cam:me:key".utf8), Array("cam?key=%41".utf8),
+      Array("#!::bmd_uuid=1,bmd_name=x,u=cam?key=%41".utf8), Array("srt%3A%2F%2Fhost%3A8890%2Flive%2Fcam".utf8),
     ]
   }()
 }

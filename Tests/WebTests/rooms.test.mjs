@@ -56,7 +56,7 @@ test("no two scripts need each other", () => {
 });
 
 test("a page loads what it needs at once side by side, and nothing else in advance", () => {
-  for (const page of ["index", "watch", "publish", "embed", "recordings", "not-found"]) {
+  for (const page of ["index", "watch", "publish", "embed", "recordings", "not-found", "no-access"]) {
     const text = readFileSync(join(WEB, "pages", `${page}.html`), "utf8");
     const scripts = [...text.matchAll(/<script [^>]*src="\/web\/([^"]+)"/g)].map((m) => m[1]);
     const preloaded = [...text.matchAll(/<link rel="modulepreload" (?:fetchpriority="low" )?href="\/web\/([^"]+)"/g)].map((m) => m[1]);

@@ -6,7 +6,7 @@ import test from "node:test";
 /** What a page has, as far as a session without media uses it. */
 const PAGE = {
   document: Object.assign(new EventTarget(), { hidden: false }), HTMLMediaElement: { HAVE_CURRENT_DATA: 2 },
-  addEventListener() {}, sessionStorage: { getItem: () => null }, localStorage: { getItem: () => null },
+  location: new URL("http://server.example/other/nobody"), addEventListener() {}, sessionStorage: { getItem: () => null }, localStorage: { getItem: () => null },
 };
 for (const [name, value] of Object.entries(PAGE)) Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
 const { WatchSession } = await import("../../web/engine/session.js");
@@ -17,15 +17,20 @@ const video = () => Object.assign(new EventTarget(), { readyState: 0, paused: tr
 const settle = () => new Promise((resume) => setImmediate(resume));
 
 /**
- * A session with a stream that is not there.
- * @returns {{session: WatchSession, asked: number[], pass: (milliseconds: number) => Promise<void>}} `asked`: when it asked the server.
+ * A session with a stream that is not there, or of which the server says `answer`.
+ * @returns {{session: WatchSession, asked: number[], goals: string[], pass: (milliseconds: number) => Promise<void>}} `asked`: when it
+ *   asked the server; `goals`: what for.
  */
-function waiting(context) {
-  const asked = /** @type {number[]} */ ([]);
+function waiting(context, answer = () => new Response(null, { status: 204 })) {
+  const asked = /** @type {number[]} */ ([]), goals = /** @type {string[]} */ ([]);
   let now = 0;
   context.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
   context.mock.method(performance, "now", () => now);
-  context.mock.method(globalThis, "fetch", async () => { asked.push(now); return new Response("", { status: 404 }); });
+  context.mock.method(globalThis, "fetch", async (_, { headers }) => {
+    asked.push(now);
+    goals.push(headers["Weir-Until"]);
+    return answer();
+  });
   const session = new WatchSession(/** @type {any} */ (video()), "nobody", "mse", () => {}, { root: "http://server.example" });
   session.start();
   const pass = async (milliseconds) => {
@@ -36,20 +41,38 @@ function waiting(context) {
     }
     await settle();
   };
-  return { session, asked, pass };
+  return { session, asked, goals, pass };
 }
 
 /** @param {number[]} times @returns {number[]} The pauses between them. */
 const pauses = (times) => times.slice(1).map((time, n) => time - times[n]);
 
-test("a page that waits for a stream asks often for two minutes, and then seldom", async (context) => {
+test("a page that waits for a stream asks once a second for two minutes, and then seldom", async (context) => {
   const { session, asked, pass } = waiting(context);
   await pass(119_000);
-  assert.deepEqual(new Set(pauses(asked)), new Set([300]));
+  assert.deepEqual(new Set(pauses(asked)), new Set([1000]));
   await pass(2000);
   asked.length = 0;
   await pass(20_000);
   assert.deepEqual(new Set(pauses(asked)), new Set([2000]));
+  session.stop();
+});
+
+test("a page that waits has its requests held while it asks often, and is answered at once before and after that", async (context) => {
+  const { session, goals, pass } = waiting(context);
+  await pass(119_000);
+  assert.equal(goals[0], "now");
+  assert.deepEqual(new Set(goals.slice(1)), new Set(["starting"]));
+  goals.length = 0;
+  await pass(20_000);
+  assert.deepEqual(new Set(goals.slice(3)), new Set(["now"]));
+  session.stop();
+});
+
+test("a stream without tracks yet is awaited until it has some: its first frames come before its playlists", async (context) => {
+  const { session, goals, pass } = waiting(context, () => new Response(JSON.stringify({ state: "starting", tracks: [] })));
+  await pass(5000);
+  assert.deepEqual(new Set(goals.slice(1)), new Set(["starting"]));
   session.stop();
 });
 
@@ -71,7 +94,7 @@ test("a hidden page asks every 15 seconds, and at once when it is seen again", a
 test("a pause that is over is forgotten", async (context) => {
   const { session, asked, pass } = waiting(context);
   await pass(30_000);
-  assert.ok(asked.length > 50, String(asked.length));
+  assert.ok(asked.length > 25, String(asked.length));
   const clear = context.mock.method(globalThis, "clearTimeout");
   await session.retry();
   assert.ok(clear.mock.callCount() < 5, `one attempt wakes ${clear.mock.callCount()} timers of ${asked.length}`);

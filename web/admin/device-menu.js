@@ -1,6 +1,7 @@
 /** The menus for cameras and microphones of the server's machine. They need the admin token. */
 
 import { change } from "../api/admin.js";
+import { root } from "../media/root.js";
 import { byId, make } from "../ui/dom.js";
 
 /** @typedef {import("../api/api.js").Device} Device */
@@ -42,7 +43,7 @@ export class DeviceMenu {
     this.#isAsking = true;
     this.#refresh.disabled = true;
     try {
-      const found = await change("GET", "/api/v1/devices");
+      const found = await change("GET", `${root}/api/v1/devices`);
       this.#found = { camera: found.cameras, microphone: found.microphones };
     } catch {
       // The devices in use are shown anyway, and the button repeats the request.

@@ -1,7 +1,7 @@
 /** The server's own sources on the home page, with their state and buttons. It needs the admin token. */
 
 import { change, hasToken } from "../api/admin.js";
-import { base } from "../media/early-requests.js";
+import { base, root } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { confirmButton } from "../ui/confirm-button.js";
 import { announce, byId, make, setText } from "../ui/dom.js";
@@ -27,7 +27,7 @@ export class SourceList {
   async refresh() {
     /** @type {LocalSource[]} */
     let sources = [];
-    if (hasToken()) sources = (await change("GET", "/api/v1/sources").catch(() => ({ sources: [] }))).sources;
+    if (hasToken()) sources = (await change("GET", `${root}/api/v1/sources`).catch(() => ({ sources: [] }))).sources;
     this.#section.hidden = sources.length === 0;
     const names = new Set(sources.map((s) => s.name));
     for (const [name, shown] of this.#rows) {
@@ -47,7 +47,7 @@ export class SourceList {
   async #control(name, action) {
     let answer = null;
     try {
-      await change("POST", `/api/v1/sources/${encodeURIComponent(name)}/${action}`);
+      await change("POST", `${root}/api/v1/sources/${encodeURIComponent(name)}/${action}`);
       announce(t(`source.${action}Done`, { name }));
     } catch (error) {
       answer = error instanceof Error ? error.message : t("page.failed");

@@ -2,6 +2,7 @@
 
 import { change, fetchFrame, hasToken } from "../api/admin.js";
 import { fetchOverview } from "../api/api.js";
+import { root } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { confirmButton } from "../ui/confirm-button.js";
 import { announce, byId, setText } from "../ui/dom.js";
@@ -54,7 +55,7 @@ export class SourcePanel {
     this.#admin = admin;
     this.#film = new SourceFilm(this.#video, this.#address("/preview.mp4"));
     this.#devices = new DeviceMenu((subject, device) =>
-      this.#control(`/api/v1/streams/${encodeURIComponent(name)}/capture/${subject}`, device, t("source.switched")));
+      this.#control(`${root}/api/v1/streams/${encodeURIComponent(name)}/capture/${subject}`, device, t("source.switched")));
     this.#start.addEventListener("click", () => this.#control(this.#address("/start"), undefined, t("source.onAir")));
     // These end the stream for all viewers, so they need a confirmation.
     const isLive = () => this.source?.state === "live";
@@ -64,7 +65,7 @@ export class SourcePanel {
     this.#learn();
   }
 
-  #address(path = "") { return `/api/v1/sources/${encodeURIComponent(this.#name)}${path}`; }
+  #address(path = "") { return `${root}/api/v1/sources/${encodeURIComponent(this.#name)}${path}`; }
 
   async #learn() {
     try {
@@ -89,7 +90,7 @@ export class SourcePanel {
     this.#askedAt = performance.now();
     this.#admin.refresh();
     try {
-      const list = hasToken() ? await change("GET", "/api/v1/sources") : { sources: [] };
+      const list = hasToken() ? await change("GET", `${root}/api/v1/sources`) : { sources: [] };
       this.#source = list.sources.find((/** @type {import("../api/api.js").LocalSource} */ s) => s.name === this.#name) ?? null;
       this.#unanswered = 0;
     } catch {

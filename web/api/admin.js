@@ -1,5 +1,6 @@
 /** The admin token. It is kept for this tab, and sent with requests that need it. */
 
+import { root } from "../media/root.js";
 import { timeout } from "../media/fetching.js";
 import { t } from "../strings/strings.js";
 import { ADMIN_TOKEN as KEY } from "./api.js";
@@ -34,7 +35,7 @@ async function reason(response) {
  * @returns {Promise<string | null>} Why it was not accepted, or null.
  */
 export async function useToken(token) {
-  const response = await send("/api/v1/admin", token, "GET");
+  const response = await send(`${root}/api/v1/admin`, token, "GET");
   if (response.status === 401) return t("admin.wrong");
   if (!response.ok) return reason(response);
   sessionStorage.setItem(KEY, token);

@@ -1,7 +1,8 @@
 /** The server's HTTP API, as the web pages use it. */
 
-import { base, fetchOnce } from "../media/early-requests.js";
+import { fetchOnce, fieldsUntil, isEarly } from "../media/early-requests.js";
 import { timeout } from "../media/fetching.js";
+import { base, root } from "../media/root.js";
 
 /**
  * @typedef {object} Track
@@ -109,6 +110,7 @@ import { timeout } from "../media/fetching.js";
  * @property {Stream[]} streams
  * @property {number | null} rtmpPort
  * @property {number | null} [rtmpsPort]
+ * @property {number | null} [srtPort] Null if the server takes no SRT.
  * @property {number | null} [webRTCPort] Null if the server takes no WebRTC.
  * @property {string[]} [embedFrom] Origins whose pages may embed the player.
  * @property {boolean} publishKeyRequired
@@ -218,19 +220,33 @@ export const fetchKeyFrames = (recording) => getJSON(`${addressOf(recording)}/ke
 export const fetchRecording = (stream, file) =>
   getJSON(`${base}/api/v1/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file)}`);
 
+/**
+ * @param {string} url The address of a clip.
+ * @returns {Promise<number | null>} Its length in seconds, as far as the recording goes; null where it cannot be told.
+ */
+export const fetchClipLength = (url) => fetch(url, { method: "HEAD", cache: "no-store", signal: timeout(TIMEOUT_MILLISECONDS) })
+  .then(({ headers }) => Number(headers.get("Weir-Clip-Seconds")) || null, () => null);
+
 /** @param {Overview} overview @returns {Promise<Storage | null>} Null if recording is off. */
 export const fetchStorage = async (overview) => overview.records === false ? null : getJSON(`${base}/api/v1/storage`);
+
+/** @param {string} name @param {string} root */
+const stateAddress = (name, root) => `${root}/live/${encodeURIComponent(name)}/status.json`;
+
+/** @param {string} name @param {string} root @returns {boolean} Whether its state was asked for while the page loaded. */
+export const isStateEarly = (name, root) => isEarly(stateAddress(name, root));
 
 /**
  * The state of a stream for its players. Caches keep it for a second, so that many open players ask the server once.
  * @param {string} name
  * @param {string} root What the addresses of the stream's server begin with.
+ * @param {"now" | "starting" | "live"} until What to wait for, for a second at most.
  * @returns {Promise<Stream | null>} Null if the name has never been published.
  */
-export async function fetchStream(name, root = base) {
-  const address = `${root}/live/${encodeURIComponent(name)}/status.json`;
-  const response = await fetchOnce(address, timeout(TIMEOUT_MILLISECONDS));
-  if (response.status === 404) return null;
+export async function fetchStream(name, root = base, until = "now") {
+  const address = stateAddress(name, root);
+  const response = await fetchOnce(address, timeout(TIMEOUT_MILLISECONDS), false, fieldsUntil(address, until));
+  if (response.status === 404 || response.status === 204) return null;
   if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
   return response.json();
 }
@@ -250,7 +266,7 @@ export async function fetchStreamNow(name) {
 }
 
 /** @returns {Promise<boolean>} Whether the server takes publishers. It does not while it is going down, or is gone. */
-export const takesPublishers = () => get("/readyz").then(({ status }) => status !== 503, () => false);
+export const takesPublishers = () => get(`${root}/readyz`).then(({ status }) => status !== 503, () => false);
 
 /** The server's clock: /time compared with the monotonic clock of this machine. */
 export class ServerClock {
@@ -262,7 +278,7 @@ export class ServerClock {
   async measure(times = 3) {
     for (let n = 0; n < times; n += 1) {
       const sent = performance.now();
-      const text = (await (await get("/time")).text()).trim();
+      const text = (await (await get(`${root}/time`)).text()).trim();
       const received = performance.now();
       const server = Date.parse(text);
       if (Number.isNaN(server) || received - sent > this.#bestRoundTrip) continue;

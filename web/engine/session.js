@@ -3,9 +3,9 @@
  * failures, and reports one phase for the page to show.
  */
 
-import { fetchStream } from "../api/api.js";
+import { fetchStream, isStateEarly } from "../api/api.js";
 import { unplayable, MediaSourceClass } from "../media/codecs.js";
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { MSEEngine } from "./mse-engine.js";
 import { NativeEngine } from "./native-engine.js";
 
@@ -18,8 +18,8 @@ import { NativeEngine } from "./native-engine.js";
 /** @typedef {Engine["name"]} EngineName */
 
 const ASK_MILLISECONDS = 2000;
-/** The same while the stream is awaited, so that its first picture is not. A player by parts asks three times as often. */
-const AWAIT_MILLISECONDS = 300;
+/** The same while the stream is awaited. The server holds these requests, so that its first picture is not. */
+const AWAIT_MILLISECONDS = 1000;
 /** A page that waits for longer asks as one that plays. */
 const AWAITED_MILLISECONDS = 120_000;
 /** Polling interval of a hidden page. */
@@ -77,6 +77,7 @@ export class WatchSession extends EventTarget {
   /** Whether the server responded to the last request. */
   #isAnswered = true;
   #asked = false;
+  #askedAt = -Infinity;
   /** When the wait for the stream began; Infinity while there is none. */
   #awaitedSince = Infinity;
   #connected = false;
@@ -162,13 +163,28 @@ export class WatchSession extends EventTarget {
     }
     const now = performance.now();
     this.#awaitedSince = Math.min(this.#awaitedSince, now);
-    return now - this.#awaitedSince < AWAITED_MILLISECONDS ? AWAIT_MILLISECONDS : ASK_MILLISECONDS;
+    const pause = now - this.#awaitedSince < AWAITED_MILLISECONDS ? AWAIT_MILLISECONDS : ASK_MILLISECONDS;
+    return Math.max(0, pause - (now - this.#askedAt));
+  }
+
+  /**
+   * What the next request for the state waits for. Beside other players none is held: they would take the browser's few connections.
+   * @returns {"now" | "starting" | "live"}
+   */
+  get #goal() {
+    const awaited = performance.now() - this.#awaitedSince;
+    if (awaited < 0 || awaited >= AWAITED_MILLISECONDS || this.#prefersHLS || document.hidden) return "now";
+    // `stream.mp4` has the first frames before there are playlists.
+    const hasTracks = this.stream?.state === "starting" && this.stream.tracks.length > 0;
+    return this.engine.name === "mse" && !hasTracks ? "starting" : "live";
   }
 
   async #ask() {
     const asked = performance.now();
+    // The page has asked while it loaded: the first request that is held follows at once.
+    this.#askedAt = isStateEarly(this.#name, this.#root) ? -Infinity : asked;
     try {
-      this.stream = await fetchStream(this.#name, this.#root);
+      this.stream = await fetchStream(this.#name, this.#root, this.#goal);
       if (this.#prefersHLS && performance.now() - asked > QUEUED_MILLISECONDS) this.poll();
       this.#isAnswered = true;
     } catch {

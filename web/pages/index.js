@@ -124,8 +124,8 @@ function showPublish() {
   const valid = isStreamName(name);
   byId("name-hint", HTMLElement).hidden = valid;
   nameInput.setAttribute("aria-invalid", String(!valid));
-  byId("open-warning", HTMLElement).hidden = overview.publishKeyRequired || !(overview.rtmpPort || overview.webRTCPort);
-  const wanted = `${name} ${overview.rtmpPort} ${overview.webRTCPort} ${overview.publishKeyRequired}`;
+  byId("open-warning", HTMLElement).hidden = overview.publishKeyRequired || !(overview.rtmpPort || overview.srtPort || overview.webRTCPort);
+  const wanted = `${name} ${overview.rtmpPort} ${overview.srtPort} ${overview.webRTCPort} ${overview.publishKeyRequired}`;
   if (!valid || wanted === publishShown) return;
   publishShown = wanted;
   byId("publish-rows", HTMLElement).replaceChildren(...publishRows(name, overview));

@@ -3,7 +3,7 @@
  * so a page costs a small share of a processor, however many streams it shows. A hidden page loads none.
  */
 
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { timeout } from "../media/fetching.js";
 
 /** A picture is not renewed sooner than this. */

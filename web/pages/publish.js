@@ -2,7 +2,7 @@
 
 import "../ui/page-strings.js";
 import { fetchOverview } from "../api/api.js";
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { isCopyOffered, offerCopy } from "../publish/copy-offer.js";
 import { mayShareScreen } from "../publish/devices.js";
 import { KeyField } from "../publish/key-field.js";

@@ -5,6 +5,7 @@ import { AdminDialog } from "../admin/admin-dialog.js";
 import { showTools } from "../admin/tools.js";
 import { change, hasToken } from "../api/admin.js";
 import { addressOf, fetchOverview, fetchRecording, fetchRecordings, fetchStorage } from "../api/api.js";
+import { root } from "../media/root.js";
 import { galleryCard } from "../recordings/gallery-card.js";
 import { playRecording } from "../recordings/play-recording.js";
 import { linkedRecording } from "../recordings/recording-link.js";
@@ -277,7 +278,7 @@ async function each(recordings, act) {
 
 /** @param {string} stream @param {"start" | "stop" | "cancel"} action */
 async function control(stream, action) {
-  await attempt("POST", `/api/v1/streams/${encodeURIComponent(stream)}/recording/${action}`, t("recorded.of", { stream, done: t(`recorded.${action}`) }));
+  await attempt("POST", `${root}/api/v1/streams/${encodeURIComponent(stream)}/recording/${action}`, t("recorded.of", { stream, done: t(`recorded.${action}`) }));
   await refresh();
 }
 

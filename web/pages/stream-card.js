@@ -1,6 +1,6 @@
 /** One stream in the list of the home page: its live picture, what it is, and for operators how it is published. */
 
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { many, t } from "../strings/strings.js";
 import { icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";

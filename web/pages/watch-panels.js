@@ -7,7 +7,7 @@ import { fetchOverview } from "../api/api.js";
 import { LastRecording } from "../recordings/last-recording.js";
 import { LiveClip } from "../recordings/live-clip.js";
 import { RecordingPanel } from "../recordings/recording-panel.js";
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { byId, plain } from "../ui/dom.js";
 import { publishRows, shareRows, watchRows } from "../ui/links.js";
 import { keepAwake } from "../ui/wake-lock.js";

@@ -3,7 +3,7 @@
 import { hasToken } from "../api/admin.js";
 import { ADMIN_TOKEN } from "../api/api.js";
 import { timeout } from "../media/fetching.js";
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { recordingButtons } from "../recordings/recording-buttons.js";
 import { t } from "../strings/strings.js";
 import { byId, setText } from "../ui/dom.js";

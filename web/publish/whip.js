@@ -1,7 +1,7 @@
 /** Requests of WHIP (RFC 9725): a session is made, changed and ended. */
 
 import { timeout } from "../media/fetching.js";
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { iceServersOf } from "../media/ice-servers.js";
 import { endingOf } from "../media/session-ending.js";
 

@@ -1,7 +1,7 @@
 /** The link to the newest finished recording of a stream, shown when nothing is live. */
 
 import { fetchOverview, fetchRecordings } from "../api/api.js";
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { byId } from "../ui/dom.js";
 import { isOwnFile } from "../ui/links.js";
 

@@ -1,7 +1,7 @@
 /** Cuts a clip out of a live stream that is being recorded: its last seconds, or what lies between two moments. */
 
-import { fetchRecording } from "../api/api.js";
-import { base } from "../media/early-requests.js";
+import { fetchClipLength, fetchRecording } from "../api/api.js";
+import { base } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
@@ -28,6 +28,8 @@ export class LiveClip {
   /** Milliseconds since 1970, by the wall clock of the stream. */
   #from = 0;
   #to = 0;
+  /** Counts the clips that were chosen: a length that comes late is not that of the present one. */
+  #asked = 0;
   /** When the recording began, by the same clock; null until the server has told it. */
   #begun = { file: "", at: /** @type {number | null} */ (null), askedAt: -Infinity };
 
@@ -119,12 +121,27 @@ export class LiveClip {
   #tell() {
     const seconds = (this.#to - this.#from) / 1000;
     const isTooLong = seconds > LONGEST;
-    setText(this.#times, isTooLong ? t("clip.tooLong", { hours: LONGEST / 3600 }) : t("clip.times", {
-      from: format.timeOfDay(this.#from), to: format.timeOfDay(this.#to), length: format.seconds(seconds) }));
+    if (isTooLong) setText(this.#times, t("clip.tooLong", { hours: LONGEST / 3600 }));
+    else this.#say(seconds);
     const file = this.#file;
+    this.#asked += 1;
     if (file === null || isTooLong) return this.#download.removeAttribute("href");
     const query = new URLSearchParams({ from: new Date(this.#from).toISOString(), to: new Date(this.#to).toISOString() });
     this.#download.href = `${base}/api/v1/recordings/${encodeURIComponent(this.#name)}/${encodeURIComponent(file)}/clip?${query}`;
+    this.#askLength();
+  }
+
+  /** Says how long the clip is in its file: it begins with a whole frame, and has no outage. */
+  async #askLength() {
+    const asked = this.#asked;
+    const length = await fetchClipLength(this.#download.href);
+    if (length !== null && asked === this.#asked) this.#say(length);
+  }
+
+  /** @param {number} seconds The length of the clip. */
+  #say(seconds) {
+    setText(this.#times, t("clip.times", {
+      from: format.timeOfDay(this.#from), to: format.timeOfDay(this.#to), length: format.seconds(seconds, 2) }));
   }
 }
 

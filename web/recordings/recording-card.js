@@ -1,6 +1,6 @@
 /** One recording in the list of the home page. */
 
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";

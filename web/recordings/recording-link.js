@@ -1,5 +1,7 @@
 /** Addresses of recordings on the page of recordings. */
 
+import { root } from "../media/root.js";
+
 /**
  * @param {{stream: string, file: string}} recording
  * @param {number | null} [at] Seconds of the recording at which it begins to play.
@@ -8,7 +10,7 @@
 export function recordingLink({ stream, file }, at = null) {
   const query = new URLSearchParams({ stream, play: file });
   if (at !== null && at > 0) query.set("t", String(at));
-  return `/recordings?${query}`;
+  return `${root}/recordings?${query}`;
 }
 
 /** @param {string} search A page's query. @returns {{stream: string, file: string, at: number} | null} What it asks to play. */

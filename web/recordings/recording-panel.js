@@ -2,7 +2,7 @@
 
 import { change, hasToken } from "../api/admin.js";
 import { fetchOverview, fetchStorage } from "../api/api.js";
-import { base } from "../media/early-requests.js";
+import { base, root } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { announce, byId, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
@@ -96,7 +96,7 @@ export class RecordingPanel {
   async #control(action) {
     this.#answer = null;
     try {
-      const address = `/api/v1/${this.#subject.follows}/${encodeURIComponent(this.#name)}/recording/${action}`;
+      const address = `${root}/api/v1/${this.#subject.follows}/${encodeURIComponent(this.#name)}/recording/${action}`;
       await change("POST", address, action === "start" ? this.#body : undefined);
       // The name was for this recording.
       if (action === "start") this.#orderName.value = "";

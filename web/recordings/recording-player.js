@@ -2,7 +2,7 @@
 
 import { fetchKeyFrames } from "../api/api.js";
 import { RecordingPlayback } from "../engine/recording-playback.js";
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { announce, icon, make, setIcon, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";

@@ -1,6 +1,6 @@
 /** The running recordings, and the live streams that are not recorded, with their buttons. */
 
-import { base } from "../media/early-requests.js";
+import { base } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { byId, icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";

@@ -1,5 +1,6 @@
 /** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key or token. */
 
+import { root } from "../media/root.js";
 import { t } from "../strings/strings.js";
 import { copyRow, make } from "./dom.js";
 
@@ -7,6 +8,8 @@ const KEY_PLACEHOLDER = "YOUR_KEY";
 const RTMP_DEFAULT_PORT = 1935;
 /** RTMPS has no port of its own: clients take that of HTTPS. */
 const RTMPS_DEFAULT_PORT = 443;
+/** How long SRT waits for packets that are sent again, as ffmpeg and OBS count it: microseconds. */
+const SRT_LATENCY = 200_000;
 
 /** The grammar of stream names. Other names are not put into a command. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -18,15 +21,19 @@ export const isStreamName = (name) => NAME.test(name);
  * @param {string | null} url URL of a recording. Links may only lead to recordings of this server.
  * @returns {url is string}
  */
-export const isOwnFile = (url) => url !== null && /^(\/~[^/]*)?\/recordings\//.test(url);
+export const isOwnFile = (url) => 
+  url !== null && url.startsWith(root) && /^(\/~[^/]*)?\/recordings\//.test(url.slice(root.length));
 
 /**
- * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, webRTCPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,
+ * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, srtPort?: number | null, webRTCPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,
  *   embedFrom?: string[]}} Server
  */
 
 /** @param {Server} server @returns {URL} The address by which others reach the server. */
-const addressOf = (server) => new URL(server.publicURL ?? location.origin);
+const addressOf = (server) => new URL(server.publicURL ?? location.origin + root);
+
+/** @param {Server} server @returns {string} What the addresses of its pages and streams begin with. */
+const startOf = (server) => addressOf(server).href.replace(/\/$/, "");
 
 /** @param {"rtmp" | "rtmps"} scheme @param {number} port @param {number} usual @param {Server} server */
 const publishAddress = (scheme, port, usual, server) =>
@@ -37,10 +44,10 @@ const publishAddress = (scheme, port, usual, server) =>
  * @param {string} name
  * @param {Server} server
  */
-const publishLink = (name, server) => `${addressOf(server).origin}/publish/${name}`;
+const publishLink = (name, server) => `${startOf(server)}/publish/${name}`;
 
 /** @param {string} name @param {Server} server */
-const watchLink = (name, server) => `${addressOf(server).origin}/watch/${name}`;
+const watchLink = (name, server) => `${startOf(server)}/watch/${name}`;
 
 /**
  * The code for pages of other sites.
@@ -49,13 +56,13 @@ const watchLink = (name, server) => `${addressOf(server).origin}/watch/${name}`;
  * @param {Server} server
  */
 export function embedCodes(name, title, server) {
-  const { origin } = addressOf(server);
+  const start = startOf(server);
   const label = title.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
   return {
-    frame: `<iframe src="${origin}/embed/${name}" title="${label}" width="640" height="360" style="border:0" ` +
+    frame: `<iframe src="${start}/embed/${name}" title="${label}" width="640" height="360" style="border:0" ` +
       `allow="autoplay; fullscreen; picture-in-picture" allowfullscreen></iframe>`,
-    element: `<script type="module" src="${origin}/web/weir-player.js"></script>\n` +
-      `<weir-player src="${origin}/watch/${name}" autoplay></weir-player>`,
+    element: `<script type="module" src="${start}/web/weir-player.js"></script>\n` +
+      `<weir-player src="${start}/watch/${name}" autoplay></weir-player>`,
   };
 }
 
@@ -88,7 +95,7 @@ export function viewerRows(name, server) {
 
 /** @param {string} name @param {Server} server @returns {HTMLElement[]} */
 export function watchRows(name, server) {
-  const base = `${addressOf(server).origin}/live/${name}`;
+  const base = `${startOf(server)}/live/${name}`;
   return [
     copyRow("ffplay", `ffplay ${base}/index.m3u8`),
     copyRow("VLC", `vlc ${base}/index.m3u8`),
@@ -108,9 +115,17 @@ function qrPlace(label, text) {
 /** @param {string} name @returns {HTMLElement} */
 function publishHere(name) {
   const link = /** @type {HTMLAnchorElement} */ (make("a", "button", t("links.publishHere")));
-  link.href = `/publish/${encodeURIComponent(name)}`;
+  link.href = `${root}/publish/${encodeURIComponent(name)}`;
   return make("p", "publish-here", link);
 }
+
+/**
+ * @param {string} streamID
+ * @param {Server} server
+ * @returns {string | null} The address for publishers by SRT, whole: no field beside it takes the stream's name.
+ */
+export const srtAddress = (streamID, server) => server.srtPort
+  ? `srt://${addressOf(server).hostname}:${server.srtPort}?streamid=${streamID}&latency=${SRT_LATENCY}` : null;
 
 /**
  * @param {string} name
@@ -119,12 +134,18 @@ function publishHere(name) {
  */
 export function publishRows(name, server) {
   const { rtmpPort, rtmpsPort, webRTCPort } = server;
+  const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const here = webRTCPort ? [publishHere(name), copyRow(t("links.browser"), publishLink(name, server))] : [];
   const secure = rtmpsPort ? publishAddress("rtmps", rtmpsPort, RTMPS_DEFAULT_PORT, server) : null;
   const plain = rtmpPort ? publishAddress("rtmp", rtmpPort, RTMP_DEFAULT_PORT, server) : null;
   const rtmp = plain ?? secure;
-  if (rtmp === null) return [...here, make("p", "hint", t("links.noRTMP"))];
-  const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
+  const srt = srtAddress(key, server);
+  const bySRT = srt === null ? [] : [
+    copyRow(t("links.srtServer"), srt),
+    copyRow(t("links.srtFile"), `ffmpeg -re -i input.mp4 -c copy -f mpegts "${srt}"`),
+  ];
+  const hint = make("p", "hint", server.publishKeyRequired ? t("links.keyHint", { placeholder: KEY_PLACEHOLDER }) : t("links.obsHint"));
+  if (rtmp === null) return [...here, ...bySRT, srt === null ? make("p", "hint", t("links.noRTMP")) : hint];
   const rows = [
     ...here,
     copyRow(t("links.obsServer"), rtmp),
@@ -136,9 +157,7 @@ export function publishRows(name, server) {
       `ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 ` +
         `-preset veryfast -g 60 -pix_fmt yuv420p -c:a aac -f flv "${rtmp}/${key}"`,
     ),
+    ...bySRT,
   ];
-  const hint = server.publishKeyRequired
-    ? t("links.keyHint", { placeholder: KEY_PLACEHOLDER })
-    : t("links.obsHint");
-  return [...rows, make("p", "hint", hint), qrPlace(t("share.publish"), `${secure ?? rtmp}/${name}`)];
+  return [...rows, hint, qrPlace(t("share.publish"), `${secure ?? rtmp}/${name}`)];
 }

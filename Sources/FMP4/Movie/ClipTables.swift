@@ -60,8 +60,10 @@ package struct ClipTables: Sendable {
     package var movieHeader: ByteBuffer
     /// Byte range of the file.
     package var media: Range<UInt64>
-    /// Media time that the clip shows.
+    /// Media time that the clip shows, as it was requested.
     package var shown: Range<MediaTime>
+    /// The length of the movie: shorter where the media ends before.
+    package var duration: MediaTime
   }
 
   /// Makes the clip. Nil if nothing of the requested time is there.
@@ -94,7 +96,8 @@ package struct ClipTables: Sendable {
       return nil
     }
     return Clip(
-      movieHeader: builder.movieHeader(contentLength: end - first, blockSize: 1), media: first..<end, shown: shown)
+      movieHeader: builder.movieHeader(contentLength: end - first, blockSize: 1), media: first..<end, shown: shown,
+      duration: builder.duration)
   }
 
   /// Start of the first sample to play. Nil if all samples end before the requested time or begin after it.

@@ -33,6 +33,11 @@ package struct MovieBuilder: Sendable {
     timeline = MovieTimeline(tracks, showing: shown)
   }
 
+  /// The length of the movie, as it states it.
+  var duration: MediaTime {
+    MediaTime(ticks: Int64(clamping: timeline.durations.max() ?? 0), timescale: timeline.timescale)
+  }
+
   /// `ftyp`, `moov`, a `free` box as padding, and the header of one `mdat`. That `mdat` encloses the fragmented file's
   /// `contentLength` bytes, which follow. The length is a multiple of `blockSize`, so that the file system can insert
   /// the movie header without moving the media. Chunk offsets count from the start of the new file.

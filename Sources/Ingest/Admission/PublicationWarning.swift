@@ -6,25 +6,26 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case neverCame(MediaKind)
   /// Media arrives more slowly than it plays. Withdrawn when it keeps up again.
   case fallsBehind
-  /// Media came in a codec that weir does not support. The codec's name is printable.
+  /// Media came in a codec that weir does not support. The codec's name is printable. Withdrawn once its track can be taken.
   case leftOutCodec(MediaKind, String)
-  /// Media came in an unsupported form of its codec. The reason is printable.
+  /// Media came in an unsupported form of its codec. The reason is printable. Withdrawn once its track can be taken.
   case leftOutForm(MediaKind, String)
   /// Media cannot be read. The reason is printable. Withdrawn once it can.
   case unreadable(MediaKind, String)
-  /// The codec's name: it is passed on, and most browsers cannot play it.
+  /// The codec's name: it is passed on, and most browsers cannot play it. Withdrawn with another codec.
   case rarelyPlayed(String)
   /// The codec's name: the worker that decodes it was lost, and is started again. Withdrawn with its next frame.
   case decoderLost(String)
-  /// The codec's name: this machine was too busy to decode all of it.
+  /// The codec's name: this machine was too busy to decode all of it. Withdrawn after half a minute without a hole.
   case decoderLate(String)
   /// The publisher said that it sends key frames as it is asked, and does not. Withdrawn with the next one.
   case ignoresRequests
-  /// More tracks of a kind came than weir accepts.
+  /// More tracks of a kind came than weir accepts. Withdrawn when all have a place.
   case leftOutTrack(MediaKind)
   /// Media arrives much faster than it plays. Withdrawn when it no longer does.
   case runsAhead
-  /// The media needs more memory than the stream may have, so viewers can seek back less far.
+  /// The media needs more memory than the stream may have, so viewers can seek back less far. Withdrawn when it did not for as
+  /// long as the window.
   case outgrowsMemory
 
   package var description: String {

@@ -24,6 +24,7 @@ package struct PublishRequest: Sendable {
   package var origin: Origin
   package var keyFrames: KeyFrames
   package var connection: Connection
+  package var credential = Credential.asConfigured
 
   /// Whether the publication's stream is recorded.
   package enum RecordingMode: Sendable {
@@ -49,6 +50,14 @@ package struct PublishRequest: Sendable {
     case made
     /// It has made an offer, and `MediaSink.connected` follows. Until then its stream gives way to others where places run out.
     case awaited
+  }
+
+  /// Whether the publisher has to show that it may publish.
+  package enum Credential: Sendable, Hashable {
+    /// As the server is configured.
+    case asConfigured
+    /// In any case: it comes from a page of another site, which its visitor may not have meant to publish.
+    case required
   }
 
   /// Origin of the publication.

@@ -24,9 +24,13 @@ struct AudioTrack {
   /// The last record, to detect a repetition without parsing.
   private var record: (CodecID, ByteBuffer)?
   /// The newest configuration is supported.
-  private(set) var isUsable = true
+  var isUsable = true
   /// The configuration has not been announced yet.
   var isUnannounced = true
+  /// The track as announced. Nil before that.
+  private(set) var description: TrackDescription?
+  /// It was announced with another configuration or statement than it has now.
+  var hasChanged: Bool { isUnannounced && isUsable && description != nil }
   private var grid = AudioGrid(timescale: 1)
 
   init(_ id: TrackID) { self.id = id }
@@ -60,12 +64,8 @@ struct AudioTrack {
   mutating func announce() -> TrackDescription? {
     isUnannounced = false
     if let timescale, grid.timescale != timescale { grid = AudioGrid(timescale: timescale) }
+    description = codec.map { TrackDescription(id: id, codec: $0, timescale: grid.timescale) }
     return description
-  }
-
-  /// The track as announced.
-  var description: TrackDescription? {
-    codec.map { TrackDescription(id: id, codec: $0, timescale: grid.timescale) }
   }
 
   /// Makes a sample at the unit's time after `origin` (nanoseconds). Nil if it is dropped. Returns a correction that

@@ -9,8 +9,7 @@ struct Publication {
   /// Causes that are logged once.
   private enum Cause: Hashable {
     case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, fallsBehind
-    case rarelyPlayed
-    case noConfiguration(MediaKind), leftOutCodec(MediaKind), leftOutTrack(MediaKind), leftOutForm
+    case noConfiguration(MediaKind)
   }
 
   private enum State {
@@ -89,7 +88,7 @@ struct Publication {
     for (track, statement) in metadata.tracks { receive(statement, of: track) }
     guard case .gathering = state else { return }
     stated = (metadata.framesPerSecond ?? stated.rate, metadata.keyFrameDistance ?? stated.keyFrames)
-    if metadata.hasVideo || metadata.hasAudio {
+    if metadata.isCut ? metadata.hasVideo && metadata.hasAudio : metadata.hasVideo || metadata.hasAudio {
       gate.announce(video: metadata.hasVideo || has(.video), audio: metadata.hasAudio || has(.audio))
     }
   }
@@ -104,8 +103,12 @@ struct Publication {
 
   /// The publisher has ended a track, and others of its kind go on.
   mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
-    expected.remove(track)
     unreadable.remove(track, to: &out)
+    drop(track, to: &out)
+  }
+
+  private mutating func drop(_ track: TrackID, to out: inout [PublicationAction]) {
+    expected.remove(track)
     let (video, audio) = (videos.index(of: track), audios.index(of: track))
     guard (video != nil && videos.count > 1) || (audio != nil && audios.count > 1) else { return }
     if let video { videos.remove(at: video) }
@@ -120,7 +123,8 @@ struct Publication {
   }
 
   /// Takes a decoder configuration record of a track. False if weir does not support its form. The track is then missing
-  /// until a supported one comes. For the only video it throws instead.
+  /// until a supported one comes. For the only video it throws instead. An empty one, or a broken one behind a good one of the
+  /// same codec, is passed over.
   mutating func configure(
     _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool {
@@ -134,8 +138,9 @@ struct Publication {
       do {
         if try videos[index].configure(coding, record) { held.forget(track) }
         refused.remove(track)
-        unreadable.remove(track, to: &out)
+        unreadable.take(track, coding, to: &out)
       } catch {
+        if unreadable.passesOver(record, error, of: coding, behind: videos[index].codec, to: &out) { return true }
         let reason = "\(coding.name) configuration: \(error)"
         guard videos.contains(where: { $0.id != track && $0.isConfigured }) else {
           throw WireError(.unsupported, reason)
@@ -151,32 +156,33 @@ struct Publication {
       do {
         if try audios[index].configure(coding, record) { held.forget(track) }
         gate.saw(.audio, time: nil, now: now)
-        if coding.isRarelyPlayed, warned.insert(.rarelyPlayed).inserted {
-          // The stream may have what makes it untrue.
-          out.append(.warn(.rarelyPlayed(coding.name)))
-        }
+        unreadable.take(track, coding, to: &out)
       } catch {
+        if unreadable.passesOver(record, error, of: coding, behind: audios[index].codec, to: &out) {
+          audios[index].isUsable = true
+          return true
+        }
         gate.leftOut(.audio, now: now)
         expected.remove(track)
         let reason = "\(coding.name) configuration: \(error)"
         firstLeftOut = firstLeftOut ?? WireError(.unsupported, reason)
-        if warned.insert(.leftOutForm).inserted { tell(.leftOutForm(.audio, reason), to: &out) }
+        unreadable.add(.leftOutForm(.audio, reason), track, to: &out)
         return false
       }
     }
     return true
   }
 
-  /// Reports media in an unsupported codec, by its name. `isAlone`: no other track of that kind is accepted.
+  /// Reports media in an unsupported codec, by its name, until its track has another configuration. `isAlone`: no other track of
+  /// that kind is accepted.
   mutating func leaveOut(
     codec: String, of kind: MediaKind, _ track: TrackID? = nil, isAlone: Bool, now: MonotonicTime,
     to out: inout [PublicationAction]
   ) {
     if let track { expected.remove(track) }
-    guard warned.insert(.leftOutCodec(kind)).inserted else { return }
+    guard unreadable.add(codec: codec, of: kind, track ?? .unnamed(kind), to: &out) else { return }
     firstLeftOut = firstLeftOut ?? .unsupported(codec: codec)
     if isAlone { gate.leftOut(kind, now: now) }
-    tell(.leftOutCodec(kind, codec), to: &out)
   }
 
   /// Reports a frame that should state its track's configuration and cannot be read. Those behind it can hardly be decoded.
@@ -195,21 +201,11 @@ struct Publication {
     unreadable.add(.unreadable(coding.kind, error.description), track, to: &out)
   }
 
-  /// Reports media of an additional track that is not accepted.
-  mutating func leaveOutFurtherTrack(of kind: MediaKind, to out: inout [PublicationAction]) {
-    if warned.insert(.leftOutTrack(kind)).inserted { tell(.leftOutTrack(kind), to: &out) }
-  }
-
   /// Leaves a further video track out; the others go on.
   private mutating func refuse(_ track: TrackID, _ reason: String, to out: inout [PublicationAction]) {
     refused.insert(track)
-    end(track, to: &out)
-    if warned.insert(.leftOutForm).inserted { tell(.leftOutForm(.video, reason), to: &out) }
-  }
-
-  private func tell(_ warning: PublicationWarning, to out: inout [PublicationAction]) {
-    out.append(.log(.warning, warning.description))
-    out.append(.warn(warning))
+    drop(track, to: &out)
+    unreadable.add(.leftOutForm(.video, reason), track, to: &out)
   }
 
   /// Index of a video track, which is added if new. Nil if the limit of tracks is reached.
@@ -415,7 +411,10 @@ struct Publication {
     guard case .open(let missing) = decision, let origin = (videoStarts + audioStarts).compactMap(\.self).min() else {
       return
     }
-    for kind in missing { tell(.neverCame(kind), to: &out) }
+    for warning in missing.map(PublicationWarning.neverCame) {
+      out.append(.log(.warning, warning.description))
+      out.append(.warn(warning))
+    }
     state = .open(origin: origin, audioFloor: floor)
     if hasVideo, let distance = stated.keyFrames { out.append(.inBand(.keyFrameDistance(distance))) }
     out.append(.event(.clock(timesOfDay.begin(at: origin, now: now))))
@@ -440,7 +439,10 @@ struct Publication {
     switch unit {
     case .video(let unit):
       guard let index = videos.index(of: unit.track) else { return }
-      if unit.time >= origin, videos[index].isUnannounced { announce([unit.track], to: &out) }
+      // Audio that has changed begins with a key frame.
+      if unit.time >= origin, videos[index].isUnannounced || unit.isSync && audios.contains(where: \.hasChanged) {
+        announce([unit.track], to: &out)
+      }
       // Before the media that may first be listed with them. Frames that are left out say of them, too.
       if let found = videos[index].newCaptions() { out.append(.inBand(.captions(unit.track, found))) }
       guard unit.time >= origin else { return }
@@ -464,21 +466,19 @@ struct Publication {
     }
   }
 
-  /// Announces the tracks: new or changed ones, and those that continue.
+  /// Announces the tracks: new ones, and all that were announced before. Of those, changed audio is announced as it is now. A
+  /// changed video stays what it was up to its key frame, since nothing comes of it before.
   private mutating func announce(_ new: [TrackID], to out: inout [PublicationAction]) {
     var tracks: [TrackDescription] = []
     for index in videos.indices {
-      let isNew = new.contains(videos[index].id)
-      guard isNew || !videos[index].isUnannounced else { continue }
-      let rate = statedRate(of: videos[index].id)
-      let track = isNew ? videos[index].announce(stated: rate) : videos[index].description
-      if let track { tracks.append(track) }
+      let id = videos[index].id
+      let isNew = new.contains(id) && videos[index].isUnannounced
+      if isNew { _ = videos[index].announce(stated: statedRate(of: id)) }
+      if let track = videos[index].description { tracks.append(track) }
     }
     for index in audios.indices {
-      let isNew = new.contains(audios[index].id)
-      guard isNew || !audios[index].isUnannounced else { continue }
-      let track = isNew ? audios[index].announce() : audios[index].description
-      if let track { tracks.append(track) }
+      if new.contains(audios[index].id) || audios[index].hasChanged { _ = audios[index].announce() }
+      if let track = audios[index].description { tracks.append(track) }
     }
     for index in tracks.indices {
       guard let statement = statements[tracks[index].id] else { continue }

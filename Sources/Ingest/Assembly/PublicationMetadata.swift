@@ -7,6 +7,8 @@ struct PublicationMetadata: Sendable, Equatable {
   var framesPerSecond: Double?
   var hasVideo = false
   var hasAudio = false
+  /// It ended too early: what it does not name may be there.
+  var isCut = false
   /// Name and version of the encoder, printable.
   var encoder = ""
   /// How far apart the encoder says that key frames are; nil if not stated.

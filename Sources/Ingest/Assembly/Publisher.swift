@@ -12,6 +12,7 @@ struct Publisher {
   var localAddress: SocketAddress?
   let gate: any PublishGate
   let logger: Logger
+  var credential = PublishRequest.Credential.asConfigured
 
   func metadata(of stream: StreamName?) -> Logger.Metadata {
     var metadata: Logger.Metadata = ["remote": "\(remoteAddress)"]
@@ -25,10 +26,12 @@ struct Publisher {
     connection: PublishRequest.Connection = .made, onKeyFrameWanted: (@Sendable () -> Void)? = nil,
     onEviction: @escaping @Sendable (EndReason) -> Void
   ) -> PublishRequest {
-    PublishRequest(
+    var request = PublishRequest(
       stream: stream, key: key, protocolName: protocolName, remoteAddress: remoteAddress, host: host,
       software: software, keyFrames: keyFrames, connection: connection, onKeyFrameWanted: onKeyFrameWanted,
       onEviction: onEviction)
+    request.credential = credential
+    return request
   }
 
   /// Logs the end of a publication.

@@ -1,19 +1,35 @@
 internal import FMP4
 internal import Logging
+internal import NIOCore
 
-/// Tracks whose newest frames that should state their configuration cannot be read, and what was told of each.
+/// Tracks whose media cannot be taken at present, or hardly be played, and what was told of each.
 struct UnreadableTracks {
   private var told: [TrackID: PublicationWarning] = [:]
-  private var isLogged = false
+  private var logged: Set<PublicationWarning> = []
+  /// Kinds of which a configuration was passed over.
+  private var passedOver: Set<MediaKind> = []
 
-  /// Tells of a track, unless that was told already.
+  /// Most lines in the log. A publisher may come and go here with each frame, and each time with another reason.
+  private static let lines = 8
+
+  /// Tells of a track, unless something was told of it already.
   mutating func add(_ warning: PublicationWarning, _ track: TrackID, to out: inout [PublicationAction]) {
     guard told[track] == nil else { return }
-    // A publisher may come and go here with each frame.
-    if !isLogged { out.append(.log(.warning, warning.description)) }
-    isLogged = true
+    if isLogged(warning), logged.count < Self.lines, logged.insert(warning).inserted {
+      out.append(.log(.warning, warning.description))
+    }
     if !told.values.contains(warning) { out.append(.warn(warning)) }
     told[track] = warning
+  }
+
+  /// Tells of a track in an unsupported codec. False where one of its kind was told of already.
+  mutating func add(
+    codec: String, of kind: MediaKind, _ track: TrackID, to out: inout [PublicationAction]
+  ) -> Bool {
+    let isKnown = told.values.contains { if case .leftOutCodec(kind, _) = $0 { true } else { false } }
+    guard !isKnown, told[track] == nil else { return false }
+    add(.leftOutCodec(kind, codec), track, to: &out)
+    return true
   }
 
   /// Takes back what was told of a track, unless it is true of another one.
@@ -21,9 +37,57 @@ struct UnreadableTracks {
     guard let warning = told.removeValue(forKey: track), !told.values.contains(warning) else { return }
     out.append(.withdraw(warning))
   }
+
+  /// The track has a configuration that can be taken: what was told of it is over. It may be one that few players can play.
+  mutating func take(_ track: TrackID, _ coding: CodecID, to out: inout [PublicationAction]) {
+    let warning = coding.isRarelyPlayed ? PublicationWarning.rarelyPlayed(coding.name) : nil
+    guard told[track] != warning else { return }
+    remove(track, to: &out)
+    if let warning { add(warning, track, to: &out) }
+  }
+
+  /// Whether a configuration record that cannot be read is passed over: it is empty, or the track has a good one of that codec
+  /// already. Says so once in the log.
+  mutating func passesOver(
+    _ record: ByteBuffer, _ error: CodecError, of coding: CodecID, behind known: Codec?,
+    to out: inout [PublicationAction]
+  ) -> Bool {
+    let isEmpty = record.readableBytes == 0
+    guard isEmpty || known?.id == coding && (coding.kind == .video || error.code != .unsupported) else { return false }
+    guard passedOver.insert(coding.kind).inserted else { return true }
+    let what = isEmpty ? "it is empty" : "\(error); the one before it still counts"
+    out.append(.log(.warning, "a configuration of \(coding.name) is passed over: \(what)"))
+    return true
+  }
+
+  /// The stream logs it, if nothing makes it untrue there.
+  private func isLogged(_ warning: PublicationWarning) -> Bool {
+    if case .rarelyPlayed = warning { false } else { true }
+  }
 }
 
 extension Publication {
   /// The frames of a track can be read again.
   mutating func canRead(_ track: TrackID, to out: inout [PublicationAction]) { unreadable.remove(track, to: &out) }
+
+  /// No track of a kind is in an unsupported codec any more, of those that have no number because of it.
+  mutating func takesAll(_ kind: MediaKind, to out: inout [PublicationAction]) {
+    unreadable.remove(.unnamed(kind), to: &out)
+  }
+
+  /// Reports media of an additional track that is not accepted.
+  mutating func leaveOutFurtherTrack(of kind: MediaKind, to out: inout [PublicationAction]) {
+    unreadable.add(.leftOutTrack(kind), .further(kind), to: &out)
+  }
+
+  /// All tracks of a kind have a place.
+  mutating func hasRoom(for kind: MediaKind, to out: inout [PublicationAction]) {
+    unreadable.remove(.further(kind), to: &out)
+  }
+}
+
+/// What stands for tracks without a number. No protocol has so high ones.
+extension TrackID {
+  fileprivate static func further(_ kind: MediaKind) -> TrackID { TrackID(kind, 1 << 20) }
+  static func unnamed(_ kind: MediaKind) -> TrackID { TrackID(kind, 1 << 20 + 1) }
 }

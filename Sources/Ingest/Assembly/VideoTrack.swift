@@ -37,6 +37,8 @@ struct VideoTrack {
   private var statedColor: VideoColor?
   private var messagedColor: VideoColor?
   private var announcedColor: VideoColor?
+  /// The track as announced. Nil before that.
+  private(set) var description: TrackDescription?
   private var color: VideoColor? { .together(statedColor, messagedColor) }
   private var grid = FrameGrid(rate: nil)
   /// Services of closed captions so far, and whether all of them were told.
@@ -119,6 +121,9 @@ struct VideoTrack {
     let rate = Self.rate(of: codec, stated: stated)
     let new = FrameGrid(rate: rate, wire: wire, isCaptured: isCaptured)
     if new.timescale != grid.timescale || new.frameDuration != grid.frameDuration { grid = new }
+    description = TrackDescription(
+      id: id, codec: codec, timescale: grid.timescale, frameDuration: isCaptured ? nil : grid.frameDuration,
+      statedColor: announcedColor)
     return description
   }
 
@@ -146,15 +151,6 @@ struct VideoTrack {
     }
     presentationEnd = max(presentationEnd ?? .min, end)
     return isLater
-  }
-
-  /// The track as announced.
-  var description: TrackDescription? {
-    codec.map {
-      TrackDescription(
-        id: id, codec: $0, timescale: grid.timescale, frameDuration: isCaptured ? nil : grid.frameDuration,
-        statedColor: announcedColor)
-    }
   }
 
   /// Makes a sample at the unit's time after `origin` (nanoseconds).

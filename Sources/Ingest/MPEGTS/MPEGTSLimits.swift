@@ -11,6 +11,8 @@ enum MPEGTSLimits {
   static let publishedPrograms = 8
   /// Elementary streams of a programme that are followed.
   static let elements = 64
+  /// Elementary streams, or programmes, that are named where nothing of a stream can be published.
+  static let namedElements = 8
   /// Tracks of one kind of a programme. Further ones are left out.
   static let tracksOfKind = 16
   /// Bytes of one section, with header and checksum (ISO/IEC 13818-1 §2.4.4.11).

@@ -47,6 +47,8 @@ struct ProgramPublication {
     hasMap = true
     let taken = map.elements.filter(\.content.isTaken)
     var gone: [TrackID] = []
+    // Kinds of which something is left out.
+    var (full, unsupported): (Set<MediaKind>, Set<MediaKind>) = ([], [])
     for (pid, track) in tracks where !taken.contains(where: { $0.pid == pid && $0.content.kind == track.kind }) {
       ended.append(track)
       gone.append(track.id)
@@ -57,6 +59,7 @@ struct ProgramPublication {
       if tracks[element.pid] == nil {
         guard tracks.count < PublicationLimits.tracks else {
           publication.leaveOutFurtherTrack(of: kind, to: &out)
+          full.insert(kind)
           continue
         }
         tracks[element.pid] = Track(id: newID(kind, element.language), kind: kind)
@@ -72,6 +75,11 @@ struct ProgramPublication {
       guard case .unsupported(let kind, let name) = element.content else { continue }
       let isAlone = !taken.contains { $0.content.kind == kind }
       publication.leaveOut(codec: name, of: kind, isAlone: isAlone, now: now, to: &out)
+      unsupported.insert(kind)
+    }
+    for kind in [MediaKind.video, .audio] {
+      if !full.contains(kind) { publication.hasRoom(for: kind, to: &out) }
+      if !unsupported.contains(kind) { publication.takesAll(kind, to: &out) }
     }
     publication.receive(
       PublicationMetadata(

@@ -71,6 +71,8 @@ struct TransportPublication {
 
   var encoder: String { program.encoder }
   var counts: TransportCounts { stream.counts }
+  /// Why nothing of it is published, by what came.
+  var fault: WireError { stream.fault() }
 
   /// Time of the next `tick`. Nil if nothing waits.
   func deadline(after now: MonotonicTime) -> MonotonicTime? {
@@ -86,10 +88,7 @@ struct TransportPublication {
   /// Handles the passing of time. Throws if no programme or no supported media has come.
   mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     if !program.hasMap, let begunAt, now &- begunAt >= Self.programWait {
-      throw WireError(
-        .malformed,
-        "no programme of an MPEG transport stream within \(Self.programWait / 1_000_000_000) s: \(counts.packets) packets, "
-          + "\(counts.skippedBytes) other bytes; send MPEG-TS with PAT and PMT")
+      throw stream.fault(" within \(Self.programWait / 1_000_000_000) s")
     }
     for number in others.keys.sorted() {
       with(number) { other, actions throws(WireError) in try other.tick(now: now, to: &actions) }

@@ -92,6 +92,45 @@ struct TransportStream {
     return content
   }
 
+  /// Why nothing of the stream is published, by what it has: a programme that is missing, or what its tracks are. `wait` is the
+  /// text of how long it was waited for.
+  func fault(_ wait: String = "") -> WireError {
+    let counts = counts
+    guard !maps.isEmpty else {
+      return WireError(
+        .malformed,
+        "no programme of an MPEG transport stream\(wait): \(counts.packets) packets, \(counts.skippedBytes) other bytes;"
+          + " send MPEG-TS with PAT and PMT")
+    }
+    let numbers = association.entries.map(\.program)
+    if case .number(let number) = choice, !numbers.contains(number) {
+      let others = numbers.prefix(MPEGTSLimits.namedElements).map { "\($0)" }.joined(separator: ", ")
+      return WireError(
+        .unsupported, "programme \(number) is not in the stream, which has \(others); choose one of them")
+    }
+    let states = chosenOrAll.compactMap { maps[$0]?.map }.flatMap(\.elements).compactMap(state(of:))
+    let rest = states.count - MPEGTSLimits.namedElements
+    let named =
+      states.prefix(MPEGTSLimits.namedElements).joined(separator: ", ") + (rest > 0 ? ", and \(rest) more" : "")
+    return WireError(
+      .unsupported,
+      "nothing of the stream can be published\(wait): \(named.isEmpty ? "its maps name no track" : named); weir takes H.264, HEVC,"
+        + " AAC, Opus, AC-3, E-AC-3, MP1, MP2, MP3 and G.711")
+  }
+
+  private var chosenOrAll: [UInt16] {
+    if case .number(let number) = choice { [number] } else { association.entries.map(\.program) }
+  }
+
+  /// What became of an elementary stream. Nil for what is no track for anybody.
+  private func state(of element: ProgramElement) -> String? {
+    let name = "\(element.content.name) (PID \(element.pid))"
+    if element.content == .splices { return nil }
+    guard element.content.isTaken else { return "\(name) is not taken" }
+    guard let stream = elements[element.pid], stream.packets > 0 else { return "\(name) did not come" }
+    return stream.allScrambled > 0 ? "\(name) is scrambled" : "\(name) had no frame to begin with"
+  }
+
   /// PIDs that standards reserve (ISO/IEC 13818-1 table 2-3, EN 300 468 table 1, ATSC A/65 §4.1).
   private static func name(ofTable pid: UInt16) -> String {
     switch pid {

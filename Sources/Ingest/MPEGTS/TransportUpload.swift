@@ -39,6 +39,8 @@ package final class TransportUpload {
   private var others: FurtherPrograms?
   private var actions: [PublicationAction] = []
   private var isOver = false
+  /// A sample was published, of any programme.
+  private var hasPublished = false
   private var timer: Scheduled<Void>?
   private var pauseTimer: Scheduled<Void>?
   private var room: (units: Double, at: MonotonicTime)
@@ -79,9 +81,10 @@ package final class TransportUpload {
     pauseIfFast()
   }
 
-  /// The body is complete: the publisher has ended the stream.
+  /// The body is complete: the publisher has ended the stream. If nothing of it was published the owner is told why.
   package func finish() {
     takeRest()
+    guard hasPublished || isOver else { return fail(transport.fault) }
     others?.end(.finished)
     life.give(.end(.finished), encoder: transport.encoder)
     quit("", hasFailed: false)
@@ -110,9 +113,13 @@ package final class TransportUpload {
       watchTime()
     } catch {
       performAll()
-      life.give(.end(.failed(error.reason)), encoder: transport.encoder)
-      end(.unusable(error.reason), hasFailed: error.code == .malformed)
+      fail(error)
     }
+  }
+
+  private func fail(_ error: WireError) {
+    life.give(.end(.failed(error.reason)), encoder: transport.encoder)
+    end(.unusable(error.reason), hasFailed: error.code == .malformed)
   }
 
   private func performAll() {
@@ -121,11 +128,17 @@ package final class TransportUpload {
     for action in batch where !isOver { perform(action) }
     let further = transport.takeFurther()
     if further.contains(where: \.firstHasLeft) { life.leave(FurtherPrograms.gone) }
-    if !further.isEmpty, !isOver, let others { room.units -= Double(others.perform(further)) }
+    guard !further.isEmpty, !isOver, let others else { return }
+    let samples = others.perform(further)
+    room.units -= Double(samples)
+    hasPublished = hasPublished || samples > 0
   }
 
   private func perform(_ action: PublicationAction) {
-    if case .event(.sample) = action { room.units -= 1 }
+    if case .event(.sample) = action {
+      room.units -= 1
+      hasPublished = true
+    }
     life.perform(action, encoder: transport.encoder)
   }
 

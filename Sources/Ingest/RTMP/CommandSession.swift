@@ -1,3 +1,4 @@
+internal import FMP4
 internal import NIOCore
 
 /// NetConnection and NetStream commands (RTMP 7.2), server side: from connect to publish and to the end. Responses are
@@ -26,6 +27,7 @@ struct CommandSession {
   }
 
   private struct Connection {
+    var application: String
     var software: String
     var key: Secret?
   }
@@ -115,22 +117,20 @@ struct CommandSession {
   private mutating func connect(_ transaction: Double, _ object: AMFValue, to out: inout ByteBuffer) -> Outcome {
     guard case .fresh = state else { return .nothing }
     let (application, applicationKey) = PublishAddress.application(of: object["app"]?.string ?? "")
-    guard application == PublishAddress.application else {
-      let reason = """
-        application "\(PublishAddress.printable(application))" is unknown; publish to \
-        rtmp://HOST/\(PublishAddress.application)/NAME
-        """
+    do throws(WireError) {
+      try PublishAddress.check(application: application)
+    } catch {
       writer.writeCommand(
         [
           .string("_error"), .number(transaction), .null,
-          Self.information(level: "error", code: "NetConnection.Connect.Rejected", description: reason),
+          Self.information(level: "error", code: "NetConnection.Connect.Rejected", description: error.reason),
         ], to: &out)
       state = .closed
-      return .refused(reason)
+      return .refused(error.reason)
     }
     let software = PeerText.printable(object["flashVer"]?.string ?? "", limit: 64)
     let key = applicationKey ?? object["tcUrl"]?.string.flatMap { PublishAddress.key(ofURL: $0) }
-    state = .connected(Connection(software: software, key: key))
+    state = .connected(Connection(application: application, software: software, key: key))
     writer.writeWindowAcknowledgementSize(Self.window, to: &out)
     writer.writeSetPeerBandwidth(Self.window, to: &out)
     writer.writeSetChunkSize(Self.answerChunkSize, to: &out)
@@ -164,14 +164,14 @@ struct CommandSession {
       if case .fresh = state { return refusal(messageStream, "publish before connect", to: &out) }
       return .nothing
     }
-    let text = values.count > 3 ? values[3].string ?? "" : ""
-    guard let (stream, key) = PublishAddress.stream(of: text) else {
-      return refusal(
-        messageStream,
-        "stream name \"\(PublishAddress.printable(text))\" is not possible; use \(StreamName.grammar)", to: &out)
+    do throws(WireError) {
+      let text = values.count > 3 ? values[3].string ?? "" : ""
+      let (stream, key) = try PublishAddress.stream(of: text, in: connection.application)
+      state = .asking(connection, stream: messageStream)
+      return .publish(PublishIntent(stream: stream, key: key ?? connection.key, software: connection.software))
+    } catch {
+      return refusal(messageStream, error.reason, to: &out)
     }
-    state = .asking(connection, stream: messageStream)
-    return .publish(PublishIntent(stream: stream, key: key ?? connection.key, software: connection.software))
   }
 
   private mutating func refusal(_ stream: UInt32, _ reason: String, to out: inout ByteBuffer) -> Outcome {
@@ -181,7 +181,8 @@ struct CommandSession {
   }
 
   private mutating func play(_ values: [AMFValue], messageStream: UInt32, to out: inout ByteBuffer) -> Outcome {
-    let stream = PublishAddress.stream(of: values.count > 3 ? values[3].string ?? "" : "")
+    let application = if case .connected(let connection) = state { connection.application } else { "" }
+    let stream = try? PublishAddress.stream(of: values.count > 3 ? values[3].string ?? "" : "", in: application)
     let reason = "weir plays over HTTP: /watch/\(stream?.name.description ?? "NAME")"
     status(messageStream, level: "error", code: "NetStream.Play.Failed", description: reason, to: &out)
     state = .closed
@@ -225,20 +226,23 @@ struct CommandSession {
   }
 }
 
-/// Capabilities of Enhanced RTMP v2 that weir has, for its connect response.
-enum EnhancedRTMP {
+/// Capabilities of Enhanced RTMP v2 that weir has, for its connect response. The codecs are those of `FLVCodecName`.
+private enum EnhancedRTMP {
   /// FourCcInfoMask CanForward: the server passes the codec on.
   private static let canForward: AMFValue = .number(4)
-  /// CapsExMask: ModEx and its nanosecond offset. Neither reconnect requests nor multitrack.
-  private static let capsEx: AMFValue = .number(4 + 8)
-
-  static let video = ["avc1", "hvc1", "av01"]
-  static let audio = ["mp4a", "Opus"]
+  /// CapsExMask: multitrack, ModEx and its nanosecond offset. No reconnect requests.
+  private static let capsEx: AMFValue = .number(2 + 4 + 8)
 
   static let capabilities: [AMFValue.Property] = [
-    .init(name: "fourCcList", value: .strictArray((video + audio).map { .string($0) })),
-    .init(name: "videoFourCcInfoMap", value: .object(video.map { .init(name: $0, value: canForward) })),
-    .init(name: "audioFourCcInfoMap", value: .object(audio.map { .init(name: $0, value: canForward) })),
+    .init(
+      name: "fourCcList",
+      value: .strictArray((FLVCodecName.fourCCs(.video) + FLVCodecName.fourCCs(.audio)).map { .string($0) })),
+    .init(name: "videoFourCcInfoMap", value: map(.video)),
+    .init(name: "audioFourCcInfoMap", value: map(.audio)),
     .init(name: "capsEx", value: capsEx),
   ]
+
+  private static func map(_ kind: MediaKind) -> AMFValue {
+    .object(FLVCodecName.fourCCs(kind).map { .init(name: $0, value: canForward) })
+  }
 }

@@ -16,6 +16,8 @@ struct RTMPSession {
   private var reader = ChunkReader()
   private var commands = CommandSession()
   private var publication: FLVPublication?
+  /// Data that cannot be read were told of.
+  private var hasToldFault = false
   /// Actions of the publication; empty between two calls.
   private var told: [PublicationAction] = []
   private let reading: ClockReading
@@ -137,11 +139,12 @@ struct RTMPSession {
       }
       try receiveMedia(message, now, to: &actions)
     case RTMPMessageType.dataAMF0, RTMPMessageType.dataAMF3:
-      guard publication != nil, let metadata = PublicationMetadata(try values(message)) else { return }
-      publication?.receive(metadata)
+      guard publication != nil else { return }
+      receiveData(message, to: &actions)
     case RTMPMessageType.commandAMF0, RTMPMessageType.commandAMF3:
+      var values = valueBytes(message)
       let outcome = try commands.receive(
-        try values(message), messageStream: message.streamID, to: &answers)
+        try AMF0.readAll(&values), messageStream: message.streamID, to: &answers)
       try obey(outcome, to: &actions)
     case RTMPMessageType.userControl: receiveUserControl(message.payload)
     case RTMPMessageType.windowAcknowledgementSize:
@@ -150,15 +153,28 @@ struct RTMPSession {
     }
   }
 
-  /// The values of a command or data message. AMF3 messages begin with a byte to skip (RTMP 7.1.1).
-  private func values(_ message: RTMPMessage) throws(WireError) -> [AMFValue] {
+  /// The bytes of a command or data message. AMF3 messages begin with a byte to skip (RTMP 7.1.1).
+  private func valueBytes(_ message: RTMPMessage) -> ByteBuffer {
     var payload = message.payload
     if message.type == RTMPMessageType.commandAMF3 || message.type == RTMPMessageType.dataAMF3,
       payload.getInteger(at: payload.readerIndex) == UInt8(0)
     {
       payload.moveReaderIndex(forwardBy: 1)
     }
-    return try AMF0.readAll(&payload)
+    return payload
+  }
+
+  /// Data describe the media. What can be read of them counts, and what cannot ends nothing.
+  private mutating func receiveData(_ message: RTMPMessage, to actions: inout [RTMPAction]) {
+    var bytes = valueBytes(message)
+    let (values, fault, isCut) = AMF0.readBeginning(&bytes)
+    if let fault, !hasToldFault {
+      hasToldFault = true
+      actions.append(.log(.warning, "data beside the media are dropped from where they cannot be read: \(fault)"))
+    }
+    guard var metadata = PublicationMetadata(values) else { return }
+    metadata.isCut = isCut
+    publication?.receive(metadata)
   }
 
   private mutating func receiveUserControl(_ payload: ByteBuffer) {

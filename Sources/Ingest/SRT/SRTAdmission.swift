@@ -28,10 +28,12 @@ final class SRTAdmission: Sendable {
       peers.leave(host)
     }
 
-    mutating func tell(_ peer: SRTPeer, _ stream: String, _ code: UInt16, _ reason: String) {
+    mutating func tell(_ peer: SRTPeer, _ stream: String, _ code: UInt16, _ reason: String, streamID: String = "") {
       guard replies.count < SRTLimits.waitingMessages else { return }
       replies.append(
-        .rejected(SRTRefusal(address: peer.address, port: peer.port, stream: stream, code: code, reason: reason)))
+        .rejected(
+          SRTRefusal(
+            address: peer.address, port: peer.port, stream: stream, code: code, reason: reason, streamID: streamID)))
     }
   }
 
@@ -78,8 +80,8 @@ final class SRTAdmission: Sendable {
   func admit(_ socket: Int32, _ peer: SRTPeer, _ text: String, now: MonotonicTime = .now()) throws(SRTRejection)
     -> SRTTable.Entry
   {
-    let id = try SRTStreamID(parsing: text)
-    return try state.withLock { state throws(SRTRejection) in
+    try state.withLock { state throws(SRTRejection) in
+      let id = try SRTStreamID(parsing: text, default: state.table.defaultStream)
       let (all, taken) = (Int(state.table.connections), state.shaking.count + state.connected.count)
       guard taken < all else {
         throw SRTRejection(.overload, "the server has \(all) SRT connections already (--max-srt-connections)")
@@ -115,8 +117,10 @@ final class SRTAdmission: Sendable {
         state.peers.leave(peer.host)
       }
       if rejection.code.isFailure { state.fail(peer.host, now) }
-      let stream = (try? SRTStreamID(parsing: text))?.stream.description ?? ""
-      state.tell(peer, stream, UInt16(clamping: rejection.code.rawValue), rejection.reason)
+      let id = try? SRTStreamID(parsing: text, default: state.table.defaultStream)
+      state.tell(
+        peer, id?.stream.description ?? "", UInt16(clamping: rejection.code.rawValue), rejection.reason,
+        streamID: SRTStreamID.shown(text))
     }
   }
 

@@ -173,7 +173,8 @@ final class SRTLink: ChannelInboundHandler {
       localAddress: shared.localAddress, gate: shared.gate, logger: shared.logger)
     let stream = StreamName(refusal.stream)
     let code = refusal.code == 0 ? "" : " (SRT \(refusal.code))"
-    let reason = PeerText.printable(refusal.reason, limit: SRTLimits.textBytes) + code
+    let shown = refusal.streamID.isEmpty ? "" : "; the stream ID was \(refusal.streamID)"
+    let reason = PeerText.printable(refusal.reason + code + shown, limit: SRTLimits.textBytes)
     let subject = stream == nil ? "SRT \(publisher.remoteAddress): " : ""
     shared.logger.warning("\(subject)refused: \(reason)", metadata: publisher.metadata(of: stream))
     publisher.noteRefusal(of: stream, reason)

@@ -69,6 +69,8 @@ struct SRTRefusal: Sendable, Hashable {
   /// As in the access-control guidelines; 0 for libsrt's own.
   var code: UInt16
   var reason: String
+  /// The stream ID that came, without secrets. Empty if none came, or if it had nothing to do with the rejection.
+  var streamID = ""
 }
 
 /// One side of the worker's socket broke the protocol.
@@ -136,7 +138,7 @@ enum SRTWire {
     case .rejected(let refusal):
       message(ReplyType.rejected.rawValue) { out in
         out.writeMultipleIntegers(refusal.port, refusal.code)
-        for text in [refusal.address, refusal.stream, refusal.reason] { out.write(text) }
+        for text in [refusal.address, refusal.stream, refusal.reason, refusal.streamID] { out.write(text) }
       }
     case .media(let connection, let lost, let bytes):
       message(ReplyType.media.rawValue) { out in
@@ -173,9 +175,10 @@ enum SRTWire {
       }
     case .rejected:
       if let (port, code) = body.readMultipleIntegers(as: (UInt16, UInt16).self), let address = body.readText(),
-        let stream = body.readText(), let reason = body.readText()
+        let stream = body.readText(), let reason = body.readText(), let streamID = body.readText()
       {
-        return .rejected(SRTRefusal(address: address, port: port, stream: stream, code: code, reason: reason))
+        return .rejected(
+          SRTRefusal(address: address, port: port, stream: stream, code: code, reason: reason, streamID: streamID))
       }
     case .media:
       if let (connection, lost) = body.readMultipleIntegers(as: (Int32, UInt32).self) {
@@ -245,6 +248,7 @@ extension ByteBuffer {
   }
 
   fileprivate mutating func write(_ table: SRTTable) {
+    write(table.defaultStream?.description ?? "")
     writeMultipleIntegers(table.connectionsPerAddress, table.connections, UInt32(clamping: table.entries.count))
     for entry in table.entries {
       write(entry.names.text)
@@ -267,6 +271,8 @@ extension ByteBuffer {
 
   fileprivate mutating func readTable() -> SRTTable? {
     var table = SRTTable()
+    guard let standard = readText() else { return nil }
+    table.defaultStream = StreamName(standard)
     guard let (perAddress, all, entries) = readMultipleIntegers(as: (UInt32, UInt32, UInt32).self) else { return nil }
     (table.connectionsPerAddress, table.connections) = (perAddress, all)
     for _ in 0..<entries {

@@ -27,6 +27,8 @@ package struct SRTTable: Sendable, Hashable {
   package var entries: [Entry] = []
   /// The keys of publishers. Nil if not all that is accepted is known here; empty if none is needed.
   package var keys: [Key]? = []
+  /// The stream of callers whose stream IDs name none. Nil if they are rejected.
+  package var defaultStream: StreamName?
   /// Names that a publisher holds, by its host (as `PublishRequest.host`).
   package var busy: [String: String] = [:]
   /// Connections of one host at a time; 0 for any number.
@@ -54,6 +56,12 @@ package struct SRTTable: Sendable, Hashable {
 
   private func judge(_ id: SRTStreamID, _ keys: [Key]) throws(SRTRejection) {
     guard let text = id.key else {
+      guard !id.isDefault else {
+        throw SRTRejection(
+          .unauthorized,
+          "callers without a stream ID publish \(id.stream) (--srt-default-stream), and that name needs a key; put both into"
+            + " the stream ID: NAME?key=SECRET")
+      }
       throw SRTRejection(
         .unauthorized, "the publish key is missing; put it into the stream ID: #!::r=NAME,m=publish,s=KEY")
     }

@@ -39,7 +39,8 @@ final class DecodedMediaSink: MediaSink {
     /// The end, while the last frames are awaited.
     var ending: EndReason?
     var verdict = SinkVerdict.accepted
-    var hasRefused = false
+    /// The track that was left out and told of, and the warning.
+    var refused: (track: TrackDescription, warning: PublicationWarning)?
     /// The stream was given the end.
     var hasEnded = false
   }
@@ -59,7 +60,12 @@ final class DecodedMediaSink: MediaSink {
     var isLost = false
     /// Frames that were left out and told.
     var dropped = 0
+    /// The decode time of the frame behind the last of them. Nil if none was left out for a while.
+    var lastDrop: Int64?
   }
+
+  /// Seconds of media without a hole, after which a decoder keeps up again.
+  static let punctual: Int64 = 30
 
   init(
     _ inner: any MediaSink, as output: AudioSpecification, launcher: WorkerLauncher, room: WorkerRoom, logger: Logger
@@ -127,10 +133,19 @@ final class DecodedMediaSink: MediaSink {
 
   private func use(_ tracks: [TrackDescription], _ state: inout State) {
     state.tracks = tracks
+    // What is left out now is told of below.
+    if let refused = state.refused, !tracks.contains(refused.track) {
+      inner.withdraw(refused.warning)
+      state.refused = nil
+    }
     for (id, decoder) in state.decoders where !tracks.contains(where: { $0.id == id && !$0.codec.id.isCarried }) {
       dismiss(decoder, &state)
     }
     for track in tracks where !track.codec.id.isCarried { decode(track, &state) }
+    if let refused = state.refused, state.decoders[refused.track.id] != nil {
+      inner.withdraw(refused.warning)
+      state.refused = nil
+    }
     if !state.hasBegun, state.start == nil, !state.decoders.isEmpty {
       state.start = HeldStart(now: .now(), most: inner.mostHeldAtStart)
     }
@@ -168,9 +183,9 @@ final class DecodedMediaSink: MediaSink {
   }
 
   private func refuse(_ reason: String, _ track: TrackDescription, _ state: inout State) {
-    guard !state.hasRefused else { return }
-    state.hasRefused = true
+    guard state.refused == nil else { return }
     let warning = PublicationWarning.leftOutForm(track.kind, "\(track.codec.name): \(reason)")
+    state.refused = (track, warning)
     logger.warning("\(warning.description)")
     inner.warn(warning)
   }
@@ -178,7 +193,7 @@ final class DecodedMediaSink: MediaSink {
   private func decode(_ sample: Sample, _ decoder: Decoder, _ state: inout State) {
     _ = decoder.transcoder.feed(sample, most: mostWaiting(for: decoder, state))
     tellHeld(&state)
-    tellDropped(sample.track, &state)
+    tellDropped(sample.track, at: sample.decodeTime, &state)
     if !decoder.isLost, decoder.transcoder.status.worker == .waiting {
       state.decoders[sample.track]?.isLost = true
       inner.warn(.decoderLost(decoder.source.codec.name))
@@ -195,14 +210,29 @@ final class DecodedMediaSink: MediaSink {
     return max(PublicationLimits.heldStep, min(TranscodeLimits.backlogBytes, inner.mostHeldAtStart) &- waiting &+ own)
   }
 
-  /// Tells of frames that were left out: they are holes in the times.
-  private func tellDropped(_ id: TrackID, _ state: inout State) {
+  /// Tells of frames that were left out before a decode time: they are holes in the times. And of the end of that, when there were
+  /// none for a while. Without a time the track has ended.
+  private func tellDropped(_ id: TrackID, at time: Int64?, _ state: inout State) {
     guard let decoder = state.decoders[id] else { return }
     let dropped = decoder.transcoder.status.droppedFrames
-    guard dropped > decoder.dropped else { return }
+    guard dropped > decoder.dropped else {
+      guard let time, let last = decoder.lastDrop else { return }
+      let ticks = Int64(decoder.source.timescale) &* Self.punctual
+      if (time &- last).magnitude >= ticks.magnitude { keepsUp(id, &state) }
+      return
+    }
     state.decoders[id]?.dropped = dropped
+    state.decoders[id]?.lastDrop = time
     for _ in decoder.dropped..<dropped { inner.lost(decoder.source.kind) }
     inner.warn(.decoderLate(decoder.source.codec.name))
+  }
+
+  /// Withdraws the warning that a decoder was late, unless it is true of another one of its codec.
+  private func keepsUp(_ id: TrackID, _ state: inout State) {
+    guard let codec = state.decoders[id]?.source.codec.name else { return }
+    state.decoders[id]?.lastDrop = nil
+    let isTrue = state.decoders.values.contains { $0.lastDrop != nil && $0.source.codec.name == codec }
+    if !isTrue { inner.withdraw(.decoderLate(codec)) }
   }
 
   /// Counts frames that the stream does not get.
@@ -212,6 +242,7 @@ final class DecodedMediaSink: MediaSink {
   }
 
   private func dismiss(_ decoder: Decoder, _ state: inout State) {
+    if decoder.lastDrop != nil { keepsUp(decoder.source.id, &state) }
     state.decoders[decoder.source.id] = nil
     state.leaving[decoder.number] = decoder
     if decoder.isLost { inner.withdraw(.decoderLost(decoder.source.codec.name)) }
@@ -263,7 +294,7 @@ final class DecodedMediaSink: MediaSink {
     }
     if let decoder = state.decoders[id], decoder.number == number {
       room.giveBack(decoder.kind, anonymousHost)
-      tellDropped(id, &state)
+      tellDropped(id, at: nil, &state)
       state.decoders[id] = nil
     }
     if let reason = state.ending, state.decoders.isEmpty { giveEnd(reason, &state) }

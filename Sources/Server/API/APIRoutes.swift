@@ -18,9 +18,7 @@ struct APIRoutes {
   let gate: AdminGate
   let clock: SteadyClock
   /// For the publishing instructions on the pages.
-  let rtmpPort: Int?
-  let rtmpsPort: Int?
-  let webRTCPort: Int?
+  let ports: PublisherPorts
   var publishKeyRequired: Bool { gate.authorizer.isClosed }
   /// For the pages' links; nil if none is configured.
   let publicURL: PublicURL?
@@ -70,7 +68,7 @@ struct APIRoutes {
   /// The same for players, at an address that caches keep for a second (`/live/{stream}/status.json`). It is the same for all
   /// who may watch, so its addresses have no token.
   func status(of stream: LiveStream) -> HTTPResponse {
-    .json(text: JSONText.encode(describe(stream, base: "")), cache: .state)
+    .json(text: JSONText.encode(describe(stream, base: publicURL?.path ?? "")), cache: .state)
   }
 
   func list(_ request: APIRequest) -> HTTPAnswer {
@@ -90,7 +88,8 @@ struct APIRoutes {
       streams: streams.all.filter { viewer.maySee($0.name) }.map { describe($0, base: base) },
       publishKeyRequired: publishKeyRequired,
       writable: gate.isOpen,
-      records: recordings != nil, rtmpPort: rtmpPort, rtmpsPort: rtmpsPort, webRTCPort: webRTCPort,
+      records: recordings != nil, rtmpPort: ports.rtmp, rtmpsPort: ports.rtmps, srtPort: ports.srt,
+      webRTCPort: ports.webRTC,
       capacity: [
         "streams": capacity.streams, "connections": capacity.connections, "descriptors": capacity.descriptors,
         "mediaMemoryBytes": capacity.mediaBytes, "mediaMemoryBytesPerStream": capacity.mediaBytesPerStream,

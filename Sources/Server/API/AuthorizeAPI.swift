@@ -18,8 +18,9 @@ struct AuthorizeAPI {
         Problem(.malformedQuery, "There is no address to decide on.", help: "Send it: ?path=/~TOKEN/live/NAME/.")
           .response)
     }
-    let parts = TokenPrefix.split(ByteBuffer(string: address))
-    guard let target = try? RequestTarget(parsing: parts.map { String(buffer: $0.rest) } ?? address) else {
+    let named = PathPrefix.removed(request.http.prefix, from: ByteBuffer(string: address))
+    let parts = TokenPrefix.split(named)
+    guard let target = try? RequestTarget(parsing: String(buffer: parts?.rest ?? named)) else {
       return .now(Problem(.malformedQuery, "The address to decide on is malformed.").response)
     }
     guard StreamResource.isOne(target, isOfAPI: isOfAPI) else {

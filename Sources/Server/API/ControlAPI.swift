@@ -13,6 +13,7 @@ struct ControlAPI {
   /// Nil without a state folder. Then nothing can be changed, since it would be forgotten.
   let database: ControlDatabase?
   let settings: SettingsHolder
+  let events: EventLog?
   let clock: SteadyClock
   let logger: Logger
 
@@ -44,8 +45,10 @@ struct ControlAPI {
     } catch {
       return .now(Problem(.malformedBody, "\(error.reason).", help: "\(error.advice).").response)
     }
-    let (keys, now) = (authorizer.keys, clock.wallTime)
+    let (authorizer, keys, now) = (authorizer, authorizer.keys, clock.wallTime)
+    let (events, logger, who) = (events, logger, request.who)
     return onDisk(request) {
+      let wasClosed = authorizer.isClosed
       let hadPublishers = keys.hadPublishers
       guard keys.add(key) else {
         return Problem(
@@ -61,8 +64,18 @@ struct ControlAPI {
         if !hadPublishers { keys.forgetPublishers() }
         throw error
       }
-      return .json(KeyAnswer(key, text: text, now: now))
+      guard !wasClosed, authorizer.isClosed else { return .json(KeyAnswer(key, text: text, now: now)) }
+      Self.tellClosed(by: who, key: key.grant.name, events, logger)
+      return .json(KeyAnswer(key, text: text, note: Authorizer.closed, now: now))
     }
+  }
+
+  /// Tells that publishers need a key from now on.
+  ///
+  /// - Parameter key: the name of the first key; nil where a reload brought it.
+  static func tellClosed(by who: String?, key: String?, _ events: EventLog?, _ logger: Logger) {
+    logger.warning("\(Authorizer.closed)", metadata: key.map { ["key": "\($0)"] })
+    events?.tell(.accessClosed, by: who, ["key": .text(orNull: key)])
   }
 
   /// Deletes a key and ends the publications that depend on it.

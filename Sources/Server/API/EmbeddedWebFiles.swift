@@ -38,7 +38,7 @@ struct EmbeddedWebFiles: Sendable {
   /// The file for an address without a build: what pages, and scripts for other sites, load has the address of the build.
   func current(_ name: String) -> ByteBuffer? {
     guard let bytes = bytes(of: name) else { return nil }
-    if name.hasSuffix(".html") { return bytes.replacing("\"/web/", by: "\"/web/\(build)/") }
+    if WebFiles.isPage(name) { return bytes.replacing("\"/web/", by: "\"/web/\(build)/") }
     // A script directly in web/ is for other sites.
     return name.contains("/") ? bytes : bytes.replacing("\"./", by: "\"./\(build)/")
   }

@@ -27,7 +27,11 @@ struct LiveRoutes {
       return .now(
         Problem(.invalidStreamName, "No stream can have that name: a name is \(StreamName.grammar).").response)
     }
+    if path.count == 3, path[2] == "status.json", AwaitedState.isWanted(request) {
+      return AwaitedState(streams: streams, status: status).answer(to: request, for: name, on: eventLoop)
+    }
     guard let stream = streams.stream(name) else {
+      if AwaitedState.isWanted(request) { return .now(AwaitedState.nothing) }
       return .now(
         Problem(
           .noSuchStream, "No stream \"\(name)\" is live.",

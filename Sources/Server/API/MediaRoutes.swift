@@ -167,11 +167,13 @@ struct MediaRoutes {
   }
 
   /// The window has no segment. Players of an epoch that another process began know its playlists already, so they wait for it to
-  /// continue.
+  /// continue, and get the final list where it does not.
   private func beginning(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
     let condition = directives.goal == nil ? WaitQueue.Condition.release : .beginning
+    if window.endedUnresumed, let view = stream.view(ofEpoch: epoch) { return rendered(directives, .current, view) }
     guard window.isResumed, !window.isEnded else { return .now(Problem.notYet(stream.name).response) }
     return when(condition, window, atMost: LiveRoutes.patience) { view, window in
+      if window.endedUnresumed { return rendered(directives, .current, view) }
       guard !window.segments.isEmpty, directives.goal != nil || window.listsMedia else {
         return .now(Problem.notYet(stream.name).response)
       }

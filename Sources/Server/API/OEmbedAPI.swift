@@ -51,7 +51,9 @@ struct OEmbedAPI: Sendable {
   /// The stream of an address of its watch page or its player; nil for any other address. A token in it is passed over.
   private func stream(in address: String, of publicURL: PublicURL) -> StreamName? {
     let origin = publicURL.description
-    guard address.utf8.count <= Self.longestAddress, address.lowercased().hasPrefix(origin + "/") else { return nil }
+    guard address.utf8.count <= Self.longestAddress, address.lowercased().hasPrefix(origin.lowercased() + "/") else {
+      return nil
+    }
     var path = address.dropFirst(origin.count).split(separator: "?", omittingEmptySubsequences: false)[0]
       .split(separator: "#", omittingEmptySubsequences: false)[0]
       .split(separator: "/", omittingEmptySubsequences: true)[...]

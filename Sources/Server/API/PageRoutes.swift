@@ -38,24 +38,43 @@ struct PageRoutes {
   /// response for all clients.
   func guiding(_ request: HTTPRequest, on eventLoop: any EventLoop, _ answer: HTTPAnswer) -> HTTPAnswer {
     guard request.path.first != "live" else { return answer }
+    return replacing(.notFound, by: WebFiles.notFoundPage, request, on: eventLoop, answer)
+  }
+
+  /// Replaces the refusal of a viewer by a page, if a browser requests the page or the player of a stream. `answer` is that of
+  /// `ViewerGate`.
+  func explaining(_ request: HTTPRequest, on eventLoop: any EventLoop, _ answer: HTTPAnswer) -> HTTPAnswer {
+    guard request.path.count == 2, StreamPage(rawValue: request.path[0]) != nil, !answer.isAdmitted else {
+      return answer
+    }
+    return replacing(.forbidden, by: WebFiles.noAccessPage, request, on: eventLoop, answer)
+  }
+
+  private func replacing(
+    _ status: HTTPResponseStatus, by page: String, _ request: HTTPRequest, on eventLoop: any EventLoop,
+    _ answer: HTTPAnswer
+  ) -> HTTPAnswer {
     switch answer.kind {
-    case .now(let response) where response.status == .notFound: return missing(response, request, on: eventLoop)
+    case .now(let response) where response.status == status:
+      return replaced(response, by: page, request, on: eventLoop)
     case .later(let future) where answer.sharing == nil:
       return .later(
         future.flatMap { response in
-          guard response.status == .notFound else { return eventLoop.makeSucceededFuture(response) }
-          return missing(response, request, on: eventLoop).response(on: eventLoop)
+          guard response.status == status else { return eventLoop.makeSucceededFuture(response) }
+          return replaced(response, by: page, request, on: eventLoop).response(on: eventLoop)
         })
     default: return answer
     }
   }
 
-  private func missing(_ response: HTTPResponse, _ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+  private func replaced(
+    _ response: HTTPResponse, by page: String, _ request: HTTPRequest, on eventLoop: any EventLoop
+  ) -> HTTPAnswer {
     if request.wantsPage {
       // A wrong address in somebody's frame shows the page there, too.
       let isInFrame = request.path.first == StreamPage.embed.rawValue
       let head = isInFrame ? PageHead(tags: nil, frameAncestors: sharing.frameAncestors) : nil
-      return files.answer([WebFiles.notFoundPage], to: request, on: eventLoop, with: head)
+      return files.answer([page], to: request, on: eventLoop, with: head)
     }
     var response = response
     // Browsers get a page at the same address.

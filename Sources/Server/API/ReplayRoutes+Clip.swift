@@ -1,3 +1,4 @@
+internal import Basics
 internal import FMP4
 internal import HTTP
 internal import Ingest
@@ -18,7 +19,35 @@ extension ReplayRoutes {
       return .now(
         Problem(.malformedQuery, error.detail, help: "Write from=12.5&to=72.5, or from=2026-11-21T07:24:10Z.").response)
     }
-    return open(stream, name.stem, for: request.http.client, on: request.eventLoop, patience: Self.patience) { source in
+    guard let to, let source = archive.growing(stream, name.stem) else { return clip(stream, name, from, to, request) }
+    return .later(
+      written(source, until: to, times: Self.looks, on: request.eventLoop).flatMap {
+        clip(stream, name, from, to, request).response(on: request.eventLoop)
+      })
+  }
+
+  /// Done once a recording has all media up to a moment, if that is about to be written: a clip of what is live ends with media
+  /// that its viewer has just seen.
+  private func written(
+    _ source: ReplaySource, until moment: ReplaySource.Moment, times: Int, on eventLoop: any EventLoop
+  ) -> EventLoopFuture<Void> {
+    let isDue = archive.threads.runIfActive(eventLoop: eventLoop) {
+      let missing = source.withIndex { $0.missing(until: moment) }
+      return !source.isOver && missing > .zero && missing <= Self.unwritten
+    }
+    return isDue.flatMap { isDue in
+      guard isDue, times > 0 else { return eventLoop.makeSucceededVoidFuture() }
+      return eventLoop.scheduleTask(in: Self.look) {}.futureResult.flatMap {
+        written(source, until: moment, times: times - 1, on: eventLoop)
+      }
+    }
+  }
+
+  private func clip(
+    _ stream: StreamName, _ name: RecordingName, _ from: ReplaySource.Moment?, _ to: ReplaySource.Moment?,
+    _ request: APIRequest
+  ) -> HTTPAnswer {
+    open(stream, name.stem, for: request.http.client, on: request.eventLoop, patience: Self.patience) { source in
       do {
         let make = {
           try source.clip(
@@ -56,9 +85,17 @@ extension ReplayRoutes {
     var response = HTTPResponse.media(
       [head, .file(clip.media)], type: .mp4, cache: isOver ? .recording : .never,
       entityTag: EntityTag.of(clip.movieHeader))
-    response.headers.append(HeaderField("Content-Disposition", "attachment; filename=\"\(fileName)\""))
+    response.headers += [
+      HeaderField("Content-Disposition", "attachment; filename=\"\(fileName)\""),
+      HeaderField("Weir-Clip-Seconds", Decimals.fixed(seconds: clip.seconds, digits: 3)),
+    ]
     return response
   }
+
+  /// Media that is missing at the end of a running recording is waited for, if it is no more than this.
+  private static let unwritten = MediaTime(milliseconds: 3000)
+  private static let look = TimeAmount.milliseconds(100)
+  private static let looks = 30
 
   /// A long clip reads the headers of hours of fragments.
   private static let patience = TimeAmount.seconds(20)

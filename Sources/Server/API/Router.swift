@@ -19,7 +19,8 @@ struct Router: HTTPResponder {
   let viewers: ViewerGate
 
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    viewers.admit(request, on: eventLoop) { answer(request, for: $0, on: eventLoop) }
+    pages.explaining(
+      request, on: eventLoop, viewers.admit(request, on: eventLoop) { answer(request, for: $0, on: eventLoop) })
   }
 
   private func answer(_ request: HTTPRequest, for viewer: Viewer, on eventLoop: any EventLoop) -> HTTPAnswer {
@@ -35,8 +36,7 @@ struct Router: HTTPResponder {
   }
 
   func options(of request: HTTPRequest) -> HTTPResponse {
-    if WHIPRoutes.isAsked(by: request) { return WebRTCSessions.options(of: request) }
-    if WHEPRoutes.isAsked(by: request) { return WHEPRoutes.options(of: request) }
+    if WHIPRoutes.isAsked(by: request) || WHEPRoutes.isAsked(by: request) { return WebRTCSessions.options(of: request) }
     guard request.path.first == "api" else {
       return PublicAddress.methods(of: request).map { StandardResponse.preflight(allowing: $0) }
         ?? Problem.nothingHere.response

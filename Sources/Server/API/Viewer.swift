@@ -31,6 +31,7 @@ struct StreamViewerRule: ViewerRule {
 }
 
 extension HTTPRequest {
-  /// What absolute paths in a response begin with, so that they keep the token: `/~TOKEN`, or nothing.
-  var base: String { token.flatMap(TokenPrefix.text).map { "/~\($0)" } ?? "" }
+  /// What absolute paths in a response begin with, so that they keep the token: `/~TOKEN`, or nothing, behind
+  /// what paths begin with here.
+  var base: String { prefix + (token.flatMap(TokenPrefix.text).map { "/~\($0)" } ?? "") }
 }

@@ -36,18 +36,6 @@ struct WHEPRoutes {
     isAsked(by: request) && request.method == .post && request.path.count == 2
   }
 
-  /// The response to OPTIONS. Pages of all origins may watch, as they may by `/live`.
-  static func options(of request: HTTPRequest) -> HTTPResponse {
-    var response = WebRTCSessions.options(of: request)
-    guard let place = WebRTCSessions.Place(request.path) else { return response }
-    response.headers += [
-      HeaderField("Access-Control-Allow-Methods", place.allowed),
-      HeaderField("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match"),
-      HeaderField("Access-Control-Max-Age", "86400"),
-    ]
-    return response
-  }
-
   /// Why the body of a request is refused; nil if it may come.
   func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
     guard let place = WebRTCSessions.Place(request.path) else { return .nothingHere }

@@ -6,11 +6,14 @@ internal import NIOCore
 /// what it changes (PATCH) and ends (DELETE). The publish key is a bearer token (RFC 6750 §2.1) or `?key=`.
 struct WHIPRoutes {
   private let sessions: WebRTCSessions?
+  private let origins: @Sendable () -> CrossOrigin
 
   /// - Parameters:
   ///   - listener: nil where WebRTC is off.
   ///   - iceServers: servers of STUN and TURN that publishers are told, as values of `Link`.
-  init(listener: WebRTCListener?, iceServers: [String]) {
+  ///   - origins: whose pages may publish beside this server's own.
+  init(listener: WebRTCListener?, iceServers: [String], origins: @escaping @Sendable () -> CrossOrigin) {
+    self.origins = origins
     sessions = listener.map {
       WebRTCSessions(listener: $0, side: .publisher, offers: ArrivingOffers(), iceServers: iceServers)
     }
@@ -35,12 +38,28 @@ struct WHIPRoutes {
   private func refusal(of request: HTTPRequest) -> Problem? {
     guard sessions != nil else { return .webRTCIsOff }
     // A page of another origin could publish with the address of its visitor.
-    guard AdminGate.isOwnOrigin(request) else {
+    guard AdminGate.isOwnOrigin(request) || named(request) != nil else {
       return Problem(
-        .otherOrigin, "Only this server's own pages may publish.",
-        help: "Send the request without an Origin field, or from a page of this server.")
+        .otherOrigin, "Pages of another origin than this server's own may not publish, unless --cors names it.",
+        help: "Start weir with --cors ORIGIN (http.cors), such as https://studio.example, and publish from there with a"
+          + " key; or send no Origin field.")
     }
     return nil
+  }
+
+  /// The origin of a request's page, if it is another one than this server's, and may publish.
+  private func named(_ request: HTTPRequest) -> String? {
+    let fields = request.headers("Origin")
+    guard fields.count == 1, origins().mayPublish(fields[0]) else { return nil }
+    return fields[0]
+  }
+
+  private static func needsKey(_ origin: String) -> Problem {
+    Problem(
+      .publishKeyWrong,
+      "Pages of other origins publish with a key or a token alone, and this one, of \(origin), sent none.",
+      help: "Send it as Authorization: Bearer KEY; weir keys add makes one.",
+      headers: [HeaderField("WWW-Authenticate", #"Bearer realm="weir""#)])
   }
 
   // MARK: sessions
@@ -55,9 +74,14 @@ struct WHIPRoutes {
   /// Collects the offer of a request.
   func body(of request: HTTPRequest) -> (any ArrivingBody)? {
     guard let sessions, case .endpoint(let stream)? = WebRTCSessions.Place(request.path) else { return nil }
-    let (key, client) = (request.publishKey, WebRTCClient(of: request))
+    var client = WebRTCClient(of: request)
+    let origin = AdminGate.isOwnOrigin(request) ? nil : named(request)
+    if origin != nil { client.credential = .required }
+    let (key, offerer) = (request.publishKey, client)
     return OfferBody(sessions.place(for: request)) { offer, loop in
-      sessions.listener.offer(offer, for: stream, key: key, of: client).hop(to: loop).map {
+      // Here, so that the page can read it: what is refused before its body came is not for other origins.
+      if let origin, (key?.length ?? 0) == 0 { return loop.makeSucceededFuture(Self.needsKey(origin).response) }
+      return sessions.listener.offer(offer, for: stream, key: key, of: offerer).hop(to: loop).map {
         sessions.response($0, to: request)
       }
     } abandoned: {

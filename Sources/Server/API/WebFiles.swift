@@ -15,6 +15,8 @@ final class WebFiles: Sendable {
   static let largestFile = 8 << 20
   /// The page for addresses that do not exist.
   static let notFoundPage = "pages/not-found.html"
+  /// The page in place of a stream's page that the reader may not see.
+  static let noAccessPage = "pages/no-access.html"
   /// The page that publishes: the only one that may use the visitor's camera, microphone and screen.
   static let publishPage = ["pages", "publish.html"]
 
@@ -46,6 +48,8 @@ final class WebFiles: Sendable {
   private static let ownPages = 64
 
   private let source: Source
+  /// What paths begin with for clients (`PublicURL.path`).
+  private let prefix: String
   private let securityPolicy: HeaderField
   /// Responses with embedded files. Each is made at its first request: most servers never send most of them, and they take
   /// three times the size of the files.
@@ -53,7 +57,10 @@ final class WebFiles: Sendable {
   /// Made once, because a page is compressed on an event loop.
   private let made = Mutex<[OwnPage: PreencodedResponse]>([:])
 
-  init(folder: String? = nil, pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool) {
+  init(
+    folder: String? = nil, prefix: String = "", pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool
+  ) {
+    self.prefix = prefix
     securityPolicy = Self.securityPolicy(frameAncestors: PageSharing.onlyThisServer)
     source = folder.map { .folder($0, pool) } ?? .embedded
   }
@@ -75,11 +82,11 @@ final class WebFiles: Sendable {
       }
       return .now(HTTPResponse(head.map { page(name, file, $0) } ?? file))
     case .folder(let folder, let pool):
-      let policy = securityPolicy
+      let (policy, prefix) = (securityPolicy, prefix)
       return .later(
         pool.runIfActive(eventLoop: eventLoop) {
           guard let body = Self.read(folder + "/" + name) else { return Self.missing(name) }
-          let file = Self.response(name: name, body: body, securityPolicy: policy)
+          let file = Self.response(name: name, body: Self.placed(body, name, below: prefix), securityPolicy: policy)
           return HTTPResponse(head.map { Self.page(file, $0) } ?? file)
         })
     }
@@ -105,10 +112,21 @@ final class WebFiles: Sendable {
       return PreencodedResponse(type: type, cache: .immutable, body: bytes)
     case .current:
       return files.current(file.name).map {
-        Self.response(name: file.name, body: $0, securityPolicy: securityPolicy)
+        Self.response(
+          name: file.name, body: Self.placed($0, file.name, below: prefix), securityPolicy: securityPolicy)
       }
     }
   }
+
+  static func isPage(_ name: String) -> Bool { name.hasSuffix(".html") }
+
+  /// A page whose absolute paths begin with the prefix. Scripts find their place by their own address.
+  private static func placed(_ body: ByteBuffer, _ name: String, below prefix: String) -> ByteBuffer {
+    prefix.isEmpty || !isPage(name) ? body : body.replacing("=\"/", by: "=\"\(prefix)/")
+  }
+
+  /// The pages in place of others, with their status.
+  private static let refusals: [String: HTTPResponseStatus] = [notFoundPage: .notFound, noAccessPage: .forbidden]
 
   private static func missing(_ name: String) -> HTTPResponse {
     Problem.notFound("The pages have no file \(name).").response
@@ -121,10 +139,10 @@ final class WebFiles: Sendable {
     let headers = [
       securityPolicy, HeaderField("Permissions-Policy", permissions), HeaderField("Referrer-Policy", "no-referrer"),
     ]
-    if name == notFoundPage {
+    if let status = refusals[name] {
       // Other clients get JSON at the same address.
       let headers = headers + [HeaderField("Vary", "Accept")]
-      return PreencodedResponse(status: .notFound, type: type, cache: .never, headers: headers, body: body)
+      return PreencodedResponse(status: status, type: type, cache: .never, headers: headers, body: body)
     }
     return PreencodedResponse(type: type, cache: .page, headers: type == .html ? headers : [], body: body)
   }

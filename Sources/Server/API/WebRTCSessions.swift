@@ -43,7 +43,8 @@ struct WebRTCSessions: Sendable {
     return offers.place(for: address?.hostText ?? "")
   }
 
-  /// RFC 9725 §4.2: which types an address takes.
+  /// RFC 9725 §4.2: which types an address takes, and what pages of other origins may send there. Which origins may is up to
+  /// `CrossOrigin`.
   static func options(of request: HTTPRequest) -> HTTPResponse {
     guard let place = Place(request.path) else { return Problem.nothingHere.response }
     var fields = [HeaderField("Allow", place.allowed)]
@@ -51,6 +52,11 @@ struct WebRTCSessions: Sendable {
     case .endpoint: fields.append(HeaderField("Accept-Post", offerType))
     case .session: fields.append(HeaderField("Accept-Patch", fragmentType))
     }
+    fields += [
+      HeaderField("Access-Control-Allow-Methods", place.allowed),
+      HeaderField("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match"),
+      HeaderField("Access-Control-Max-Age", "86400"),
+    ]
     return HTTPResponse(status: .noContent, headers: fields)
   }
 

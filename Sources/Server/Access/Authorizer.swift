@@ -77,6 +77,11 @@ final class Authorizer: Sendable {
     "nobody may publish: publishers need a key, as they did before, and there is none; make one, or let everybody publish with "
     + "--publishers open"
 
+  /// Told when the first key that allows to publish is there.
+  static let closed =
+    "publishers need a key from now on: who has none is refused, and publications that run go on; give each publisher a key, or "
+    + "revoke all keys and start with --publishers open"
+
   /// Publishers needed a key once, also in an earlier process (`restoreClosed`): with `PublishersRule.auto` they still do.
   var staysClosed: Bool { wasClosed.load(ordering: .acquiring) || keys.hadPublishers }
 
@@ -104,7 +109,11 @@ final class Authorizer: Sendable {
 
   /// The right of a publisher to a name. The keys of this server decide first, then its token, then the callback.
   func proof(of request: PublishRequest) async throws(PublishRefusal) -> Proof {
-    if let proof = proof(of: request.key, to: request.stream) { return proof }
+    let isFree = request.credential == .asConfigured
+    // A callback could admit an address alone.
+    guard isFree || request.key != nil else { throw .unauthorized }
+    let own = isFree ? proof(of: request.key, to: request.stream) : keyProof(of: request.key, to: request.stream)
+    if let own { return own }
     if let token = request.key?.text, JSONWebToken.isLike(token), let tokens = tokens.now,
       case .success(let grant) = await tokens.grant(of: token), grant.allows(.publish, of: request.stream)
     {
@@ -116,12 +125,12 @@ final class Authorizer: Sendable {
     switch await callback.ask(question) {
     case .admitted: return Proof(right: .keyOfName, name: "the callback")
     case .refused: throw .unauthorized
-    case .unanswered(.admit, let reason):
+    case .unanswered(.admit, let reason) where isFree:
       logger.warning(
         "the callback did not answer, and the publisher is admitted: \(reason)",
         metadata: ["stream": "\(request.stream)"])
       return Proof(right: .anonymous)
-    case .unanswered(.refuse, let reason):
+    case .unanswered(_, let reason):
       logger.warning(
         "the callback did not answer, and the publisher is refused: \(reason)",
         metadata: ["stream": "\(request.stream)"])
@@ -131,8 +140,12 @@ final class Authorizer: Sendable {
 
   /// The right of a publisher to a name by the keys of this server; nil if it has none.
   func proof(of key: Secret?, to stream: StreamName) -> Proof? {
+    isClosed ? keyProof(of: key, to: stream) : Proof(right: .anonymous)
+  }
+
+  /// The same of a key, also where publishers need none.
+  private func keyProof(of key: Secret?, to stream: StreamName) -> Proof? {
     let configured = rules.now.publishKeys
-    if !isClosed { return Proof(right: .anonymous) }
     guard let key else { return nil }
     if !configured.isEmpty, let right = configured.right(of: key, to: stream) { return Proof(right: right, key: key) }
     guard let grant = keys.grant(of: key), grant.holds(at: clock.wallTime), grant.allows(.publish, of: stream) else {

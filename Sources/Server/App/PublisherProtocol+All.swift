@@ -78,6 +78,7 @@ extension PublisherProtocol {
       }
       table.busy = streams.heldNames
       table.connections = UInt32(clamping: configuration.srtConnections)
+      table.defaultStream = configuration.srtDefaultStream
       return table
     }
     return PublisherProtocol(

@@ -149,8 +149,11 @@ extension WeirServer {
   ) {
     profiles.now = configuration.streams
     embedFrom.now = configuration.embedFrom
+    origins.now = configuration.crossOrigin
     viewersRules.change()
+    let wasClosed = authorizer.isClosed
     authorizer.follow(configuration.accessRules)
+    if !wasClosed, authorizer.isClosed { ControlAPI.tellClosed(by: nil, key: nil, events, logger) }
     streams.limit(by: configuration.nameLimits)
     viewers.limit = configuration.maxViewers
     http.policy.now = HTTPPolicy(

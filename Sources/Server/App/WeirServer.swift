@@ -42,6 +42,8 @@ struct WeirServer {
   let capacity = Reloadable(ServerCapacity.none)
   /// The origins whose pages may embed the player.
   let embedFrom: Reloadable<[String]>
+  /// The origins whose pages may publish, beside the server's own.
+  let origins: Reloadable<CrossOrigin>
   /// Where the configuration came from; nil if it cannot be read again.
   let sources: SettingSources?
   let setLogLevel: @Sendable (Logger.Level) -> Void
@@ -69,6 +71,7 @@ struct WeirServer {
     self.profiles = profiles
     recheck = Reloadable(configuration.recheckSeconds)
     embedFrom = Reloadable(configuration.embedFrom)
+    origins = Reloadable(configuration.crossOrigin)
     let authorizer = Authorizer(configuration.accessRules, clock: clock, logger: logger)
     self.authorizer = authorizer
     let threads = ServerThreads(
@@ -155,15 +158,15 @@ struct WeirServer {
       await listening.add(place, bound: bound)
       endpoints.append(PublisherProtocol.Endpoint(setting: place.setting, address: bound, of: each))
     }
-    let rtmp = endpoints.first { $0.setting == "rtmp" }
-    let rtmps = endpoints.first { $0.setting == "rtmps" }
-    let webRTC = endpoints.first { $0.setting == "webrtc" }
+    let portBySetting = Dictionary(endpoints.map { ($0.setting, $0.address.port) }) { first, _ in first }
+    func port(_ setting: SettingName) -> Int? { portBySetting[setting] ?? nil }
     let settings = SettingsHolder()
     let ingest = transportIngest
     let publishers: [any PublisherEntrance] = protocols.map { $0.listener } + [ingest]
     let http = makeHTTPListener(
       publishers, ingest, protocols.lazy.compactMap { $0.listener as? WebRTCListener }.first,
-      ports: (rtmp?.address.port, rtmps?.address.port, webRTC?.address.port), memory: memory, sources: sources,
+      ports: PublisherPorts(rtmp: port("rtmp"), rtmps: port("rtmps"), srt: port("srt"), webRTC: port("webrtc")),
+      memory: memory, sources: sources,
       settings: settings, control: control, tokens: tokens, certificate: certificate)
     var pages: [SettingName: SocketAddress] = [:]
     for place in pagePlaces(configuration, http, certificate) {
@@ -293,7 +296,7 @@ struct WeirServer {
 
   private func makeHTTPListener(
     _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, _ webRTC: WebRTCListener?,
-    ports: (rtmp: Int?, rtmps: Int?, webRTC: Int?),
+    ports: PublisherPorts,
     memory: MemoryBudget,
     sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens,
     certificate: CertificateHolder
@@ -325,20 +328,20 @@ struct WeirServer {
       replay: replay, events: EventsAPI(log: events, hooks: hooks),
       authorize: AuthorizeAPI(
         gate: viewerGate, recheck: { [recheck] in recheck.now }, isOfAPI: { APITable.find($0) != nil }),
-      gate: gate, clock: clock, rtmpPort: ports.rtmp, rtmpsPort: ports.rtmps, webRTCPort: ports.webRTC,
-      publicURL: publicURL,
+      gate: gate, clock: clock, ports: ports, publicURL: publicURL,
       player: configuration.playerDefault, oEmbed: OEmbedAPI(publicURL: publicURL, settings: settingsOf),
       embedFrom: embedFrom, capacity: { [capacity] in capacity.now },
       control: ControlAPI(
-        authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock,
-        logger: logger),
+        authorizer: authorizer, streams: streams, database: control, settings: settings, events: events,
+        clock: clock, logger: logger),
       lists: SingleFlight(limit: 64, on: threads.reports, sharing: .untilBegun))
     let router = Router(
       live: LiveRoutes(
         streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: threads.liveThumbnails),
         archive: archive, status: { api.status(of: $0) }),
       ingest: IngestRoutes(ingest: ingest),
-      whip: WHIPRoutes(listener: webRTC, iceServers: configuration.iceServers.map(\.link)),
+      whip: WHIPRoutes(
+        listener: webRTC, iceServers: configuration.iceServers.map(\.link), origins: { [origins] in origins.now }),
       whep: WHEPRoutes(
         // An account is for publishers, who have a key: anybody may be a viewer.
         listener: webRTC, iceServers: configuration.iceServers.filter { $0.account == nil }.map(\.link),
@@ -352,13 +355,13 @@ struct WeirServer {
         }),
       replay: replay,
       pages: PageRoutes(
-        files: WebFiles(folder: configuration.webFolder),
+        files: WebFiles(folder: configuration.webFolder, prefix: publicURL?.path ?? ""),
         sharing: PageSharing(publicURL: publicURL, settings: settingsOf) { [embedFrom] in embedFrom.now }),
       metrics: MetricsRoutes(report: metrics, clock: clock, pool: threads.reports), gate: gate, viewers: viewerGate)
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
       proxies: configuration.trustedProxies, origins: configuration.crossOrigin, hosts: configuration.hosts,
-      certificateHosts: { certificate.current?.hosts }, passes: viewerGate,
+      certificateHosts: { certificate.current?.hosts }, passes: viewerGate, prefix: publicURL?.path ?? "",
       clock: clock, traffic: traffic, waker: waker,
       logger: logger)
     if listener.capacity < configuration.maxViewers {

@@ -11,7 +11,7 @@ package enum WebOrigin {
       throw ValueError(
         "a wildcard within an origin is not supported", advice: "name each origin, or write * for all pages")
     }
-    guard text.hasSuffix("/") == false, let url = try? PublicURL(parsing: text) else {
+    guard text.hasSuffix("/") == false, let url = try? PublicURL(parsing: text), url.path.isEmpty else {
       throw ValueError("that is not an origin", advice: advice)
     }
     let origin = url.description

@@ -29,6 +29,22 @@ enum Arguments {
     bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast().map { String(decoding: $0, as: UTF8.self) }
   }
 
+  /// The same words with each number below zero joined to its flag, `--max-viewers=-3`: the parser takes what begins with a dash
+  /// for a flag, and would miss the value that it refuses.
+  static func joiningNumbers(_ arguments: [String]) -> [String] {
+    var words: [String] = []
+    for (index, word) in arguments.enumerated() {
+      if word == "--" { return words + arguments[index...] }
+      let isNumber = word.first == "-" && word.dropFirst().first?.isNumber == true
+      if isNumber, let flag = words.last, flag.hasPrefix("--"), !flag.contains("=") {
+        words[words.count - 1] = "\(flag)=\(word)"
+      } else {
+        words.append(word)
+      }
+    }
+    return words
+  }
+
   /// The environment. If a name occurs twice, the first counts, as for getenv.
   static func environment() -> [String: String] {
     var result: [String: String] = [:]

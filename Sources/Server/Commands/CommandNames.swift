@@ -22,6 +22,20 @@ enum CommandNames {
     }
   }
 
+  /// The same words with `help` in front, where it stands behind a command that has commands of its own: `weir record help clip`.
+  static func helpInFront(_ arguments: [String]) -> [String] {
+    var command: any ParsableCommand.Type = RootCommand.self
+    for (index, word) in arguments.enumerated() {
+      let subcommands = command.configuration.subcommands
+      if index > 0, word == "help", !subcommands.isEmpty {
+        return ["help"] + arguments[..<index] + arguments[(index + 1)...]
+      }
+      guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else { return arguments }
+      command = next
+    }
+    return arguments
+  }
+
   private static func unknown(
     _ word: String, below path: [String], among subcommands: [any ParsableCommand.Type]
   ) -> ConfigurationError {

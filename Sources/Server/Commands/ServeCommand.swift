@@ -14,6 +14,8 @@ struct ServeCommand: AsyncParsableCommand {
           A demo stream without a camera: http://localhost:8080/watch/demo
       weir serve --publish-key SECRET --record /srv/recordings
           Publish to rtmp://HOST/live, stream key cam?key=SECRET
+      weir serve --srt :8890
+          Publish to 'srt://HOST:8890?streamid=cam'
       weir serve --source cam=v4l2:/dev/video0,alsa:default
           A camera and a microphone of this machine; weir devices lists them
       weir serve --https :8443 --tls-cert cert.pem --tls-key key.pem

@@ -10,7 +10,7 @@ enum Weir {
     // SVT-AV1 would write lines outside the log. No other thread that could read the environment runs yet.
     setenv("SVT_LOG", "0", 0)
     do {
-      let arguments = Arguments.ofProcess()
+      let arguments = CommandNames.helpInFront(Arguments.joiningNumbers(Arguments.ofProcess()))
       // A server would open ports, and record into whatever folder this is.
       guard !arguments.isEmpty else { return print(RootCommand.helpMessage()) }
       if let flags = PlainFlags.read(arguments) { return try await ServeCommand.serve(flags, openingPage: false) }

@@ -6,7 +6,8 @@ struct GivenText: Sendable {
   enum Origin: Sendable, Hashable {
     case flag(SettingName)
     case variable(SettingName)
-    case file(FilePlace, SettingPath)
+    /// The pattern is that of the streams whose entry it stands in; `*` for what holds for all, and for the server.
+    case file(FilePlace, SettingPath, StreamPattern)
     /// Set of a stream over the API.
     case api(StreamName, SettingPath)
     case standard(SettingName)
@@ -46,8 +47,11 @@ struct GivenText: Sendable {
       case .flag(let name), .standard(let name): (name: name.flag, separator: " ")
       case .variable(let name): (name: name.variable, separator: "=")
       case .api(let stream, let path):
-        (name: "set over the API: \(SettingPath.streams).\(stream).\(path.withinStream)", separator: ": ")
-      case .file(let place, let path): (name: "\(place): \(path)", separator: ": ")
+        (
+          name: "set over the API: \(SettingPath.place(path.description, of: StreamPattern(stream)))", separator: ": "
+        )
+      case .file(let place, let path, let pattern):
+        (name: "\(place): \(SettingPath.place(path.description, of: pattern))", separator: ": ")
       }
     let value = isSecret || text.isEmpty ? "" : place.separator + LogText.escaped(text)
     return ConfigurationError(.usage, "\(place.name)\(value): \(reason); \(advice)")

@@ -23,7 +23,8 @@ struct HTTPOptions: TitledSettings {
     "Connections of one address, of HTTP and of RTMP each; more are closed.")
   let cors = Setting(
     each: "cors", at: "http.cors", SettingText("origin|*", WebOrigin.parse),
-    "Origins whose pages may read recordings and the API; streams any may read.")
+    "Origins whose pages may read recordings and the API, and, if named, publish by WHIP with a key; streams any may read."
+  )
   let embedFrom = Setting(
     each: "embed-from", at: "embed.from", SettingText("origin|*", WebOrigin.parse),
     "Origins whose pages may embed the player.")

@@ -1,4 +1,5 @@
 internal import Basics
+internal import Ingest
 
 /// Keys and limits of publishers.
 struct PublisherOptions: TitledSettings {
@@ -24,6 +25,10 @@ struct PublisherOptions: TitledSettings {
   let maxSRTConnections = Setting(
     "max-srt-connections", at: "limits.srtConnections", .count(1...600), default: "400",
     "SRT connections at a time, such as 40 on a small machine: each has a thread and up to 12 MB.")
+
+  let srtDefaultStream = Setting(
+    "srt-default-stream", at: "srt.defaultStream", SettingText("name", StreamName.init(parsing:)),
+    "Stream of SRT callers without a stream ID, such as cam; without it they are refused.")
 
   func names(_ given: SettingSources) throws(ConfigurationError) -> NameAllowance.Limits {
     let names = try given[maxNames]

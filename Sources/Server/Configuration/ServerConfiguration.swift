@@ -43,6 +43,8 @@ struct ServerConfiguration: Sendable {
   var nameLimits: NameAllowance.Limits
   /// SRT connections at a time.
   var srtConnections: Int
+  /// The stream of SRT callers whose stream IDs name none; nil if they are refused.
+  var srtDefaultStream: StreamName?
   /// Bytes of media that one stream may keep in memory; nil for a quarter of what the process may have.
   var streamMemory: Int?
   /// Bytes of media that all streams may keep in memory; nil for half of what the process may have.
@@ -129,6 +131,7 @@ extension ServerConfiguration {
     callback = try options.access.callback(given)
     nameLimits = try options.publishers.names(given)
     srtConnections = try given[options.publishers.maxSRTConnections]
+    srtDefaultStream = try given[options.publishers.srtDefaultStream]
     streamMemory = try given[options.publishers.streamMemory]
     mediaMemory = try given[options.publishers.mediaMemory]
     streams = try StreamProfiles(loading: given, publicURL: publicURL)

@@ -1,4 +1,5 @@
 internal import Basics
+internal import Ingest
 
 /// Finds settings that have no effect.
 extension SettingSources {
@@ -16,7 +17,7 @@ extension SettingSources {
 
   private var overruledInFile: [Overruled] {
     (file?.texts ?? [:]).values.compactMap { given -> (FilePlace, Overruled)? in
-      guard let first = given.first, case .file(let place, let path) = first.origin,
+      guard let first = given.first, case .file(let place, let path, _) = first.origin,
         let setting = ServerOptions.all.first(where: { $0.path == path })
       else { return nil }
       let effective = texts(of: setting)
@@ -47,6 +48,20 @@ extension SettingSources {
 
   private func overruled(_ setting: any SettingDeclaration, by name: SettingName) -> Overruled? {
     Overruled(variable: setting.name.variable, flag: name.flag)
+  }
+
+  /// Why a text of a flag or a variable is no value, if it begins with the name of a stream: most flags are for all streams.
+  static func naming(_ given: GivenText, _ setting: some SettingDeclaration) -> ConfigurationError? {
+    guard given.mayName, !given.isSecret, let path = setting.path, path.isOfStreams,
+      let sign = given.text.firstIndex(of: "="), let stream = StreamName(String(given.text[..<sign]))
+    else { return nil }
+    let rest = given.with(text: String(given.text[given.text.index(after: sign)...]))
+    // Some values have such a sign of their own.
+    let isPlain = setting.form?.contains("=") == false
+    guard (try? setting.check([given])) == nil, isPlain || (try? setting.check([rest])) != nil else { return nil }
+    let place = SettingPath.place(path.description, of: StreamPattern(stream))
+    return given.error(
+      "it is for all streams, and has no NAME=", "one stream's value stands in the configuration file, at \(place)")
   }
 
   /// Throws if a variable looks like a setting but is none: a misspelt variable could open a server to every client.

@@ -61,7 +61,15 @@ struct SettingSources: Sendable {
   func ownTexts(of setting: some SettingDeclaration) -> [GivenText] { own[setting.name] ?? [] }
 
   subscript<Value>(_ setting: Setting<Value>) -> Value {
-    get throws(ConfigurationError) { try setting.read(texts(of: setting)) }
+    get throws(ConfigurationError) {
+      let given = texts(of: setting)
+      do throws(ConfigurationError) {
+        return try setting.read(given)
+      } catch {
+        for one in given { if let naming = Self.naming(one, setting) { throw naming } }
+        throw error
+      }
+    }
   }
 
   /// An error that names the setting at its origin.

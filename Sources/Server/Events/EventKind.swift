@@ -30,6 +30,8 @@ enum EventKind: String, Sendable, Hashable, CaseIterable {
   case sourceBack = "source.back"
   /// Wrong credentials over HTTP.
   case accessRefused = "access.refused"
+  /// The first key that allows to publish is there: publishers need one from now on.
+  case accessClosed = "access.closed"
 
   /// A peer can cause as many as it likes.
   var isLimited: Bool {

@@ -16,10 +16,14 @@ package struct CrossOrigin: Sendable, Hashable {
   static let playersOnly = CrossOrigin(origins: [])
 
   private static let exposed = HeaderField("Access-Control-Expose-Headers", "Content-Length, Content-Range, Date")
-  /// What a viewer by WebRTC reads of its answer (RFC 9725 §4.6).
+  /// What a peer by WebRTC reads of its answer (RFC 9725 §4.6).
   private static let exposedOfSessions = HeaderField(
     "Access-Control-Expose-Headers", "ETag, Link, Location, Weir-Left-Out, Weir-Replaced")
   private static let field = "Access-Control-Allow-Origin"
+
+  /// Whether pages of an origin may publish by WebRTC. Only those that are named: any page could publish from the address and the
+  /// network of its visitor else.
+  package func mayPublish(_ origin: String) -> Bool { origin != "*" && origin != "null" && origins.contains(origin) }
 
   /// Fields of responses that all origins may read.
   package static let anyOrigin = [HeaderField(field, "*"), exposed]
@@ -38,11 +42,10 @@ package struct CrossOrigin: Sendable, Hashable {
         status: head.status, headers: head.fields + fields, entityTag: head.entityTag, body: .pieces([.bytes(body)]))
     }
     var response = response
-    if fields.isEmpty {
+    if !fields.contains(where: { $0.name == Self.field }) {
       response.headers.removeAll { $0.name.hasPrefix("Access-Control-") }
-    } else {
-      response.headers += fields
     }
+    response.headers += fields
     return response
   }
 
@@ -50,12 +53,15 @@ package struct CrossOrigin: Sendable, Hashable {
     if let first = request.path.first, Self.open.contains(first), !Self.isForEmbedders(request.path) {
       return first == "whep" ? [Self.anyOrigin[0], Self.exposedOfSessions] : Self.anyOrigin
     }
-    let allowed = Self.isForEmbedders(request.path) ? embedders : origins
+    let isOfPublishers = request.path.first == "whip"
+    let allowed =
+      isOfPublishers ? origins.filter(mayPublish) : Self.isForEmbedders(request.path) ? embedders : origins
     guard !allowed.isEmpty else { return [] }
     guard !allowed.contains("*") else { return Self.anyOrigin + Self.timing("*", request) }
     let other = HeaderField("Vary", "Origin")
     guard let origin = request.header("Origin"), allowed.contains(origin) else { return [other] }
-    return [HeaderField(Self.field, origin), Self.exposed, other] + Self.timing(origin, request)
+    let exposed = isOfPublishers ? Self.exposedOfSessions : Self.exposed
+    return [HeaderField(Self.field, origin), exposed, other] + Self.timing(origin, request)
   }
 
   /// The player's files, the state of one stream, one recording, and what an address shows (oEmbed).

@@ -19,10 +19,13 @@ package final class HTTPRequest: Sendable {
   package let fields: RequestFields
   /// The token that the path began with, not verified; nil without one.
   package let token: ByteBuffer?
+  /// What absolute paths in a response begin with, before the token (`PublicURL.path`).
+  package let prefix: String
 
   package init(
     method: Method, target: RequestTarget, version: HTTPVersion = .http1_1, fields: RequestFields = .empty,
-    body: ByteBuffer = ByteBuffer(), source: RequestSource = RequestSource(), token: ByteBuffer? = nil
+    body: ByteBuffer = ByteBuffer(), source: RequestSource = RequestSource(), token: ByteBuffer? = nil,
+    prefix: String = ""
   ) {
     self.method = method
     self.target = target
@@ -31,6 +34,7 @@ package final class HTTPRequest: Sendable {
     self.body = body
     self.source = source
     self.token = token
+    self.prefix = prefix
   }
 
   /// The segments of the path, percent-decoded. None is empty, `.` or `..`, or contains a slash, a backslash or a control

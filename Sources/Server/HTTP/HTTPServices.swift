@@ -19,16 +19,19 @@ final class HTTPServices: Sendable {
   let traffic: HTTPTraffic
   let pools: SendingPools
   let logger: Logger
+  /// What paths begin with for clients (`PublicURL.path`).
+  let prefix: String
 
   init(
     responder: any HTTPResponder, passes: (any ViewerPasses)?, limits: HTTPLimits, proxies: TrustedProxies,
     policy: Reloadable<HTTPPolicy>, certificateHosts: @escaping @Sendable () -> AllowedHosts? = { nil },
-    limiter: ConnectionLimiter, traffic: HTTPTraffic, pools: SendingPools, logger: Logger
+    limiter: ConnectionLimiter, traffic: HTTPTraffic, pools: SendingPools, logger: Logger,
+    prefix: String = ""
   ) {
     (self.responder, self.passes, self.limits, self.proxies) = (responder, passes, limits, proxies)
     (self.policy, self.certificateHosts) = (policy, certificateHosts)
     (self.limiter, self.traffic) = (limiter, traffic)
-    (self.pools, self.logger) = (pools, logger)
+    (self.pools, self.logger, self.prefix) = (pools, logger, prefix)
   }
 
   var origins: CrossOrigin { policy.now.origins }

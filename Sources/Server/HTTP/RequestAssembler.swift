@@ -116,7 +116,7 @@ struct RequestAssembler {
   private func request(_ head: RequestHead) -> HTTPRequest {
     HTTPRequest(
       method: head.method, target: target, version: head.version, fields: head.fields, body: body,
-      source: source, token: head.token)
+      source: source, token: head.token, prefix: services.prefix)
   }
 
   private static func problem(_ refusal: RequestTarget.Refusal) -> Problem {

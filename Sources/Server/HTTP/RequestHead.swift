@@ -62,6 +62,12 @@ struct RequestHead {
     (token, self.target) = (parts?.token, parts?.rest ?? target)
   }
 
+  /// The same request without what the server's paths begin with for clients.
+  func without(_ prefix: String) -> RequestHead {
+    // A token comes behind it.
+    prefix.isEmpty || token != nil ? self : asking(for: PathPrefix.removed(prefix, from: target))
+  }
+
   /// The same request for another target, which is as in the request line.
   func asking(for target: ByteBuffer) -> RequestHead {
     var head = self

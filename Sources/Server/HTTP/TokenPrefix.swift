@@ -31,7 +31,7 @@ package enum TokenPrefix {
   }
 
   /// 0, or the index behind `scheme://authority` (RFC 9112 §3.2.2).
-  private static func startOfPath(_ text: Span<UInt8>) -> Int {
+  static func startOfPath(_ text: Span<UInt8>) -> Int {
     guard text.count > 0, text[0] != UInt8(ascii: "/") else { return 0 }
     var slashes = 0
     for index in text.indices where text[index] == UInt8(ascii: "/") {

@@ -244,9 +244,13 @@ struct DASHPeriod {
         "id": rendition.rawValue, "codecs": track.codec.codecString,
         "bandwidth": String(bandwidth.steadyPeak(of: track.id)),
         "width": size.map { String($0.width) }, "height": size.map { String($0.height) }, "frameRate": frameRate(track),
+        "sar": track.codec.videoFormat.map { ratio($0.sampleAspectRatio) },
         "audioSamplingRate": audio.map { String($0.sampleRate) },
       ], children: children)
   }
+
+  /// Width to height of one sample (§5.3.7.2, RatioType).
+  private func ratio(_ sample: SampleAspectRatio) -> String { "\(sample.horizontal):\(sample.vertical)" }
 
   /// An integer or a fraction (§5.3.7.3, FrameRateType).
   private func frameRate(_ track: TrackDescription) -> String? {

@@ -41,7 +41,8 @@ struct HLSMediaPlaylist {
     out.reserveCapacity(512 + listed.count * 96 + (offer == nil ? 0 : 4096))
     // EXT-X-SKIP needs version 9, EXT-X-GAP 8, EXT-X-MAP 6 (§8).
     let gap = gapInFront(listed)
-    let version = skipped > 0 ? 9 : gap != nil || listed.contains(where: isGap) ? 8 : 6
+    let hasGap = gap != nil || window.endedUnresumed || listed.contains(where: isGap)
+    let version = skipped > 0 ? 9 : hasGap ? 8 : 6
     out.writeString("#EXTM3U\n#EXT-X-VERSION:\(version)\n")
     out.writeString("#EXT-X-TARGETDURATION:\(target)\n")
     if let offer { writeServerControl(offer, &out) }
@@ -75,8 +76,17 @@ struct HLSMediaPlaylist {
         for sibling in offer.siblings { writeReport(of: sibling, &out) }
       }
     }
+    if window.endedUnresumed { writeLost(&head, &out) }
     if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
     return out
+  }
+
+  /// Writes a gap in place of what another process listed: hls.js takes a list without segments for a broken one, and would ask
+  /// on after the end.
+  private func writeLost(_ head: inout HLSSegmentLines, _ out: inout ByteBuffer) {
+    head.writeHead(followsDiscontinuity: true, initVersion: nil, wallStart: window.lostStart, &out)
+    HLSSegmentLines.write(
+      .number(window.nextSequenceNumber), duration: MediaTime(milliseconds: Int64(target) * 1000), isGap: true, &out)
   }
 
   /// Writes the lines of whole segments only.

@@ -23,10 +23,21 @@ extension LiveStream {
       shrink(&state, to: share.bytes)
       hasDropped = true
     } else if slow <= memory.slowMedia {
+      withdrawOutgrown(&state)
       return hasDropped
     }
+    state.outgrewAt = clock.monotonic()
     if state.life.phase == .live { warn(.outgrowsMemory, &state) }
     return hasDropped
+  }
+
+  /// Withdraws the warning of too little memory when viewers can go back as far as they should again.
+  private func withdrawOutgrown(_ state: inout State) {
+    guard let last = state.outgrewAt, clock.monotonic() &- last >= state.life.epoch.settings.window.nanoseconds else {
+      return
+    }
+    state.outgrewAt = nil
+    state.warnings.withdraw(.outgrowsMemory)
   }
 
   /// Limits the memory where media comes of which no fragment is complete.

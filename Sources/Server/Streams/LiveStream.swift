@@ -48,6 +48,8 @@ final class LiveStream: Sendable {
     var cues = StreamCues()
     /// Bytes of media that had come when the memory was last counted.
     var countedIntake = 0
+    /// When its media last needed more memory than they may have.
+    var outgrewAt: MonotonicTime?
   }
 
   init(
@@ -388,7 +390,8 @@ final class LiveStream: Sendable {
     if state.life.phase == .starting, state.life.epoch.window.hasBegun {
       state.life.enter(.live, now: clock.monotonic())
     }
-    if let warning = state.warnings.judge(state.life.epoch, segmentTarget: state.life.epoch.settings.segmentTarget) {
+    let target = state.life.epoch.settings.segmentTarget
+    if let warning = state.warnings.judge(state.life.epoch, segmentTarget: target, of: state.publisher.keyFrames) {
       logger.warning("\(warning)")
       tell(warning, state)
     }

@@ -121,6 +121,9 @@ struct LiveWindow: Sendable {
   /// The epoch was resumed: another process had segments before those of this one.
   var isResumed: Bool { firstSequenceNumber > 1 }
 
+  /// The epoch was resumed, and ended without media of this process: nothing of what playlists listed is here any more.
+  var endedUnresumed: Bool { isResumed && isEnded && segments.isEmpty && targetDuration != nil }
+
   /// The ordinal of the next Period.
   var nextPeriod: Int { periods.last.map { $0.ordinal + 1 } ?? firstPeriod }
 

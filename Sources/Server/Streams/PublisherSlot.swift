@@ -48,6 +48,8 @@ struct PublisherSlot: Sendable {
   private(set) var lastAddress: String?
   /// The same when the last publisher had no key.
   private(set) var anonymousHost: String?
+  /// What is known of the key frames of the last publisher.
+  private(set) var keyFrames = PublishRequest.KeyFrames.asItsEncoderHasThem
   /// Whether the last publisher's connection was made. True before there was one.
   private(set) var hasConnected = true
   private(set) var requestedRecording = PublishRequest.RecordingMode.asConfigured
@@ -97,6 +99,7 @@ struct PublisherSlot: Sendable {
     requestedRecording = request.recording
     (content, lastLink) = (nil, nil)
     lastProtocol = request.protocolName
+    keyFrames = request.keyFrames
     lastHost = request.host
     hasConnected = request.connection == .made
     lastAddress = request.origin == .server ? nil : request.remoteAddress

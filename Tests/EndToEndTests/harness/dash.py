@@ -190,7 +190,7 @@ def check(manifest: Manifest) -> list[str]:
         if not r.codecs or not r.bandwidth or not r.attributes.get("mimeType"):
             problems.append(f"D11 {name}: codecs {r.codecs!r}, bandwidth {r.bandwidth}, {r.attributes.get('mimeType')}")
         if r.kind == "video":
-            for key in ("width", "height", "frameRate"):
+            for key in ("width", "height", "frameRate", "sar"):
                 if key not in r.attributes:
                     problems.append(f"D11 {name}: no {key}")
         if r.kind == "audio" and "audioSamplingRate" not in r.attributes:

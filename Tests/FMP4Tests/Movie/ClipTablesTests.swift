@@ -113,6 +113,13 @@ struct ClipTablesTests {
     }
   }
 
+  @Test func `It tells its length, to a frame`() throws {
+    for (start, end, length) in [(3000, 5000, 2.0), (4000, 20_000, 6.0), (700, 701, 0.001), (-5000, 2000, 2.0)] {
+      let clip = try #require(try made(Self.time(Int64(start))..<Self.time(Int64(end))).clip)
+      #expect(abs(clip.duration.seconds - length) <= 1 / 30.0 + 0.001, "\(start): \(clip.duration.seconds)")
+    }
+  }
+
   @Test func `No fragment is asked for that begins half a second behind the end`() throws {
     let made = try made(Self.time(1000)..<Self.time(2000))
     let last = try #require(made.taken.last)

@@ -54,6 +54,42 @@ struct UnreadableTracksTests {
     #expect(told.lines == 1 && told.warnings.count == 200)
   }
 
+  @Test func `Other reasons fill no log either`() {
+    var tracks = UnreadableTracks()
+    let told = told { out in
+      for reason in 0..<100 {
+        tracks.add(.leftOutForm(.audio, "\(reason)"), .audio, to: &out)
+        tracks.remove(.audio, to: &out)
+      }
+    }
+    #expect(told.lines == 8 && told.warnings.count == 200)
+  }
+
+  @Test func `Of a kind one codec is told at a time, until its track can be taken`() {
+    var tracks = UnreadableTracks()
+    var answers: [Bool] = []
+    var told = told { out in
+      answers.append(tracks.add(codec: "FLAC", of: .audio, .audio, to: &out))
+      answers.append(tracks.add(codec: "Speex", of: .audio, TrackID(4), to: &out))
+      answers.append(tracks.add(codec: "VP6", of: .video, .video, to: &out))
+      tracks.take(.audio, .aac, to: &out)
+      answers.append(tracks.add(codec: "Speex", of: .audio, TrackID(4), to: &out))
+    }
+    let (flac, speex) = (
+      PublicationWarning.leftOutCodec(.audio, "FLAC"), PublicationWarning.leftOutCodec(.audio, "Speex")
+    )
+    #expect(answers == [true, false, true, true])
+    #expect(
+      told.warnings == ["+\(flac)", "+\(PublicationWarning.leftOutCodec(.video, "VP6"))", "-\(flac)", "+\(speex)"])
+    #expect(told.lines == 3)
+    told = self.told { out in
+      for _ in 0..<3 { tracks.take(TrackID(6), .ac3, to: &out) }
+      tracks.take(TrackID(6), .aac, to: &out)
+    }
+    let rare = PublicationWarning.rarelyPlayed("AC-3")
+    #expect(told.warnings == ["+\(rare)", "-\(rare)"] && told.lines == 0, "the stream logs it")
+  }
+
   private struct Track: IncomingTrack {
     let id: TrackID
   }

@@ -29,7 +29,7 @@ import Testing
       switch refusal {
       case .gate(let refusal): said.add("refused by the gate: \(refusal.code)")
       case .tooManyWaiting: said.add("too many wait")
-      case .unusable: said.add("unusable")
+      case .unusable(let reason): said.add("unusable: \(reason)")
       case .ended(let reason): said.add("ended: \(reason)")
       }
     }
@@ -114,6 +114,33 @@ import Testing
     try await upload.send(Self.bytes(frames: 20), pieces: 1000)
     try await upload.run { $0.finish() }
     #expect(gate.sinks.isEmpty && upload.said.all.count == 1)
+    await ingest.stop()
+  }
+
+  @Test func `A body of which nothing is published is answered with what was found in it`() async throws {
+    let gate = RecordingGate()
+    let ingest = ingest(gate)
+    var script = TransportScript()
+    script.add(table: 0, TransportScript.association([(1, pid: 100)]))
+    script.add(table: 100, TransportScript.map(1, [(0x02, 256, [])]))
+    script.add(256, TransportScript.pes(0xE0, 90_000, [0, 0, 1, 0xB3]))
+    let cases: [([UInt8], String)] = [
+      (script.bytes, "nothing of the stream can be published: MPEG-2 video (PID 256) is not taken"),
+      ([], "no programme of an MPEG transport stream: 0 packets, 0 other bytes"),
+      ([UInt8](repeating: 7, count: 1000), "no programme of an MPEG transport stream: 0 packets, 1000 other bytes"),
+    ]
+    for (number, (bytes, reason)) in cases.enumerated() {
+      let upload = try await begin(ingest)
+      #expect(try await upload.said.until("admitted"))
+      try await upload.send(bytes, pieces: 1000)
+      try await upload.run { $0.finish() }
+      #expect(upload.said.all.last?.hasPrefix("unusable: \(reason)") == true, "\(upload.said.all)")
+      guard case .failed(let told)? = gate.sinks.last?.ending else {
+        Issue.record("it has not failed")
+        continue
+      }
+      #expect(told.hasPrefix(reason) && gate.sinks.count == number + 1)
+    }
     await ingest.stop()
   }
 

@@ -87,6 +87,26 @@ struct LeftOutMediaTests {
     #expect(driver.warnings == [.leftOutForm(.audio, told)])
   }
 
+  @Test func `A warning of a track that is left out is withdrawn when it can be taken`() throws {
+    let video = S.metadata() + S.video(S.avcHeader(), 0) + S.video(S.avcFrame(key: true), 0)
+    let flac = S.audio([0x91] + Array("fLaC".utf8) + [1, 2], 0)
+    for (bad, warnings) in [
+      (flac, [.leftOutCodec(.audio, "FLAC")]), (S.audio(speex, 0), [.leftOutCodec(.audio, "Speex")]),
+      (
+        S.audio([0xAF, 0] + aacMain, 0),
+        [.leftOutForm(.audio, "AAC configuration: AAC of object type 1 (Main); supported: LC, HE-AAC, HE-AAC v2")]
+      ),
+    ] as [([UInt8], [PublicationWarning])] {
+      var driver = publishing(video + bad)
+      #expect(driver.warnings == warnings)
+      driver.feed(S.audio(S.aacHeader(), 0) + S.audio(S.aacFrame, 0) + S.audio(S.aacFrame, 21))
+      #expect(driver.warnings.isEmpty && driver.times(.audio).count == 2)
+      // It may be left out again.
+      driver.feed(flac)
+      #expect(driver.warnings == [.leftOutCodec(.audio, "FLAC")])
+    }
+  }
+
   @Test func aTrackThatCanBeTakenIsTakenBehindOneThatCannot() throws {
     var sent = S.metadata() + S.video(S.avcHeader(), 0) + S.audio([0xAF, 0] + aacMain, 0)
     sent += S.audio(S.aacFrame, 0) + S.audio(further(1, 0, "mp4a", S.aac48), 0)

@@ -19,10 +19,13 @@ struct RTMPCommandTests {
     #expect(information["code"] == .string("NetConnection.Connect.Success"))
     #expect(
       information["fourCcList"]
-        == .strictArray(["avc1", "hvc1", "av01", "mp4a", "Opus"].map { .string($0) }))
+        == .strictArray(
+          ["av01", "avc1", "hvc1", "vp09", ".mp3", "Opus", "ac-3", "ec-3", "mp4a"].map { .string($0) }))
+    #expect(information["videoFourCcInfoMap"]?.properties?.count == 4)
+    #expect(information["audioFourCcInfoMap"]?.properties?.count == 5)
     #expect(information["videoFourCcInfoMap"]?["hvc1"] == .number(4))
     #expect(information["audioFourCcInfoMap"]?["Opus"] == .number(4))
-    #expect(information["capsEx"] == .number(12))
+    #expect(information["capsEx"] == .number(14), "multitrack, ModEx, nanoseconds")
   }
 
   @Test func aPublisherIsAskedForAndHearsThatItMayBegin() throws {
@@ -59,14 +62,37 @@ struct RTMPCommandTests {
 
   @Test func anotherApplicationIsRefusedByNameWithoutItsKey() throws {
     var driver = SessionDriver()
-    driver.feed(S.handshake + S.connect(app: "vod?key=s3cret"))
-    let answer = try #require(try driver.answers().first)
+    driver.feed(S.handshake + S.connect(app: "vod/x?key=s3cret"))
+    var answer = try #require(try driver.answers().first)
     #expect(answer.first == .string("_error"))
     #expect(answer.last?["code"] == .string("NetConnection.Connect.Rejected"))
-    #expect(
-      answer.last?["description"] == .string("application \"vod\" is unknown; publish to rtmp://HOST/live/NAME"))
+    func told(_ application: String) -> AMFValue {
+      .string(
+        "application \"\(application)\" is unknown; publish to rtmp://HOST/live/NAME"
+          + " (server rtmp://HOST/live, stream key NAME)")
+    }
+    #expect(answer.last?["description"] == told("vod/x"))
     #expect(driver.endings == [.failure])
     #expect(!driver.logs.joined().contains("s3cret"))
+    // Alone it would name a stream.
+    driver = SessionDriver()
+    driver.feed(S.handshake + S.connect(app: "vod?key=s3cret") + S.createStream + S.publish("cam?key=s3cret"))
+    answer = try #require(try driver.answers().last)
+    #expect(answer.last?["code"] == .string("NetStream.Publish.BadName"))
+    #expect(answer.last?["description"] == told("vod"))
+    #expect(driver.endings == [.failure] && driver.asked.isEmpty)
+    #expect(!driver.logs.joined().contains("s3cret"))
+  }
+
+  @Test(arguments: [
+    ("cam", ""), ("live/cam", ""), ("cam?key=s3cret", ""), ("live/cam?key=s3cret", ""), ("", "cam?key=s3cret"),
+    ("LIVE", "cam"), ("live/_definst_", "cam?key=s3cret"),
+  ])
+  func `An address may be in one field, and the key behind it`(_ app: String, _ name: String) {
+    var driver = SessionDriver()
+    driver.feed(S.handshake + S.connect(app: app, tcURL: "") + S.createStream + S.publish(name))
+    #expect(driver.asked.map(\.stream.description) == ["cam"])
+    #expect(driver.asked.first?.key?.matches(Secret("s3cret")) == ((app + name).contains("key") ? true : nil))
   }
 
   @Test(arguments: [

@@ -14,6 +14,7 @@ import Testing
     table.keys = [SRTTable.Key(names: NamePattern("cam"), digest: Secret("key").digest)]
     table.busy = ["cam": "192.0.2.1", "stage": ""]
     (table.connectionsPerAddress, table.connections) = (7, 12)
+    table.defaultStream = StreamName("stage")
     return table
   }
 
@@ -44,6 +45,7 @@ import Testing
           connection: 2, address: "::1", port: 1, stream: "cam", key: "", latency: 120, version: 0, isEncrypted: false,
           programs: .each)),
       .rejected(SRTRefusal(address: "::1", port: 1, stream: "", code: 1400, reason: "no name")),
+      .rejected(SRTRefusal(address: "::1", port: 1, stream: "", code: 1400, reason: "no name", streamID: "a***")),
       .media(3, lost: 9, ByteBuffer(repeating: 0x47, count: 1316)), .media(3, lost: 0, ByteBuffer()),
       .figures(3, figures), .closed(3, "it left"),
     ]

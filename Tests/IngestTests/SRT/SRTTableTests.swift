@@ -48,6 +48,40 @@ import Testing
     #expect(try code(table, "cam?key=three") == nil)
   }
 
+  @Test func `Callers without a stream ID publish one stream, and hear that it needs a key`() throws {
+    let (admission, peer) = (SRTAdmission(), SRTPeer(address: "192.0.2.1", port: 1, host: "192.0.2.1"))
+    #expect { _ = try admission.admit(1, peer, "") } throws: {
+      ($0 as? SRTRejection)?.code == .badRequest && "\($0)".contains("--srt-default-stream")
+    }
+    var table = SRTTable()
+    table.defaultStream = StreamName("stage")
+    admission.use(table)
+    _ = try admission.admit(2, peer, "")
+    #expect(admission.connected(2)?.id.stream.description == "stage")
+    table.keys = [Self.key("stage", "one")]
+    admission.use(table)
+    #expect { _ = try admission.admit(3, peer, "") } throws: { error in
+      guard let error = error as? SRTRejection else { return false }
+      return error.code == .unauthorized && error.reason.contains("publish stage (--srt-default-stream)")
+        && error.reason.contains("needs a key")
+    }
+    #expect(throws: Never.self) { _ = try admission.admit(4, peer, "?key=one") }
+  }
+
+  @Test func `A refusal has the stream ID that came, without secrets`() throws {
+    let admission = SRTAdmission()
+    let address: [UInt8] = [UInt8(AF_INET), 0, 0x27, 0x0F, 192, 0, 2, 7] + [UInt8](repeating: 0, count: 8)
+    for text in ["a b?key=SECRET", "#!::r=cam,m=request,s=SECRET", ""] {
+      let answer = address.withUnsafeBytes {
+        admission.answer(0x3FFF_FFFD, $0.baseAddress?.assumingMemoryBound(to: sockaddr.self), text)
+      }
+      #expect(answer == -1)
+    }
+    let told = admission.take(now: .now()).compactMap { if case .rejected(let refusal) = $0 { refusal } else { nil } }
+    #expect(told.map(\.streamID) == ["a***", "#!::r=cam,m=request,s=***", ""])
+    #expect(told.allSatisfy { !$0.reason.contains("SECRET") && !$0.stream.contains("SECRET") })
+  }
+
   @Test func aNameThatIsHeldIsAConflict() throws {
     var table = SRTTable()
     table.busy = ["cam": "192.0.2.1"]

@@ -301,6 +301,9 @@ import Testing
     #expect(stream.warnings.withLock { $0 } == ["+ \(told)"])
     let lost = stream.lostFrames.withLock { $0 }
     #expect((TranscodeLimits.audioBacklogEntries - 20...TranscodeLimits.audioBacklogEntries).contains(lost), "\(lost)")
+    // Half a minute later it is no longer true.
+    for index in 20..<1600 { _ = sink.receive(quiet(TranscodeLimits.audioBacklogEntries + index)) }
+    #expect(stream.warnings.withLock { $0 } == ["+ \(told)", "- \(told)"])
     _ = sink.receive(.end(.replaced))
   }
 
@@ -345,6 +348,9 @@ import Testing
     #expect(stream.tracks.last?.count == 2)
     let told = "+ audio is left out: G.711 A-law: the server has no file descriptors for its worker"
     #expect(stream.warnings.withLock { $0 } == [told])
+    // The one that was left out ends.
+    _ = sink.receive(.tracks(Array(tracks.prefix(2))))
+    #expect(stream.warnings.withLock { $0.map { $0.prefix(1) } } == ["+", "-"])
     _ = sink.receive(.end(.shutdown))
     try await stream.until { room.left.withLock { $0 } == 1 }
   }

@@ -97,6 +97,28 @@ import Testing
     #expect(!authorizer.stillGives(Secret("old"), rightTo: try name("cam")))
   }
 
+  @Test func whoMustShowAKeyDoesWhereOthersNeedNone() async throws {
+    let authorizer = Authorizer(clock: time.clock)
+    let cam = try name("cam")
+    func right(_ key: String?, _ credential: PublishRequest.Credential) async -> PublishRight? {
+      var request = PublishRequest(
+        stream: cam, key: key.map { Secret($0) }, protocolName: "WebRTC", remoteAddress: "10.0.0.1:5"
+      ) { _ in }
+      request.credential = credential
+      return try? await authorizer.proof(of: request).right
+    }
+    for rule in PublishersRule.allCases where rule != .key {
+      authorizer.follow(Authorizer.Rules(publishers: rule))
+      #expect(await right(nil, .asConfigured) == .anonymous)
+      #expect(await right(nil, .required) == nil)
+      #expect(await right("any", .required) == nil, "there is no key that it could be")
+    }
+    #expect(authorizer.keys.add(try key("studio", "geheim", publish: ["cam"])))
+    #expect(await right("geheim", .required) == .keyOfName)
+    #expect(await right("other", .required) == nil)
+    #expect(await right(nil, .required) == nil)
+  }
+
   // MARK: The last key
 
   @Test func losingTheLastKeyDoesNotOpenTheServer() throws {

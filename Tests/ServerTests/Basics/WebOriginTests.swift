@@ -14,7 +14,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "player.example", "https://", "https://player.example/", "https://player.example/a", "https://*.example", "**",
+    "", "player.example", "https://", "https://player.example/", "https://player.example/a",
+    "https://player.example/a/b", "https://*.example", "**",
     "https://a.example;default-src", "https://a.example b", "https://a.example\r\nX: y", "https://a.example\"",
     "https://u@a.example",
     "https://a.example:0", "https://a.example:65536", "null", "ftp://a.example", "https://\u{e4}.example",

@@ -89,7 +89,15 @@ import Testing
       "weir.yaml:3:19: streams.*.partDuration: 200: a duration needs a unit; write 200ms or 200s"
     ),
     ("streams: {a b: {}}", "weir.yaml:1:11: streams.a b: that is neither a stream's name nor a pattern; "),
-    ("streams: {cam: {partDuration: 3s}}", "weir.yaml:1:31: streams.*.partDuration: 3s: a part must be shorter "),
+    ("streams: {cam: {partDuration: 3s}}", "weir.yaml:1:31: streams.cam.partDuration: 3s: a part must be shorter "),
+    (
+      "streams: {cam: {recrod: {}}}",
+      "weir.yaml:1:17: streams.cam.recrod: weir has no such setting; did you mean record?"
+    ),
+    ("streams: {cam-*: {record: {mod: x}}}", "weir.yaml:1:28: streams.cam-*.record.mod: weir has no such setting; "),
+    ("streams: {cam: {record: 3}}", "weir.yaml:1:25: streams.cam.record: one value where a group of settings "),
+    ("streams: {cam: 3}", "weir.yaml:1:16: streams.cam: one value where a group of settings is wanted; "),
+    ("streams: {cam: {window: [1]}}", "weir.yaml:1:25: streams.cam.window: a list is no value of it; "),
     ("http: 3", "weir.yaml:1:7: http: one value where a group of settings is wanted; write listen: below it"),
     ("http: {listen: [1]}", "weir.yaml:1:16: http.listen: a list is no value of it; write one addr"),
     ("http: {listen: {a: b}}", "weir.yaml:1:16: http.listen: a group of settings is no value of it; write one addr"),
@@ -99,7 +107,7 @@ import Testing
     ("recordings: {disabled: yes}", "weir.yaml:1:24: recordings.disabled: yes: that is neither true nor false; "),
     ("sources: [demo]", "weir.yaml:1:10: sources: a list is no value of it; write NAME: name=kind below it"),
     ("limits: {viewers: 0}", "weir.yaml:1:19: limits.viewers: 0: that is not a whole number in range; "),
-    ("streams: {cam: {publishKeys: [geheim, '']}}", "weir.yaml:1:39: streams.*.publishKeys: the key is empty; "),
+    ("streams: {cam: {publishKeys: [geheim, '']}}", "weir.yaml:1:39: streams.cam.publishKeys: the key is empty; "),
     ("admin: {token: [geheim]}", "weir.yaml:1:16: admin.token: a list is no value of it; write one token"),
     ("a: &x 1", "weir.yaml:1:4: anchors (&name) of YAML are not read; "),
     ("- *x", "weir.yaml:1:3: aliases (*name) of YAML are not read; "),

@@ -54,6 +54,13 @@ import Testing
     #expect(configuration.logLevel == .info && configuration.logFormat == .text)
   }
 
+  @Test func `SRT callers without a stream ID have a stream where one is named`() throws {
+    #expect(try load().srtDefaultStream == nil)
+    #expect(try load(["srt-default-stream": ["cam"]]).srtDefaultStream == StreamName("cam"))
+    #expect(try load(environment: ["WEIR_SRT_DEFAULT_STREAM": "stage"]).srtDefaultStream == StreamName("stage"))
+    #expect(complaint(["srt-default-stream": ["a b"]])?.contains("--srt-default-stream") == true)
+  }
+
   @Test func flagBeatsVariableBeatsDefault() throws {
     let environment = ["WEIR_HTTP": ":1", "WEIR_RTMP": ":2"]
     let configuration = try load(["http": [":3"]], environment: environment)

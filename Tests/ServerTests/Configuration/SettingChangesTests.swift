@@ -48,7 +48,7 @@ import Testing
 
   @Test(arguments: [
     ("[]", "the request:1:1: a list where settings are wanted"), ("", "the request:1:1: nothing where"),
-    (#"{"windw": "30s"}"#, "streams.*.windw: weir has no such setting; did you mean window?"),
+    (#"{"windw": "30s"}"#, "streams.cam.windw: weir has no such setting; did you mean window?"),
     (#"{"publishKeys": ["geheim"]}"#, "keys are not set here; make one with POST /api/v1/keys"),
   ])
   func whatCannotBeSetIsTold(text: String, message: String) throws {

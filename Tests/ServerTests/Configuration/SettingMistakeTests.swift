@@ -1,3 +1,4 @@
+import ArgumentParser
 import Testing
 
 @testable import Basics
@@ -58,6 +59,58 @@ import Testing
     #expect(!sources.overruled.map(\.description).joined().contains("\"b\""))
     let off = SettingSources(flags: ["no-record": ["1"]], environment: ["WEIR_RECORD": "r", "WEIR_NO_RECORD": "0"])
     #expect(off.overruled.map(\.variable) == ["WEIR_RECORD", "WEIR_NO_RECORD"])
+  }
+
+  @Test(arguments: [
+    (
+      "rotate", "cam=90",
+      "--rotate cam=90: it is for all streams, and has no NAME=; one stream's value stands in the configuration file, at "
+        + "streams.cam.rotate"
+    ),
+    ("rotate", "cam=91", "--rotate cam=91: it is for all streams, and has no NAME=; "),
+    ("window", "cam=20s", "--window cam=20s: it is for all streams, and has no NAME=; "),
+    ("rotate", "=90", "--rotate =90: "), ("rotate", "a b=90", "--rotate a b=90: "),
+    ("audio-languages", "audio=1", "--audio-languages audio=1: "),
+  ])
+  func aFlagForAllStreamsThatNamesOneSaysWhereThatStands(flag: String, value: String, expected: String) throws {
+    let sources = SettingSources(flags: [SettingName(stringLiteral: flag): [value]])
+    let error = #expect(throws: ConfigurationError.self) { _ = try ServerConfiguration(loading: sources) }
+    let told = error?.description ?? ""
+    #expect(told.hasPrefix(expected), "\(told)")
+    #expect(told.contains("NAME=") == expected.contains("NAME="), "\(told)")
+  }
+
+  @Test(arguments: [
+    (["record", "help"], ["help", "record"]), (["record", "help", "clip"], ["help", "record", "clip"]),
+    (["streams", "help"], ["help", "streams"]), (["help", "record"], ["help", "record"]), (["help"], ["help"]),
+    (["streams", "show", "help"], ["streams", "show", "help"]),
+    (["record", "list", "help"], ["record", "list", "help"]),
+    (["--http", "help"], ["--http", "help"]), ([], []),
+  ])
+  func helpBehindACommandIsHelpOfIt(words: [String], expected: [String]) throws {
+    #expect(CommandNames.helpInFront(words) == expected)
+    try CommandNames.check(expected)
+  }
+
+  @Test(arguments: [
+    (["serve", "--max-viewers", "-3"], ["serve", "--max-viewers=-3"]),
+    (["--window", "-1.5s", "--http", ":1"], ["--window=-1.5s", "--http", ":1"]),
+    (["--http", "-x"], ["--http", "-x"]), (["--window=1s", "-3"], ["--window=1s", "-3"]),
+    (["-o", "-3"], ["-o", "-3"]),
+    (["--", "--window", "-3"], ["--", "--window", "-3"]), (["-3"], ["-3"]), ([], []),
+  ])
+  func aNumberBelowZeroIsTheValueOfItsFlag(words: [String], expected: [String]) {
+    #expect(Arguments.joiningNumbers(words) == expected)
+  }
+
+  @Test func aNumberBelowZeroIsRefusedWithItsRange() throws {
+    let words = Arguments.joiningNumbers(["serve", "--max-viewers", "-3"])
+    let given = try #require(try RootCommand.parseAsRoot(words) as? ServeCommand).settings.given
+    let error = #expect(throws: ConfigurationError.self) {
+      _ = try ServerConfiguration(loading: SettingSources(flags: given))
+    }
+    let expected = "--max-viewers -3: that is not a whole number in range; use a number from 1 to 1000000"
+    #expect(error?.description == expected)
   }
 
   @Test func aCommandsOwnDefaultLosesToFlagsAndVariables() throws {

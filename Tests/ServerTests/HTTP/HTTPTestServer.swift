@@ -32,13 +32,14 @@ struct HTTPTestServer: HTTPResponder {
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup, tickInterval: TimeAmount = .milliseconds(20),
     passes: (any ViewerPasses)? = nil, proxies: TrustedProxies = .none, hosts: AllowedHosts = AllowedHosts(),
     certificateHosts: @escaping @Sendable () -> AllowedHosts? = { nil },
-    isForAnyName: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true },
+    isForAnyName: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true }, prefix: String = "",
     route: @escaping Route = defaultRoute, intake: (@Sendable () -> any ArrivingBody)? = nil,
     _ body: (_ address: SocketAddress, _ listener: HTTPListener) async throws -> Void
   ) async throws {
     let listener = HTTPListener(
       responder: HTTPTestServer(route: route, intake: intake, isForAnyName: isForAnyName), limits: limits,
-      proxies: proxies, hosts: hosts, certificateHosts: certificateHosts, passes: passes, clock: .system(),
+      proxies: proxies, hosts: hosts, certificateHosts: certificateHosts, passes: passes, prefix: prefix,
+      clock: .system(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, group: group, tickInterval: tickInterval)
     let source: TLSContextSource? = tls.map { context in { @Sendable in context } }
     let bound = try await listener.start(

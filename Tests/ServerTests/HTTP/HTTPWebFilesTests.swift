@@ -39,12 +39,44 @@ import Testing
       route: { request, loop in files.answer(request.path, to: request, on: loop) },
       { address, _ in
         let client = try await HTTPRawClient.connect(to: address)
-        for page in ["index", "watch", "embed", "recordings", "not-found", "publish"] {
+        for page in ["index", "watch", "embed", "recordings", "not-found", "no-access", "publish"] {
           let allowed = page == "publish" ? "(self)" : "()"
           #expect(
             try await client.get("/pages/\(page).html")["Permissions-Policy"]
               == "camera=\(allowed), microphone=\(allowed), display-capture=\(allowed)", "\(page)")
         }
+        await client.close()
+      })
+  }
+
+  @Test func whoMayNotWatchSeesAPageAndAProgramReadsWhy() async throws {
+    let sharing = PageSharing(
+      publicURL: nil, settings: { _ in StreamSettings() }, embedders: { ["https://site.example"] })
+    let pages = PageRoutes(files: WebFiles(), sharing: sharing)
+    let refusal = Problem(.viewerNotAllowed, "The token has expired.").response
+    try await HTTPTestServer.run(
+      route: { request, loop in
+        // A token whose key has to be fetched is judged later.
+        let isLate = request.query("late") != nil
+        let answer = isLate ? HTTPAnswer.later(loop.makeSucceededFuture(refusal)) : .now(refusal)
+        return pages.explaining(request, on: loop, answer)
+      },
+      { address, _ in
+        let client = try await HTTPRawClient.connect(to: address)
+        for (path, ancestors) in [("/watch/cam", "'self'"), ("/embed/cam", "'self' https://site.example")] {
+          for query in ["", "?late"] {
+            let page = try await client.get(path + query, "Accept: text/html,*/*")
+            #expect(page.status == 403 && page["Content-Type"] == "text/html; charset=utf-8", "\(path)\(query)")
+            #expect(page.text.contains("/pages/no-access.js") && page["Cache-Control"] == "no-store")
+            #expect(page["Content-Security-Policy"]?.hasSuffix("frame-ancestors \(ancestors)") == true)
+            let problem = try await client.get(path + query)
+            #expect(problem.status == 403 && problem.text.contains("The token has expired."))
+            #expect(problem["Vary"]?.contains("Accept") == true)
+          }
+        }
+        // Caches keep one answer for players and browsers there.
+        let media = try await client.get("/live/cam/index.m3u8", "Accept: text/html")
+        #expect(media.text.contains("The token has expired."))
         await client.close()
       })
   }
@@ -55,7 +87,7 @@ import Testing
       route: { request, loop in files.answer(request.path, to: request, on: loop) },
       { address, _ in
         let client = try await HTTPRawClient.connect(to: address)
-        for page in ["index", "watch", "publish", "embed", "recordings", "not-found"] {
+        for page in ["index", "watch", "publish", "embed", "recordings", "not-found", "no-access"] {
           let text = try await client.get("/pages/\(page).html").text
           let addresses = text.split(separator: "\"").filter { $0.hasPrefix("/web/") }.map { $0.dropFirst(4) }
           #expect(addresses.count > 3)

@@ -82,10 +82,13 @@ import Testing
 
   /// - Parameter tick: responses are kept for some ticks.
   private func run(
-    tick: TimeAmount = .milliseconds(20), _ body: (_ gate: Gate, _ client: HTTPRawClient) async throws -> Void
+    tick: TimeAmount = .milliseconds(20), prefix: String = "",
+    _ body: (_ gate: Gate, _ client: HTTPRawClient) async throws -> Void
   ) async throws {
     let gate = Gate()
-    try await HTTPTestServer.run(tickInterval: tick, passes: gate, route: { gate.route($0, $1) }) { address, _ in
+    try await HTTPTestServer.run(
+      tickInterval: tick, passes: gate, prefix: prefix, route: { gate.route($0, $1) }
+    ) { address, _ in
       let client = try await HTTPRawClient.connect(to: address)
       _ = try await client.get("/alone")
       gate.calls.withLock { $0 = 0 }
@@ -110,6 +113,21 @@ import Testing
       let found = try await client.get("/~good/a")
       #expect(found.text == "media")
       #expect(gate.count == 7, "and none of them made an entry")
+    }
+  }
+
+  @Test func behindAPrefixTheyShareTheSameResponse() async throws {
+    try await run(tick: .seconds(1), prefix: "/weir") { gate, client in
+      for path in ["/weir/~good/a", "/~good2/a", "/weir/~good2/a"] {
+        let found = try await client.get(path)
+        #expect(found.text == "media", "\(path)")
+      }
+      #expect(gate.count == 1)
+      for path in ["/weir/a", "/weir/~other/a", "/weir/~wrong/a", "/weir/weir/~good/a"] {
+        let found = try await client.get(path)
+        #expect(found.status == 403, "\(path)")
+      }
+      #expect(gate.count == 5, "each of them went to the routes")
     }
   }
 

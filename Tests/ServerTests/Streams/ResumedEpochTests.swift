@@ -77,6 +77,25 @@ import Testing
     #expect(begun.window.hasBegun && !begun.window.isReleased, "gaps alone are no playlist")
   }
 
+  @Test func whatDoesNotGoOnEndsWithAFinalList() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    var epoch = Epoch(resuming: try #require(driver.epoch.wholeRecord), settings: StreamSettings())
+    #expect(!epoch.window.endedUnresumed && !playlist(epoch).contains("#EXT-X-ENDLIST"))
+    _ = try epoch.end(.connectionLost("it did not come back"))
+    for parts in [false, true] {
+      let lines = playlist(epoch, parts: parts).split(separator: "\n").map(String.init)
+      #expect(lines.suffix(3) == ["#EXTINF:2.000000,", "5.m4s", "#EXT-X-ENDLIST"], "\(lines)")
+      for line in ["#EXT-X-VERSION:8", "#EXT-X-MEDIA-SEQUENCE:5", "#EXT-X-DISCONTINUITY", "#EXT-X-GAP"] {
+        #expect(lines.count { $0 == line } == 1, "\(line)")
+      }
+      #expect(!lines.contains { $0.hasPrefix("#EXT-X-MAP") || $0.hasPrefix("#EXT-X-PRELOAD-HINT") })
+    }
+    var other = try resumed(try #require(driver.epoch.wholeRecord), seconds: 5)
+    _ = try other.end(.finished)
+    #expect(!other.window.endedUnresumed)
+  }
+
   @Test func manifestsListTheLastPeriodUntilPlayersHaveLeftIt() throws {
     var driver = try interrupted()
     try driver.interrupt()

@@ -70,6 +70,19 @@ import Testing
     #expect(live.warnings.contains { $0.contains("--stream-memory") }, "\(live.warnings)")
   }
 
+  @Test func `The warning of too little memory goes when there was enough for as long as the window`() async throws {
+    let live = try await Live(slow: 8 << 20, window: 10)
+    var isWarned: Bool { live.warnings.contains { $0.contains("--stream-memory") } }
+    for index in 0..<240 {
+      live.send(SyntheticMedia.frame(index, group: 1, duration: 1, size: 256 << 10), after: 0.0025)
+    }
+    #expect(isWarned)
+    for index in 1..<270 { live.send(SyntheticMedia.frame(index, size: 1000), after: Self.frame) }
+    #expect(isWarned, "after nine seconds")
+    for index in 270..<450 { live.send(SyntheticMedia.frame(index, size: 1000), after: Self.frame) }
+    #expect(!isWarned, "\(live.warnings)")
+  }
+
   @Test func aStreamThatKeepsPaceLosesNothingHoweverItsRateRises() async throws {
     let live = try await Live(slow: 1 << 20)
     for index in 0..<600 {

@@ -166,12 +166,26 @@ import Testing
     #expect(warnings.texts == ["\(PublicationWarning.runsAhead)"])
     var driver = EpochDriver()
     try driver.publish(seconds: 20, group: 150)
-    #expect(warnings.judge(driver.epoch, segmentTarget: MediaTime(milliseconds: 2000)) != nil)
-    #expect(warnings.judge(driver.epoch, segmentTarget: MediaTime(milliseconds: 2000)) == nil, "it is known")
+    let target = MediaTime(milliseconds: 2000)
+    #expect(warnings.judge(driver.epoch, segmentTarget: target, of: .asItsEncoderHasThem) != nil)
+    #expect(warnings.judge(driver.epoch, segmentTarget: target, of: .asItsEncoderHasThem) == nil, "it is known")
     #expect(warnings.texts.count == 2)
     warnings.beginPublication()
     #expect(warnings.texts.count == 1)
     warnings.beginEpoch()
     #expect(warnings.texts.isEmpty)
+  }
+
+  /// A slate has few frames in a hidden tab, and none while a camera is opened: nobody can set the distance of key frames there.
+  @Test func whereTheServerDecidesWhenKeyFramesComeAPauseIsNoWarning() throws {
+    var driver = EpochDriver()
+    try driver.publish(seconds: 20, group: 150)
+    let target = MediaTime(milliseconds: 2000)
+    var warnings = StreamWarnings()
+    #expect(warnings.judge(driver.epoch, segmentTarget: target, of: .asAsked) == nil)
+    #expect(warnings.judge(driver.epoch, segmentTarget: target, of: .every(target)) == nil)
+    #expect(warnings.texts.isEmpty)
+    let far = PublishRequest.KeyFrames.every(MediaTime(milliseconds: 5000))
+    #expect(warnings.judge(driver.epoch, segmentTarget: target, of: far) != nil, "that is a setting of this server")
   }
 }

@@ -24,19 +24,34 @@ enum AMF0 {
 
   /// All values of a message, in order.
   static func readAll(_ bytes: inout ByteBuffer) throws(WireError) -> [AMFValue] {
+    let beginning = readBeginning(&bytes)
+    if let fault = beginning.fault { throw fault }
+    return beginning.values
+  }
+
+  /// The values of a message up to the first that cannot be read, and why it cannot. Of a container that ends too early what came
+  /// before counts: then the last value is cut.
+  static func readBeginning(_ bytes: inout ByteBuffer) -> (values: [AMFValue], fault: WireError?, isLastCut: Bool) {
     var values: [AMFValue] = []
     while bytes.readableBytes > 0 {
       guard values.count < AMFLimits.nodes else {
-        throw WireError(.limit, "AMF with more than \(AMFLimits.nodes) values")
+        return (values, WireError(.limit, "AMF with more than \(AMFLimits.nodes) values"), false)
       }
-      values.append(try read(&bytes))
+      var stack = AMFStack()
+      do throws(WireError) {
+        values.append(try read(&bytes, by: &stack))
+      } catch {
+        let isCut = stack.top != nil
+        while stack.top != nil { stack.close() }
+        if isCut, let cut = stack.result { values.append(cut) }
+        return (values, error, isCut)
+      }
     }
-    return values
+    return (values, nil, false)
   }
 
   /// One value with everything nested in it.
-  static func read(_ bytes: inout ByteBuffer) throws(WireError) -> AMFValue {
-    var stack = AMFStack()
+  private static func read(_ bytes: inout ByteBuffer, by stack: inout AMFStack) throws(WireError) -> AMFValue {
     repeat {
       switch stack.top?.kind {
       case .strictArray where stack.top?.remaining == 0:

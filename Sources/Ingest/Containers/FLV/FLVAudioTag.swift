@@ -12,8 +12,9 @@ struct FLVAudioTag {
 
   /// In the message's order. Empty if it has nothing for a decoder.
   private(set) var tracks: [FLVTrackContent<Content>] = []
-  /// Name of an unsupported codec in it.
+  /// Name of an unsupported codec in it, and the number of its track.
   private(set) var leftOut: String?
+  private(set) var leftOutNumber: UInt8 = 0
   /// The configurations that frames state themselves, by the numbers of their tracks.
   private(set) var ownRecords: [UInt8: ByteBuffer] = [:]
   /// As in `FLVVideoTag`.
@@ -28,7 +29,7 @@ struct FLVAudioTag {
       nanoseconds = header.nanoseconds
       while let track = header.nextTrack() {
         guard let coding = FLVCodecName.codec(.audio, fourCC: track.fourCC) else {
-          leftOut = FLVCodecName.audio(fourCC: track.fourCC)
+          (leftOut, leftOutNumber) = (FLVCodecName.audio(fourCC: track.fourCC), track.number)
           continue
         }
         take(track.number, coding, packetType: header.packetType, track.body)

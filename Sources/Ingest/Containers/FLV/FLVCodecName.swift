@@ -8,6 +8,9 @@ enum FLVCodecName {
     "avc1": .h264, "hvc1": .hevc, "av01": .av1, "vp09": .vp9, "mp4a": .aac, "Opus": .opus, "ac-3": .ac3,
     "ec-3": .eac3, ".mp3": .mpegAudio,
   ]
+  /// The supported codecs of a kind, in order of their FourCC.
+  static func fourCCs(_ kind: MediaKind) -> [String] { taken.filter { $0.value.kind == kind }.keys.sorted() }
+
   /// FLV 10.1 E.4.3.1, and HEVC as some encoders send it.
   static let legacyTaken: [UInt8: CodecID] = [7: .h264, 12: .hevc]
   /// Audio formats without a configuration (E.4.2.1). 14 is MP3 at 8 kHz, which its frames state as well.

@@ -41,7 +41,7 @@ struct FLVPublication {
   ) throws(WireError) {
     let tag = try FLVVideoTag(payload, hasFurther: videos.contains { $0 != 0 })
     for track in tag.tracks where !videos.contains(track.number) { videos.append(track.number) }
-    leaveOut(tag.leftOut, of: .video, isAlone: videos.isEmpty, now, to: &out)
+    if let name = tag.leftOut { leaveOut(name, .video, tag.leftOutNumber, isAlone: videos.isEmpty, now, to: &out) }
     if tag.tracks.isEmpty { return }
     let time = clock.nanoseconds(UInt64(timestamp))
     for track in tag.tracks {
@@ -73,7 +73,7 @@ struct FLVPublication {
   ) throws(WireError) {
     let tag = FLVAudioTag(payload)
     for track in tag.tracks where !audios.contains(track.number) { audios.append(track.number) }
-    leaveOut(tag.leftOut, of: .audio, isAlone: audios.isEmpty, now, to: &out)
+    if let name = tag.leftOut { leaveOut(name, .audio, tag.leftOutNumber, isAlone: audios.isEmpty, now, to: &out) }
     if tag.tracks.isEmpty { return }
     let time = clock.nanoseconds(UInt64(timestamp))
     for track in tag.tracks {
@@ -107,9 +107,11 @@ struct FLVPublication {
   }
 
   private mutating func leaveOut(
-    _ codec: String?, of kind: MediaKind, isAlone: Bool, _ now: MonotonicTime, to out: inout [PublicationAction]
+    _ codec: String, _ kind: MediaKind, _ number: UInt8, isAlone: Bool, _ now: MonotonicTime,
+    to out: inout [PublicationAction]
   ) {
-    guard let codec else { return }
-    publication.leaveOut(codec: codec, of: kind, isAlone: isAlone, now: now, to: &out)
+    // Frames that state the former configuration again take it up again.
+    if kind == .audio { ownAudioRecords[number] = nil }
+    publication.leaveOut(codec: codec, of: kind, TrackID(kind, flv: number), isAlone: isAlone, now: now, to: &out)
   }
 }

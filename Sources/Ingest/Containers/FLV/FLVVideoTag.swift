@@ -15,8 +15,9 @@ struct FLVVideoTag {
 
   /// In the message's order. Empty if it has nothing for a decoder: commands, end of sequence, empty tags.
   private(set) var tracks: [FLVTrackContent<Content>] = []
-  /// Name of an unsupported codec in it.
+  /// Name of an unsupported codec in it, and the number of its track.
   private(set) var leftOut: String?
+  private(set) var leftOutNumber: UInt8 = 0
   /// Added to the presentation time, in nanoseconds (ModEx, TimestampOffsetNano). Less than a millisecond.
   private(set) var nanoseconds: UInt32 = 0
 
@@ -36,7 +37,7 @@ struct FLVVideoTag {
     while let track = header.nextTrack() {
       guard let coding = FLVCodecName.codec(.video, fourCC: track.fourCC) else {
         guard header.isMultitrack || hasFurther else { throw .unsupported(codec: track.fourCC) }
-        leftOut = track.fourCC
+        (leftOut, leftOutNumber) = (track.fourCC, track.number)
         continue
       }
       if let content = Self.extendedContent(coding, packetType: header.packetType, track.body) {

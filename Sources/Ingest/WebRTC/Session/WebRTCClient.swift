@@ -8,8 +8,13 @@ package struct WebRTCClient: Sendable {
   package var client: NetworkAddress?
   /// As it states it; possibly empty.
   package var software: String
+  /// What it has to show to publish.
+  package var credential: PublishRequest.Credential
 
-  package init(address: SocketAddress?, client: NetworkAddress?, software: String) {
-    (self.address, self.client, self.software) = (address, client, software)
+  package init(
+    address: SocketAddress?, client: NetworkAddress?, software: String,
+    credential: PublishRequest.Credential = .asConfigured
+  ) {
+    (self.address, self.client, self.software, self.credential) = (address, client, software, credential)
   }
 }

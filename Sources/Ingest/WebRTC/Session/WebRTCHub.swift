@@ -109,7 +109,7 @@ final class WebRTCHub: WebRTCDirectory {
     let publisher = Publisher(
       protocolName: "WebRTC",
       remoteAddress: isProxied ? host ?? PeerText.unknown : PeerText.place(of: client.address), host: host,
-      gate: shared.gate, logger: shared.logger)
+      gate: shared.gate, logger: shared.logger, credential: client.credential)
     makeRoom(for: .publishing, admitted: false)
     guard
       let session = WebRTCSession(stream, negotiation, publisher: publisher, peer: peer, hub: self, reply: reply)

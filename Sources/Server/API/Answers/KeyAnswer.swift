@@ -15,8 +15,14 @@ struct KeyAnswer: APIObject {
   let isExpired: Bool
   /// The text of the key: told once, in the answer to the request that makes it.
   let key: String?
+  /// In the same answer; nil if the key changes nothing else.
+  let note: String?
 
-  init(_ key: AccessKey, text: String? = nil, now: WallTime) {
+  static let notes: [String: FieldNote] = [
+    "note": "What the key changes for others, in words: the first one to publish with makes all publishers need one."
+  ]
+
+  init(_ key: AccessKey, text: String? = nil, note: String? = nil, now: WallTime) {
     let grant = key.grant
     func patterns(_ action: AccessAction) -> [String] { (grant.streams[action] ?? []).map(\.description) }
     name = grant.name
@@ -26,7 +32,7 @@ struct KeyAnswer: APIObject {
     madeAt = key.madeAt.map(JSONText.time)
     expiresAt = grant.ends.map(JSONText.time)
     isExpired = !grant.holds(at: now)
-    self.key = text
+    (self.key, self.note) = (text, note)
   }
 }
 

@@ -12,6 +12,7 @@ struct ServerAnswer: APIObject {
   let records: Bool
   let rtmpPort: Int?
   let rtmpsPort: Int?
+  let srtPort: Int?
   let webRTCPort: Int?
   let capacity: [String: Int]
   let publicURL: String?
@@ -23,6 +24,7 @@ struct ServerAnswer: APIObject {
     "records": "Whether streams can be recorded.",
     "rtmpPort": "For publishers; null without RTMP.",
     "rtmpsPort": "The same over TLS; null without RTMPS.",
+    "srtPort": "For publishers by SRT (UDP); null without SRT.",
     "webRTCPort": "For the media of publishers by WebRTC (WHIP); null without WebRTC.",
     "capacity": "What this machine allows: numbers of streams, connections and descriptors, and bytes of media.",
     "publicURL": "--public-url",

@@ -75,6 +75,7 @@ struct KeysCommand: AsyncParsableCommand {
         expiresAt: try expires.map { try Self.time($0, now: ClockReading.now().wall) })
       try await server.run("/api/v1/keys", .POST, content: JSONText.encode(wanted), for: KeyAnswer.self) { answer in
         LogOutput.standardError.write("weir: \(LogText.escaped(answer.name)): keep this key, it is not shown again\n")
+        if let note = answer.note { LogOutput.standardError.write("weir: warning: \(LogText.escaped(note))\n") }
         return (answer.key ?? "") + "\n"
       }
     }

@@ -60,13 +60,13 @@ struct ConfigFile: Sendable {
       for one in entries {
         // YAML tells apart what differs in its tag alone.
         if case .text(let key) = one.key.content, !keys.insert(key).inserted {
-          throw one.key.place.error(group.path, "a name is given twice", "keep one of the two")
+          throw one.key.place.error(place(of: group, entry), "a name is given twice", "keep one of the two")
         }
         try read(one, in: group, for: entry)
       }
     case .text, .list:
       throw node.place.error(
-        group.path, "\(node.kind) where a group of settings is wanted", "write \(group.example) below it")
+        place(of: group, entry), "\(node.kind) where a group of settings is wanted", "write \(group.example) below it")
     }
   }
 
@@ -74,7 +74,8 @@ struct ConfigFile: Sendable {
     _ one: ConfigNode.Entry, in group: ConfigGroup, for entry: Int?
   ) throws(ConfigurationError) {
     guard case .text(let key) = one.key.content else {
-      throw one.key.place.error(group.path, "a name of a setting is wanted here, not \(one.key.kind)", "correct it")
+      throw one.key.place.error(
+        place(of: group, entry), "a name of a setting is wanted here, not \(one.key.kind)", "correct it")
     }
     if group.path.isEmpty, key == HookReading.key { return hooks = try HookReading(one.value) }
     if group.path.isEmpty, key == KeyReading.key { return keys = try KeyReading(one.value) }
@@ -82,16 +83,24 @@ struct ConfigFile: Sendable {
     switch group[key] {
     case .group(let inner)?: try read(one.value, as: inner, for: entry)
     case .setting(let setting)?:
-      let texts = try SettingShape.texts(of: one.value, for: setting, canBeOff: entry != nil && setting.standard == nil)
+      let texts = try SettingShape.texts(
+        of: one.value, for: setting, of: entry.map { entries[$0].pattern } ?? .all,
+        canBeOff: entry != nil && setting.standard == nil)
       if let entry { entries[entry].texts[setting.name] = texts } else { self.texts[setting.name] = texts }
     case nil:
       // Without a value it may be a key or token that stands in the wrong place.
       if case .none = one.value.content, !group.path.isEmpty {
-        throw one.key.place.error(group.path, "what stands here is no setting", "write \(group.example) below it")
+        throw one.key.place.error(
+          place(of: group, entry), "what stands here is no setting", "write \(group.example) below it")
       }
-      let path = group.path.isEmpty ? key : "\(group.path).\(key)"
+      let path = group.path.isEmpty ? key : "\(place(of: group, entry)).\(key)"
       throw one.key.place.error(LogText.escaped(path), "weir has no such setting", group.advice(for: key))
     }
+  }
+
+  /// Where a group stands: with the name or pattern whose entry is read, in place of `*`.
+  private func place(of group: ConfigGroup, _ entry: Int?) -> String {
+    SettingPath.place(group.path, of: entry.map { entries[$0].pattern } ?? .all)
   }
 
   private mutating func readStream(_ key: String, _ one: ConfigNode.Entry) throws(ConfigurationError) {
@@ -125,7 +134,7 @@ extension ConfigFile {
     }
     return texts.mapValues {
       $0.map { given in
-        guard case .file(_, let path) = given.origin else { return given }
+        guard case .file(_, let path, _) = given.origin else { return given }
         return GivenText(given.text, .api(stream, path))
       }
     }

@@ -47,7 +47,7 @@ extension GivenText.Origin: CustomStringConvertible {
     switch self {
     case .flag(let name): name.flag
     case .variable(let name): name.variable
-    case .file(let place, _): place.description
+    case .file(let place, _, _): place.description
     case .api: "API"
     case .standard: "default"
     }

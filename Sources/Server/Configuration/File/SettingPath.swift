@@ -13,6 +13,12 @@ struct SettingPath: Sendable, Hashable, ExpressibleByStringLiteral, CustomString
   /// Whether a stream may have the setting of its own.
   var isOfStreams: Bool { description.hasPrefix(Self.ofStreams) }
 
+  /// The place of a setting, or of a group of them, that some streams have of their own: `streams.cam-*.partDuration`.
+  static func place(_ path: String, of pattern: StreamPattern) -> String {
+    let all = "\(streams).\(StreamPattern.all)"
+    return path == all || path.hasPrefix(ofStreams) ? "\(streams).\(pattern)\(path.dropFirst(all.utf8.count))" : path
+  }
+
   /// `partDuration` of `streams.*.partDuration`.
   var withinStream: String { isOfStreams ? String(description.dropFirst(Self.ofStreams.count)) : description }
 }

@@ -15,21 +15,24 @@ enum SettingShape: Sendable, Hashable {
 
   /// The texts of a value; none for what is switched off.
   ///
-  /// - Parameter canBeOff: `null` switches the setting off: it has no default, and others may have it on for all streams.
+  /// - Parameters:
+  ///   - pattern: the streams whose entry it stands in.
+  ///   - canBeOff: `null` switches the setting off: it has no default, and others may have it on for all streams.
   static func texts(
-    of node: ConfigNode, for setting: any SettingDeclaration, canBeOff: Bool = false
+    of node: ConfigNode, for setting: any SettingDeclaration, of pattern: StreamPattern = .all, canBeOff: Bool = false
   ) throws(ConfigurationError) -> [GivenText] {
+    let place = SettingPath.place(setting.path?.description ?? "", of: pattern)
     func given(_ text: String, _ node: ConfigNode) -> GivenText {
-      GivenText(text, .file(node.place, setting.path ?? ""), isSecret: setting.isSecret)
+      GivenText(text, .file(node.place, setting.path ?? "", pattern), isSecret: setting.isSecret)
     }
     func mistake(_ node: ConfigNode, _ advice: String) -> ConfigurationError {
-      node.place.error(setting.path?.description ?? "", "\(node.kind) is no value of it", advice)
+      node.place.error(place, "\(node.kind) is no value of it", advice)
     }
     switch (setting.shape, node.content) {
     case (_, .none) where canBeOff && !setting.isSecret: return []
     case (_, .list(let nodes)) where nodes.isEmpty && setting.isSecret:
       throw node.place.error(
-        setting.path?.description ?? "", "the list is empty",
+        place, "the list is empty",
         "write \(setting.form ?? "a value") in it, or leave the line out to set none")
     case (.joined, .list(let nodes)) where nodes.isEmpty: return []
     case (_, .none): throw mistake(node, "write a value, or leave the line out")

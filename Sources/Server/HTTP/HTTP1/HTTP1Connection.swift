@@ -210,12 +210,16 @@ final class HTTP1Connection: HTTPConnection {
 
   private func take(_ part: RequestPart) {
     if case .arriving(let arriving) = phase { return take(part, of: arriving) }
+    var next = part
     var head: RequestHead?
-    if case .head(let found) = part {
+    if case .head(let asked) = part {
+      // Before the table is asked: a token may stand behind the prefix.
+      let found = asked.without(services.prefix)
       if answerAtOnce(found) { return }
       head = found
+      next = .head(found)
     }
-    switch assembler.receive(part) {
+    switch assembler.receive(next) {
     case .nothing:
       if head != nil {
         since = loop.now

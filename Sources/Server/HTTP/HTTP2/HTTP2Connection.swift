@@ -116,11 +116,13 @@ final class HTTP2Connection: HTTPConnection {
     for stream in streams where !sender.widen(stream.outbox, by: change) { throw .init(.flowControlError) }
   }
 
-  private func open(_ id: UInt32, _ head: RequestHead?, isEnd: Bool) {
-    guard let head else {
+  private func open(_ id: UInt32, _ asked: RequestHead?, isEnd: Bool) {
+    guard let asked else {
       let stream = add(id)
       return stream.refuse(StandardResponse.fieldsTooLarge, isEnd: isEnd)
     }
+    // Before the table is asked: a token may stand behind the prefix.
+    let head = asked.without(services.prefix)
     guard isEnd, mayShare(head) else { return add(id).begin(head, isEnd: isEnd) }
     var pass: (any ViewerPass)?
     guard let found = table.find(head, of: peer, services, loop, pass: &pass) else {

@@ -39,13 +39,15 @@ package final class HTTPListener: Sendable {
 
   /// `tickInterval` is the resolution of all deadlines. `clock` gives the dates of responses. `memory` and `descriptors` limit
   /// connections. `proxies` are trusted to name their clients. `hosts` are the names under which the server answers, with those of
-  /// its certificate. `passes` are those that the responder gave. `waker` is woken when a connection comes where there was none.
+  /// its certificate. `passes` are those that the responder gave. `prefix` is what paths begin with for clients. `waker` is woken
+  /// when a connection comes where there was none.
   package init(
     responder: any HTTPResponder, limits: HTTPLimits = HTTPLimits(), memory: MemoryBudget = .unlimited,
     descriptors: DescriptorBudget = .unlimited, proxies: TrustedProxies = .none,
     origins: CrossOrigin = .playersOnly, hosts: AllowedHosts = AllowedHosts(),
     certificateHosts: @escaping @Sendable () -> AllowedHosts? = { nil }, passes: (any ViewerPasses)? = nil,
-    clock: SteadyClock, traffic: HTTPTraffic = HTTPTraffic(), waker: Waker = Waker(), logger: Logger,
+    prefix: String = "", clock: SteadyClock, traffic: HTTPTraffic = HTTPTraffic(), waker: Waker = Waker(),
+    logger: Logger,
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
@@ -57,7 +59,8 @@ package final class HTTPListener: Sendable {
       limiter: ConnectionLimiter(
         policy, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic, waker: waker),
       traffic: traffic,
-      pools: SendingPools(limit: memory.limit, descriptors: descriptors.limit, threads: pool), logger: logger)
+      pools: SendingPools(limit: memory.limit, descriptors: descriptors.limit, threads: pool), logger: logger,
+      prefix: prefix)
     self.group = group
     var loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>] = [:]
     for loop in group.makeIterator() {

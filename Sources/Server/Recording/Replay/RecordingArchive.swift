@@ -188,6 +188,11 @@ final class RecordingArchive: RecordingObserver {
 
   // MARK: Opening
 
+  /// A recording that is being written; nil for any other.
+  func growing(_ stream: StreamName, _ name: String) -> ReplaySource? {
+    state.withLock { $0.growing[Key(stream: stream, name: name)] }
+  }
+
   /// A recording by its name without an ending, finished or being written; nil if there is none. Throws `OpenRecordings.Full`.
   func open(_ stream: StreamName, _ name: String, on eventLoop: any EventLoop) -> EventLoopFuture<ReplaySource?> {
     threads.runIfActive(eventLoop: eventLoop) { try self.open(stream, name) }

@@ -6,7 +6,7 @@ internal import Storage
 struct RecordingClip: Sendable {
   var movieHeader: ByteBuffer
   var media: FileRange
-  /// Seconds of media.
+  /// Its length, as the movie states it.
   var seconds: Double
 }
 
@@ -75,7 +75,7 @@ extension ReplaySource {
     return RecordingClip(
       movieHeader: clip.movieHeader,
       media: range(clip.media.lowerBound, Int(clamping: clip.media.upperBound - clip.media.lowerBound)),
-      seconds: (min(clip.shown.upperBound, index.end) - clip.shown.lowerBound).seconds)
+      seconds: clip.duration.seconds)
   }
 }
 
@@ -87,6 +87,15 @@ extension ReplaySource.Moment? {
 }
 
 extension RecordingIndex {
+  /// How much media there has to come until a moment is written; not above zero once it is.
+  func missing(until moment: ReplaySource.Moment) -> MediaTime {
+    guard let last = segments.last else { return .zero }
+    return switch moment {
+    case .media(let time): origin + time - end
+    case .wall(let time): MediaTime(nanoseconds: time &- last.wallStart) - duration(of: last)
+    }
+  }
+
   /// The media time of a moment.
   fileprivate func time(of moment: ReplaySource.Moment) -> MediaTime {
     switch moment {

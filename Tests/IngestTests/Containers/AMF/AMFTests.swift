@@ -32,6 +32,25 @@ struct AMFTests {
     }
   }
 
+  @Test func `What comes before a fault is read, of a container as well`() {
+    func beginning(_ bytes: [UInt8]) -> (values: [AMFValue], fault: WireError?, isLastCut: Bool) {
+      var buffer = ByteBuffer(bytes: bytes)
+      return AMF0.readBeginning(&buffer)
+    }
+    let object: AMFValue = .object(["a": .number(1), "b": .object(["c": .null, "d": .number(2)])])
+    let bytes = RTMPScript.amf([.string("x"), object])
+    var read = beginning(bytes)
+    #expect(read.values == [.string("x"), object] && read.fault == nil && !read.isLastCut)
+    read = beginning(bytes + [0, 0, 9])
+    #expect(read.values == [.string("x"), object] && read.fault?.code == .malformed && !read.isLastCut)
+    read = beginning(Array(bytes.dropLast(7)))
+    #expect(read.values == [.string("x"), .object(["a": .number(1), "b": .object(["c": .null])])])
+    #expect(read.fault != nil && read.isLastCut)
+    read = beginning(nested(17))
+    #expect(read.fault?.code == .limit && read.values.count == 1)
+    #expect(beginning([0xFF]).values.isEmpty)
+  }
+
   private func nested(_ depth: Int) -> [UInt8] {
     (0..<depth).flatMap { _ in [3, 0, 1, 0x61] as [UInt8] } + [5] + (0..<depth).flatMap { _ in [0, 0, 9] as [UInt8] }
   }

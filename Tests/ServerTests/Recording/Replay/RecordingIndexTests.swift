@@ -47,6 +47,22 @@ import Testing
     #expect(written.segments.filter { $0.flags.contains(.followsDiscontinuity) }.count == 1)
   }
 
+  @Test func whatIsNotWrittenYetIsKnownByItsTimeAndByTheClock() async throws {
+    let (written, _) = try await record(seconds: 9, in: try TemporaryFolder())
+    let length = written.end - written.origin
+    let last = try #require(written.segments.last)
+    let edge = last.wallStart &+ written.duration(of: last).nanoseconds
+    let second = MediaTime(milliseconds: 1000)
+    let moments: [(ReplaySource.Moment, Double)] = [
+      (.media(length + second), 1), (.media(length), 0), (.media(second), 1 - length.seconds),
+      (.wall(edge &+ 1_500_000_000), 1.5), (.wall(edge), 0), (.wall(edge &+ -500_000_000), -0.5),
+    ]
+    for (moment, seconds) in moments {
+      #expect(abs(written.missing(until: moment).seconds - seconds) < 0.001, "\(moment)")
+    }
+    #expect(RecordingIndex().missing(until: .media(second)) == .zero, "of nothing there is no clip")
+  }
+
   @Test func theFragmentsAloneTellTheSameIndex() async throws {
     let (written, opened) = try await record(seconds: 9, in: try TemporaryFolder())
     let last = try #require(written.segments.last)

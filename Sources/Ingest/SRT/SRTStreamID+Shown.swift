@@ -1,0 +1,42 @@
+extension SRTStreamID {
+  /// Modes, in IDs that begin with one.
+  private static let modes: Set<Substring> = ["publish", "read", "request", "play", "subscribe"]
+
+  /// A stream ID as a refusal shows it: printable, with `***` in place of whatever may be a secret. Empty if none came.
+  static func shown(_ text: String) -> String {
+    var text = String(decoding: text.utf8.prefix(SRTLimits.streamIDBytes), as: UTF8.self)
+    // A secret may hide behind escapes of escapes.
+    while text.percentDecoded != text { text = text.percentDecoded }
+    let isStandard = text.hasPrefix("#!::")
+    let shown =
+      isStandard
+      ? "#!::" + text.dropFirst(4).split(separator: ",").map(shown(member:)).joined(separator: ",")
+      : self.shown(plain: text[...])
+    return PeerText.printable(shown, limit: SRTLimits.streamIDBytes)
+  }
+
+  private static func shown(member: Substring) -> String {
+    guard let (label, value) = member.labelled else { return "***" }
+    switch label {
+    case "bmd_uuid", "bmd_name": return String(member)
+    case "r", "u", "m", "t", "h", "program": return "\(label)=" + shown(plain: value)
+    default: return harmless(label) + "=***"
+    }
+  }
+
+  private static func shown(plain text: Substring) -> String {
+    let (scheme, text) = text.hasPrefix("srt://") ? ("srt://", text.dropFirst(6)) : ("", text)
+    let (first, rest) = text.splitOnce(at: ":")
+    // Elsewhere a secret may stand behind a colon.
+    guard let rest, modes.contains(first) || text.beginsWithPort else { return scheme + harmless(text) }
+    return scheme + harmless(first) + ":" + harmless(rest)
+  }
+
+  /// The text up to what names of streams and hosts do not have: a secret may begin there.
+  private static func harmless(_ text: Substring) -> String {
+    let open = text.prefix {
+      $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "." || $0 == "_" || $0 == "-" || $0 == "/"
+    }
+    return String(open) + (open.endIndex < text.endIndex ? "***" : "")
+  }
+}
