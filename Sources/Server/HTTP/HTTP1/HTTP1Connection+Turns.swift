@@ -11,6 +11,20 @@ extension HTTP1Connection: LoopTurns.Member {
     return false
   }
 
+  /// Whether NIO may read now. If not, the read is made up for later.
+  func mayRead() -> Bool {
+    switch phase {
+    case .lingering: return true
+    case .receiving where !awaitsTurn, .arriving where takesParts && !awaitsTurn: return true
+    // Stopping to read costs two system calls per request, and would hide that the client closed. A client that sends more
+    // before its response is not read further.
+    case .waiting where waiting.isEmpty && !awaitsTurn, .arriving where waiting.isEmpty && !awaitsTurn: return true
+    case .receiving, .arriving, .waiting, .sending, .live, .closed:
+      isReadHeldBack = true
+      return false
+    }
+  }
+
   func takeTurn() {
     awaitsTurn = false
     if unread.readableBytes > 0 {

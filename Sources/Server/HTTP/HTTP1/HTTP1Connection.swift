@@ -73,7 +73,7 @@ final class HTTP1Connection: HTTPConnection {
 
   // MARK: Input
 
-  private var takesParts: Bool {
+  var takesParts: Bool {
     switch phase {
     case .receiving: true
     case .arriving(let arriving): arriving.isOpen
@@ -145,20 +145,6 @@ final class HTTP1Connection: HTTPConnection {
       since = loop.now
     }
     sawPart = false
-  }
-
-  /// Whether NIO may read now. If not, the read is made up for later.
-  func mayRead() -> Bool {
-    switch phase {
-    case .lingering: return true
-    case .receiving where !awaitsTurn, .arriving where takesParts && !awaitsTurn: return true
-    // Stopping to read costs two system calls per request, and would hide that the client closed. A client that sends more
-    // before its response is not read further.
-    case .waiting where waiting.isEmpty && !awaitsTurn, .arriving where waiting.isEmpty && !awaitsTurn: return true
-    case .receiving, .arriving, .waiting, .sending, .live, .closed:
-      isReadHeldBack = true
-      return false
-    }
   }
 
   /// The client has closed its sending side. It may still read a response of known length. A client that waits for a playlist,
