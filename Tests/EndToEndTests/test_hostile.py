@@ -308,7 +308,7 @@ def test_amf_that_is_deep_wide_or_broken_ends_that_connection_only(scene, body):
     client.set_chunk_size(65536)
     with contextlib.suppress(OSError):
         client.send(COMMAND, COMMAND_AMF0, body)
-        client.command("connect", {"app": "nothing"})
+        client.command("connect", {"app": "no/app"})
     client.wait_closed(12)
 
 

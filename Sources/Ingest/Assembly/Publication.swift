@@ -103,7 +103,7 @@ struct Publication {
 
   /// The publisher has ended a track, and others of its kind go on.
   mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
-    unreadable.remove(track, to: &out)
+    unreadable.end(track, to: &out)
     drop(track, to: &out)
   }
 
@@ -153,13 +153,14 @@ struct Publication {
         leaveOutFurtherTrack(of: .audio, to: &out)
         return true
       }
+      let wasUsable = audios[index].isUsable
       do {
         if try audios[index].configure(coding, record) { held.forget(track) }
         gate.saw(.audio, time: nil, now: now)
         unreadable.take(track, coding, to: &out)
       } catch {
         if unreadable.passesOver(record, error, of: coding, behind: audios[index].codec, to: &out) {
-          audios[index].isUsable = true
+          audios[index].isUsable = wasUsable
           return true
         }
         gate.leftOut(.audio, now: now)

@@ -46,11 +46,12 @@ struct Publisher {
     logger.log(level: level, "ended: \(reason.text)", metadata: metadata(of: stream))
   }
 
-  /// Reports a refusal to the gate, so that its reason can be shown later.
-  func noteRefusal(of stream: StreamName?, _ reason: String) {
+  /// Reports a refusal to the gate, so that its reason can be shown later. `publicReason` is what everybody may read of it; all
+  /// if nil.
+  func noteRefusal(of stream: StreamName?, _ reason: String, publicReason: String? = nil) {
     gate.note(
       RefusedPublication(
         stream: stream?.description, protocolName: protocolName, remoteAddress: remoteAddress, host: host,
-        reason: reason, publicReason: reason))
+        reason: reason, publicReason: publicReason ?? reason))
   }
 }

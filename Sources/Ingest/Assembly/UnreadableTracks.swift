@@ -5,6 +5,8 @@ internal import NIOCore
 /// Tracks whose media cannot be taken at present, or hardly be played, and what was told of each.
 struct UnreadableTracks {
   private var told: [TrackID: PublicationWarning] = [:]
+  /// What is told of tracks that are taken, and that few players can play.
+  private var rare: [TrackID: PublicationWarning] = [:]
   private var logged: Set<PublicationWarning> = []
   /// Kinds of which a configuration was passed over.
   private var passedOver: Set<MediaKind> = []
@@ -15,9 +17,10 @@ struct UnreadableTracks {
   /// Tells of a track, unless something was told of it already.
   mutating func add(_ warning: PublicationWarning, _ track: TrackID, to out: inout [PublicationAction]) {
     guard told[track] == nil else { return }
-    if isLogged(warning), logged.count < Self.lines, logged.insert(warning).inserted {
+    if logged.count < Self.lines, logged.insert(warning).inserted {
       out.append(.log(.warning, warning.description))
     }
+    note(nil, track, to: &out)
     if !told.values.contains(warning) { out.append(.warn(warning)) }
     told[track] = warning
   }
@@ -40,10 +43,23 @@ struct UnreadableTracks {
 
   /// The track has a configuration that can be taken: what was told of it is over. It may be one that few players can play.
   mutating func take(_ track: TrackID, _ coding: CodecID, to out: inout [PublicationAction]) {
-    let warning = coding.isRarelyPlayed ? PublicationWarning.rarelyPlayed(coding.name) : nil
-    guard told[track] != warning else { return }
     remove(track, to: &out)
-    if let warning { add(warning, track, to: &out) }
+    note(coding.isRarelyPlayed ? .rarelyPlayed(coding.name) : nil, track, to: &out)
+  }
+
+  /// The track has ended: nothing is true of it.
+  mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
+    remove(track, to: &out)
+    note(nil, track, to: &out)
+  }
+
+  /// Tells, or takes back, that few players can play a track. The stream logs it, if nothing makes it untrue there.
+  private mutating func note(_ warning: PublicationWarning?, _ track: TrackID, to out: inout [PublicationAction]) {
+    guard rare[track] != warning else { return }
+    if let former = rare.removeValue(forKey: track), !rare.values.contains(former) { out.append(.withdraw(former)) }
+    guard let warning else { return }
+    if !rare.values.contains(warning) { out.append(.warn(warning)) }
+    rare[track] = warning
   }
 
   /// Whether a configuration record that cannot be read is passed over: it is empty, or the track has a good one of that codec
@@ -58,11 +74,6 @@ struct UnreadableTracks {
     let what = isEmpty ? "it is empty" : "\(error); the one before it still counts"
     out.append(.log(.warning, "a configuration of \(coding.name) is passed over: \(what)"))
     return true
-  }
-
-  /// The stream logs it, if nothing makes it untrue there.
-  private func isLogged(_ warning: PublicationWarning) -> Bool {
-    if case .rarelyPlayed = warning { false } else { true }
   }
 }
 

@@ -173,11 +173,13 @@ final class SRTLink: ChannelInboundHandler {
       localAddress: shared.localAddress, gate: shared.gate, logger: shared.logger)
     let stream = StreamName(refusal.stream)
     let code = refusal.code == 0 ? "" : " (SRT \(refusal.code))"
-    let shown = refusal.streamID.isEmpty ? "" : "; the stream ID was \(refusal.streamID)"
-    let reason = PeerText.printable(refusal.reason + code + shown, limit: SRTLimits.textBytes)
+    let reason = PeerText.printable(refusal.reason, limit: SRTLimits.textBytes) + code
+    let streamID = PeerText.printable(refusal.streamID, limit: SRTLimits.streamIDBytes)
+    // It may name users and devices, and each caller may write another one: the log and administrators have it.
+    let full = streamID.isEmpty ? reason : "\(reason); the stream ID was \(streamID)"
     let subject = stream == nil ? "SRT \(publisher.remoteAddress): " : ""
-    shared.logger.warning("\(subject)refused: \(reason)", metadata: publisher.metadata(of: stream))
-    publisher.noteRefusal(of: stream, reason)
+    shared.logger.warning("\(subject)refused: \(full)", metadata: publisher.metadata(of: stream))
+    publisher.noteRefusal(of: stream, full, publicReason: reason)
   }
 
   // MARK: calls of SRTConnection

@@ -7,20 +7,26 @@ extension SRTStreamID {
     var text = String(decoding: text.utf8.prefix(SRTLimits.streamIDBytes), as: UTF8.self)
     // A secret may hide behind escapes of escapes.
     while text.percentDecoded != text { text = text.percentDecoded }
-    let isStandard = text.hasPrefix("#!::")
-    let shown =
-      isStandard
-      ? "#!::" + text.dropFirst(4).split(separator: ",").map(shown(member:)).joined(separator: ",")
-      : self.shown(plain: text[...])
+    let shown = text.hasPrefix("#!::") ? "#!::" + self.shown(members: text.dropFirst(4)) : self.shown(plain: text[...])
     return PeerText.printable(shown, limit: SRTLimits.streamIDBytes)
   }
 
-  private static func shown(member: Substring) -> String {
+  private static func shown(members text: Substring) -> String {
+    let members = text.split(separator: ",")
+    // Elsewhere it is a user, and those who mistake it write their key there.
+    let isNamedByUser = members.contains { $0.hasPrefix("bmd_") } && !members.contains { $0.hasPrefix("r=") }
+    return members.map { shown(member: $0, isNamedByUser: isNamedByUser) }.joined(separator: ",")
+  }
+
+  private static func shown(member: Substring, isNamedByUser: Bool) -> String {
     guard let (label, value) = member.labelled else { return "***" }
     switch label {
     case "bmd_uuid", "bmd_name": return String(member)
-    case "r", "u", "m", "t", "h", "program": return "\(label)=" + shown(plain: value)
-    default: return harmless(label) + "=***"
+    case "u" where isNamedByUser: return "u=" + shown(plain: value)
+    case "r", "m", "t", "h", "program": return "\(label)=" + shown(plain: value)
+    case "s", "u": return "\(label)=***"
+    // A key with a comma ends in what looks like a label.
+    default: return "***"
     }
   }
 

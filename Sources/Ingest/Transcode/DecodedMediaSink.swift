@@ -145,6 +145,8 @@ final class DecodedMediaSink: MediaSink {
     if let refused = state.refused, state.decoders[refused.track.id] != nil {
       inner.withdraw(refused.warning)
       state.refused = nil
+      // Another one may still be left out, which was not told beside it.
+      for track in tracks where !track.codec.id.isCarried && state.decoders[track.id] == nil { decode(track, &state) }
     }
     if !state.hasBegun, state.start == nil, !state.decoders.isEmpty {
       state.start = HeldStart(now: .now(), most: inner.mostHeldAtStart)

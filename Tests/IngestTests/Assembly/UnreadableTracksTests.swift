@@ -90,6 +90,23 @@ struct UnreadableTracksTests {
     #expect(told.warnings == ["+\(rare)", "-\(rare)"] && told.lines == 0, "the stream logs it")
   }
 
+  @Test func `A track that few players can play may be left out, and is told of again when it comes back`() {
+    var tracks = UnreadableTracks()
+    var isNew = false
+    let told = told { out in
+      tracks.take(.audio, .ac3, to: &out)
+      tracks.remove(.audio, to: &out)
+      isNew = tracks.add(codec: "FLAC", of: .audio, .audio, to: &out)
+      tracks.take(.audio, .ac3, to: &out)
+      tracks.end(.audio, to: &out)
+    }
+    let (rare, flac) = (
+      PublicationWarning.rarelyPlayed("AC-3"), PublicationWarning.leftOutCodec(.audio, "FLAC")
+    )
+    #expect(isNew && told.lines == 1)
+    #expect(told.warnings == ["+\(rare)", "-\(rare)", "+\(flac)", "-\(flac)", "+\(rare)", "-\(rare)"])
+  }
+
   private struct Track: IncomingTrack {
     let id: TrackID
   }

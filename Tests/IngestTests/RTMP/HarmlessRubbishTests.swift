@@ -54,6 +54,15 @@ struct HarmlessRubbishTests {
     #expect(driver.ending == nil && driver.tracks.count == 2)
   }
 
+  @Test func `An empty configuration takes up no audio that is left out`() {
+    let bytes =
+      S.metadata() + S.headers + S.media(milliseconds: 1000) + S.audio([0xAF, 0, 0x0A, 0x10], 1000)
+      + S.audio([0xAF, 0], 1000) + S.media(from: 1000, milliseconds: 1000)
+    let driver = publishing(bytes)
+    #expect(driver.times(.video).count == 50 && driver.times(.audio).count < 50)
+    #expect(driver.warnings.count == 1 && driver.lost == 0)
+  }
+
   // MARK: Metadata
 
   private static let metadata = S.amf([

@@ -278,11 +278,14 @@ import Testing
       let worker = try await workers.worker(0)
       worker.say(
         .rejected(
-          SRTRefusal(address: "192.0.2.7", port: 9, stream: "cam", code: 1401, reason: "no\nsuch \u{1B}[31mkey")))
+          SRTRefusal(
+            address: "192.0.2.7", port: 9, stream: "cam", code: 1401, reason: "no\nsuch \u{1B}[31mkey",
+            streamID: "cam\n***")))
       #expect(try await until { log.lines.contains { $0.contains("(SRT 1401)") } })
     }
     let line = try #require(log.lines.first { $0.contains("(SRT 1401)") })
     #expect(!line.contains("\n") && !line.contains("\u{1B}") && line.contains("cam"))
+    #expect(line.contains("(SRT 1401); the stream ID was cam?***"))
   }
 
   @Test func `A stop ends the publications and the worker, and starts no other`() async throws {

@@ -77,7 +77,10 @@ import Testing
       ("publish:cam:me:SECRET", "publish:cam***"), ("read:cam", "read:cam"), ("cam:SECRET", "cam***"),
       ("r=cam,s=SECRET", "r***"), ("cam&key=SECRET", "cam***"), ("me:SECRET@host/live/cam", "me***"),
       ("srt://host:8890/app/cam?key=SECRET", "srt://host:8890/app/cam***"), ("#!:{r: cam, s: SECRET}", "***"),
-      ("#!::r=a b,m=publish,s=SECRET", "#!::r=a***,m=publish,s=***"), ("#!::x y=SECRET,SECRET", "#!::x***=***,***"),
+      ("#!::r=a b,m=publish,s=SECRET", "#!::r=a***,m=publish,s=***"),
+      ("#!::r=cam,m=publish,u=SECRET", "#!::r=cam,m=publish,u=***"),
+      ("#!::bmd_name=x,u=SECRET,r=cam", "#!::bmd_name=x,u=***,r=cam"),
+      ("#!::r=cam,s=a,SECRET=", "#!::r=cam,s=***,***"), ("#!::x y=SECRET,SECRET", "#!::***,***"),
       (
         "#!::bmd_uuid=0e1d-f7,bmd_name=Web Presenter,u=a b?key=SECRET",
         "#!::bmd_uuid=0e1d-f7,bmd_name=Web Presenter,u=a***"
