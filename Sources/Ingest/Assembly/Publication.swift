@@ -280,9 +280,9 @@ struct Publication {
     }
     let access: AccessUnit
     do {
-      guard let found = try videos[index].accessUnit(unit.coding, unit.payload) else {
-        return openIfReady(now, to: &out)
-      }
+      let found = try videos[index].accessUnit(unit.coding, unit.payload)
+      watchRefresh(of: index, isSync: found?.isSync ?? false, now, to: &out)
+      guard let found else { return openIfReady(now, to: &out) }
       access = found
     } catch {
       out.append(.lost(.video))
@@ -308,6 +308,17 @@ struct Publication {
           track: unit.track, time: place.time, composition: composition, isSync: access.isSync,
           isDisposable: access.isDisposable, payload: access.payload, isMoved: place.isMoved)),
       lag: videos[index].reorderDelay &+ frame, now, to: &out)
+  }
+
+  private mutating func watchRefresh(
+    of index: Int, isSync: Bool, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) {
+    let isGradual = videos[index].isGradualRefresh
+    switch videos[index].refresh.saw(isSync: isSync, isGradual: isGradual, now: now) {
+    case .begins?: tell(.onlyGradualRefresh, to: &out)
+    case .ends?: out.append(.withdraw(.onlyGradualRefresh))
+    case nil: break
+    }
   }
 
   private mutating func receiveAudio(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {

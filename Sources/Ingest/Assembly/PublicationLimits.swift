@@ -13,7 +13,7 @@ enum PublicationLimits {
   /// Bytes by which what a protocol holds has changed before its sink is told. Usual frames are smaller, so they cost nothing.
   static let heldStep = 64 << 10
   /// Limits of the units that wait because one of them may have a wrong time (`TimestampJudge`), and nanoseconds of the wait.
-  static let doubtfulUnits = 256
+  static let doubtfulUnits = 1024
   static let doubtfulBytes = 4 << 20
   static let doubtWait: Int64 = 1_500_000_000
   /// Parameter sets that are kept until they make a configuration.

@@ -69,6 +69,7 @@ struct TimestampJudge {
   mutating func passes(_ unit: WireUnit, now: MonotonicTime) -> Bool {
     let isDoubtful = isDoubtful(unit, now)
     if !isDoubtful, waiting.isEmpty { return true }
+    if !isDoubtful { reach(unit.time) }
     waiting.append(Waiting(judged: Judged(unit: unit, now: now), isDoubtful: isDoubtful))
     byteCount &+= unit.payload.readableBytes
     if waiting.count >= PublicationLimits.doubtfulUnits || byteCount >= PublicationLimits.doubtfulBytes { decide() }
@@ -85,17 +86,28 @@ struct TimestampJudge {
     return judged
   }
 
-  /// Judges all units that wait by what has come. One doubtful sample of a track is wrong if others went on meanwhile, or if it
-  /// would break the timeline; several are right.
+  /// Judges all units that wait by what has come. One doubtful sample of a track that would break the timeline is wrong; one behind
+  /// a gap, and several, are right.
   mutating func decide() {
+    for index in tracks.indices { decide(index) }
+  }
+
+  private mutating func decide(_ index: Int) {
+    guard let first = tracks[index].doubts.first else { return }
+    if tracks[index].doubts.count == 1, !isGap(first, index), tracks[index].wrong < Self.wrongInARow {
+      mend(index, before: nil)
+    } else {
+      accept(doubtsOf: index)
+    }
+  }
+
+  /// Another track has come to a time: samples that were doubtful for being there already are right.
+  private mutating func reach(_ time: Int64) {
     for index in tracks.indices {
-      guard let first = tracks[index].doubts.first else { continue }
-      let mayBeGap = isGap(first, index) && tracks.count == 1
-      if tracks[index].doubts.count == 1, !mayBeGap, tracks[index].wrong < Self.wrongInARow {
-        mend(index, before: nil)
-      } else {
-        accept(doubtsOf: index)
-      }
+      guard let first = tracks[index].doubts.first, first > tracks[index].last,
+        (0..<Self.doubt).contains(time &- first)
+      else { continue }
+      accept(doubtsOf: index)
     }
   }
 
@@ -128,7 +140,8 @@ struct TimestampJudge {
         return false
       }
       if behind < Self.doubt { return remainsDoubtful(unit.time, index, now) }
-      contradict(index)
+      // Neither more of them nor what was expected.
+      decide(index)
     }
     guard !fits(unit.time, index, missing: 0, now) else {
       accept(unit.time, index, now)
@@ -145,16 +158,6 @@ struct TimestampJudge {
     accept(doubtsOf: index)
     tracks[index].arrival = now
     return false
-  }
-
-  /// The doubtful samples of a track are followed neither by more of them nor by what was expected.
-  private mutating func contradict(_ index: Int) {
-    guard let first = tracks[index].doubts.first else { return }
-    if tracks[index].doubts.count > 1 || isGap(first, index) || tracks[index].wrong >= Self.wrongInARow {
-      accept(doubtsOf: index)
-    } else {
-      mend(index, before: nil)
-    }
   }
 
   private func isGap(_ time: Int64, _ index: Int) -> Bool {
@@ -212,6 +215,8 @@ struct TimestampJudge {
       waiting[place].isDoubtful = false
       (last, tracks[index].arrival) = (max(last, judged.unit.time), judged.now)
     }
+    let step = newest &- (tracks[index].doubts.dropLast().last ?? tracks[index].last)
+    if (1...Self.longestGap).contains(step) { tracks[index].step = step }
     (tracks[index].moved, tracks[index].last, tracks[index].wrong) = (moved, last, 0)
     tracks[index].doubts = []
   }

@@ -33,6 +33,9 @@ struct VideoTrack {
   private(set) var awaitsKeyFrame = true
   /// The configuration has not been announced yet.
   var isUnannounced = true
+  var refresh = GradualRefresh()
+  /// The last access unit said that its picture becomes whole from there on.
+  private(set) var isGradualRefresh = false
   /// Colours: stated by the publisher, from the first messages in the bitstream, and as announced.
   private var statedColor: VideoColor?
   private var messagedColor: VideoColor?
@@ -88,6 +91,7 @@ struct VideoTrack {
   mutating func accessUnit(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
     guard let codec, codec.id == coding, let unit = try codec.accessUnit(bytes) else { return nil }
     if let new = codec.updated(withParameterSets: unit.parameterSets) { change(to: new) }
+    isGradualRefresh = unit.isGradualRefresh
     if awaitsKeyFrame {
       guard unit.isSync else { return nil }
       awaitsKeyFrame = false

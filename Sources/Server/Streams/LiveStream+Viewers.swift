@@ -19,6 +19,14 @@ extension LiveStream {
     place.audience.add(writer, key: key, firstPosition: place.firstPosition, tracks: tracks)
   }
 
+  /// No `stream.mp4` can begin: its media has no key frame, and the encoder makes none.
+  var lacksKeyFrames: Bool {
+    state.withLock { state in
+      // The init segment alone.
+      state.warnings.contains(.onlyGradualRefresh) && state.life.epoch.piecesSinceLastKeyFrame().count < 2
+    }
+  }
+
   /// Removes a viewer whose response has ended. Call on its loop.
   func leave(key: ObjectIdentifier, eventLoop: any EventLoop) {
     state.withLock { $0.subscribers.leave(eventLoop) }?.remove(key)

@@ -123,6 +123,28 @@ struct TimestampJudgeTests {
     #expect(driver.times[.video]?.count == 375 && driver.times[.audio]?.count == 750)
   }
 
+  @Test func aSlowPictureThatTheAudioReachesIsWhereItSays() {
+    var driver = Driver()
+    // Faster than real time: each picture comes before the audio of its time.
+    for time in stride(from: Int64(0), to: 30_000, by: 20) {
+      if time % 9000 == 0 { driver.give(.video, time, now: 0) }
+      driver.give(.audio, time, now: 0)
+    }
+    #expect(driver.times[.video] == [0, 9000, 18_000, 27_000] && driver.mended.isEmpty)
+    var ahead = Driver()
+    for time in stride(from: Int64(0), to: 9000, by: 20) {
+      if time == 0 || time == 2000 { ahead.give(.video, time * 4, now: 0) }
+      ahead.give(.audio, time, now: 0)
+    }
+    #expect(ahead.times[.video] == [0, 8000] && ahead.mended.isEmpty && ahead.judge.byteCount == 0)
+  }
+
+  @Test func aClockThatIsFarTooFastIsBelieved() {
+    var driver = Driver()
+    for index in 0..<100 as Range<Int64> { driver.give(.video, index * 3000, now: index * 20) }
+    #expect(driver.times[.video] == (0..<100).map { $0 * 3000 } && driver.mended.isEmpty && driver.mostHeld <= 2)
+  }
+
   @Test func aTimeThatIsCountedOnSharesTheFateOfTheStatedOne() {
     var driver = Driver()
     // Four frames of audio in each packet, of which the first has a time.
@@ -160,10 +182,10 @@ struct TimestampJudgeTests {
     // The audio has gone on, and would not have jumped alone.
     #expect(driver.mended == [1000] && driver.judge.deadline == nil && driver.judge.byteCount == 0)
     driver.give(.video, 90_000_040, now: 1040)
-    for time in stride(from: Int64(1020), to: 20_000, by: 20) { driver.give(.audio, time, now: time) }
-    #expect(driver.mostHeld <= PublicationLimits.doubtfulUnits)
+    for time in stride(from: Int64(1020), to: 40_000, by: 20) { driver.give(.audio, time, now: time) }
+    #expect(driver.mostHeld == PublicationLimits.doubtfulUnits)
     driver.give(.video, 0, now: 1080)
-    driver.give(.audio, 20_000, now: 20_000, bytes: PublicationLimits.doubtfulBytes)
+    driver.give(.audio, 40_000, now: 40_000, bytes: PublicationLimits.doubtfulBytes)
     #expect(driver.judge.byteCount == 0)
   }
 
