@@ -140,7 +140,7 @@ struct Publication {
     _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool {
     // What came before it is of the former configuration.
-    if judge.holds(track) { decide(to: &out) }
+    if judge.holds(track), !repeats(track, coding, record) { decide(to: &out) }
     switch coding.kind {
     case .video:
       gate.saw(.video, time: nil, now: now)
@@ -182,6 +182,11 @@ struct Publication {
       }
     }
     return true
+  }
+
+  private func repeats(_ track: TrackID, _ coding: CodecID, _ record: ByteBuffer) -> Bool {
+    if let index = videos.index(of: track) { return videos[index].repeats(coding, record) }
+    return audios.index(of: track).map { audios[$0].repeats(coding, record) } ?? false
   }
 
   /// Reports media in an unsupported codec, by its name. `isAlone`: no other track of that kind is accepted.

@@ -57,9 +57,14 @@ struct VideoTrack {
     (self.id, self.wire, self.isCaptured) = (id, wire, isCaptured)
   }
 
+  /// Whether the configuration is the last one again.
+  func repeats(_ coding: CodecID, _ bytes: ByteBuffer) -> Bool {
+    record.map { $0.0 == coding && $0.1 == bytes } ?? false
+  }
+
   /// Takes a configuration record. True if it changes the video's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
-    if let record, record.0 == coding, record.1 == bytes { return false }
+    if repeats(coding, bytes) { return false }
     let new = try Codec(coding, record: bytes)
     record = (coding, bytes)
     guard new != codec else {

@@ -69,6 +69,19 @@ struct OddFramingTests {
       Self.published(video: { number, units in units.flatMap { Self.tag(number, Self.framed([$0])) } }))
   }
 
+  @Test func theLastFrameOfPiecesIsNotWaitedForLong() {
+    var driver = SessionDriver()
+    driver.feed(S.opening() + S.metadata(audio: false) + S.video(S.avcHeader(), 0))
+    for number in 0..<3 as Range<UInt32> {
+      driver.feed(Self.tag(number, Self.framed([Self.message])))
+      for slice in Self.slices(number) { driver.feed(Self.tag(number, Self.framed([slice]))) }
+    }
+    #expect(driver.samples.count == 2)
+    #expect(driver.session.deadline(after: 0) == .at(FLVFrames.patience))
+    driver.tick(.at(FLVFrames.patience))
+    #expect(driver.samples.count == 3 && driver.samples.allSatisfy { $0.payload.readableBytes == 32 })
+  }
+
   @Test func slicesThatComeAloneLaterAreJoinedFromTheFirstKnownFrameOn() {
     let driver = Self.published(video: { number, units in
       number < 30 ? Self.tag(number, Self.framed(units)) : units.flatMap { Self.tag(number, Self.framed([$0])) }

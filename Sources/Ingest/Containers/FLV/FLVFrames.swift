@@ -24,6 +24,9 @@ struct FLVFrames {
   /// A frame of more bytes is none. The unfinished ones of all tracks have as many.
   static let longestFrame = 8 << 20
 
+  /// Nanoseconds for which the slices of a frame are waited for where the next frame does not come.
+  static let patience: Int64 = 200_000_000
+
   private let codec: any CodecConfiguration.Type
   let coding: CodecID
   /// Bytes of the length before a NAL unit.
@@ -42,6 +45,9 @@ struct FLVFrames {
   }
 
   var heldBytes: Int { leading.readableBytes &+ (frame?.payload.readableBytes ?? 0) }
+
+  /// When the frame that is held is not waited for any longer.
+  var deadline: MonotonicTime? { frame.map { $0.now &+ Self.patience } }
 
   /// Takes a sequence header that is used: the parameter sets of frames are read with it.
   mutating func configure(_ record: ByteBuffer) {
@@ -103,7 +109,7 @@ struct FLVFrames {
     return tag.time == begun
   }
 
-  /// The publisher has ended: the frame that is held.
+  /// The frame that is held: nothing more of it comes.
   mutating func finish() -> Frame? { frame.take() }
 
   /// Drops what is unfinished.

@@ -31,10 +31,16 @@ struct FLVPublication {
   var encoder: String { publication.encoder }
 
   /// Time of the next `tick`. Nil if nothing waits.
-  func deadline(after now: MonotonicTime) -> MonotonicTime? { publication.deadline(after: now) }
+  func deadline(after now: MonotonicTime) -> MonotonicTime? {
+    let frame = frames.values.compactMap(\.deadline).min().map { max($0, now &+ 1) }
+    return [frame, publication.deadline(after: now)].compactMap(\.self).min()
+  }
 
   /// Handles the passing of time. Throws if no supported media has come.
   mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
+    for number in frames.keys.sorted() where frames[number]?.deadline.map({ $0 <= now }) ?? false {
+      try finish(number, to: &out)
+    }
     try publication.tick(now: now, to: &out)
   }
 
