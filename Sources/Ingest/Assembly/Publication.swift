@@ -51,8 +51,8 @@ struct Publication {
   var timesOfDay: TimesOfDay
   private var stated: (rate: Double?, keyFrames: MediaTime?) = (nil, nil)
   private var warned: Set<Cause> = []
-  /// Why what came of a kind could not be used, and of which track.
-  private var faults: [MediaKind: (track: TrackID, reason: String)] = [:]
+  /// Why what came of a kind could not be used since its last frame that could, and of which track.
+  private var faults: [MediaKind: (track: TrackID, reason: String, since: MonotonicTime)] = [:]
   /// Name of the encoder.
   private(set) var encoder = ""
 
@@ -280,7 +280,7 @@ struct Publication {
     guard let index = videos.index(of: unit.track), videos[index].isConfigured else {
       out.append(.lost(.video))
       let fault = "\(unit.coding.name) came without its parameter sets, in no sequence header and no frame"
-      faults[.video] = (unit.track, fault)
+      note(fault, unit, now, to: &out)
       return warn(.noConfiguration(.video), "video before its configuration is dropped", to: &out)
     }
     let access: AccessUnit
@@ -291,15 +291,13 @@ struct Publication {
       access = found
     } catch {
       out.append(.lost(.video))
-      faults[.video] = (unit.track, "\(unit.coding.name): \(error)")
+      note("\(unit.coding.name): \(error)", unit, now, to: &out)
       return warn(.damagedVideo, "a damaged access unit is dropped: \(error)", to: &out)
     }
     let frame = videos[index].frameLength(stated: statedRate(of: unit.track))
     let lag = videos[index].reorderDelay &+ frame
-    let isLeading = !videos.contains { $0.isConfigured && $0.id < unit.track }
-    guard
-      let place = place(unit, length: nil, lag: lag, mayBegin: access.isSync && isLeading, now, to: &out)
-    else { return }
+    let mayBegin = access.isSync && !hasVideo(before: unit.track)
+    guard let place = place(unit, length: nil, lag: lag, mayBegin: mayBegin, now, to: &out) else { return }
     if !faults.isEmpty, faults.removeValue(forKey: .video) != nil { canRead(unit.track, to: &out) }
     if place.isBreak { videos[index].forgetPresentation() }
     // Some senders cannot begin with negative decode times, and show the real reorder delay from the next key frame on.
@@ -313,6 +311,25 @@ struct Publication {
           track: unit.track, time: place.time, composition: composition, isSync: access.isSync,
           isDisposable: access.isDisposable, payload: access.payload, isMoved: place.isMoved)),
       lag: videos[index].reorderDelay &+ frame, now, to: &out)
+  }
+
+  /// Whether there is video, or such of a lower number. A loop, because a closure would copy each track for each sample.
+  private func hasVideo(before track: TrackID? = nil) -> Bool {
+    for index in videos.indices where videos[index].isConfigured {
+      if track.map({ videos[index].id < $0 }) ?? true { return true }
+    }
+    return false
+  }
+
+  /// Notes why a unit cannot be used. It is told when that lasts.
+  private mutating func note(
+    _ fault: String, _ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) {
+    let kind = unit.coding.kind
+    let since = faults[kind]?.since ?? now
+    faults[kind] = (unit.track, fault, since)
+    guard now &- since >= PublicationLimits.announcedTrackWait &* 1_000_000 else { return }
+    unreadable.add(.unreadable(kind, fault), unit.track, to: &out)
   }
 
   private mutating func watchRefresh(
@@ -332,7 +349,7 @@ struct Publication {
     gate.saw(.audio, time: nil, now: now)
     guard let index, audios[index].isConfigured else {
       out.append(.lost(.audio))
-      faults[.audio] = (unit.track, "\(unit.coding.name) came without its configuration (sequence header)")
+      note("\(unit.coding.name) came without its configuration (sequence header)", unit, now, to: &out)
       return warn(.noConfiguration(.audio), "audio before its configuration is dropped", to: &out)
     }
     guard let duration = audios[index].duration(unit.coding, unit.payload), let timescale = audios[index].timescale
@@ -342,8 +359,8 @@ struct Publication {
     }
     // Whole milliseconds, so that times after a break are whole milliseconds if the protocol has only those.
     let length = Int64(duration) &* 1000 / Int64(max(timescale, 1)) &* 1_000_000
-    let isAlone = !videos.contains(where: \.isConfigured)
-    guard let place = place(unit, length: length, lag: length, mayBegin: isAlone, now, to: &out) else { return }
+    guard let place = place(unit, length: length, lag: length, mayBegin: !hasVideo(), now, to: &out) else { return }
+    if !faults.isEmpty, faults.removeValue(forKey: .audio) != nil { canRead(unit.track, to: &out) }
     take(
       .audio(
         AudioTrack.Unit(

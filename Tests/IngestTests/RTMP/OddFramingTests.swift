@@ -143,6 +143,18 @@ struct OddFramingTests {
     #expect(driver.tracks.map { $0.map(\.id) } == [[.audio]] && driver.lost == 75)
   }
 
+  @Test func itIsNamedWithoutAudioTooAndTakenBackWithAConfiguration() {
+    var driver = SessionDriver()
+    driver.feed(S.opening() + S.metadata(audio: false))
+    for number in 0..<60 as Range<UInt32> {
+      driver.now = .at(Int64(number) * 40_000_000)
+      driver.feed(Self.tag(number, Self.framed(Self.slices(number))))
+      #expect(driver.warnings.isEmpty == (number < 50), "\(number)")
+    }
+    driver.feed(S.video(S.avcHeader(), 2400) + Self.tag(75, Self.framed(Self.slices(75))))
+    #expect(driver.warnings.isEmpty && driver.times(.video).count == 1)
+  }
+
   /// The header of ADTS of AAC-LC, 48 kHz, stereo.
   private static func adts(_ frame: [UInt8]) -> [UInt8] {
     let size = frame.count + 7
