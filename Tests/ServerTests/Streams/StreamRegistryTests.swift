@@ -152,6 +152,18 @@ import Testing
     #expect(stream.status.warnings.isEmpty)
   }
 
+  @Test func aStreamThatIsOnlyRefreshedGraduallyHasNothingToBeginWith() async throws {
+    let registry = registry()
+    let sink = try await registry.admit(try request("cam"))
+    let stream = try #require(registry.stream(try #require(StreamName("cam"))))
+    _ = sink.receive(.tracks([try SyntheticMedia.video()]))
+    #expect(!stream.lacksKeyFrames)
+    sink.warn(.onlyGradualRefresh)
+    #expect(stream.lacksKeyFrames)
+    sink.withdraw(.onlyGradualRefresh)
+    #expect(!stream.lacksKeyFrames)
+  }
+
   @Test func aWarningEndsWithItsPublication() async throws {
     let registry = registry()
     let first = try await registry.admit(try request("cam"))
