@@ -161,7 +161,7 @@ def recorded(start_shared, tmp_path_factory):
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         jobs = {name: pool.submit(publish, name) for name in CASES}
-        found = {name: job.result(60) for name, job in jobs.items() if not job.exception(60)}
+        found = {name: job.result() for name, job in jobs.items() if not job.exception(120)}
     nothing_wrong([f"{name}: {jobs[name].exception()!r}" for name in CASES if name not in found])
     return found, weir
 
