@@ -168,7 +168,8 @@ struct FLVPublication {
       switch track.content {
       case .configuration(let coding, let record):
         let stated = ADTSHeader(record, at: 0).map { ByteBuffer(bytes: $0.audioSpecificConfig) } ?? record
-        if !statedAudios.contains(track.number) { statedAudios.append(track.number) }
+        // An empty one states nothing.
+        if record.readableBytes > 0, !statedAudios.contains(track.number) { statedAudios.append(track.number) }
         try configureAudio(track.number, coding, stated, now, to: &out)
       case .frame(let coding, let bytes):
         if let record = tag.ownRecords[track.number], record != ownAudioRecords[track.number] {
