@@ -155,7 +155,8 @@ import Testing
   @Test func aStreamThatIsOnlyRefreshedGraduallyHasNothingToBeginWith() async throws {
     let registry = registry()
     let sink = try await registry.admit(try request("cam"))
-    let stream = try #require(registry.stream(try #require(StreamName("cam"))))
+    let name = try #require(StreamName("cam"))
+    let stream = try #require(registry.stream(name))
     _ = sink.receive(.tracks([try SyntheticMedia.video()]))
     #expect(!stream.lacksKeyFrames)
     sink.warn(.onlyGradualRefresh)
