@@ -35,10 +35,15 @@ struct AudioTrack {
 
   init(_ id: TrackID) { self.id = id }
 
+  /// Whether the configuration is the last one again.
+  func repeats(_ coding: CodecID, _ bytes: ByteBuffer) -> Bool {
+    record.map { $0.0 == coding && $0.1 == bytes } ?? false
+  }
+
   /// Takes a configuration. True if it changes the audio's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
     isUsable = true
-    if let record, record.0 == coding, record.1 == bytes { return false }
+    if repeats(coding, bytes) { return false }
     let new: Codec
     do {
       new = try Codec(coding, record: bytes)

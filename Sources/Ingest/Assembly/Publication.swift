@@ -7,27 +7,27 @@ internal import NIOCore
 /// put on one timeline on which the earliest sample is 0. Parameter changes are sent at their place among the samples.
 struct Publication {
   /// Causes that are logged once.
-  private enum Cause: Hashable {
+  enum Cause: Hashable {
     case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, fallsBehind
-    case noConfiguration(MediaKind)
+    case noConfiguration(MediaKind), wrongTime(MediaKind)
   }
 
-  private enum State {
+  enum State {
     case gathering
     /// `origin` is the timeline's time of media time 0. Audio before `audioFloor` precedes the first video frame.
     case open(origin: Int64, audioFloor: Int64)
   }
 
-  /// Least change of the times of day that is logged, in milliseconds.
-  private static let worthLogging: Int64 = 20
-
   /// Ticks per second of the protocol's times of video, and whether they are those at which pictures were taken.
   private let wire: (hertz: UInt32, isCaptured: Bool)
-  private var state = State.gathering
+  var state = State.gathering
   /// It has not begun: its media waits.
   var awaitsStart: Bool { if case .gathering = state { true } else { false } }
-  private var timeline = Timeline()
-  private var gate = TrackDiscovery(
+  var judge = TimestampJudge()
+  var timeline = Timeline()
+  /// The timeline has broken, and what follows can still be decoded: that is told before the next key frame.
+  var hasUntoldBreak = false
+  var gate = TrackDiscovery(
     announcedWait: PublicationLimits.announcedTrackWait, unannouncedWait: PublicationLimits.unannouncedTrackWait)
   /// In order of arrival.
   private var videos: [VideoTrack] = []
@@ -44,9 +44,9 @@ struct Publication {
   var held = StartupBuffer()
   /// Cues before the start, and times by the publisher's clock that they are for.
   private var heldCues: [(cue: StreamCue, time: Int64?)] = []
-  private var progress = ProgressClock()
-  private var arrivals = ArrivalMeter()
-  private var timesOfDay: TimesOfDay
+  var progress = ProgressClock()
+  var arrivals = ArrivalMeter()
+  var timesOfDay: TimesOfDay
   private var stated: (rate: Double?, keyFrames: MediaTime?) = (nil, nil)
   private var warned: Set<Cause> = []
   /// Name of the encoder.
@@ -58,14 +58,21 @@ struct Publication {
 
   /// Time of the next `tick`. Nil if nothing waits.
   func deadline(after now: MonotonicTime) -> MonotonicTime? {
-    switch state {
-    case .gathering: gate.deadline(after: now)
-    case .open: progress.deadline(after: now)
-    }
+    let next =
+      switch state {
+      case .gathering: gate.deadline(after: now)
+      case .open: progress.deadline(after: now)
+      }
+    guard let doubt = judge.deadline else { return next }
+    return min(max(doubt, now &+ 1), next ?? .max)
   }
+
+  /// Bytes of media that wait: for the start, or behind a time that may be wrong.
+  var heldBytes: Int { held.byteCount &+ judge.byteCount }
 
   /// Handles the passing of time: a wait for a track may end. Throws if no supported media has come.
   mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
+    if let doubt = judge.deadline, doubt <= now { decide(to: &out) }
     switch state {
     case .gathering:
       if let firstLeftOut, !has(.video), !has(.audio), gate.isInVain(now: now) { throw firstLeftOut }
@@ -75,6 +82,9 @@ struct Publication {
       out.append(.event(.progress(MediaTime(milliseconds: (time &- origin) / 1_000_000))))
     }
   }
+
+  /// The publisher has ended: what waits behind a time that may be wrong still counts.
+  mutating func finish(to out: inout [PublicationAction]) { decide(to: &out) }
 
   /// Whether a track of that kind has a configuration.
   private func has(_ kind: MediaKind) -> Bool {
@@ -111,6 +121,8 @@ struct Publication {
     expected.remove(track)
     let (video, audio) = (videos.index(of: track), audios.index(of: track))
     guard (video != nil && videos.count > 1) || (audio != nil && audios.count > 1) else { return }
+    if judge.holds(track) { decide(to: &out) }
+    judge.forget(track)
     if let video { videos.remove(at: video) }
     if let audio { audios.remove(at: audio) }
     held.forget(track)
@@ -128,6 +140,8 @@ struct Publication {
   mutating func configure(
     _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool {
+    // What came before it is of the former configuration.
+    if judge.holds(track), !repeats(track, coding, record) { decide(to: &out) }
     switch coding.kind {
     case .video:
       gate.saw(.video, time: nil, now: now)
@@ -172,6 +186,11 @@ struct Publication {
       }
     }
     return true
+  }
+
+  private func repeats(_ track: TrackID, _ coding: CodecID, _ record: ByteBuffer) -> Bool {
+    if let index = videos.index(of: track) { return videos[index].repeats(coding, record) }
+    return audios.index(of: track).map { audios[$0].repeats(coding, record) } ?? false
   }
 
   /// Reports media in an unsupported codec, by its name, until its track has another configuration. `isAlone`: no other track of
@@ -229,6 +248,12 @@ struct Publication {
 
   /// Takes a video or audio frame. `now` is the arrival time.
   mutating func receive(_ unit: WireUnit, now: MonotonicTime, to out: inout [PublicationAction]) {
+    if judge.passes(unit, now: now) { return take(unit, now, to: &out) }
+    passJudged(to: &out)
+  }
+
+  /// Takes a unit whose time holds.
+  mutating func take(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     switch unit.coding.kind {
     case .video: receiveVideo(unit, now, to: &out)
     case .audio: receiveAudio(unit, now, to: &out)
@@ -248,21 +273,26 @@ struct Publication {
     }
     guard let index = videos.index(of: unit.track), videos[index].isConfigured else {
       out.append(.lost(.video))
+      let fault = "\(unit.coding.name) came without its parameter sets, in no sequence header and no frame"
+      unreadable.note(fault, unit, now, to: &out)
       return warn(.noConfiguration(.video), "video before its configuration is dropped", to: &out)
     }
     let access: AccessUnit
     do {
-      guard let found = try videos[index].accessUnit(unit.coding, unit.payload) else {
-        return openIfReady(now, to: &out)
-      }
+      let found = try videos[index].accessUnit(unit.coding, unit.payload)
+      videos[index].watchRefresh(isSync: found?.isSync ?? false, now, to: &out)
+      guard let found else { return openIfReady(now, to: &out) }
       access = found
     } catch {
       out.append(.lost(.video))
+      unreadable.note("\(unit.coding.name): \(error)", unit, now, to: &out)
       return warn(.damagedVideo, "a damaged access unit is dropped: \(error)", to: &out)
     }
     let frame = videos[index].frameLength(stated: statedRate(of: unit.track))
     let lag = videos[index].reorderDelay &+ frame
-    guard let place = place(unit, length: nil, lag: lag, now, to: &out) else { return }
+    let mayBegin = access.isSync && !hasVideo(before: unit.track)
+    guard let place = place(unit, length: nil, lag: lag, mayBegin: mayBegin, now, to: &out) else { return }
+    unreadable.didRead(unit.track, to: &out)
     if place.isBreak { videos[index].forgetPresentation() }
     // Some senders cannot begin with negative decode times, and show the real reorder delay from the next key frame on.
     let shown = place.time &+ composition
@@ -277,12 +307,21 @@ struct Publication {
       lag: videos[index].reorderDelay &+ frame, now, to: &out)
   }
 
+  /// Whether there is video, or such of a lower number. A loop, because a closure would copy each track for each sample.
+  private func hasVideo(before track: TrackID? = nil) -> Bool {
+    for index in videos.indices where videos[index].isConfigured {
+      if track.map({ videos[index].id < $0 }) ?? true { return true }
+    }
+    return false
+  }
+
   private mutating func receiveAudio(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     let index = audios.index(of: unit.track)
     if let index, !audios[index].isUsable { return openIfReady(now, to: &out) }
     gate.saw(.audio, time: nil, now: now)
     guard let index, audios[index].isConfigured else {
       out.append(.lost(.audio))
+      unreadable.note("\(unit.coding.name) came without its configuration (sequence header)", unit, now, to: &out)
       return warn(.noConfiguration(.audio), "audio before its configuration is dropped", to: &out)
     }
     guard let duration = audios[index].duration(unit.coding, unit.payload), let timescale = audios[index].timescale
@@ -292,7 +331,8 @@ struct Publication {
     }
     // Whole milliseconds, so that times after a break are whole milliseconds if the protocol has only those.
     let length = Int64(duration) &* 1000 / Int64(max(timescale, 1)) &* 1_000_000
-    guard let place = place(unit, length: length, lag: length, now, to: &out) else { return }
+    guard let place = place(unit, length: length, lag: length, mayBegin: !hasVideo(), now, to: &out) else { return }
+    unreadable.didRead(unit.track, to: &out)
     take(
       .audio(
         AudioTrack.Unit(
@@ -309,77 +349,6 @@ struct Publication {
     var cue = cue
     cue.mediaTime = MediaTime(nanoseconds: (time.map { $0 &+ now.shift } ?? now.time) &- origin)
     out.append(.inBand(.cue(cue)))
-  }
-
-  // MARK: time
-
-  /// Place of a unit on the timeline. Nil if it is dropped. `lag` is from its time to its end, in nanoseconds.
-  private mutating func place(
-    _ unit: WireUnit, length: Int64?, lag: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]
-  ) -> Timeline.Place? {
-    let kind = unit.coding.kind
-    guard let place = timeline.place(unit.track, kind, wire: unit.time, length: length, now: now) else {
-      out.append(.lost(kind))
-      warn(.stepBack, "\(kind.rawValue) stepped back in time; it is dropped until it catches up", to: &out)
-      return nil
-    }
-    if let difference = place.alignedBy {
-      warn(
-        .clocksDiffer, "the clocks of audio and video are \(difference / 1_000_000) ms apart; aligned by arrival",
-        to: &out)
-    }
-    if place.isBreak {
-      if case .gathering = state {
-        // Nothing was sent yet, so the start moves here.
-        _ = held.takeAll()
-        gate.forgetMedia()
-        timesOfDay.forgetGathered()
-      } else {
-        out.append(.event(.discontinuity))
-        out.append(.log(.warning, "the publisher's timestamps jumped; the timeline continues with a discontinuity"))
-      }
-    }
-    progress.saw(place.time, now: now)
-    let end = place.time &+ lag
-    if place.isBreak {
-      arrivals = ArrivalMeter()
-      if let anchor = timesOfDay.breakTimeline(end, now: now) { out.append(.event(.clock(anchor))) }
-    }
-    follow(end, now, to: &out)
-    if let fallsBehind = arrivals.saw(place.time, now: now) {
-      let warning = PublicationWarning.fallsBehind
-      out.append(fallsBehind ? .warn(warning) : .withdraw(warning))
-      if fallsBehind { warn(.fallsBehind, warning.description, to: &out) }
-    }
-    return place
-  }
-
-  /// Sends a new time of day if one is due.
-  private mutating func follow(_ end: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    guard let (anchor, reason) = timesOfDay.follow(end, now: now) else { return }
-    switch reason {
-    case .lateBeginning(let milliseconds):
-      if milliseconds >= Self.worthLogging {
-        out.append(.log(.info, "the first media came late; times of day are set \(milliseconds) ms earlier"))
-      }
-    case .slowClock, .fastClock:
-      warn(
-        .clockDrifts,
-        "the publisher's clock runs \(reason == .slowClock ? "slow" : "fast"); the times of day follow it",
-        level: .info,
-        to: &out)
-    }
-    out.append(.event(.clock(anchor)))
-  }
-
-  /// Takes the publisher's own clock: its time of day at time 0 of its tracks. It is used if it fits arrival.
-  mutating func receive(timeOfDay start: WallTime, to out: inout [PublicationAction]) {
-    guard case .open = state, let shift = timeline.newest?.shift, let (anchor, lead) = timesOfDay.state(start &- shift)
-    else { return }
-    let milliseconds = lead / 1_000_000
-    let text = "times of day are the publisher's own: frames ended \(milliseconds) ms before they came"
-    out.append(.log(.info, text))
-    out.append(.event(.clock(anchor)))
   }
 
   // MARK: the start
@@ -412,9 +381,9 @@ struct Publication {
     guard case .open(let missing) = decision, let origin = (videoStarts + audioStarts).compactMap(\.self).min() else {
       return
     }
-    for warning in missing.map(PublicationWarning.neverCame) {
-      out.append(.log(.warning, warning.description))
-      out.append(.warn(warning))
+    for kind in missing {
+      if unreadable.tellFault(of: kind, to: &out) { continue }
+      out.tell(.neverCame(kind))
     }
     state = .open(origin: origin, audioFloor: floor)
     if hasVideo, let distance = stated.keyFrames { out.append(.inBand(.keyFrameDistance(distance))) }
@@ -492,7 +461,7 @@ struct Publication {
   /// The metadata's frame rate is that of the first video.
   private func statedRate(of track: TrackID) -> Double? { track == .video ? stated.rate : nil }
 
-  private mutating func warn(
+  mutating func warn(
     _ cause: Cause, _ text: String, level: Logger.Level = .warning, to out: inout [PublicationAction]
   ) {
     if warned.insert(cause).inserted { out.append(.log(level, text)) }

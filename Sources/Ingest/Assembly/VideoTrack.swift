@@ -33,6 +33,9 @@ struct VideoTrack {
   private(set) var awaitsKeyFrame = true
   /// The configuration has not been announced yet.
   var isUnannounced = true
+  var refresh = GradualRefresh()
+  /// The last access unit said that its picture becomes whole from there on.
+  private(set) var isGradualRefresh = false
   /// Colours: stated by the publisher, from the first messages in the bitstream, and as announced.
   private var statedColor: VideoColor?
   private var messagedColor: VideoColor?
@@ -56,9 +59,14 @@ struct VideoTrack {
     (self.id, self.wire, self.isCaptured) = (id, wire, isCaptured)
   }
 
+  /// Whether the configuration is the last one again.
+  func repeats(_ coding: CodecID, _ bytes: ByteBuffer) -> Bool {
+    record.map { $0.0 == coding && $0.1 == bytes } ?? false
+  }
+
   /// Takes a configuration record. True if it changes the video's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
-    if let record, record.0 == coding, record.1 == bytes { return false }
+    if repeats(coding, bytes) { return false }
     let new = try Codec(coding, record: bytes)
     record = (coding, bytes)
     guard new != codec else {
@@ -90,6 +98,7 @@ struct VideoTrack {
   mutating func accessUnit(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
     guard let codec, codec.id == coding, let unit = try codec.accessUnit(bytes) else { return nil }
     if let new = codec.updated(withParameterSets: unit.parameterSets) { change(to: new) }
+    isGradualRefresh = unit.isGradualRefresh
     if awaitsKeyFrame {
       guard unit.isSync else { return nil }
       awaitsKeyFrame = false
