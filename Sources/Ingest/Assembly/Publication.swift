@@ -141,7 +141,7 @@ struct Publication {
     _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool {
     // What came before it is of the former configuration.
-    if judge.holds(track), !repeats(track, coding, record) { decide(to: &out) }
+    if judge.holds(track), !hasConfiguration(of: track, coding, record) { decide(to: &out) }
     switch coding.kind {
     case .video:
       gate.saw(.video, time: nil, now: now)
@@ -188,7 +188,8 @@ struct Publication {
     return true
   }
 
-  private func repeats(_ track: TrackID, _ coding: CodecID, _ record: ByteBuffer) -> Bool {
+  /// Whether a track has the configuration of a record.
+  func hasConfiguration(of track: TrackID, _ coding: CodecID, _ record: ByteBuffer) -> Bool {
     if let index = videos.index(of: track) { return videos[index].repeats(coding, record) }
     return audios.index(of: track).map { audios[$0].repeats(coding, record) } ?? false
   }

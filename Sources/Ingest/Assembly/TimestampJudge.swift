@@ -5,6 +5,7 @@ internal import NIOCore
 /// where its track should be is doubtful. It waits, with what comes behind it, until others show which it is:
 ///
 /// - The track goes on where it was: the time was wrong. The sample gets the time at which it was expected.
+/// - The next one is behind it, and all of them rise: nothing says that a time is wrong.
 /// - Two more samples of the track go on behind it, or another track has moved as far: the clock has jumped, or there is a gap.
 ///   All keep their times.
 ///
@@ -25,9 +26,9 @@ struct TimestampJudge {
 
   private struct Track {
     let id: TrackID
-    /// Time and arrival of the newest sample that is not doubtful.
+    /// Time of the newest sample that is not doubtful, and when it was due: at its arrival, or before if it was late.
     var last: Int64
-    var arrival: MonotonicTime
+    var due: MonotonicTime
     /// From that one's predecessor to it.
     var step = TimestampJudge.usualStep
     /// How far its clock has jumped so far.
@@ -49,6 +50,8 @@ struct TimestampJudge {
   private static let witnesses = 3
   /// Wrong times of a track in a row. One more is taken for a jump: the track goes on nowhere.
   private static let wrongInARow = 4
+  /// Nanoseconds by which a sample may have come late: a pause that begins with it seems to be shorter than it was.
+  private static let lateness: Int64 = 1_000_000_000
   /// Assumed distance to the second sample of a track, in nanoseconds.
   private static let usualStep: Int64 = 40_000_000
 
@@ -121,7 +124,7 @@ struct TimestampJudge {
 
   private mutating func isDoubtful(_ unit: WireUnit, _ now: MonotonicTime) -> Bool {
     guard let index = index(of: unit.track) else {
-      tracks.append(Track(id: unit.track, last: unit.time, arrival: now))
+      tracks.append(Track(id: unit.track, last: unit.time, due: now))
       return false
     }
     if unit.isCountedOn {
@@ -135,7 +138,7 @@ struct TimestampJudge {
       let before = Self.distance(unit.time, from: last, to: last &+ step &* Int64(missing &+ 1))
       let behind = Self.distance(unit.time, from: newest, to: newest &+ step)
       if before <= behind, fits(unit.time, index, missing: missing, now) {
-        mend(index, before: unit.time)
+        if rises(index, to: unit.time) { accept(doubtsOf: index) } else { mend(index, before: unit.time) }
         accept(unit.time, index, now)
         return false
       }
@@ -156,8 +159,18 @@ struct TimestampJudge {
     let hasMoved = follows(index)
     guard hasMoved || tracks[index].doubts.count >= Self.witnesses else { return true }
     accept(doubtsOf: index)
-    tracks[index].arrival = now
+    tracks[index].due = now
     return false
+  }
+
+  /// Whether the doubtful samples of a track are between the one before them and that of a time, in their order.
+  private func rises(_ index: Int, to time: Int64) -> Bool {
+    var last = tracks[index].last
+    for doubt in tracks[index].doubts {
+      guard doubt > last else { return false }
+      last = doubt
+    }
+    return time > last
   }
 
   private func isGap(_ time: Int64, _ index: Int) -> Bool {
@@ -170,7 +183,7 @@ struct TimestampJudge {
     let (last, step) = (tracks[index].last, tracks[index].step)
     if Self.distance(time, from: last, to: last &+ step &* Int64(missing &+ 1)) < Self.doubt { return true }
     guard time > last else { return false }
-    if time &- last < (now &- tracks[index].arrival) &+ Self.doubt { return true }
+    if time &- last < (now &- tracks[index].due) &+ Self.doubt { return true }
     for other in tracks.indices where other != index {
       if (time &- tracks[other].last).magnitude < UInt64(Self.doubt) { return true }
     }
@@ -202,7 +215,8 @@ struct TimestampJudge {
   private mutating func accept(_ time: Int64, _ index: Int, _ now: MonotonicTime) {
     let step = time &- tracks[index].last
     if step > 0 { tracks[index].step = min(step, Self.longestGap) }
-    (tracks[index].last, tracks[index].arrival, tracks[index].wrong) = (time, now, 0)
+    (tracks[index].last, tracks[index].wrong) = (time, 0)
+    tracks[index].due = max(min(now, tracks[index].due &+ max(step, 0)), now &- Self.lateness)
   }
 
   /// The doubtful samples of a track are where their publisher says.
@@ -213,7 +227,7 @@ struct TimestampJudge {
       let judged = waiting[place].judged
       guard judged.unit.track == tracks[index].id else { continue }
       waiting[place].isDoubtful = false
-      (last, tracks[index].arrival) = (max(last, judged.unit.time), judged.now)
+      (last, tracks[index].due) = (max(last, judged.unit.time), judged.now)
     }
     let step = newest &- (tracks[index].doubts.dropLast().last ?? tracks[index].last)
     if (1...Self.longestGap).contains(step) { tracks[index].step = step }

@@ -110,6 +110,24 @@ struct TimestampJudgeTests {
     #expect(driver.mostHeld == 0 && driver.mended.isEmpty)
   }
 
+  /// Video alone: nothing else says that a pause was one.
+  @Test func aPauseBehindAPictureThatCameLateIsNotWaitedFor() {
+    var driver = Driver()
+    for time in stride(from: Int64(0), to: 5000, by: 40) {
+      driver.give(.video, time, now: time < 4500 ? time : time + 600)
+    }
+    for time in [9000, 11_000, 11_040] as [Int64] { driver.give(.video, time, now: time) }
+    #expect(driver.mostHeld == 0 && driver.mended.isEmpty)
+  }
+
+  /// Ten times faster than real time, without audio.
+  @Test func timesThatRiseAreNeverMended() {
+    let times: [Int64] = [0, 40, 3040, 8000, 8300, 9000, 15_000, 15_040, 16_000, 16_040]
+    var driver = Driver()
+    for time in times { driver.give(.video, time, now: time / 10) }
+    #expect(driver.times[.video] == times && driver.mended.isEmpty)
+  }
+
   @Test func aGapThatComesFasterThanRealTimeKeepsItsTimes() {
     var driver = Driver()
     for time in stride(from: Int64(0), to: 20_000, by: 20) where !(5000..<10_000).contains(time) {

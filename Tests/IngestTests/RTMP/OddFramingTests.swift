@@ -151,6 +151,7 @@ struct OddFramingTests {
       driver.feed(Self.tag(number, Self.framed(Self.slices(number))))
       #expect(driver.warnings.isEmpty == (number < 50), "\(number)")
     }
+    driver.now = 3_000_000_000
     driver.feed(S.video(S.avcHeader(), 2400) + Self.tag(75, Self.framed(Self.slices(75))))
     #expect(driver.warnings.isEmpty && driver.times(.video).count == 1)
   }

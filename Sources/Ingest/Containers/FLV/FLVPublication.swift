@@ -128,9 +128,12 @@ struct FLVPublication {
     if hasUnits, FramedNALUnits.hasStartCode(record), let codec = try? Codec(coding, stream: record) {
       record = ByteBuffer(bytes: codec.record())
     }
-    let isTaken = try publication.configure(
-      TrackID(.video, flv: number), coding, record: record, now: now, to: &out)
-    if isTaken, hasUnits, begin(number, coding) { frames[number]?.configure(record) }
+    let id = TrackID(.video, flv: number)
+    _ = try publication.configure(id, coding, record: record, now: now, to: &out)
+    // One that is passed over says nothing of the frames.
+    if hasUnits, publication.hasConfiguration(of: id, coding, record), begin(number, coding) {
+      frames[number]?.configure(record)
+    }
   }
 
   private mutating func give(
@@ -168,9 +171,11 @@ struct FLVPublication {
       switch track.content {
       case .configuration(let coding, let record):
         let stated = ADTSHeader(record, at: 0).map { ByteBuffer(bytes: $0.audioSpecificConfig) } ?? record
-        // An empty one states nothing.
-        if record.readableBytes > 0, !statedAudios.contains(track.number) { statedAudios.append(track.number) }
         try configureAudio(track.number, coding, stated, now, to: &out)
+        // An empty one states nothing, nor does one that is broken.
+        if !statedAudios.contains(track.number), publication.hasConfiguration(of: id, coding, stated) {
+          statedAudios.append(track.number)
+        }
       case .frame(let coding, let bytes):
         if let record = tag.ownRecords[track.number], record != ownAudioRecords[track.number] {
           ownAudioRecords[track.number] = record
