@@ -220,6 +220,8 @@ struct Publication {
       return leaveOutFurtherTrack(of: coding.kind, to: &out)
     }
     unreadable.add(.unreadable(coding.kind, error.description), track, to: &out)
+    // The next frame of audio can be used again.
+    if coding.kind == .audio { unreadable.note(error.description, .audio, track, now, to: &out) }
   }
 
   /// Leaves a further video track out; the others go on.
@@ -275,7 +277,7 @@ struct Publication {
     guard let index = videos.index(of: unit.track), videos[index].isConfigured else {
       out.append(.lost(.video))
       let fault = "\(unit.coding.name) came without its parameter sets, in no sequence header and no frame"
-      unreadable.note(fault, unit, now, to: &out)
+      unreadable.note(fault, .video, unit.track, now, to: &out)
       return warn(.noConfiguration(.video), "video before its configuration is dropped", to: &out)
     }
     let access: AccessUnit
@@ -286,7 +288,7 @@ struct Publication {
       access = found
     } catch {
       out.append(.lost(.video))
-      unreadable.note("\(unit.coding.name): \(error)", unit, now, to: &out)
+      unreadable.note("\(unit.coding.name): \(error)", .video, unit.track, now, to: &out)
       return warn(.damagedVideo, "a damaged access unit is dropped: \(error)", to: &out)
     }
     let frame = videos[index].frameLength(stated: statedRate(of: unit.track))
@@ -322,7 +324,8 @@ struct Publication {
     gate.saw(.audio, time: nil, now: now)
     guard let index, audios[index].isConfigured else {
       out.append(.lost(.audio))
-      unreadable.note("\(unit.coding.name) came without its configuration (sequence header)", unit, now, to: &out)
+      let fault = "\(unit.coding.name) came without its configuration (sequence header)"
+      unreadable.note(fault, .audio, unit.track, now, to: &out)
       return warn(.noConfiguration(.audio), "audio before its configuration is dropped", to: &out)
     }
     guard let duration = audios[index].duration(unit.coding, unit.payload), let timescale = audios[index].timescale

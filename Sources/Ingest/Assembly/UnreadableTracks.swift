@@ -67,9 +67,10 @@ struct UnreadableTracks {
     rare[track] = warning
   }
 
-  /// Notes why a unit cannot be used. It is told when that lasts.
-  mutating func note(_ fault: String, _ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    let (track, kind) = (unit.track, unit.coding.kind)
+  /// Notes why a unit of a track cannot be used. It is told when that lasts, and withdrawn with the next one that can.
+  mutating func note(
+    _ fault: String, _ kind: MediaKind, _ track: TrackID, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) {
     guard faults[track] != nil || faults.count < Self.most else { return }
     let since = faults[track]?.since ?? now
     faults[track] = (kind, fault, since)

@@ -172,6 +172,16 @@ struct OddFramingTests {
     isWhole(Self.published(headers: header + S.audio([0xAF, 0] + Self.adts([1]), 0)))
   }
 
+  @Test func whatIsToldOfAFrameWithADTSThatIsCutOffIsTakenBackWithTheNextOne() {
+    var driver = SessionDriver()
+    driver.feed(S.opening() + S.metadata(video: false) + S.audio(S.aacHeader(), 0))
+    let frame = Self.adts([0x21, 0x10, 1, 4])
+    driver.feed(S.audio([0xAF, 1] + frame, 0) + S.audio([0xAF, 1] + frame.dropLast(2), 21))
+    #expect(driver.warnings.count == 1 && driver.lost == 1)
+    driver.feed(S.audio([0xAF, 1] + frame, 43))
+    #expect(driver.warnings.isEmpty && driver.times(.audio).count == 2)
+  }
+
   @Test func severalFramesWithADTSInATagFollowEachOther() {
     isWhole(
       Self.published(audio: { frame in
