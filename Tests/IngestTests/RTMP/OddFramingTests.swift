@@ -128,10 +128,13 @@ struct OddFramingTests {
   }
 
   @Test func parameterSetsInKeyFramesAloneAreTaken() {
-    isWhole(
-      Self.published(
-        headers: S.audio(S.aacHeader(), 0),
-        video: { number, units in Self.tag(number, Self.framed((number % 25 == 0 ? Self.sets : []) + units)) }))
+    // An empty sequence header states nothing.
+    for header in [[], S.video([0x17, 0, 0, 0, 0], 0)] as [[UInt8]] {
+      isWhole(
+        Self.published(
+          headers: header + S.audio(S.aacHeader(), 0),
+          video: { number, units in Self.tag(number, Self.framed((number % 25 == 0 ? Self.sets : []) + units)) }))
+    }
   }
 
   @Test func whatHasNoConfigurationAtAllIsNamed() {
