@@ -1,6 +1,7 @@
 """Clients that ask for files on disk and do not read them: what they make the server hold."""
 
 import collections
+import contextlib
 import pathlib
 import re
 import shutil
@@ -88,25 +89,27 @@ def test_answers_that_a_client_does_not_take_are_bounded(weir):
             client.close()
 
 
-@pytest.mark.parametrize("kind", ["http", "https"])
-def test_downloads_that_are_not_read_share_a_bounded_memory(weir, kind):
-    """Each had 256 KiB, 140 of them 35 MiB. An honest client of another address has its file meanwhile."""
-    before, count = settled(weir), 140
-    host, port = re.fullmatch(r"\w+://(.*):(\d+)", weir.addresses[kind]).groups()
-    clients = []
-    try:
-        for _ in range(count):
-            client = socket.socket()
+@pytest.fixture
+def unread(request, weir):
+    """140 downloads, by HTTP/1.1, of clients that read nothing: the kind, and the memory before them."""
+    before = settled(weir)
+    host, port = re.fullmatch(r"\w+://(.*):(\d+)", weir.addresses[request.param]).groups()
+    with contextlib.ExitStack() as clients:
+        for _ in range(140):
+            client = clients.enter_context(socket.socket())
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect((host, int(port)))
-            if kind == "https":
-                client = context(["http/1.1"]).wrap_socket(client, server_hostname="localhost")
+            if request.param == "https":
+                client = clients.enter_context(context(["http/1.1"]).wrap_socket(client, server_hostname="localhost"))
             client.sendall(f"GET {ADDRESS} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
-            clients.append(client)
-        # Over plain HTTP nothing is read; TLS has a session for each beside.
-        assert settled(weir) - before < (SHARE + 14 * MEBIBYTE if kind == "https" else 8 * MEBIBYTE)
-        answer = http.fetch(weir.addresses[kind] + ADDRESS, source="127.0.0.2", timeout=30)
-        assert answer.status == 200 and len(answer.body) == SIZE
-    finally:
-        for client in clients:
-            client.close()
+        yield request.param, before
+
+
+@pytest.mark.parametrize("unread", ["http", "https"], indirect=True)
+def test_downloads_that_are_not_read_share_a_bounded_memory(weir, unread):
+    """Each had 256 KiB, all of them 35 MiB. An honest client of another address has its file meanwhile."""
+    kind, before = unread
+    # Over plain HTTP nothing is read; TLS has a session for each beside.
+    assert settled(weir) - before < (SHARE + 14 * MEBIBYTE if kind == "https" else 8 * MEBIBYTE)
+    answer = http.fetch(weir.addresses[kind] + ADDRESS, source="127.0.0.2", timeout=30)
+    assert answer.status == 200 and len(answer.body) == SIZE

@@ -13,18 +13,14 @@ KEY = "a-key-of-hevc"
 
 
 class Peer:
-    """A process with a peer of its own, which publishes or watches for so many seconds; where it `waits`, from `begin` on."""
+    """A process with a peer of its own, which publishes or watches for so many seconds."""
 
-    def __init__(self, weir, role: str, name: str, seconds: float, waits: bool = False):
+    def __init__(self, weir, role: str, name: str, seconds: float):
         path = {"publish": "whip", "watch": "whep"}[role]
         self.seconds = seconds
         self.process = subprocess.Popen(
             [captioned.PYTHON, "-P", str(PROGRAM), role, f"{weir.web}/{path}/{name}", str(seconds), KEY],
-            stdin=subprocess.PIPE if waits else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def begin(self) -> None:
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def result(self) -> dict:
         try:
@@ -51,18 +47,18 @@ def test_hevc_of_gstreamer_is_recorded_served_and_watched(weir):
     """Every frame that was encoded is in the recording, with its parameter sets in the sample entry alone; a viewer gets it as it is."""
     name, seconds = "hevc", 8
     publisher = Peer(weir, "publish", name, seconds)
-    # It is ready when there is something to watch: to start may take it longer than that is published.
-    viewer = Peer(weir, "watch", name, 3, waits=True)
+    viewer = None
     try:
         weir.wait_state(name, "live", seconds=40)
-        viewer.begin()
+        viewer = Peer(weir, "watch", name, 3)
         index = weir.wait(
             lambda: (found := weir.get(f"/live/{name}/index.m3u8")).status == 200 and found.text, 30, "a playlist")
         assert 'CODECS="hvc1.1.' in index, index
         watched, sent = viewer.result(), publisher.result()
     finally:
         publisher.kill()
-        viewer.kill()
+        if viewer:
+            viewer.kill()
     assert sent["status"] == 201 and "H265/90000" in sent["answer"] and "a=recvonly" in sent["answer"], sent
     assert sent["frames"] == seconds * 30 and not sent["errors"] and sent["ended"] == 200, sent
     assert watched["status"] == 201 and watched["replaced"] is None, watched

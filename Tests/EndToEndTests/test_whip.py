@@ -207,15 +207,22 @@ def lengths(media: hls.Media) -> list[float]:
 MOST, MOST_IN_TIME = 2.499, 2.05
 
 
-@pytest.mark.parametrize(("only", "most"), [
-    ("", MOST), ("tcp", MOST), pytest.param("", MOST_IN_TIME, marks=[pytest.mark.quiet, pytest.mark.long])])
-def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only, most):
-    """Its fake camera and microphone in full size, by UDP and by TCP alone: each frame that it sent is recorded. Key frames are
-    asked for, so that each segment begins with one and keeps to the target."""
+@pytest.fixture
+def of_chromium(request, weir, chromium):
+    """What Chromium publishes, once it has four segments: its name, the page's answer, and the playlist."""
+    only, most = (request.node.callspec.params[name] for name in ("only", "most"))
     name = f"chromium{only}{'-in-time' if most < MOST else ''}"
     answer = publish(chromium, weir, name, only=only)
+    return name, answer, segments(weir, name, 4)
+
+
+@pytest.mark.parametrize(("only", "most"), [
+    ("", MOST), ("tcp", MOST), pytest.param("", MOST_IN_TIME, marks=[pytest.mark.quiet, pytest.mark.long])])
+def test_what_chromium_publishes_is_live_and_recorded(weir, chromium, only, most, of_chromium):
+    """Its fake camera and microphone in full size, by UDP and by TCP alone: each frame that it sent is recorded. Key frames are
+    asked for, so that each segment begins with one and keeps to the target."""
+    name, answer, media = of_chromium
     assert REPAIRS.search(answer["offer"]) and not REPAIRS.search(answer["sdp"]), answer
-    media = segments(weir, name, 4)
     durations = lengths(media) if most == MOST else [segment.duration for segment in media.present]
     assert media.target == 2 and max(durations) <= most, durations
     assert not any("key frame" in warning for warning in weir.stream(name)["warnings"]), weir.stream(name)["warnings"]

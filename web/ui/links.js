@@ -21,8 +21,8 @@ export const isStreamName = (name) => NAME.test(name);
  * @param {string | null} url URL of a recording. Links may only lead to recordings of this server.
  * @returns {url is string}
  */
-export const isOwnFile = (url) => 
-  url !== null && url.startsWith(root) && /^(\/~[^/]*)?\/recordings\//.test(url.slice(root.length));
+export const isOwnFile = (url) =>
+  typeof url === "string" && url.startsWith(root) && /^(\/~[^/]*)?\/recordings\//.test(url.slice(root.length));
 
 /**
  * @typedef {{rtmpPort: number | null, rtmpsPort?: number | null, srtPort?: number | null, webRTCPort?: number | null, publishKeyRequired: boolean, publicURL?: string | null,

@@ -196,8 +196,15 @@ SHOWN = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize(("browser", "way"), [("chromium", "hls"), ("firefox", "mse")], indirect=["browser"])
-def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, weir):
+#: The player has shown the second publication, and shows the third one.
+PLAYED_OVER = "sizes.some(({ width }) => width === 256) && sizes.at(-1).width === 320"
+
+
+@pytest.fixture
+def changed(request, browser, weir):
+    """A player that has followed three publications of a stream, with other sizes and other audio: a time of the first one that it
+    has played, far enough from the live edge."""
+    way = request.node.callspec.params["way"]
     name = f"changed-{browser.name}-{way}"
     publisher = publishers.ffmpeg("loop", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
@@ -205,6 +212,7 @@ def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, we
         watching.watch(browser, weir, name, f"?player={way}")
         browser.evaluate(COUNT_SIZES)
         watching.play_on(browser, 1.5)
+        played = watching.state(browser)["time"]
     finally:
         publisher.kill()
     weir.wait_state(name, "reconnecting", seconds=40)
@@ -216,31 +224,32 @@ def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, we
         publisher.kill()
     publisher = publishers.ffmpeg("audio-441", f"{weir.rtmp}/live/{name}", loop=-1)
     try:
-        # From the window, the player plays over both changes: from a second before the end of the first publication.
-        played_over = "sizes.some(({ width }) => width === 256) && sizes.at(-1).width === 320"
-        browser.wait(played_over, 40)
-        change = browser.evaluate("sizes.find(({ width }) => width === 256).time")
-        # In front of it nothing may be for a while, until the other publisher came: there the player stood, and went over it.
-        end = browser.evaluate(f"Math.min({change}, told.findLast(([kind, time]) => kind === 'waiting' && time < {change})?.[1] ?? {change})")
+        browser.wait(PLAYED_OVER, 40)
         # A bar is there once the window is long enough. Close to its end, a seek leads to the live edge: as close as the longest
         # time between two arrivals of late, and some publishers needed seconds to begin.
-        behind = f"Number(document.querySelector('#seek').max) - {end - 1}"
+        behind = f"Number(document.querySelector('#seek').max) - {played}"
         browser.wait(f"!document.querySelector('#seek-row').hidden && {behind} > 8", 40)
-        browser.evaluate("void (sizes.length = sought.length = told.length = 0)")
-        # In seconds before the end of the bar as it is at that moment.
-        place = watching.seek_to(browser, f"(Number(bar.max) - {end - 1})")
-        assert abs(place - (end - 1)) < 0.1, (place, end, change)
-        browser.wait(f"sought.some((time) => time < {end})", 40, SHOWN)
-        # The size before the seek is that of the first publication, too: browsers may tell it again.
-        browser.wait(played_over, 40)
-        widths = [one["width"] for one in browser.evaluate("sizes")]
-        changes = [width for at, width in enumerate(widths) if width != ([320, *widths])[at]]
-        assert changes == [256, 320], browser.evaluate("[sizes, sought]")
-        watching.play_on(browser, 1)
-        assert watching.state(browser)["error"] is None
+        yield played
     finally:
         publisher.kill()
     watching.leave(browser)
+
+
+@pytest.mark.parametrize(("browser", "way"), [("chromium", "hls"), ("firefox", "mse")], indirect=["browser"])
+def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, changed):
+    """From a place in the first publication."""
+    browser.evaluate("void (sizes.length = sought.length = told.length = 0)")
+    # In seconds before the end of the bar as it is at that moment.
+    place = watching.seek_to(browser, f"(Number(bar.max) - {changed})")
+    assert abs(place - changed) < 0.1, (place, changed)
+    browser.wait(f"sought.some((time) => time < {changed} + 0.5)", 40, SHOWN)
+    # The size before the seek is that of the first publication, too: browsers may tell it again.
+    browser.wait(PLAYED_OVER, 40)
+    widths = [one["width"] for one in browser.evaluate("sizes")]
+    changes = [width for at, width in enumerate(widths) if width != ([320, *widths])[at]]
+    assert changes == [256, 320], browser.evaluate("[sizes, sought]")
+    watching.play_on(browser, 1)
+    assert watching.state(browser)["error"] is None
 
 
 @pytest.mark.parametrize(

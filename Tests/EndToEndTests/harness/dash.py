@@ -6,6 +6,7 @@ import re
 import threading
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
+from http.client import HTTPException
 from fractions import Fraction
 
 from . import http
@@ -242,7 +243,8 @@ class Watch:
                     self.note(f"{self.url}: status {answer.status}")
             except (ManifestError, ElementTree.ParseError) as error:
                 self.note(f"{error}")
-            except OSError as error:
+            # A server that is killed answers in part.
+            except (OSError, HTTPException) as error:
                 self.note(f"{self.url}: {error!r}")
             self._stop.wait(self.every)
 

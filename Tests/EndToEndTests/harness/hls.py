@@ -6,6 +6,7 @@ import re
 import threading
 import time
 import urllib.parse
+from http.client import HTTPException
 from fractions import Fraction
 
 from . import http
@@ -266,7 +267,8 @@ class Watch:
                         self.note(f"{url}: status {answer.status}")
             except PlaylistError as error:
                 self.note(str(error))
-            except OSError as error:
+            # A server that is killed answers in part.
+            except (OSError, HTTPException) as error:
                 self.note(f"{self.index}: {error!r}")
             self._stop.wait(self.every)
 

@@ -10,6 +10,7 @@ import re
 import threading
 import time
 import urllib.parse
+from http.client import HTTPException
 
 from . import http as plain
 from .hls import PlaylistError, attributes
@@ -313,7 +314,8 @@ class Player:
                 headers = {"Range": f"bytes={offset}-"} if offset else {}
                 answer = Connection(url).get(url, headers)
                 self.hinted[key] = time.monotonic(), answer
-            except OSError as error:
+            # A server that is killed answers in part.
+            except (OSError, HTTPException) as error:
                 self.note(f"C15 {key}: {error!r}")
 
         thread = threading.Thread(target=run, daemon=True)

@@ -136,8 +136,6 @@ def main(role: str, url: str, seconds: float, key: str = "") -> dict:
         offer = offered[1].get_value("offer")
         ask(peer, "set-local-description", offer)
         text = offer.sdp.as_text()
-        # Who is to wait is told by a line when to offer it.
-        sys.stdin.readline()
         status, answer, place, fields = request("POST", url, key, text)
         result = {"status": status, "offer": text, "answer": answer, "replaced": fields.get("Weir-Replaced")}
         if status != 201:

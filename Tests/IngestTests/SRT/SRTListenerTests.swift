@@ -148,8 +148,9 @@ import Testing
       busy.say(.closed(7, "it left"))
       #expect(try await busy.isLeft())
       _ = try await workers.worker(1)
+      // At the end this worker's socket may be closed before the listener stops.
+      #expect(!log.lines.contains { $0.contains("is lost") }, "\(log.lines)")
     }
-    #expect(!log.lines.contains { $0.contains("is lost") }, "\(log.lines)")
   }
 
   private func caller(_ connection: Int32, _ stream: String = "cam", key: String = "") -> SRTReply {

@@ -1,11 +1,15 @@
+import Ingest
 import Logging
 import NIOCore
+import NIOHTTP1
 import NIOPosix
+import Support
 import Testing
 
 @testable import Basics
 @testable import HTTP
 @testable import Server
+@testable import Storage
 
 @Suite struct ControlAPITests {
   private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
