@@ -258,7 +258,7 @@ HLSJS ?=
 DASHJS ?=
 SHAKAJS ?=
 
-players: check test-deps ## real players on each shape of stream, HLSJS= DASHJS= SHAKAJS= name their scripts (45 minutes)
+players: check test-deps ## real players on each shape of stream, HLSJS= DASHJS= SHAKAJS= name their scripts (65 minutes)
 	@.ci/install-packages "the players" mpv
 	PYTHONPATH="$(HARNESS):$(HARNESS)/browser" HLSJS="$(HLSJS)" DASHJS="$(DASHJS)" SHAKAJS="$(SHAKAJS)" WEIR_BIN="$(TESTED_BIN)" \
 	  $(PYTHON) Tests/Players --report .build/players.json $(ARGS)

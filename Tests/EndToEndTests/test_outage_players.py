@@ -7,7 +7,8 @@ import urllib.parse
 
 import pytest
 
-from harness import hls, publishers, tools
+from harness import dash, hls, http, publishers, scripts, tools
+from harness.rawrtmp import RawRTMP
 
 WIDTH, HEIGHT = 32, 18
 FRAME = WIDTH * HEIGHT
@@ -51,6 +52,24 @@ def boxes(data: bytes) -> list[bytes]:
         types.append(data[4:8])
         data = data[max(8, int.from_bytes(data[:4], "big")):]
     return types
+
+
+def test_what_a_manifest_leads_to_in_an_outage_is_waited_for(start):
+    """The last segment is shorter than it was announced. libavformat asks for what follows as fast as it is answered."""
+    weir = start("--segment-duration", "1s", "--no-record")
+    client = RawRTMP(weir.rtmp).start("cam")
+    client.play_out(scripts.tags_of("loop"), speed=2, until=2.65)
+    client.reset()
+    weir.wait_state("cam", "reconnecting")
+    url = f"{weir.web}/live/cam/manifest.mpd"
+    manifest = dash.parse(http.fetch(url).good().text, url)
+    assert sorted(r.kind for r in manifest.representations) == ["audio", "video"]
+    for r in manifest.representations:
+        last = r.entries[-1]
+        following = last.url.removesuffix(f"{last.time}.m4s") + f"{last.time + last.duration}.m4s"
+        assert following != last.url
+        with pytest.raises(TimeoutError):
+            http.fetch(following, timeout=1)
 
 
 @pytest.mark.long

@@ -22,6 +22,8 @@ SCRIPTS = {
     "oddities": scripts.with_oddities,
     "resize": scripts.parameters_change("small"),
     "resample": scripts.parameters_change("audio-441"),
+    "relay": scripts.parameters_change("small-mono"),
+    "to-mono": scripts.audio_changes_between_key_frames,
     "grows": scripts.grows_at_once,
     "jump-ahead": scripts.clock_jumps(36_000_000),
     "jump-back": scripts.clock_jumps(-3_600_000),
@@ -33,14 +35,16 @@ MISSED = threading.Event()
 #: One publication, one timeline: every output is the film, unaffected by its peculiarity.
 SMOOTH = ["wrap-24", "wrap-24-bare", "wrap-32", "extended", "headers", "audio-ahead", "aggregates", "oddities"]
 #: Two successive films with a splice between them.
-SPLICED = {"resize": "small", "resample": "audio-441", "jump-ahead": "short", "jump-back": "short",
+SPLICED = {"resize": "small", "resample": "audio-441", "relay": "small-mono", "jump-ahead": "short", "jump-back": "short",
            "line-drops": "short"}
+#: How far the tracks of a segment may begin or end apart, in seconds: audio is cut a little before the video.
+APART = 0.35
 
 
 @pytest.fixture(scope="module")
 def timelines(start_shared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("timelines")
-    for film in ("h264-30", "short", "small", "audio-441"):
+    for film in ("h264-30", "h264-25", "short", "small", "small-mono", "audio-441"):
         sources.flv(film)
     weir = start_shared("--target-duration", "2")
     outcomes = {name: Outcome(weir, name, folder) for name in SCRIPTS}
@@ -130,7 +134,29 @@ def test_announced_audio_that_never_comes_delays_the_start_by_a_bounded_time_and
     assert [w for w in timelines[1]["no-audio"] if "audio never came" in w], timelines[1]["no-audio"]
 
 
-def test_audio_that_comes_late_is_added_with_a_new_map_and_nothing_is_lost(timelines, film):
+def apart(outcome) -> list[str]:
+    """Segments of HLS whose tracks do not begin and end together, or that lack one, and sets of DASH that begin before their
+    Period."""
+    found, playlist = [], outcome.media()
+    for segment in playlist.present:
+        movie = boxes.read_movie(outcome.bytes_of(playlist.absolute(segment.map)))
+        walked = packets.walked(movie, [boxes.read_segment(outcome.bytes_of(playlist.absolute(segment.uri)), movie)])
+        if not all(walked.values()):
+            found.append(f"{segment.uri}: {({kind: len(packets) for kind, packets in walked.items()})}")
+            continue
+        for what, times in (("begin", [min(p.pts for p in kind) for kind in walked.values()]),
+                            ("end", [max(p.pts for p in kind) for kind in walked.values()])):
+            if max(times) - min(times) > APART:
+                found.append(f"{segment.uri}: tracks {what} at {[round(float(time), 3) for time in times]}")
+    for r in outcome.dash.last.representations:
+        early = (r.offset - r.entries[0].time) / r.timescale
+        if early > APART:
+            found.append(f"DASH {r.id}: {early:.3f} s before its Period")
+    return found
+
+
+def test_audio_that_comes_late_is_added_with_a_new_map_at_a_key_frame(timelines, film):
+    """It is all there from that key frame on, and no segment has audio from before its beginning."""
     outcome = timelines[0]["late-audio"]
     nothing_wrong(hls_problems(timelines, outcome))
     nothing_wrong(outcome.check_hls_boxes())
@@ -140,11 +166,50 @@ def test_audio_that_comes_late_is_added_with_a_new_map_and_nothing_is_lost(timel
     movie = boxes.read_movie(outcome.bytes_of(outcome.media().absolute(segments[-1].map)))
     assert sorted(track.kind for track in movie.tracks.values()) == ["audio", "video"]
     assert outcome.digests("video") == [p.digest for p in film["video"]]
+    begins = next(p.pts for p in film["video"] if p.is_key and p.pts >= 5)
+    audio, late = outcome.digests("audio"), [p.digest for p in film["audio"] if p.pts >= begins]
+    assert len(late) >= 1.9 * 48000 / 1024
+    # The frame in which the key frame comes is there, too.
+    assert audio[-len(late):] == late and len(audio) <= len(late) + 2
+    nothing_wrong(apart(outcome))
+
+
+def test_where_picture_and_audio_change_together_no_segment_lacks_one(timelines):
+    nothing_wrong(apart(timelines[0]["relay"]))
+
+
+def test_audio_that_changes_between_key_frames_is_silent_up_to_the_next_one(timelines, film):
+    outcome = timelines[0]["to-mono"]
+    nothing_wrong(hls_problems(timelines, outcome))
+    nothing_wrong(outcome.check_hls_boxes())
+    playlist = outcome.media()
+    assert len([s for s in playlist.segments if s.discontinuity]) == 1 and len({s.map for s in playlist.segments}) == 2
+    assert playlist.independent, "the change is at a key frame"
+    assert outcome.digests("video") == [p.digest for p in film["video"]]
+    stereo, mono = [p.digest for p in film["audio"]], packets.probe(sources.source("h264-25"))["audio"]
+    late = [p.digest for p in mono if p.pts >= 4]
     audio = outcome.digests("audio")
-    served = set(audio)
-    late = [p.digest for p in film["audio"] if p.digest in served]
-    assert audio == late
-    assert len(late) >= 2.9 * 48000 / 1024
+    # What begins before the first picture may be missing.
+    begins = stereo.index(audio[0])
+    assert begins <= 2 and audio[:130] == stereo[begins:begins + 130] and audio[-len(late):] == late
+    silent = [digest for digest in audio if digest not in {*stereo, *(p.digest for p in mono)}]
+    assert len(set(silent)) == 1 and 0.8 < len(silent) * 1024 / 48000 < 1.3, len(silent)
+    nothing_wrong(apart(outcome))
+    errors, frames = outcome.decode_hls_by_map()
+    assert errors == "" and frames["video"] == len(film["video"])
+
+
+def test_audio_that_changes_between_key_frames_is_a_period_of_all_kinds(timelines):
+    outcome = timelines[0]["to-mono"]
+    nothing_wrong(outcome.dash.problems)
+    nothing_wrong(outcome.check_dash_boxes())
+    kinds: dict[str, set[str]] = {}
+    for r in outcome.dash.last.representations:
+        kinds.setdefault(r.period, set()).add(r.kind)
+    assert len(kinds) >= 2 and set(map(frozenset, kinds.values())) == {frozenset({"video", "audio"})}, kinds
+    for path in outcome.recordings:
+        errors, _ = packets.decode(path)
+        assert errors == ""
 
 
 @pytest.mark.parametrize("name", SPLICED)
@@ -156,7 +221,7 @@ def test_a_splice_is_one_discontinuity_in_the_same_epoch_and_loses_nothing(timel
     assert len({state.url for _, state in outcome.hls.states}) == 1, "the epoch stays"
     assert [s.sequence for s in playlist.segments] == list(range(1, len(playlist.segments) + 1))
     assert len([s for s in playlist.segments if s.discontinuity]) == 1
-    assert len({s.map for s in playlist.segments}) == (2 if name in ("resize", "resample") else 1)
+    assert len({s.map for s in playlist.segments}) == (2 if name in ("resize", "resample", "relay") else 1)
     a, b = scripts.frames("short"), scripts.frames(SPLICED[name])
     assert outcome.digests("video") == a["video"] + b["video"]
     audio = outcome.digests("audio")
@@ -175,10 +240,8 @@ def test_a_splice_is_a_new_period_in_dash(timelines, name):
     assert 2 <= len(periods) <= 2 + times_set(timelines, outcome)
     # That of the splice is the last: clocks are set while the first media come.
     assert periods == sorted(periods, key=lambda period: period[1])
-    # Changed audio is used from the next key frame of the video on, up to a second and a half later in this film.
-    expected, tolerance = {"resample": (4.75, 0.8)}.get(name, (4, 0.7))
     least, most = down() if name == "line-drops" else (0, 0)
-    assert expected + least - tolerance < float(periods[-1][1] - periods[0][1]) < expected + most + tolerance
+    assert 3.3 + least < float(periods[-1][1] - periods[0][1]) < 4.7 + most
 
 
 @pytest.mark.parametrize("name", SPLICED)

@@ -174,6 +174,16 @@ enum FuzzTarget: String, CaseIterable {
     }
     _ = FLVAudioTag(bytes)
     _ = ColorInformation.read(bytes)
+    _ = AAC.framesWithADTS(in: bytes)
+    // Two tags of one time.
+    for coding in [CodecID.h264, .hevc] {
+      var (frames, late): (FLVFrames, [ByteBuffer?]) = (FLVFrames(coding), [])
+      for part in [bytes.readableBytesView.prefix(bytes.readableBytes / 2), bytes.readableBytesView.suffix(9)] {
+        let tag = FLVFrames.Frame(payload: ByteBuffer(bytes: part), time: 0, composition: 0, now: .zero)
+        for frame in frames.receive(tag, late: &late) { _ = try? frames.record(inFrame: frame.payload) }
+      }
+      _ = frames.finish()
+    }
   }
 
   // MARK: Codecs

@@ -40,6 +40,7 @@ class Film:
     video: tuple[str, ...] | None = X264
     size: tuple[int, int] = (WIDTH, HEIGHT)
     audio: tuple[str, ...] | None = ("-c:a", "aac", "-b:a", "96k")
+    channels: int = 2
     uneven: bool = False
     container: str = "mp4"
 
@@ -83,7 +84,7 @@ class Film:
             if self.uneven:
                 graph += ["-vsync", "vfr"]
         if self.audio:
-            graph += ["-map", f"{2 if self.video else 0}:a", *self.audio, "-ac", "2"]
+            graph += ["-map", f"{2 if self.video else 0}:a", *self.audio, "-ac", str(self.channels)]
         command += [*graph, "-t", str(self.seconds), str(path)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE)
         if self.video:

@@ -63,6 +63,12 @@ class Expectation:
     begins: int | None = None
     last: int | None = None
     live: bool = True
+    #: The most that may be lost in all, in seconds, and limits for the distance of audio and video and its change.
+    lost: float | None = None
+    apart: float = APART
+    drift: float = DRIFT
+    #: Nothing may be shown twice.
+    once: bool = False
 
 
 def judge(record: dict, wanted: Expectation, is_browser: bool = True, *, by_segments: bool = False,
@@ -165,6 +171,12 @@ def _frames(record: dict, figures: Figures, wanted: Expectation) -> None:
             if not any(gone - 500 <= after[0] <= back + 60_000 for gone, back in wanted.outages):
                 figures.broken.append(
                     f"{skipped - taken} frames missing at {(after[0] - record['began']) / 1000:.1f} s (jump of {jump:.2f} s)")
+    if wanted.lost is not None and figures.missing > wanted.lost * wanted.rate:
+        figures.broken.append(f"{figures.missing} frames missing in all")
+    again = [after[2] for before, after in zip(frames, frames[1:])
+             if after[2] < before[2] and after[2] // SECOND == before[2] // SECOND]
+    if wanted.once and again:
+        figures.broken.append(f"goes back {len(again)} times, to frames {again[:5]}")
     delays = _delays(frames, wanted)
     if delays and wanted.live:
         figures.latency = statistics.median(delays[len(delays) // 3:])
@@ -206,9 +218,9 @@ def _audio(record: dict, figures: Figures, wanted: Expectation) -> None:
         third = max(len(offsets) // 3, 2)
         figures.av = statistics.median(offsets)
         figures.av_drift = statistics.median(offsets[-third:]) - statistics.median(offsets[:third])
-        if abs(figures.av) > APART:
+        if abs(figures.av) > wanted.apart:
             figures.broken.append(f"audio and video {figures.av * 1000:.0f} ms apart")
-        if abs(figures.av_drift) > DRIFT:
+        if abs(figures.av_drift) > wanted.drift:
             figures.broken.append(f"audio moved {figures.av_drift * 1000:.0f} ms against the video")
 
 

@@ -20,9 +20,9 @@ NAME = "cam"
 class Scene:
     """`web`: the address for players. `expectation` grows with the events."""
 
-    def __init__(self, flags: tuple[str, ...], film: Film, window: float, supervised: bool = False):
+    def __init__(self, flags: tuple[str, ...], film: Film, window: float, supervised: bool = False, silent: float = 0):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-players-run-"))
-        self.film, self.window, self.flags, self.supervised = film, window, flags, supervised
+        self.film, self.window, self.flags, self.supervised, self.silent = film, window, flags, supervised, silent
         self.server: Weir | Supervisor | None = None
         self.publisher: publishers.Publisher | Encoder | None = None
         #: Address to play in place of the live stream, by HLS and by DASH.
@@ -61,7 +61,7 @@ class Scene:
         version = "new" if film.container == "mkv" or film.video and "libx265" in film.video else "debian"
         known = self.stream()
         if film.container == "flv":
-            self.publisher = Encoder(self.server.rtmp, NAME, film)
+            self.publisher = Encoder(self.server.rtmp, NAME, film, self.silent)
         else:
             self.publisher = publishers.ffmpeg(film.path(), f"{self.server.rtmp}/live/{NAME}", version=version)
         end = time.monotonic() + 30
@@ -104,6 +104,10 @@ class Scene:
         self.expectation.anchors[film.first] = when
         self.expectation.numbers = sorted({*self.expectation.numbers, *film.numbers})
         self.expectation.outages.append((when, when))
+
+    def change_audio(self, film: Film) -> None:
+        """The encoder continues with the audio of another film on the same connection. The video goes on."""
+        self.publisher.change_audio(film)
 
     def kill_server(self) -> None:
         """kill -9. The supervisor restarts the server, and the publisher reconnects as encoders do."""

@@ -30,6 +30,8 @@ class Shape:
     seconds: float = 45
     height: int | None = None
     supervised: bool = False
+    #: Seconds at the beginning of the film without audio.
+    silent: float = 0
     #: Preparation before the players start. It may choose an address to play in place of the live stream.
     first: Callable[[Scene], None] = nothing
 
@@ -48,6 +50,29 @@ def changed(at_key: bool) -> Callable[[Scene], None]:
         scene.change(Film(first=SECOND, size=(640, 360), container="flv"), at_key)
 
     return act
+
+
+def strictly(scene: Scene) -> None:
+    scene.expectation.lost, scene.expectation.apart, scene.expectation.drift = 1, 0.02, 0.02
+
+
+def relayed(scene: Scene) -> None:
+    """A relay switches to another source: another size, and mono."""
+    strictly(scene)
+    time.sleep(15)
+    scene.change(Film(first=SECOND, size=(640, 360), container="flv", channels=1))
+
+
+def heard(scene: Scene) -> None:
+    """Mono in place of stereo, wherever the group of pictures is."""
+    strictly(scene)
+    time.sleep(15)
+    scene.change_audio(Film(container="flv", channels=1))
+
+
+def outage(scene: Scene) -> None:
+    scene.expectation.once = True
+    away(25)(scene)
 
 
 def ended(scene: Scene) -> None:
@@ -91,6 +116,13 @@ SHAPES = [
     Shape("parameters", "another frame size while watched", act=changed(at_key=False), film=Film(container="flv")),
     Shape("parameters-key", "another frame size just where a group of pictures ends", act=changed(at_key=True),
           film=Film(container="flv"), players=("hls.js", "shaka-hls")),
+    Shape("change-both", "another frame size and mono while watched", act=relayed, film=Film(container="flv"), players=ALL_PLAYERS),
+    Shape("change-audio", "mono in place of stereo between key frames", act=heard, film=Film(container="flv"),
+          players=ALL_PLAYERS),
+    Shape("late-audio", "audio began 8 s after the video, and is listed", flags=(), film=Film(container="flv"), silent=8,
+          act=strictly, players=ALL_PLAYERS),
+    Shape("outage-25", "the publisher is away for 25 s: nothing is shown twice", flags=(), window=60, act=outage, seconds=65,
+          players=ALL_PLAYERS),
     Shape("end", "the stream ends", act=ended, seconds=35),
     Shape("kill", "kill -9 of weir behind a supervisor's sockets", act=killed, supervised=True, players=ALL_PLAYERS),
     Shape("open-gop", "H.264 with open groups of pictures", film=Film(video=X264_OPEN)),

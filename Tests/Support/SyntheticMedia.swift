@@ -44,6 +44,12 @@ package enum SyntheticMedia {
     return TrackDescription(id: id, codec: Codec(configuration), timescale: 48_000)
   }
 
+  /// AAC-LC, 48 kHz, mono.
+  package static func mono() throws -> TrackDescription {
+    let configuration = try AAC.Configuration(record: ByteBuffer(bytes: [0x11, 0x88]))
+    return TrackDescription(id: .audio, codec: Codec(configuration), timescale: 48_000)
+  }
+
   /// Frame number `index` of a stream with a key frame every `group` frames; its bytes are the number's last byte.
   /// `isSteady`: it states its duration, as frames on a known grid do.
   package static func frame(

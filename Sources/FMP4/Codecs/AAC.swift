@@ -29,6 +29,8 @@ package enum AAC {
     package let samplesPerFrame: UInt32
     /// Output channels; 2 for parametric stereo.
     package let channels: Int
+    /// The number of the coded channels' arrangement (table 1.19). 0 if a program config element lists them.
+    let arrangement: UInt32
 
     /// Largest configuration that is read, in bytes. Real ones have 2 to 40.
     package static let maximumSize = 1024
@@ -46,6 +48,7 @@ package enum AAC {
       sampleRate = parsed.outputFrequency
       samplesPerFrame = parsed.samplesPerFrame
       channels = parsed.profile == .highEfficiencyV2 ? 2 : parsed.channels
+      arrangement = parsed.arrangement
     }
 
     /// `object type` of the outermost layer: 2, 5 or 29.
@@ -113,6 +116,7 @@ extension AAC {
     var outputFrequency: UInt32
     var samplesPerFrame: UInt32
     var channels: Int
+    var arrangement: UInt32
     /// Length of the fields before the signalling of SBR behind them.
     var bits: Int
 
@@ -129,7 +133,7 @@ extension AAC {
       var type = try Self.objectType(&reader)
       coreFrequency = try Self.frequency(&reader)
       outputFrequency = coreFrequency
-      let channelConfiguration = try reader.bits(4)
+      arrangement = try reader.bits(4)
       var hierarchical = false
       if type == 5 || type == 29 {
         profile = type == 29 ? .highEfficiencyV2 : .highEfficiency
@@ -148,8 +152,8 @@ extension AAC {
       if try reader.flag() { try reader.skip(14) }  // core coder delay
       try reader.skip(1)  // extensionFlag: no extension for this object type
       channels =
-        channelConfiguration == 0
-        ? try Self.programConfigElement(&reader).channels : try Self.channels(of: channelConfiguration)
+        arrangement == 0
+        ? try Self.programConfigElement(&reader).channels : try Self.channels(of: arrangement)
 
       bits = reader.position
       // Backward compatible signalling of SBR: decoders without SBR stop before it (§1.6.6.1).

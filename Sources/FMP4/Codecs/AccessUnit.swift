@@ -10,6 +10,8 @@ package struct AccessUnit: Sendable {
   package var isSync: Bool
   /// No other frame refers to this one. False for AV1 and VP9, where the frame's first header bits do not state it.
   package var isDisposable = false
+  /// Its picture becomes whole from here on, over some frames (intra refresh). Decoding cannot start here.
+  package var isGradualRefresh = false
   /// Parameter sets found in the access unit, without start code or length (AV1: sequence headers as OBUs with a size
   /// field; VP9: the beginning of a key frame). Input for `Configuration.updated(withParameterSets:)`.
   package var parameterSets: [[UInt8]]
@@ -160,6 +162,7 @@ private struct Slices {
   func describe(_ unit: inout AccessUnit) {
     unit.isSync = areSync
     unit.isDisposable = areDisposable
+    unit.isGradualRefresh = messages.isGradualRefresh && !areSync
     unit.masteringDisplay = messages.masteringDisplay
     unit.lightLevel = messages.lightLevel
     unit.captions = messages.captions

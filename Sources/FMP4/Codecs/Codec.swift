@@ -46,6 +46,9 @@ package struct Codec: Sendable {
   /// Ticks of an audio frame. Nil if the frame is invalid, and for video.
   package func duration(of frame: ByteBuffer) -> UInt32? { configuration.duration(of: frame) }
 
+  /// An audio frame without sound. Nil if none is known, and for video.
+  package var silence: ByteBuffer? { configuration.silence }
+
   /// The codec after parameter sets from an access unit. Nil if they change nothing.
   package func updated(withParameterSets sets: [[UInt8]]) -> Codec? {
     sets.isEmpty ? nil : configuration.updated(withParameterSets: sets).map { Codec($0) }

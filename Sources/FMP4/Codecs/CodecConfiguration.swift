@@ -60,6 +60,8 @@ package protocol CodecConfiguration: Sendable, Hashable {
   var frameDuration: UInt32? { get }
   /// Ticks of an audio frame. Nil if the frame is invalid, and for video.
   func duration(of frame: ByteBuffer) -> UInt32?
+  /// An audio frame without sound. Nil if none is known, and for video.
+  var silence: ByteBuffer? { get }
 }
 
 extension CodecConfiguration {
@@ -76,6 +78,7 @@ extension CodecConfiguration {
   }
   package func boxed() -> [UInt8] { record() }
   package var name: String { Self.name }
+  package var silence: ByteBuffer? { nil }
 }
 
 /// A codec configuration for video.

@@ -117,6 +117,10 @@ package enum Opus {
     package var frameDuration: UInt32? { nil }
     package func duration(of frame: ByteBuffer) -> UInt32? { Opus.packetDuration(frame) }
 
+    /// A packet of one frame of 20 ms by CELT, of which nothing but the flag of silence is coded (RFC 6716 §4.3). A decoder
+    /// makes two channels of one.
+    package var silence: ByteBuffer? { mapping == .single ? ByteBuffer(bytes: [0xF8, 0xFF, 0xFE]) : nil }
+
     /// "opus": browsers expect lower case.
     package var codecString: String { "opus" }
 

@@ -6,6 +6,8 @@ struct SupplementalMessages: Sendable {
   /// Decoding can start here at once: a recovery point of H.264 with `recovery_frame_cnt` 0 (§D.2.8). It marks an open
   /// GOP whose key frame is not an IDR. A count above 0 is a gradual refresh: the first decoded frames are incomplete.
   private(set) var isRecoveryPoint = false
+  /// A recovery point from which the picture becomes whole little by little (H.264 §D.2.8, H.265 §D.3.8).
+  private(set) var isGradualRefresh = false
   /// H.264 §D.1.29, H.265 §D.2.28.
   private(set) var masteringDisplay: MasteringDisplay?
   /// H.264 §D.1.31, H.265 §D.2.35.
@@ -30,7 +32,11 @@ struct SupplementalMessages: Sendable {
       switch Kind(rawValue: type) {
       case .userData: captions.read(userData: message)
       case .recoveryPoint:
-        if headerLength == 1, (try? message.ue("recovery_frame_cnt")) == 0 { isRecoveryPoint = true }
+        if headerLength == 1, let count = try? message.ue("recovery_frame_cnt") {
+          if count == 0 { isRecoveryPoint = true } else { isGradualRefresh = true }
+        } else if headerLength == 2, let count = try? message.se("recovery_poc_cnt"), count > 0 {
+          isGradualRefresh = true
+        }
       case .masteringDisplay: masteringDisplay = (try? MasteringDisplay(&message)) ?? masteringDisplay
       case .lightLevel: lightLevel = (try? ContentLightLevel(&message)) ?? lightLevel
       case nil: break

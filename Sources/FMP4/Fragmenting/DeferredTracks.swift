@@ -18,6 +18,12 @@ struct DeferredTracks {
   /// Samples were dropped while the tracks waited. They begin with the next segment, whatever it begins with.
   private(set) var isOverdue = false
 
+  /// Whether samples of the new track belong to the present one up to its place: it is the same, or is decoded in the same way
+  /// and will only be described otherwise.
+  func continues(_ present: TrackDescription, as new: TrackDescription) -> Bool {
+    place == .syncSample ? present.isDecoded(like: new) : present == new
+  }
+
   /// The limits are reached.
   var isFull: Bool {
     samples.count >= CutPolicy.deferredSampleLimit || byteCount >= CutPolicy.deferredByteLimit

@@ -40,8 +40,9 @@ struct LeadingTrack: Sendable {
   var isBeginning = false
   /// No sync sample has come yet. Samples are dropped until then, because they cannot be decoded.
   var awaitsSync = true
-  /// Samples of other tracks from before the first frame are kept. Set when this track joins a running stream.
-  var keepsEarlyFollowers = false
+  /// The tracks that go on while this one joins a running stream: their samples from before its first frame are kept. Nil at
+  /// the beginning of a timeline.
+  var goingOn: Set<TrackID>?
 
   /// Opens a segment. `presentationStart` is its earliest presentation time, as far as it is known.
   mutating func openSegment(at decodeTime: Int64, presentationStart: Int64, isSync: Bool) {

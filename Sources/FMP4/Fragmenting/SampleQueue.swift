@@ -90,6 +90,21 @@ struct SampleQueue {
     return sample.decodeTime
   }
 
+  /// Appends frames without sound, as many whole ones as there is room for between these presentation times. They begin where the
+  /// samples end, if that is later. Does nothing for video, and where no such frame is known.
+  mutating func addSilence(from start: MediaTime, until end: MediaTime) {
+    let codec = description.track.codec
+    guard waiting == nil, let reach, let silence = codec.silence, let length = codec.duration(of: silence), length > 0
+    else { return }
+    var time = max(reach, start.rescaled(to: timescale))
+    let last = end.rescaled(to: timescale) &- Int64(length)
+    while time <= last, ready.count < CutPolicy.fragmentSampleLimit {
+      _ = append(
+        Sample(track: description.track.id, decodeTime: time, duration: length, isSync: true, payload: silence))
+      time &+= Int64(length)
+    }
+  }
+
   /// Gives the waiting sample a duration up to `decodeTime`.
   mutating func resolveWaiting(until decodeTime: Int64) {
     guard let sample = waiting else { return extend(to: decodeTime) }

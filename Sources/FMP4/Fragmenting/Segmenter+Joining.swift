@@ -41,10 +41,14 @@ extension Segmenter {
     }
     if sample.track == tracks[leaderIndex].id {
       guard sample.isSync, waiting.place == .syncSample else { return false }
-      apply(waiting.tracks, &output)
+      let timescale = queues[leaderIndex].timescale
+      let end = MediaTime(ticks: sample.presentationTime, timescale: timescale)
+      let open = leader.fragmentStart.map { MediaTime(ticks: leader.presentationTime(at: $0), timescale: timescale) }
+      fillWithSilence(from: closing.first?.start ?? open ?? end, until: end)
+      apply(waiting.tracks, beforeSync: true, &output)
       return false
     }
-    guard !tracks.contains(track) else { return false }
+    guard !tracks.contains(where: { waiting.continues($0, as: track) }) else { return false }
     deferred?.keep(sample)
     guard deferred?.isFull == true else { return true }
     switch waiting.place {
@@ -62,7 +66,55 @@ extension Segmenter {
 
   /// A deferred change replaces the track or ends it: nothing more of it comes.
   func isLeaving(_ track: TrackDescription) -> Bool {
-    deferred.map { !$0.tracks.contains(track) } ?? false
+    deferred.map { waiting in !waiting.tracks.contains { waiting.continues(track, as: $0) } } ?? false
+  }
+
+  /// Lets tracks that wait for a sync sample to end or change be silent up to `end` (presentation time), in whole frames from
+  /// `start` on. Players stop where a track of the segment has nothing.
+  mutating func fillWithSilence(from start: MediaTime, until end: MediaTime) {
+    guard deferred?.place == .syncSample else { return }
+    for index in queues.indices where index != leaderIndex && isLeaving(queues[index].track) {
+      queues[index].addSilence(from: start, until: end)
+    }
+  }
+
+  /// Ends the segment of a publisher that has gone. Audio is complete up to the end of the video, if it was that close: players
+  /// load the last part again and again where a track of it ends before the list.
+  package mutating func interrupt() -> [FragmentEvent] {
+    if deferred == nil, leader.fragmentStart != nil {
+      queues[leaderIndex].resolveWaitingWithoutSuccessor()
+      let timescale = queues[leaderIndex].timescale
+      let shown = queues[leaderIndex].reach.map { max(leader.presentationEnd, $0 &+ leader.reorderDelay) }
+      let end = MediaTime(ticks: shown ?? 0, timescale: timescale)
+      for index in queues.indices where index != leaderIndex {
+        guard let reach = queues[index].reach else { continue }
+        let time = MediaTime(ticks: reach, timescale: queues[index].timescale)
+        if end < time + CutPolicy.followerPatience { queues[index].addSilence(from: time, until: end) }
+      }
+    }
+    return receive(.discontinuity)
+  }
+
+  /// Whether a track that has joined or changed would begin before the segment. Nobody has seen or heard it yet.
+  func precedesSegment(_ sample: Sample, in queue: SampleQueue) -> Bool {
+    guard let goingOn = leader.goingOn, leader.fragmentStart != nil, queue.isEmpty, queue.reach == nil,
+      !goingOn.contains(sample.track), !early.contains(sample.track)
+    else { return false }
+    let end = MediaTime(ticks: sample.decodeTime &+ Int64(sample.duration ?? 0), timescale: queue.timescale)
+    let start = MediaTime(
+      ticks: leader.segmentStart &+ leader.reorderDelay, timescale: queues[leaderIndex].timescale)
+    return end <= min(start, closing.first?.start ?? start)
+  }
+
+  /// Drops audio that ends before the first video frame, if it begins with that.
+  mutating func dropFollowers(endingBefore presentationTime: Int64) {
+    let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].timescale)
+    for index in queues.indices where index != leaderIndex {
+      if leader.goingOn?.contains(queues[index].track.id) == true { continue }
+      queues[index].drop(endingBefore: start.rescaled(to: queues[index].timescale))
+      // A track that joins has not begun then: what follows may come from before the segment, too.
+      if leader.goingOn != nil, queues[index].isEmpty { queues[index] = SampleQueue(track: queues[index].track) }
+    }
   }
 
   /// Gives the last sample of a track that ends a duration: the most likely one, but at most up to the first sample of

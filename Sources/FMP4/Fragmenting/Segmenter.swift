@@ -103,12 +103,19 @@ package struct Segmenter: Sendable {
       deferred = DeferredTracks(newTracks, at: place, after: deferred)
       return
     }
-    apply(newTracks, &output)
+    // With the silence of what changes with the leading track.
+    if deferred?.place == .syncSample { finish(&output) }
+    apply(newTracks, beforeSync: newTracks.leader?.kind == .video, &output)
   }
 
-  mutating func apply(_ newTracks: [TrackDescription], _ output: inout [FragmentEvent]) {
-    let waiting = deferred?.samples ?? []
+  /// `beforeSync`: the sync sample of the leading track that the other tracks begin with comes next.
+  mutating func apply(
+    _ newTracks: [TrackDescription], beforeSync: Bool = false, _ output: inout [FragmentEvent]
+  ) {
+    // What they have of tracks that are other ones now is dropped.
+    let waiting = deferred.map { DeferredTracks(newTracks, at: $0.place, after: $0).samples } ?? []
     deferred = nil
+    let goingOn = newTracks.filter { new in tracks.contains { new.isDecoded(like: $0) } }.map(\.id)
     let isFirst = tracks.isEmpty
     if !isFirst { breakTimeline(&output) }
     tracks = newTracks
@@ -120,10 +127,17 @@ package struct Segmenter: Sendable {
       partRule = policy.partLimit == nil ? VariableRate() : nil
     }
     leader = LeadingTrack()
-    leader.keepsEarlyFollowers = !isFirst
+    leader.goingOn = isFirst ? nil : Set(goingOn)
     initVersion += 1
     output.append(.initialization(InitSegment(version: initVersion, tracks: newTracks)))
-    for sample in waiting { take(sample, &output) }
+    for sample in waiting {
+      // Nothing is cut without the leading track, however much has waited.
+      if beforeSync, let index = queues.firstIndex(where: { $0.track.id == sample.track }), index != leaderIndex {
+        follow(sample, at: index)
+      } else {
+        take(sample, &output)
+      }
+    }
   }
 
   /// Ends the open segment. The media after it starts with a sync sample.
@@ -155,7 +169,7 @@ package struct Segmenter: Sendable {
     if leader.fragmentStart != nil, let end = queues[leaderIndex].reach {
       closeFragment(
         at: end, endsSegment: true, presentationEnd: max(leader.presentationEnd, end &+ leader.reorderDelay))
-    } else if leader.keepsEarlyFollowers, let start = followersStart(), let end = followersReach() {
+    } else if leader.goingOn != nil, let start = followersStart(), let end = followersReach() {
       let timescale = queues[leaderIndex].timescale
       let time = start.rescaled(to: timescale)
       leader.openSegment(at: time, presentationStart: time, isSync: true)
@@ -189,7 +203,7 @@ package struct Segmenter: Sendable {
       if queues[index].track.kind == .video { awaitsSync.insert(sample.track) }
       return false
     }
-    guard !overlaps(sample, in: queues[index]) else { return false }
+    guard !overlaps(sample, in: queues[index]), !precedesSegment(sample, in: queues[index]) else { return false }
     // What was dropped before it is a pause.
     let pause = awaitsSync.remove(sample.track) == nil ? policy.segmentTarget : .zero
     if let lag = lag(of: queues[index]) { queues[index].presence.came(after: lag) }
@@ -217,7 +231,7 @@ package struct Segmenter: Sendable {
       noteSync(sample, at: decodeTime, &output)
       leader.isBeginning = policy.startsEarly && nextSequenceNumber == 1 && sample.isSync
       leader.openSegment(at: decodeTime, presentationStart: sample.presentationTime, isSync: sample.isSync)
-      if !leader.keepsEarlyFollowers { dropFollowers(endingBefore: sample.presentationTime) }
+      dropFollowers(endingBefore: sample.presentationTime)
     } else {
       noteSync(sample, at: decodeTime, &output)
       // The first video frame after audio alone starts a segment, so that players can join there.
@@ -270,14 +284,6 @@ package struct Segmenter: Sendable {
     guard predictedEnd != .unknown, let end = queues[leaderIndex].reach else { return }
     closeFragment(at: end, endsSegment: false, isExpectedLast: predictedEnd == .segmentEnds)
     leader.openFragment(at: end, isIndependent: false)
-  }
-
-  /// Drops audio that ends before the first video frame, at the start of the stream.
-  private mutating func dropFollowers(endingBefore presentationTime: Int64) {
-    let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].timescale)
-    for index in queues.indices where index != leaderIndex {
-      queues[index].drop(endingBefore: start.rescaled(to: queues[index].timescale))
-    }
   }
 
   private mutating func noteSync(_ sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
@@ -440,6 +446,7 @@ package struct Segmenter: Sendable {
   }
 
   private mutating func emit(_ closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]) {
+    fillWithSilence(from: closed.start, until: takeRest ? closed.boundary : followersBoundary(of: closed))
     var runs: [TrackRun] = []
     var payloads = closed.payloads
     if let run = closed.run { runs.append(run) }

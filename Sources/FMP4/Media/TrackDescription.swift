@@ -37,6 +37,11 @@ package struct TrackDescription: Sendable, Hashable {
     return turned
   }
 
+  /// Samples of the other one can be decoded as its own: it may only be described otherwise.
+  func isDecoded(like other: TrackDescription) -> Bool {
+    id == other.id && codec == other.codec && timescale == other.timescale
+  }
+
   /// Its number among the tracks of its kind, from 1, as `TrackID(_:_:)` gives it. 1 for an ID of the other kind.
   package var number: Int {
     id.rawValue % 2 == (kind == .video ? 1 : 0) ? Int((max(id.rawValue, 1) - 1) / 2) + 1 : 1

@@ -9,4 +9,6 @@ package enum InBandEvent: Sendable {
   case content(TransportContent)
   /// How far apart the encoder says that its key frames are. Comes before the first tracks.
   case keyFrameDistance(MediaTime)
+  /// The timestamp of a frame was wrong, and the frame has the time at which it was expected.
+  case mendedTime(MediaKind)
 }

@@ -20,6 +20,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case decoderLate(String)
   /// The publisher said that it sends key frames as it is asked, and does not. Withdrawn with the next one.
   case ignoresRequests
+  /// The video has no key frames: its encoder refreshes the picture little by little. Withdrawn with the next key frame.
+  case onlyGradualRefresh
   /// More tracks of a kind came than weir accepts. Withdrawn when all have a place.
   case leftOutTrack(MediaKind)
   /// Media arrives much faster than it plays. Withdrawn when it no longer does.
@@ -48,6 +50,9 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
     case .ignoresRequests:
       "the publisher does not send the key frames that it is asked for (PLI): viewers join late, and after a loss the picture"
         + " stays broken; set its key frame interval to 2 s"
+    case .onlyGradualRefresh:
+      "no key frames come, only gradual refresh: who joins later sees nothing; turn intra refresh off in the encoder, and set its"
+        + " key frame interval to 2 s"
     case .leftOutTrack(let kind):
       "a further \(kind.rawValue) track is left out; weir takes 16 tracks of a publication, the first ones"
     case .runsAhead:

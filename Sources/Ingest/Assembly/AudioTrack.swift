@@ -27,14 +27,23 @@ struct AudioTrack {
   var isUsable = true
   /// The configuration has not been announced yet.
   var isUnannounced = true
+  /// The track as announced. Nil before that.
+  private(set) var description: TrackDescription?
+  /// It was announced with another configuration or statement than it has now.
+  var hasChanged: Bool { isUnannounced && isUsable && description != nil }
   private var grid = AudioGrid(timescale: 1)
 
   init(_ id: TrackID) { self.id = id }
 
+  /// Whether the configuration is the last one again.
+  func repeats(_ coding: CodecID, _ bytes: ByteBuffer) -> Bool {
+    record.map { $0.0 == coding && $0.1 == bytes } ?? false
+  }
+
   /// Takes a configuration. True if it changes the audio's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
     isUsable = true
-    if let record, record.0 == coding, record.1 == bytes { return false }
+    if repeats(coding, bytes) { return false }
     let new: Codec
     do {
       new = try Codec(coding, record: bytes)
@@ -60,12 +69,8 @@ struct AudioTrack {
   mutating func announce() -> TrackDescription? {
     isUnannounced = false
     if let timescale, grid.timescale != timescale { grid = AudioGrid(timescale: timescale) }
+    description = codec.map { TrackDescription(id: id, codec: $0, timescale: grid.timescale) }
     return description
-  }
-
-  /// The track as announced.
-  var description: TrackDescription? {
-    codec.map { TrackDescription(id: id, codec: $0, timescale: grid.timescale) }
   }
 
   /// Makes a sample at the unit's time after `origin` (nanoseconds). Nil if it is dropped. Returns a correction that

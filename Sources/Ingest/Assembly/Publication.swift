@@ -7,27 +7,27 @@ internal import NIOCore
 /// put on one timeline on which the earliest sample is 0. Parameter changes are sent at their place among the samples.
 struct Publication {
   /// Causes that are logged once.
-  private enum Cause: Hashable {
+  enum Cause: Hashable {
     case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, fallsBehind
-    case noConfiguration(MediaKind)
+    case noConfiguration(MediaKind), wrongTime(MediaKind)
   }
 
-  private enum State {
+  enum State {
     case gathering
     /// `origin` is the timeline's time of media time 0. Audio before `audioFloor` precedes the first video frame.
     case open(origin: Int64, audioFloor: Int64)
   }
 
-  /// Least change of the times of day that is logged, in milliseconds.
-  private static let worthLogging: Int64 = 20
-
   /// Ticks per second of the protocol's times of video, and whether they are those at which pictures were taken.
   private let wire: (hertz: UInt32, isCaptured: Bool)
-  private var state = State.gathering
+  var state = State.gathering
   /// It has not begun: its media waits.
   var awaitsStart: Bool { if case .gathering = state { true } else { false } }
-  private var timeline = Timeline()
-  private var gate = TrackDiscovery(
+  var judge = TimestampJudge()
+  var timeline = Timeline()
+  /// The timeline has broken, and what follows can still be decoded: that is told before the next key frame.
+  var hasUntoldBreak = false
+  var gate = TrackDiscovery(
     announcedWait: PublicationLimits.announcedTrackWait, unannouncedWait: PublicationLimits.unannouncedTrackWait)
   /// In order of arrival.
   private var videos: [VideoTrack] = []
@@ -44,9 +44,9 @@ struct Publication {
   var held = StartupBuffer()
   /// Cues before the start, and times by the publisher's clock that they are for.
   private var heldCues: [(cue: StreamCue, time: Int64?)] = []
-  private var progress = ProgressClock()
-  private var arrivals = ArrivalMeter()
-  private var timesOfDay: TimesOfDay
+  var progress = ProgressClock()
+  var arrivals = ArrivalMeter()
+  var timesOfDay: TimesOfDay
   private var stated: (rate: Double?, keyFrames: MediaTime?) = (nil, nil)
   private var warned: Set<Cause> = []
   /// Name of the encoder.
@@ -58,14 +58,21 @@ struct Publication {
 
   /// Time of the next `tick`. Nil if nothing waits.
   func deadline(after now: MonotonicTime) -> MonotonicTime? {
-    switch state {
-    case .gathering: gate.deadline(after: now)
-    case .open: progress.deadline(after: now)
-    }
+    let next =
+      switch state {
+      case .gathering: gate.deadline(after: now)
+      case .open: progress.deadline(after: now)
+      }
+    guard let doubt = judge.deadline else { return next }
+    return min(max(doubt, now &+ 1), next ?? .max)
   }
+
+  /// Bytes of media that wait: for the start, or behind a time that may be wrong.
+  var heldBytes: Int { held.byteCount &+ judge.byteCount }
 
   /// Handles the passing of time: a wait for a track may end. Throws if no supported media has come.
   mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
+    if let doubt = judge.deadline, doubt <= now { decide(to: &out) }
     switch state {
     case .gathering:
       if let firstLeftOut, !has(.video), !has(.audio), gate.isInVain(now: now) { throw firstLeftOut }
@@ -75,6 +82,9 @@ struct Publication {
       out.append(.event(.progress(MediaTime(milliseconds: (time &- origin) / 1_000_000))))
     }
   }
+
+  /// The publisher has ended: what waits behind a time that may be wrong still counts.
+  mutating func finish(to out: inout [PublicationAction]) { decide(to: &out) }
 
   /// Whether a track of that kind has a configuration.
   private func has(_ kind: MediaKind) -> Bool {
@@ -111,6 +121,8 @@ struct Publication {
     expected.remove(track)
     let (video, audio) = (videos.index(of: track), audios.index(of: track))
     guard (video != nil && videos.count > 1) || (audio != nil && audios.count > 1) else { return }
+    if judge.holds(track) { decide(to: &out) }
+    judge.forget(track)
     if let video { videos.remove(at: video) }
     if let audio { audios.remove(at: audio) }
     held.forget(track)
@@ -128,6 +140,8 @@ struct Publication {
   mutating func configure(
     _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool {
+    // What came before it is of the former configuration.
+    if judge.holds(track), !hasConfiguration(of: track, coding, record) { decide(to: &out) }
     switch coding.kind {
     case .video:
       gate.saw(.video, time: nil, now: now)
@@ -174,6 +188,12 @@ struct Publication {
     return true
   }
 
+  /// Whether a track has the configuration of a record.
+  func hasConfiguration(of track: TrackID, _ coding: CodecID, _ record: ByteBuffer) -> Bool {
+    if let index = videos.index(of: track) { return videos[index].repeats(coding, record) }
+    return audios.index(of: track).map { audios[$0].repeats(coding, record) } ?? false
+  }
+
   /// Reports media in an unsupported codec, by its name, until its track has another configuration. `isAlone`: no other track of
   /// that kind is accepted.
   mutating func leaveOut(
@@ -200,6 +220,8 @@ struct Publication {
       return leaveOutFurtherTrack(of: coding.kind, to: &out)
     }
     unreadable.add(.unreadable(coding.kind, error.description), track, to: &out)
+    // The next frame of audio can be used again.
+    if coding.kind == .audio { unreadable.note(error.description, .audio, track, now, to: &out) }
   }
 
   /// Leaves a further video track out; the others go on.
@@ -229,6 +251,12 @@ struct Publication {
 
   /// Takes a video or audio frame. `now` is the arrival time.
   mutating func receive(_ unit: WireUnit, now: MonotonicTime, to out: inout [PublicationAction]) {
+    if judge.passes(unit, now: now) { return take(unit, now, to: &out) }
+    passJudged(to: &out)
+  }
+
+  /// Takes a unit whose time holds.
+  mutating func take(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     switch unit.coding.kind {
     case .video: receiveVideo(unit, now, to: &out)
     case .audio: receiveAudio(unit, now, to: &out)
@@ -248,21 +276,26 @@ struct Publication {
     }
     guard let index = videos.index(of: unit.track), videos[index].isConfigured else {
       out.append(.lost(.video))
+      let fault = "\(unit.coding.name) came without its parameter sets, in no sequence header and no frame"
+      unreadable.note(fault, .video, unit.track, now, to: &out)
       return warn(.noConfiguration(.video), "video before its configuration is dropped", to: &out)
     }
     let access: AccessUnit
     do {
-      guard let found = try videos[index].accessUnit(unit.coding, unit.payload) else {
-        return openIfReady(now, to: &out)
-      }
+      let found = try videos[index].accessUnit(unit.coding, unit.payload)
+      videos[index].watchRefresh(isSync: found?.isSync ?? false, now, to: &out)
+      guard let found else { return openIfReady(now, to: &out) }
       access = found
     } catch {
       out.append(.lost(.video))
+      unreadable.note("\(unit.coding.name): \(error)", .video, unit.track, now, to: &out)
       return warn(.damagedVideo, "a damaged access unit is dropped: \(error)", to: &out)
     }
     let frame = videos[index].frameLength(stated: statedRate(of: unit.track))
     let lag = videos[index].reorderDelay &+ frame
-    guard let place = place(unit, length: nil, lag: lag, now, to: &out) else { return }
+    let mayBegin = access.isSync && !hasVideo(before: unit.track)
+    guard let place = place(unit, length: nil, lag: lag, mayBegin: mayBegin, now, to: &out) else { return }
+    unreadable.didRead(unit.track, to: &out)
     if place.isBreak { videos[index].forgetPresentation() }
     // Some senders cannot begin with negative decode times, and show the real reorder delay from the next key frame on.
     let shown = place.time &+ composition
@@ -277,12 +310,22 @@ struct Publication {
       lag: videos[index].reorderDelay &+ frame, now, to: &out)
   }
 
+  /// Whether there is video, or such of a lower number. A loop, because a closure would copy each track for each sample.
+  private func hasVideo(before track: TrackID? = nil) -> Bool {
+    for index in videos.indices where videos[index].isConfigured {
+      if track.map({ videos[index].id < $0 }) ?? true { return true }
+    }
+    return false
+  }
+
   private mutating func receiveAudio(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     let index = audios.index(of: unit.track)
     if let index, !audios[index].isUsable { return openIfReady(now, to: &out) }
     gate.saw(.audio, time: nil, now: now)
     guard let index, audios[index].isConfigured else {
       out.append(.lost(.audio))
+      let fault = "\(unit.coding.name) came without its configuration (sequence header)"
+      unreadable.note(fault, .audio, unit.track, now, to: &out)
       return warn(.noConfiguration(.audio), "audio before its configuration is dropped", to: &out)
     }
     guard let duration = audios[index].duration(unit.coding, unit.payload), let timescale = audios[index].timescale
@@ -292,7 +335,8 @@ struct Publication {
     }
     // Whole milliseconds, so that times after a break are whole milliseconds if the protocol has only those.
     let length = Int64(duration) &* 1000 / Int64(max(timescale, 1)) &* 1_000_000
-    guard let place = place(unit, length: length, lag: length, now, to: &out) else { return }
+    guard let place = place(unit, length: length, lag: length, mayBegin: !hasVideo(), now, to: &out) else { return }
+    unreadable.didRead(unit.track, to: &out)
     take(
       .audio(
         AudioTrack.Unit(
@@ -309,77 +353,6 @@ struct Publication {
     var cue = cue
     cue.mediaTime = MediaTime(nanoseconds: (time.map { $0 &+ now.shift } ?? now.time) &- origin)
     out.append(.inBand(.cue(cue)))
-  }
-
-  // MARK: time
-
-  /// Place of a unit on the timeline. Nil if it is dropped. `lag` is from its time to its end, in nanoseconds.
-  private mutating func place(
-    _ unit: WireUnit, length: Int64?, lag: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]
-  ) -> Timeline.Place? {
-    let kind = unit.coding.kind
-    guard let place = timeline.place(unit.track, kind, wire: unit.time, length: length, now: now) else {
-      out.append(.lost(kind))
-      warn(.stepBack, "\(kind.rawValue) stepped back in time; it is dropped until it catches up", to: &out)
-      return nil
-    }
-    if let difference = place.alignedBy {
-      warn(
-        .clocksDiffer, "the clocks of audio and video are \(difference / 1_000_000) ms apart; aligned by arrival",
-        to: &out)
-    }
-    if place.isBreak {
-      if case .gathering = state {
-        // Nothing was sent yet, so the start moves here.
-        _ = held.takeAll()
-        gate.forgetMedia()
-        timesOfDay.forgetGathered()
-      } else {
-        out.append(.event(.discontinuity))
-        out.append(.log(.warning, "the publisher's timestamps jumped; the timeline continues with a discontinuity"))
-      }
-    }
-    progress.saw(place.time, now: now)
-    let end = place.time &+ lag
-    if place.isBreak {
-      arrivals = ArrivalMeter()
-      if let anchor = timesOfDay.breakTimeline(end, now: now) { out.append(.event(.clock(anchor))) }
-    }
-    follow(end, now, to: &out)
-    if let fallsBehind = arrivals.saw(place.time, now: now) {
-      let warning = PublicationWarning.fallsBehind
-      out.append(fallsBehind ? .warn(warning) : .withdraw(warning))
-      if fallsBehind { warn(.fallsBehind, warning.description, to: &out) }
-    }
-    return place
-  }
-
-  /// Sends a new time of day if one is due.
-  private mutating func follow(_ end: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    guard let (anchor, reason) = timesOfDay.follow(end, now: now) else { return }
-    switch reason {
-    case .lateBeginning(let milliseconds):
-      if milliseconds >= Self.worthLogging {
-        out.append(.log(.info, "the first media came late; times of day are set \(milliseconds) ms earlier"))
-      }
-    case .slowClock, .fastClock:
-      warn(
-        .clockDrifts,
-        "the publisher's clock runs \(reason == .slowClock ? "slow" : "fast"); the times of day follow it",
-        level: .info,
-        to: &out)
-    }
-    out.append(.event(.clock(anchor)))
-  }
-
-  /// Takes the publisher's own clock: its time of day at time 0 of its tracks. It is used if it fits arrival.
-  mutating func receive(timeOfDay start: WallTime, to out: inout [PublicationAction]) {
-    guard case .open = state, let shift = timeline.newest?.shift, let (anchor, lead) = timesOfDay.state(start &- shift)
-    else { return }
-    let milliseconds = lead / 1_000_000
-    let text = "times of day are the publisher's own: frames ended \(milliseconds) ms before they came"
-    out.append(.log(.info, text))
-    out.append(.event(.clock(anchor)))
   }
 
   // MARK: the start
@@ -412,9 +385,9 @@ struct Publication {
     guard case .open(let missing) = decision, let origin = (videoStarts + audioStarts).compactMap(\.self).min() else {
       return
     }
-    for warning in missing.map(PublicationWarning.neverCame) {
-      out.append(.log(.warning, warning.description))
-      out.append(.warn(warning))
+    for kind in missing {
+      if unreadable.tellFault(of: kind, to: &out) { continue }
+      out.tell(.neverCame(kind))
     }
     state = .open(origin: origin, audioFloor: floor)
     if hasVideo, let distance = stated.keyFrames { out.append(.inBand(.keyFrameDistance(distance))) }
@@ -440,7 +413,10 @@ struct Publication {
     switch unit {
     case .video(let unit):
       guard let index = videos.index(of: unit.track) else { return }
-      if unit.time >= origin, videos[index].isUnannounced { announce([unit.track], to: &out) }
+      // Audio that has changed begins with a key frame.
+      if unit.time >= origin, videos[index].isUnannounced || unit.isSync && audios.contains(where: \.hasChanged) {
+        announce([unit.track], to: &out)
+      }
       // Before the media that may first be listed with them. Frames that are left out say of them, too.
       if let found = videos[index].newCaptions() { out.append(.inBand(.captions(unit.track, found))) }
       guard unit.time >= origin else { return }
@@ -464,21 +440,19 @@ struct Publication {
     }
   }
 
-  /// Announces the tracks: new or changed ones, and those that continue.
+  /// Announces the tracks: new ones, and all that were announced before. Of those, changed audio is announced as it is now. A
+  /// changed video stays what it was up to its key frame, since nothing comes of it before.
   private mutating func announce(_ new: [TrackID], to out: inout [PublicationAction]) {
     var tracks: [TrackDescription] = []
     for index in videos.indices {
-      let isNew = new.contains(videos[index].id)
-      guard isNew || !videos[index].isUnannounced else { continue }
-      let rate = statedRate(of: videos[index].id)
-      let track = isNew ? videos[index].announce(stated: rate) : videos[index].description
-      if let track { tracks.append(track) }
+      let id = videos[index].id
+      let isNew = new.contains(id) && videos[index].isUnannounced
+      if isNew { _ = videos[index].announce(stated: statedRate(of: id)) }
+      if let track = videos[index].description { tracks.append(track) }
     }
     for index in audios.indices {
-      let isNew = new.contains(audios[index].id)
-      guard isNew || !audios[index].isUnannounced else { continue }
-      let track = isNew ? audios[index].announce() : audios[index].description
-      if let track { tracks.append(track) }
+      if new.contains(audios[index].id) || audios[index].hasChanged { _ = audios[index].announce() }
+      if let track = audios[index].description { tracks.append(track) }
     }
     for index in tracks.indices {
       guard let statement = statements[tracks[index].id] else { continue }
@@ -491,7 +465,7 @@ struct Publication {
   /// The metadata's frame rate is that of the first video.
   private func statedRate(of track: TrackID) -> Double? { track == .video ? stated.rate : nil }
 
-  private mutating func warn(
+  mutating func warn(
     _ cause: Cause, _ text: String, level: Logger.Level = .warning, to out: inout [PublicationAction]
   ) {
     if warned.insert(cause).inserted { out.append(.log(level, text)) }

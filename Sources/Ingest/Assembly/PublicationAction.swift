@@ -15,3 +15,11 @@ enum PublicationAction: Sendable {
   case withdraw(PublicationWarning)
   case log(Logger.Level, String)
 }
+
+extension [PublicationAction] {
+  /// A warning, and its line in the log.
+  mutating func tell(_ warning: PublicationWarning) {
+    append(.log(.warning, warning.description))
+    append(.warn(warning))
+  }
+}

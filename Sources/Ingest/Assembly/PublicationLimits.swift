@@ -1,5 +1,5 @@
 /// Limits of one publication, for all protocols. In the first two seconds it buffers its media, up to `heldBytes`;
-/// later nothing.
+/// later nothing but units behind one whose time may be wrong.
 enum PublicationLimits {
   /// Most tracks of one publication, video and audio together.
   static let tracks = 16
@@ -12,6 +12,12 @@ enum PublicationLimits {
   static let heldBytes = 16 << 20
   /// Bytes by which what a protocol holds has changed before its sink is told. Usual frames are smaller, so they cost nothing.
   static let heldStep = 64 << 10
+  /// Limits of the units that wait because one of them may have a wrong time (`TimestampJudge`), and nanoseconds of the wait.
+  static let doubtfulUnits = 1024
+  static let doubtfulBytes = 4 << 20
+  static let doubtWait: Int64 = 1_500_000_000
+  /// Parameter sets that are kept until they make a configuration.
+  static let parameterSets = 64
   /// Cues that wait for the start.
   static let heldCues = 16
   /// Longest distance between decoding and presentation of a frame, in nanoseconds. No encoder reorders by more.

@@ -55,6 +55,17 @@ struct StartupBuffer {
     byteCount += unit.byteCount
   }
 
+  /// Adds NAL units to the newest frame of a track of video. False if none waits.
+  mutating func extend(_ track: TrackID, by bytes: ByteBuffer) -> Bool {
+    guard let place = units.lastIndex(where: { $0.track == track }), case .video(var unit) = units[place] else {
+      return false
+    }
+    unit.payload.writeImmutableBuffer(bytes)
+    units[place] = .video(unit)
+    byteCount += bytes.readableBytes
+    return true
+  }
+
   mutating func forget(_ track: TrackID) {
     units.removeAll { $0.track == track }
     byteCount = units.reduce(0) { $0 + $1.byteCount }

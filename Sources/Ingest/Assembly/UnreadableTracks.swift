@@ -8,11 +8,15 @@ struct UnreadableTracks {
   /// What is told of tracks that are taken, and that few players can play.
   private var rare: [TrackID: PublicationWarning] = [:]
   private var logged: Set<PublicationWarning> = []
+  /// Why what came of a track could not be used since its last unit that could.
+  private var faults: [TrackID: (kind: MediaKind, reason: String, since: MonotonicTime)] = [:]
   /// Kinds of which a configuration was passed over.
   private var passedOver: Set<MediaKind> = []
 
   /// Most lines in the log. A publisher may come and go here with each frame, and each time with another reason.
   private static let lines = 8
+  /// Most tracks whose faults are noted. A publisher may name 256 of a kind that never have a configuration.
+  private static let most = 2 * PublicationLimits.tracks
 
   /// Tells of a track, unless something was told of it already.
   mutating func add(_ warning: PublicationWarning, _ track: TrackID, to out: inout [PublicationAction]) {
@@ -49,6 +53,7 @@ struct UnreadableTracks {
 
   /// The track has ended: nothing is true of it.
   mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
+    faults[track] = nil
     remove(track, to: &out)
     note(nil, track, to: &out)
   }
@@ -60,6 +65,30 @@ struct UnreadableTracks {
     guard let warning else { return }
     if !rare.values.contains(warning) { out.append(.warn(warning)) }
     rare[track] = warning
+  }
+
+  /// Notes why a unit of a track cannot be used. It is told when that lasts, and withdrawn with the next one that can.
+  mutating func note(
+    _ fault: String, _ kind: MediaKind, _ track: TrackID, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) {
+    guard faults[track] != nil || faults.count < Self.most else { return }
+    let since = faults[track]?.since ?? now
+    faults[track] = (kind, fault, since)
+    guard now &- since >= PublicationLimits.announcedTrackWait &* 1_000_000 else { return }
+    add(.unreadable(kind, fault), track, to: &out)
+  }
+
+  /// Tells why nothing of a kind can be used. False if nothing of it came.
+  mutating func tellFault(of kind: MediaKind, to out: inout [PublicationAction]) -> Bool {
+    let found = faults.filter { $0.value.kind == kind }.min { $0.key < $1.key }
+    guard let (track, fault) = found else { return false }
+    add(.unreadable(kind, fault.reason), track, to: &out)
+    return true
+  }
+
+  /// A unit of the track can be used.
+  mutating func didRead(_ track: TrackID, to out: inout [PublicationAction]) {
+    if !faults.isEmpty, faults.removeValue(forKey: track) != nil { remove(track, to: &out) }
   }
 
   /// Whether a configuration record that cannot be read is passed over: it is empty, or the track has a good one of that codec

@@ -33,10 +33,15 @@ struct VideoTrack {
   private(set) var awaitsKeyFrame = true
   /// The configuration has not been announced yet.
   var isUnannounced = true
+  var refresh = GradualRefresh()
+  /// The last access unit said that its picture becomes whole from there on.
+  private(set) var isGradualRefresh = false
   /// Colours: stated by the publisher, from the first messages in the bitstream, and as announced.
   private var statedColor: VideoColor?
   private var messagedColor: VideoColor?
   private var announcedColor: VideoColor?
+  /// The track as announced. Nil before that.
+  private(set) var description: TrackDescription?
   private var color: VideoColor? { .together(statedColor, messagedColor) }
   private var grid = FrameGrid(rate: nil)
   /// Services of closed captions so far, and whether all of them were told.
@@ -54,9 +59,14 @@ struct VideoTrack {
     (self.id, self.wire, self.isCaptured) = (id, wire, isCaptured)
   }
 
+  /// Whether the configuration is the last one again.
+  func repeats(_ coding: CodecID, _ bytes: ByteBuffer) -> Bool {
+    record.map { $0.0 == coding && $0.1 == bytes } ?? false
+  }
+
   /// Takes a configuration record. True if it changes the video's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
-    if let record, record.0 == coding, record.1 == bytes { return false }
+    if repeats(coding, bytes) { return false }
     let new = try Codec(coding, record: bytes)
     record = (coding, bytes)
     guard new != codec else {
@@ -88,6 +98,7 @@ struct VideoTrack {
   mutating func accessUnit(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
     guard let codec, codec.id == coding, let unit = try codec.accessUnit(bytes) else { return nil }
     if let new = codec.updated(withParameterSets: unit.parameterSets) { change(to: new) }
+    isGradualRefresh = unit.isGradualRefresh
     if awaitsKeyFrame {
       guard unit.isSync else { return nil }
       awaitsKeyFrame = false
@@ -119,6 +130,9 @@ struct VideoTrack {
     let rate = Self.rate(of: codec, stated: stated)
     let new = FrameGrid(rate: rate, wire: wire, isCaptured: isCaptured)
     if new.timescale != grid.timescale || new.frameDuration != grid.frameDuration { grid = new }
+    description = TrackDescription(
+      id: id, codec: codec, timescale: grid.timescale, frameDuration: isCaptured ? nil : grid.frameDuration,
+      statedColor: announcedColor)
     return description
   }
 
@@ -146,15 +160,6 @@ struct VideoTrack {
     }
     presentationEnd = max(presentationEnd ?? .min, end)
     return isLater
-  }
-
-  /// The track as announced.
-  var description: TrackDescription? {
-    codec.map {
-      TrackDescription(
-        id: id, codec: $0, timescale: grid.timescale, frameDuration: isCaptured ? nil : grid.frameDuration,
-        statedColor: announcedColor)
-    }
   }
 
   /// Makes a sample at the unit's time after `origin` (nanoseconds).

@@ -10,6 +10,8 @@ struct WireUnit {
   var time: Int64
   /// Composition offset in nanoseconds, for video.
   var composition: Int64 = 0
+  /// The publisher did not state its time: it is counted on from the unit before.
+  var isCountedOn = false
   /// As in the codec's samples: NAL units with their lengths, open bitstream units, or one audio frame.
   var payload: ByteBuffer
 }

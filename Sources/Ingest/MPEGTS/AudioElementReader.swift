@@ -48,7 +48,8 @@ struct AudioElementReader {
   }
 
   private mutating func take(_ frame: AudioFrame, _ clock: inout WireClock, to out: inout [ElementEvent]) {
-    if let time = marks.take(at: frame.position).presentation {
+    let stated = marks.take(at: frame.position).presentation
+    if let time = stated {
       anchor = (clock.ticks(time), 0, frame.rate)
     } else if let last = anchor, last.rate != frame.rate {
       anchor = (Self.time(last), 0, frame.rate)
@@ -65,7 +66,9 @@ struct AudioElementReader {
     guard isUsable else { return }
     let time = Self.time(now)
     out.append(
-      .unit(ElementUnit(coding: reader.coding, presentation: time, decode: time, payload: frame.payload)))
+      .unit(
+        ElementUnit(
+          coding: reader.coding, presentation: time, decode: time, isCountedOn: stated == nil, payload: frame.payload)))
   }
 
   private mutating func configure(to out: inout [ElementEvent]) {

@@ -112,8 +112,10 @@ struct DecodeTimes<Unit> {
     }
     let time = decode ?? presentation
     // Without decode times, a step back shows that frames are reordered after all.
+    // A larger one is a wrong time before it, or a jump.
+    let reach = min(UInt64(Self.deepest) &* (step ?? Self.usualStep).magnitude, Self.jump)
     if decode == nil, let lastDecode, let lastPresentation, presentation < lastPresentation, presentation <= lastDecode,
-      (presentation &- lastPresentation).magnitude < Self.jump
+      (presentation &- lastPresentation).magnitude < reach
     {
       depth = max(depth, 1)
       mode = .derived([lastDecode &+ 1])

@@ -12,12 +12,12 @@ enum ElementEvent {
   case unusable(CodecID, String)
 }
 
-/// One access unit or audio frame of an elementary stream.
+/// One access unit or audio frame of an elementary stream. `isCountedOn` and `payload` are as `WireUnit` has them.
 struct ElementUnit {
   var coding: CodecID
   /// Ticks of the programme's 90 kHz, without wraps.
   var presentation: Int64
   var decode: Int64
-  /// As `WireUnit` has it.
+  var isCountedOn = false
   var payload: ByteBuffer
 }

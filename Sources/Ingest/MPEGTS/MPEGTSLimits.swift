@@ -25,8 +25,6 @@ enum MPEGTSLimits {
   static let earlyCues = 16
   /// Unfinished bytes of all tracks.
   static let heldBytes = 24 << 20
-  /// Parameter sets that are collected before they make a configuration.
-  static let parameterSets = 64
   /// PES packets of a track that may begin before an access unit does.
   static let timeMarks = 64
   /// Video units that wait until it is known whether their decode times have to be derived.

@@ -24,7 +24,7 @@ struct ProgramPublication {
   init(reading: ClockReading) { publication = Publication(reading: reading, wire: 90_000) }
 
   /// Bytes of media that wait for the start, and how many may.
-  var heldBytes: Int { publication.held.byteCount }
+  var heldBytes: Int { publication.heldBytes }
   var mostHeldAtStart: Int {
     get { publication.held.most }
     set { publication.held.most = newValue }
@@ -41,6 +41,9 @@ struct ProgramPublication {
   mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     try publication.tick(now: now, to: &out)
   }
+
+  /// The sender has ended.
+  mutating func finish(to out: inout [PublicationAction]) { publication.finish(to: &out) }
 
   /// Takes the tracks of a new map.
   mutating func begin(_ map: ProgramMap, _ now: MonotonicTime, to out: inout [PublicationAction]) {
@@ -110,7 +113,7 @@ struct ProgramPublication {
       publication.receive(
         WireUnit(
           track: track.id, coding: unit.coding, time: decode, composition: presentation &- decode,
-          payload: unit.payload), now: now, to: &out)
+          isCountedOn: unit.isCountedOn, payload: unit.payload), now: now, to: &out)
       for cue in earlyCues { receive(cue, to: &out) }
       earlyCues = []
     case .lost(let kind): out.append(.lost(kind))

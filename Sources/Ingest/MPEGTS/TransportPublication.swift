@@ -113,6 +113,10 @@ struct TransportPublication {
   mutating func finish(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     stream.finish(to: &events)
     try passOn(now, to: &out)
+    for number in others.keys.sorted() {
+      with(number) { other, actions throws(WireError) in other.finish(to: &actions) }
+    }
+    if !firstHasLeft { program.finish(to: &out) }
     if program.hasMap { tellContent(to: &out) }
   }
 

@@ -5,9 +5,10 @@
 /// about 10 KiB for a peer that stalls in the handshake. Nobody knows it yet, so this is bounded by the number of such connections.
 /// While it publishes: a read buffer of `readSizeWhilePublishing`, unfinished messages of `partialBytesWhilePublishing` and, in the
 /// first two seconds, samples of `PublicationLimits.heldBytes`. Together this is below 37 MiB, and typically below 0.3 MiB, because
-/// only bytes that have arrived are held. The server bounds what all publishers hold together (`MediaSink.holds`). If messages come
-/// faster than `messagesPerSecond`, there are four more read buffers. When such a peer disconnects, the bytes already received by the
-/// system are added for a moment.
+/// only bytes that have arrived are held. A publisher whose frames come in pieces, or with wrong times, may have
+/// `FLVFrames.longestFrame` and `PublicationLimits.doubtfulBytes` more. The server bounds what all publishers hold together
+/// (`MediaSink.holds`). If messages come faster than `messagesPerSecond`, there are four more read buffers. When such a peer
+/// disconnects, the bytes already received by the system are added for a moment.
 enum RTMPLimits {
   // Chunk stream (RTMP 5.3, 5.4).
 

@@ -250,6 +250,17 @@ struct RTMPSession {
   mutating func takeRest(now: MonotonicTime, to actions: inout [RTMPAction]) {
     pace.forgive()
     goOn(now: now, to: &actions)
+    do throws(WireError) {
+      try finishMedia(to: &actions)
+    } catch {
+      fail(error, to: &actions)
+    }
+  }
+
+  /// Takes what the publication still holds of a frame or of media whose time may be wrong.
+  private mutating func finishMedia(to actions: inout [RTMPAction]) throws(WireError) {
+    defer { passOn(to: &actions) }
+    try publication?.finish(to: &told)
   }
 
   // MARK: the gate's decision, and the end
@@ -293,6 +304,7 @@ struct RTMPSession {
       flush(to: &actions)
       actions.append(.ask(intent))
     case .finished:
+      try finishMedia(to: &actions)
       publication = nil
       // Nobody counts what it holds from here on.
       reader.trusted = false

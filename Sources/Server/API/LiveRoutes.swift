@@ -129,6 +129,12 @@ struct LiveRoutes {
   /// `stream.mp4`: each response counts as a viewer while it lasts. A HEAD request is no viewer.
   private func endless(_ stream: LiveStream, _ request: HTTPRequest, tracks: [TrackID]? = nil) -> HTTPResponse {
     guard stream.phase != .ended else { return ended(stream) }
+    if stream.lacksKeyFrames {
+      return Problem(
+        .notYet, "The stream \"\(stream.name)\" has no key frames, only gradual refresh: nobody can join it.",
+        help: "Turn intra refresh off in the encoder.", retryAfter: 10
+      ).response
+    }
     var seat: ViewerSeat?
     if request.method != .head {
       let client = ClientID(request.client, request.fields)

@@ -44,8 +44,10 @@ extension LiveWindow {
       let listing = span.listed
       if span.start == time || listing.start == time { return segment.sequenceNumber }
       let next = self.segment(segment.sequenceNumber + 1)
+      // A segment that an outage cuts short ends before the end that was announced. Manifests list its true length then.
+      let ends = listing.start &+ listing.duration == time || segment.isComplete && span.start &+ span.duration == time
       if next.map({ names($0, rendition, initVersion) && $0.span(of: track.id) == nil }) ?? true,
-        segment.isComplete || span.announced != nil, listing.start &+ listing.duration == time
+        segment.isComplete || span.announced != nil, ends
       {
         return segment.sequenceNumber + 1
       }

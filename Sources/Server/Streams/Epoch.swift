@@ -158,7 +158,7 @@ struct Epoch: Sendable {
 
   /// Ends the current publication; the epoch continues. Stores all pending media. Later media does not continue it.
   mutating func interrupt() throws(StorageError) -> [StoredEvent] {
-    let stored = try store(segmenter.receive(.discontinuity))
+    let stored = try store(segmenter.interrupt())
     window.interrupt()
     return stored
   }

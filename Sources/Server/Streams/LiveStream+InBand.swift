@@ -9,6 +9,7 @@ extension LiveStream {
       guard state.publisher.holder?.token == token else { return }
       switch event {
       case .content(let content): state.publisher.carries(content)
+      case .mendedTime(let kind): state.publisher.countMended(kind)
       case .keyFrameDistance(let distance):
         // Does nothing where the name had a publisher before: what that one kept to has decided the target.
         state.life.epoch.foresee(group: distance)

@@ -1,5 +1,6 @@
 internal import Basics
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 internal import Storage
 
@@ -17,6 +18,14 @@ extension LiveStream {
     if !pieces.isEmpty { writer.write(pieces) }
     guard let place else { return writer.finish() }
     place.audience.add(writer, key: key, firstPosition: place.firstPosition, tracks: tracks)
+  }
+
+  /// No `stream.mp4` can begin: its media has no key frame, and the encoder makes none.
+  var lacksKeyFrames: Bool {
+    state.withLock { state in
+      // The init segment alone.
+      state.warnings.contains(.onlyGradualRefresh) && state.life.epoch.piecesSinceLastKeyFrame().count < 2
+    }
   }
 
   /// Removes a viewer whose response has ended. Call on its loop.

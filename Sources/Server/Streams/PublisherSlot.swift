@@ -203,6 +203,14 @@ struct PublisherSlot: Sendable {
     }
   }
 
+  /// Counts a sample whose timestamp was wrong and is mended.
+  mutating func countMended(_ kind: MediaKind) {
+    switch kind {
+    case .video: counters.intake.mendedFrames &+= 1
+    case .audio: counters.intake.mendedAudioFrames &+= 1
+    }
+  }
+
   /// Why an event, already counted, ends the publication; nil when it continues.
   mutating func violation(about event: MediaEvent, now: MonotonicTime) -> String? {
     bounds.violation(about: event, end: ends.reach, now: now)

@@ -14,6 +14,9 @@ struct StreamCounters: Sendable {
     /// Frames that arrived and could not be used.
     var lostFrames = 0
     var lostAudioFrames = 0
+    /// Frames whose timestamp was wrong. They count above as well.
+    var mendedFrames = 0
+    var mendedAudioFrames = 0
     /// Jumps of the publisher's timestamps.
     var jumps = 0
 
@@ -24,6 +27,8 @@ struct StreamCounters: Sendable {
       total.audioFrames &+= more.audioFrames
       total.lostFrames &+= more.lostFrames
       total.lostAudioFrames &+= more.lostAudioFrames
+      total.mendedFrames &+= more.mendedFrames
+      total.mendedAudioFrames &+= more.mendedAudioFrames
       total.jumps &+= more.jumps
     }
   }

@@ -23,6 +23,8 @@ struct StreamWarnings: Sendable {
     return true
   }
 
+  func contains(_ warning: PublicationWarning) -> Bool { ofPublication.contains(warning) }
+
   mutating func withdraw(_ warning: PublicationWarning) {
     ofPublication.removeAll { $0 == warning }
   }

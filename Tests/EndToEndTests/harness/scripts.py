@@ -94,6 +94,15 @@ def parameters_change(second: str):
     return publish
 
 
+def audio_changes_between_key_frames(url: str, name: str) -> None:
+    """Mono in place of stereo from 3 s on, a second after a key frame and a second before the next one."""
+    stereo = [tag for tag in tags_of("h264-30") if tag.type != AUDIO or tag.milliseconds < 3000]
+    mono = flv.only(tags_of("h264-25"), AUDIO)
+    header = dataclasses.replace(next(tag for tag in mono if tag.is_header), milliseconds=3000)
+    late = [header] + [tag for tag in mono if tag.milliseconds >= 3000]
+    whole(url, name, sorted(stereo + late, key=lambda tag: tag.milliseconds))
+
+
 def grows_at_once(url: str, name: str) -> None:
     """Half a second of a small picture, then a larger one: what a browser sends that finds its line to be good."""
     small = [tag for tag in tags_of("small") if tag.milliseconds < 500]

@@ -94,6 +94,7 @@ RECIPES = {
         Recipe("gop-4000", seconds=16, gop=120),
         # The same codec with another frame size and another sample rate, for changes in mid-stream.
         Recipe("small", seconds=4, size="256x144", gop=30),
+        Recipe("small-mono", seconds=4, size="256x144", gop=30, channels=1),
         Recipe("audio-441", seconds=4, gop=30, audio_rate=44100),
         Recipe("short", seconds=4, gop=30),
         # Regular GOPs, followed by irregular ones.

@@ -4,6 +4,30 @@ import Testing
 @testable import FMP4
 
 @Suite struct AACTests {
+  /// As libavcodec writes silence of one and of two channels.
+  @Test(
+    arguments: [
+      ("1188", "01182007"), ("1190", "211004608c1c"), ("eb098800", "01182007"), ("131056e598", "211004608c1c"),
+      ("11b8", nil), ("118004c4010020000d4c61766335392e33372e31303056e500", nil),
+    ] as [(String, String?)])
+  func aFrameOfSilenceHasTheElementsOfItsChannels(_ record: String, _ frame: String?) throws {
+    let configuration = try AAC.Configuration(record: ByteBuffer(bytes: RecordFixture.bytes(record)))
+    #expect(configuration.silence.map { Array($0.readableBytesView) } == frame.map(RecordFixture.bytes))
+  }
+
+  /// Front centre, two pairs and a low frequency element: 3 and 4 bits begin each, and 111 ends the frame.
+  @Test func aFrameOfSilenceInFivePointOneHasFourElements() throws {
+    let configuration = try AAC.Configuration(record: ByteBuffer(bytes: RecordFixture.bytes("11b056e500")))
+    var reader = BitReader(Array(try #require(configuration.silence).readableBytesView))
+    for (element, tag, rest) in [(0, 0, 22), (1, 0, 36), (1, 1, 36), (3, 0, 22)] as [(UInt32, UInt32, Int)] {
+      #expect(try reader.bits(3) == element)
+      #expect(try reader.bits(4) == tag)
+      try reader.skip(rest)
+    }
+    #expect(try reader.bits(3) == 7)
+    #expect(reader.remaining < 8)
+  }
+
   struct Example: Sendable, CustomStringConvertible {
     var configuration: String
     var codecString: String

@@ -19,6 +19,13 @@ import Testing
     #expect(configuration.codecString == "opus")
   }
 
+  @Test func aPacketOfSilenceLasts20Milliseconds() throws {
+    let silence = try #require(try Opus.Configuration(channels: 2, preSkip: 312).silence)
+    #expect(Opus.packetDuration(silence) == 960)
+    let surround = try Opus.Configuration(boxed: ByteBuffer(bytes: RecordFixture.opusSurround))
+    #expect(surround.silence == nil)
+  }
+
   @Test func oneStreamHasOneOrTwoChannels() throws {
     #expect(try Opus.Configuration(channels: 2, preSkip: 312).boxed() == RecordFixture.opusStereo)
     #expect(throws: CodecError.self) { try Opus.Configuration(channels: 0, preSkip: 312) }

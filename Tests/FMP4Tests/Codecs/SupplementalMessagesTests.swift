@@ -18,6 +18,15 @@ struct SupplementalMessagesTests {
       !messages([0x4E, 0x01, 0x06, 0x01, 0xC4, 0x80], headerLength: 2).isRecoveryPoint, "of HEVC it is another one")
   }
 
+  @Test func `A picture that becomes whole little by little is told`() {
+    #expect(messages([0x06, 0x06, 0x01, 0x44, 0x80]).isGradualRefresh)
+    #expect(!messages([0x06, 0x06, 0x01, 0xC4, 0x80]).isGradualRefresh)
+    // recovery_poc_cnt of HEVC: 1, 0 and -1.
+    for (bits, isGradual) in [(0x54, true), (0xC4, false), (0x74, false)] as [(UInt8, Bool)] {
+      #expect(messages([0x4E, 0x01, 0x06, 0x01, bits, 0x80], headerLength: 2).isGradualRefresh == isGradual)
+    }
+  }
+
   @Test func `A message behind one of 255 bytes and more is read`() {
     let long: [UInt8] = [0x05, 0xFF, 0x02] + [UInt8](repeating: 0x11, count: 257)
     #expect(messages([0x06] + long + [0x06, 0x01, 0xC4, 0x80]).isRecoveryPoint)

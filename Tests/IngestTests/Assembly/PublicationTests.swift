@@ -112,6 +112,56 @@ struct PublicationTests {
     #expect(wire.times(5) == [88_200])
   }
 
+  /// A relay switches its source.
+  @Test(arguments: [false, true])
+  func whereVideoAndAudioChangeNoListLacksOneOfThem(audioComesFirst: Bool) throws {
+    var wire = try begun()
+    try wire.configure(1, .h264, RTMPScript.avc2997)
+    try wire.configure(2, .aac, Self.mono)
+    if audioComesFirst { wire.audio(2, at: 90_000) }
+    wire.frame(at: 90_000, isKey: false)
+    wire.frame(at: 93_600, isKey: true)
+    wire.audio(2, at: 93_600)
+    #expect(wire.tracks.allSatisfy { $0.map(\.id.rawValue) == [1, 2] })
+    // The video stays what it was up to its key frame.
+    let timescales: [UInt32] = audioComesFirst ? [25_000, 25_000, 30_000] : [25_000, 30_000]
+    let channels: [Int?] = audioComesFirst ? [2, 1, 1] : [2, 1]
+    #expect(wire.tracks.map { $0[0].timescale } == timescales)
+    #expect(wire.tracks.map { $0[1].codec.audio?.channels } == channels)
+  }
+
+  /// There it can begin at once, whatever comes first.
+  @Test func changedAudioIsAnnouncedWithTheKeyFrameBeforeIt() throws {
+    var wire = try begun()
+    try wire.configure(2, .aac, Self.mono)
+    wire.frame(at: 90_000, isKey: false)
+    #expect(wire.tracks.count == 1)
+    wire.frame(at: 93_600, isKey: true)
+    wire.audio(2, at: 93_600)
+    #expect(wire.tracks.map { $0[1].codec.audio?.channels } == [2, 1])
+    let change = try #require(wire.events.lastIndex { if case .tracks = $0 { true } else { false } })
+    guard case .sample(let sample) = wire.events[change + 1] else {
+      Issue.record("\(wire.events[change + 1])")
+      return
+    }
+    #expect(sample.track == .video && sample.isSync)
+  }
+
+  private static let mono: [UInt8] = [0x11, 0x88]
+
+  /// A second of video and stereo.
+  private func begun() throws -> PacketProtocol {
+    var wire = PacketProtocol()
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    try wire.configure(2, .aac, RTMPScript.aac48)
+    for frame in UInt64(0)..<25 {
+      wire.now = .at(Int64(frame) * 40_000_000)
+      wire.frame(at: frame * 3600, isKey: frame == 0)
+      wire.audio(2, at: frame * 3600)
+    }
+    return wire
+  }
+
   @Test func noMoreTracksAreTakenThanMayBe() throws {
     var wire = PacketProtocol()
     for track in 1...UInt32(PublicationLimits.tracks) { try wire.configure(track, .aac, RTMPScript.aac48) }

@@ -172,7 +172,7 @@ import Testing
     }
     try driver.feed([0x62, 1, 0x53, 1], marker: true)
     #expect(driver.frames == [nil])
-    for (count, isTaken) in [(MPEGTSLimits.parameterSets, true), (MPEGTSLimits.parameterSets + 1, false)] {
+    for (count, isTaken) in [(PublicationLimits.parameterSets, true), (PublicationLimits.parameterSets + 1, false)] {
       var other = Self.hevc()
       for _ in 0..<count { try other.feed(Self.pps) }
       try other.feed(Self.key, marker: true)

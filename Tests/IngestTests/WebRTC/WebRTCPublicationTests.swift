@@ -140,6 +140,29 @@ import Testing
     #expect(Set(apart).count == 1, "\(Set(apart))")
   }
 
+  @Test(arguments: [450_000, 324_000_000, -450_000, -324_000_000] as [Int32])
+  func `A frame with a wrong timestamp is taken like any other`(_ error: Int32) throws {
+    var driver = try Driver()
+    for number: UInt16 in 0..<20 { try driver.audio(number, at: UInt32(number) * 960) }
+    for number in UInt32(0)..<100 {
+      let payload: [UInt8] = number == 0 ? Self.keyFrame : [0x41, 0x9A, 3]
+      let time = 1_000_000_000 + number * 3600 &+ (number == 50 ? UInt32(bitPattern: error) : 0)
+      let packet = RTPPackets.bytes(UInt16(number), at: time, source: 77, marker: true, payload)
+      driver.now = driver.now &+ 40_000_000
+      try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+    }
+    var (times, broken): ([Int64], Int) = ([], 0)
+    for action in driver.out {
+      switch action {
+      case .event(.sample(let sample)) where sample.track == .video: times.append(sample.decodeTime)
+      case .event(.discontinuity), .lost(.video): broken += 1
+      default: break
+      }
+    }
+    #expect(times.count == 100 && broken == 0)
+    #expect(Set(zip(times, times.dropFirst()).map { $1 - $0 }).count == 1)
+  }
+
   @Test func `HEVC goes on as it is: sets that come again change nothing, and a frame that goes back is lost`() throws {
     let section = OfferTests.section("video", "98", "a=mid:1", "a=rtpmap:98 H265/90000", "a=rtcp-fb:98 nack pli")
     let configuration = try HEVC.Configuration(record: ByteBuffer(bytes: SyntheticMedia.hevcRecord))

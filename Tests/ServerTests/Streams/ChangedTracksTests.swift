@@ -117,6 +117,26 @@ import Testing
     #expect(template?.children.first?.children.first?["t"] == "287744")
   }
 
+  /// Audio of another format begins with the next key frame: in manifests not before its Period, and in no segment too much.
+  @Test func audioThatChangesBetweenKeyFramesStaysWithinItsPeriodAndItsSegments() throws {
+    let epoch = try stream([try track(.video), try track(.audio)], [try track(.video), try SyntheticMedia.mono()]).epoch
+    let root = DASHManifest(epoch: epoch.view, source: .folder).root(publishTime: 0)
+    let periods = root.children.filter { $0.name == "Period" }
+    #expect(periods.map { $0.children.map { $0["id"] } } == [["1", "2"], ["1", "2"]])
+    let template = periods.last?.children.last?.children.last?.children.last
+    #expect(template?["presentationTimeOffset"] == "288000")
+    #expect(template?.children.first?.children.first?["t"] == "287744")
+    #expect(epoch.window.segments.count == 6)
+    for segment in epoch.window.segments {
+      let length = segment.span(of: .audio)?.duration ?? 0
+      #expect((1..<Int64(105_000)).contains(length), "segment \(segment.sequenceNumber): \(length) of 96000")
+    }
+    let shown = text(epoch, .interleaved).split(separator: "\n")
+    #expect(shown.count { $0 == "#EXT-X-DISCONTINUITY" } == 1 && shown.contains("#EXT-X-MAP:URI=\"init-2.mp4\""))
+    #expect(shown.contains("#EXT-X-INDEPENDENT-SEGMENTS"))
+    #expect(!text(epoch, .audio).contains("#EXT-X-GAP"))
+  }
+
   @Test func segmentsAreFoundByTheVersionOfTheirTrackAndByThatOfTheirSegment() throws {
     let first = [try track(.video), try track(.audio)]
     let window = try stream(first, first + [track(Self.further)]).epoch.window

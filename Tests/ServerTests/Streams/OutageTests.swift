@@ -64,6 +64,38 @@ import Testing
     #expect(abs(sum - segment.duration.seconds) < 0.000_01)
   }
 
+  /// With B-frames the last frame is shown 0.1 s after it is decoded, and the audio of that time never came.
+  @Test func theAudioOfALostPublisherEndsWithItsVideo() throws {
+    var driver = EpochDriver(StreamSettings(layout: .separate))
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 5, offset: 3000, isSteady: true) {
+      try driver.receive(.sample(sample))
+    }
+    try driver.interrupt()
+    let segment = try #require(driver.epoch.window.segments.last)
+    let (video, audio) = (try #require(segment.span(of: .video)), try #require(segment.span(of: .audio)))
+    #expect(video.start + video.duration == 153_000)
+    // Within a frame of 244800.
+    #expect(audio.start + audio.duration == 244_736)
+  }
+
+  /// Manifests list the second that has come of two that were announced: what a player asks for next is waited for.
+  @Test func whatFollowsASegmentThatWasCutShortHasAnAddress() throws {
+    var driver = EpochDriver(StreamSettings(layout: .separate))
+    try driver.publish(seconds: 5, isSteady: true)
+    #expect(driver.epoch.window.segments.last?.span(of: .video)?.announced?.duration == 60_000)
+    try driver.interrupt()
+    let window = driver.epoch.window
+    let next = window.nextSequenceNumber
+    let span = try #require(window.segments.last?.span(of: .audio))
+    #expect(window.sequenceNumber(ofTime: 150_000, .video, initVersion: 1) == next)
+    #expect(window.sequenceNumber(ofTime: 180_000, .video, initVersion: 1) == next, "as it was announced")
+    #expect(window.sequenceNumber(ofTime: span.start + span.duration, .audio, initVersion: 1) == next)
+    #expect(window.sequenceNumber(ofTime: 151_000, .video, initVersion: 1) == nil)
+  }
+
   @Test(arguments: [0.3, 1.9, 2.4, 2.5, 4, 11.3])
   func datesFollowFromLengthsOverAnOutage(outage: Double) throws {
     let epoch = try driver(outage: outage).epoch

@@ -152,6 +152,19 @@ import Testing
     #expect(stream.status.warnings.isEmpty)
   }
 
+  @Test func aStreamThatIsOnlyRefreshedGraduallyHasNothingToBeginWith() async throws {
+    let registry = registry()
+    let sink = try await registry.admit(try request("cam"))
+    let name = try #require(StreamName("cam"))
+    let stream = try #require(registry.stream(name))
+    _ = sink.receive(.tracks([try SyntheticMedia.video()]))
+    #expect(!stream.lacksKeyFrames)
+    sink.warn(.onlyGradualRefresh)
+    #expect(stream.lacksKeyFrames)
+    sink.withdraw(.onlyGradualRefresh)
+    #expect(!stream.lacksKeyFrames)
+  }
+
   @Test func aWarningEndsWithItsPublication() async throws {
     let registry = registry()
     let first = try await registry.admit(try request("cam"))

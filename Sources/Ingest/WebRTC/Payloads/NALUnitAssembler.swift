@@ -91,7 +91,7 @@ struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {
     }
     switch Payload.use(header) {
     case .parameterSet:
-      guard unit.readableBytes <= 65_535, (frame?.parameterSets.count ?? 0) < MPEGTSLimits.parameterSets else {
+      guard unit.readableBytes <= 65_535, (frame?.parameterSets.count ?? 0) < PublicationLimits.parameterSets else {
         frame?.isDamaged = true
         return
       }

@@ -4,6 +4,9 @@ internal import NIOCore
 
 /// Frames of video.
 extension WebRTCPublication {
+  /// The longest step back of a frame that is reordered, in ticks of 90 kHz: half a second.
+  private static let farthestReorder: Int32 = -45_000
+
   mutating func receive(
     _ frame: RTPFrame, _ track: Negotiation.Track, _ now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) {
@@ -37,8 +40,8 @@ extension WebRTCPublication {
       video.isBroken = true
       return out.append(.lost(.video))
     }
-    if let last = video.lastTimestamp, Int32(bitPattern: frame.timestamp &- last) <= 0 {
-      // Reordered frames have no decode times in RTP.
+    if let last = video.lastTimestamp, (Self.farthestReorder...0).contains(Int32(bitPattern: frame.timestamp &- last)) {
+      // Reordered frames have no decode times in RTP. A longer step back is a wrong time before it, or a jump.
       return out.append(.lost(.video))
     }
     video.lastTimestamp = frame.timestamp

@@ -63,7 +63,7 @@ struct WebRTCPublication {
   }
 
   /// Bytes that are held: of packets and unfinished frames, and of media before the start.
-  var heldBytes: Int { receivers.reduce(publication.held.byteCount) { $0 &+ $1.heldBytes } }
+  var heldBytes: Int { receivers.reduce(publication.heldBytes) { $0 &+ $1.heldBytes } }
 
   var encoder: String { publication.encoder }
   private var figures: LinkFigures {

@@ -97,6 +97,13 @@ final class WebRTCSession {
 
   // MARK: the end
 
+  /// Takes what waits behind a time that may be wrong: nothing more comes.
+  private func takeRest() {
+    guard !isOver else { return }
+    publication.publication.finish(to: &actions)
+    performAll()
+  }
+
   private enum End {
     /// The publisher is gone. Its stream waits for it.
     case lost(String)
@@ -150,12 +157,17 @@ extension WebRTCSession: WebRTCTransportOwner {
   func receive(rtcp clear: ByteBuffer, now: MonotonicTime) {
     publication.receive(rtcp: clear, now: now, to: &actions)
     performAll()
-    if !isOver, publication.hasEnded { end(.lost("the publisher said that it ends")) }
+    if !isOver, publication.hasEnded {
+      takeRest()
+      end(.lost("the publisher said that it ends"))
+    }
   }
 
   func failed(_ fault: WebRTCTransport.Fault) {
     switch fault {
-    case .lost(let reason): end(.lost(reason))
+    case .lost(let reason):
+      takeRest()
+      end(.lost(reason))
     case .broken(let reason): end(.broken(reason))
     }
   }
@@ -164,6 +176,7 @@ extension WebRTCSession: WebRTCTransportOwner {
 
   /// The publisher ends its stream (DELETE).
   func finish() {
+    takeRest()
     life.give(.end(.finished), encoder: publication.encoder)
     end(.lost(""))
   }

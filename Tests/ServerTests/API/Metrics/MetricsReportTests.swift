@@ -71,6 +71,7 @@ import Testing
     let sink = try await publish("cam", seconds: 3)
     sink.lost(.video)
     sink.lost(.audio)
+    sink.carries(.mendedTime(.audio))
     _ = sink.receive(.discontinuity)
     let samples = SyntheticMedia.interleaved(seconds: 3)
     let video = try SyntheticMedia.video().id
@@ -85,6 +86,8 @@ import Testing
       told["weir_ingest_keyframes_total{\(cam)}"] == Double(samples.count { $0.track == video && $0.isSync }))
     #expect(told["weir_ingest_frames_lost_total{\(cam),kind=\"video\"}"] == 1)
     #expect(told["weir_ingest_frames_lost_total{\(cam),kind=\"audio\"}"] == 1)
+    #expect(told["weir_ingest_timestamps_mended_total{\(cam),kind=\"video\"}"] == 0)
+    #expect(told["weir_ingest_timestamps_mended_total{\(cam),kind=\"audio\"}"] == 1)
     #expect(told["weir_ingest_timestamp_jumps_total{\(cam)}"] == 1)
     #expect(told["weir_stream_live{stream=\"cam\"}"] == 1)
     #expect(abs(try #require(told["weir_av_skew_seconds{stream=\"cam\"}"])) < 0.1)

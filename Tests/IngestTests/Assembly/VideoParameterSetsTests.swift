@@ -52,7 +52,7 @@ struct VideoParameterSetsTests {
   }
 
   @Test func `The newest sets are kept to the limit`() throws {
-    let limit = MPEGTSLimits.parameterSets
+    let limit = PublicationLimits.parameterSets
     for (fillers, isThere) in [(limit - 2, true), (limit - 1, false)] {
       var sets = VideoParameterSets(.h264)
       _ = try sets.receive([Self.sps])

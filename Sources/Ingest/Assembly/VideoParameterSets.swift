@@ -22,7 +22,7 @@ struct VideoParameterSets {
       return true
     }
     for set in new where !sets.contains(set) { sets.append(set) }
-    if sets.count > MPEGTSLimits.parameterSets { sets.removeFirst(sets.count &- MPEGTSLimits.parameterSets) }
+    if sets.count > PublicationLimits.parameterSets { sets.removeFirst(sets.count &- PublicationLimits.parameterSets) }
     guard isComplete else { return false }
     defer { sets = [] }
     codec = try configuration()

@@ -1,0 +1,124 @@
+package import NIOCore
+
+/// A payload of H.264 or HEVC from a container whose NAL units should stand behind their lengths (ISO/IEC 14496-15 §5.3.2), and what
+/// it is a part of. Some publishers send start codes instead (Annex B), or several NAL units with start codes between them behind
+/// one length, or bytes behind the last NAL unit. Then it is written anew.
+package struct FramedNALUnits {
+  /// The payload with proper lengths. The same buffer if nothing had to change.
+  package private(set) var payload: ByteBuffer
+  /// The part of a frame that begins with it. Nil if it has no NAL unit that belongs to one.
+  package private(set) var beginning: NALUnitRole?
+  /// It has a slice of a frame.
+  package private(set) var hasSlice = false
+  /// No NAL unit was found: it cannot be read.
+  package let isEmpty: Bool
+
+  /// Fewer bytes are no NAL unit: a header and something behind it.
+  private static let leastUnit = 2
+
+  /// - Parameter lengthSize: bytes of a length: 1, 2 or 4.
+  package init(_ payload: ByteBuffer, of codec: any CodecConfiguration.Type, lengthSize: Int) {
+    self.payload = payload
+    let units = Self.units(payload, lengthSize: lengthSize)
+    isEmpty = units.ranges.isEmpty
+    if !units.areFramed, !units.ranges.isEmpty {
+      self.payload = Self.written(units.ranges, of: payload, lengthSize: lengthSize) ?? payload
+    }
+    for unit in units.ranges where !hasSlice {
+      switch codec.role(ofUnitAt: unit.lowerBound, in: payload) {
+      case .first?: (beginning, hasSlice) = (beginning ?? .first, true)
+      case .slice?: (beginning, hasSlice) = (beginning ?? .slice, true)
+      case .leading?: beginning = beginning ?? .leading
+      case .other?, nil: break
+      }
+    }
+  }
+
+  /// A payload begins with a start code of three or four bytes.
+  package static func hasStartCode(_ payload: ByteBuffer) -> Bool {
+    let bytes = payload.readableBytesUInt8Span
+    guard bytes.count >= 4, bytes[0] == 0, bytes[1] == 0 else { return false }
+    return bytes[2] == 1 || bytes[2] == 0 && bytes[3] == 1
+  }
+
+  /// The NAL units of a payload by their offsets, and whether each stands behind its own length, with nothing beside them.
+  private static func units(_ payload: ByteBuffer, lengthSize: Int) -> (ranges: [Range<Int>], areFramed: Bool) {
+    var reader = LengthPrefixedNALUnits(payload, lengthSize: lengthSize)
+    let base = payload.readerIndex
+    var (ranges, areFramed, end): ([Range<Int>], Bool, Int) = ([], true, 0)
+    do throws(CodecError) {
+      while let (index, length) = try reader.next() {
+        end = index &- base &+ length
+        let range = index &- base..<end
+        let pieces = split(range, of: payload)
+        if pieces != nil { areFramed = false } else if length > 0 { ranges.append(range) }
+        ranges.append(contentsOf: pieces ?? [])
+      }
+    } catch {
+      areFramed = false
+      // A start code of four bytes looks like the length of one byte.
+      if lengthSize == 4, let place = ranges.firstIndex(where: { $0.count == 1 }) {
+        end = ranges[place].lowerBound &- lengthSize
+        ranges.removeSubrange(place...)
+      }
+      // What stands behind the last unit is none, unless it has a start code.
+      let rest = end..<payload.readableBytes
+      if let bytes = payload.getSlice(at: base &+ rest.lowerBound, length: rest.count), hasStartCode(bytes) {
+        ranges.append(contentsOf: split(rest, of: payload) ?? [])
+      }
+    }
+    return (ranges, areFramed)
+  }
+
+  /// The NAL units between the start codes of a range. Nil if it has none: a NAL unit has no start code within itself.
+  private static func split(_ range: Range<Int>, of payload: ByteBuffer) -> [Range<Int>]? {
+    let codes = startCodes(range, of: payload)
+    guard let first = codes.first else { return nil }
+    let starts = [range.lowerBound] + codes.map { $0 &+ 3 }
+    return zip(starts, [first] + codes.dropFirst() + [range.upperBound]).compactMap { start, code in
+      var end = code
+      while end > start, payload.getInteger(at: payload.readerIndex &+ end &- 1) == UInt8(0) { end &-= 1 }
+      return end &- start >= leastUnit ? start..<end : nil
+    }
+  }
+
+  /// The offsets of the start codes of three bytes in a range.
+  private static func startCodes(_ range: Range<Int>, of payload: ByteBuffer) -> [Int] {
+    let bytes = payload.readableBytesUInt8Span
+    var codes: [Int] = []
+    var third = range.lowerBound &+ 2
+    while third < min(range.upperBound, bytes.count) {
+      // Most bytes are above 1. Then no start code ends here or at the next two bytes.
+      switch bytes[third] {
+      case 0: third &+= 1
+      case 1:
+        if bytes[third &- 1] == 0, bytes[third &- 2] == 0 { codes.append(third &- 2) }
+        third &+= 3
+      default: third &+= 3
+      }
+    }
+    return codes
+  }
+
+  /// Nil if a unit is too long for its length.
+  private static func written(_ units: [Range<Int>], of payload: ByteBuffer, lengthSize: Int) -> ByteBuffer? {
+    var written = ByteBuffer()
+    written.reserveCapacity(payload.readableBytes &+ units.count &* lengthSize)
+    for unit in units {
+      guard let bytes = payload.getSlice(at: payload.readerIndex &+ unit.lowerBound, length: unit.count) else {
+        return nil
+      }
+      switch lengthSize {
+      case 1:
+        guard let length = UInt8(exactly: unit.count) else { return nil }
+        written.writeInteger(length)
+      case 2:
+        guard let length = UInt16(exactly: unit.count) else { return nil }
+        written.writeInteger(length)
+      default: written.writeInteger(UInt32(truncatingIfNeeded: unit.count))
+      }
+      written.writeImmutableBuffer(bytes)
+    }
+    return written
+  }
+}

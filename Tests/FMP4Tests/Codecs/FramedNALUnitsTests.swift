@@ -1,0 +1,93 @@
+import NIOCore
+import Support
+import Testing
+
+@testable import FMP4
+
+@Suite("NAL units of containers, framed or not")
+struct FramedNALUnitsTests {
+  private func read(_ bytes: [UInt8], lengthSize: Int = 4) -> FramedNALUnits {
+    // Offsets count from the readable bytes.
+    var buffer = ByteBuffer(bytes: [0, 0, 1] + bytes)
+    buffer.moveReaderIndex(forwardBy: 3)
+    return FramedNALUnits(buffer, of: H264.Configuration.self, lengthSize: lengthSize)
+  }
+
+  private func bytes(_ units: FramedNALUnits) -> [UInt8] { Array(units.payload.readableBytesView) }
+
+  private let slice: [UInt8] = [0x65, 0x88, 1]
+  private let later: [UInt8] = [0x65, 0x08, 1]
+  private let message: [UInt8] = [0x06, 5, 1, 9, 0x80]
+
+  private func framed(_ units: [[UInt8]], _ lengthSize: Int = 4) -> [UInt8] {
+    units.flatMap { [UInt8](repeating: 0, count: lengthSize - 1) + [UInt8($0.count)] + $0 }
+  }
+
+  @Test(arguments: [1, 2, 4]) func aProperPayloadStaysAsItIs(_ lengthSize: Int) {
+    let payload = framed([message, slice, later], lengthSize)
+    let units = read(payload, lengthSize: lengthSize)
+    #expect(bytes(units) == payload && units.hasSlice && units.beginning == .leading && !units.isEmpty)
+  }
+
+  @Test func whatBeginsAFrameIsTold() {
+    #expect(read(framed([slice, later])).beginning == .first)
+    #expect(read(framed([later])).beginning == .slice && read(framed([later])).hasSlice)
+    #expect(read(framed([message])).beginning == .leading && !read(framed([message])).hasSlice)
+    // Filler belongs to no frame that begins.
+    #expect(read(framed([[12, 255, 128]])).beginning == nil)
+  }
+
+  @Test(arguments: [1, 2, 4]) func startCodesBecomeLengths(_ lengthSize: Int) {
+    let codes = [[0, 0, 0, 1], [0, 0, 1]] as [[UInt8]]
+    for code in codes {
+      let stream = code + message + code + slice + code + later
+      if lengthSize == 4 { #expect(bytes(read(stream)) == framed([message, slice, later])) }
+      let within = framed([message + code + slice + code + later], lengthSize)
+      #expect(bytes(read(within, lengthSize: lengthSize)) == framed([message, slice, later], lengthSize))
+    }
+  }
+
+  @Test func bytesBehindTheLastUnitAreLeftOut() {
+    for rest in [[0], [0, 0], [0, 0, 0], [9, 9, 9, 9, 9], [0, 0, 0, 200, 1]] as [[UInt8]] {
+      #expect(bytes(read(framed([message, slice]) + rest)) == framed([message, slice]), "\(rest)")
+    }
+    // The rest of a payload has start codes.
+    let mixed = framed([message]) + [0, 0, 0, 1] + slice + [0, 0, 1] + later
+    #expect(bytes(read(mixed)) == framed([message, slice, later]))
+  }
+
+  @Test func whatCannotBeReadStaysAsItIs() {
+    for payload in [[], [1], [0x7F, 0, 0, 5, 1, 2], [0, 0, 0, 0]] as [[UInt8]] {
+      let units = read(payload)
+      #expect(bytes(units) == payload && units.isEmpty && units.beginning == nil)
+    }
+  }
+
+  @Test func anyBytesAreRead() {
+    var state: UInt32 = 7
+    func roll(_ sides: UInt32) -> Int {
+      state = state &* 1_664_525 &+ 1_013_904_223
+      return Int((state >> 8) % sides)
+    }
+    for _ in 0..<2000 {
+      // Mostly zeros and ones, as lengths and start codes have.
+      let payload: [UInt8] = (0..<roll(40)).map { _ in [0, 0, 1, 2, 0x65, 0x88, UInt8(roll(256))][roll(7)] }
+      for lengthSize in [1, 2, 4] {
+        let units = read(payload, lengthSize: lengthSize)
+        #expect(units.payload.readableBytes <= payload.count + 4 * payload.count)
+      }
+      _ = AAC.framesWithADTS(in: ByteBuffer(bytes: [0xFF, 0xF1] + payload))
+    }
+  }
+
+  @Test func framesWithADTSComeOutBare() throws {
+    let header: [UInt8] = [0xFF, 0xF1, 0x4C, 0x80, 0x01, 0x5F, 0xFC]
+    let payload = header + [1, 2, 3] + header + [4, 5, 6, 0xFF]
+    let frames = try #require(AAC.framesWithADTS(in: ByteBuffer(bytes: payload)))
+    #expect(frames.map { Array($0.frame.readableBytesView) } == [[1, 2, 3], [4, 5, 6]])
+    #expect(frames.allSatisfy { $0.record == [0x11, 0x90] })
+    // Bare ones, and those that are cut off.
+    #expect(AAC.framesWithADTS(in: ByteBuffer(bytes: [0x21, 0x10, 4])) == nil)
+    #expect(AAC.framesWithADTS(in: ByteBuffer(bytes: header + [1, 2])) == nil)
+  }
+}

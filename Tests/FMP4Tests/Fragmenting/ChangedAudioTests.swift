@@ -1,0 +1,151 @@
+import NIOCore
+import Support
+import Testing
+
+@testable import FMP4
+
+@Suite("Audio that changes between key frames")
+struct ChangedAudioTests {
+  /// What comes of one version of the tracks.
+  private struct Stretch {
+    var fragments: [Fragment] = []
+    /// IDs of the tracks in each segment.
+    var segments: [Set<TrackID>] = []
+    /// Starts of the audio frames, in ticks, and their bytes.
+    var audio: [(start: Int64, payload: [UInt8])] = []
+  }
+
+  private static let silence: [UInt8] = [0x21, 0x10, 0x04, 0x60, 0x8C, 0x1C]
+
+  private func stretches(_ events: [FragmentEvent]) -> [Stretch] {
+    var found: [Stretch] = []
+    for event in events {
+      switch event {
+      case .initialization: found.append(Stretch())
+      case .fragment(let fragment): add(fragment, to: &found[found.count - 1])
+      default: break
+      }
+    }
+    return found
+  }
+
+  private func add(_ fragment: Fragment, to stretch: inout Stretch) {
+    if fragment.startsSegment { stretch.segments.append([]) }
+    stretch.fragments.append(fragment)
+    var payloads = fragment.payloads[...]
+    for run in fragment.runs {
+      stretch.segments[stretch.segments.count - 1].insert(run.track)
+      var time = run.baseDecodeTime
+      for sample in run.samples {
+        let payload = payloads.removeFirst()
+        if run.track == .audio { stretch.audio.append((time, Array(payload.readableBytesView))) }
+        time += Int64(sample.duration)
+      }
+    }
+  }
+
+  /// Eight seconds, fed sample by sample: key frames every two, and these tracks from 2.496 s on.
+  private func run(
+    to changed: [TrackDescription], policy: CutPolicy = CutPolicy(), offset: Int32 = 0
+  ) throws -> [FragmentEvent] {
+    var segmenter = Segmenter(policy: policy)
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 8, offset: offset, isSteady: true) {
+      if sample.track == .audio, sample.decodeTime == 117 * 1024 { events += segmenter.receive(.tracks(changed)) }
+      if sample.track == .audio, sample.decodeTime >= 117 * 1024, changed.count == 1 { continue }
+      events += segmenter.receive(.sample(sample))
+    }
+    return events + segmenter.receive(.end(.finished))
+  }
+
+  /// The key frame at 4 s is shown at 192000 of the audio's ticks, or at 195200. What came of the new audio before it is left
+  /// out, so it begins where the silence ends, within a frame of the segment.
+  @Test(arguments: [false, true], [0, 2000] as [Int32])
+  func `It is silent up to the next key frame, and no segment lacks it`(waits: Bool, offset: Int32) throws {
+    let first = offset == 0 ? 187 : 190
+    var policy = CutPolicy(fragmentsWaitForFollowers: waits)
+    policy.keep(partLimit: MediaTime(milliseconds: 250))
+    let changed = [try SyntheticMedia.video(), try SyntheticMedia.mono()]
+    let events = try run(to: changed, policy: policy, offset: offset)
+    let found = stretches(events)
+    try #require(found.count == 2)
+    #expect(events.count { if case .discontinuity = $0 { true } else { false } } == 1)
+    for stretch in found { #expect(stretch.segments == [[.video, .audio], [.video, .audio]]) }
+    #expect(found[0].audio.map(\.start) == (0..<first).map { Int64($0) * 1024 })
+    #expect(found[0].audio.firstIndex { $0.payload == Self.silence } == 117)
+    #expect(found[0].audio[117...].allSatisfy { $0.payload == Self.silence })
+    #expect(found[1].audio.map(\.start) == (first..<375).map { Int64($0) * 1024 })
+    #expect(found[1].audio.allSatisfy { $0.payload != Self.silence })
+    #expect(found[1].fragments.first?.isIndependent == true)
+    let frames = found.flatMap(\.fragments).reduce(0) { $0 + ($1.run(of: .video)?.samples.count ?? 0) }
+    #expect(frames == 240)
+    // Each fragment has the silence of its time: players come to no place without audio.
+    let runs = found[0].fragments.compactMap { $0.run(of: .audio) }
+    #expect(runs.allSatisfy { $0.duration <= 24_000 }, "\(runs.map(\.duration))")
+  }
+
+  @Test func `Audio that goes is silent up to the next key frame`() throws {
+    let found = stretches(try run(to: [try SyntheticMedia.video()]))
+    try #require(found.count == 2)
+    #expect(found[0].segments == [[.video, .audio], [.video, .audio]])
+    #expect(found[1].segments == [[.video], [.video]])
+  }
+
+  /// Another language is decoded in the same way.
+  @Test func `What is only described otherwise loses nothing`() throws {
+    var german = try SyntheticMedia.audio()
+    german.language = "deu"
+    let found = stretches(try run(to: [try SyntheticMedia.video(), german]))
+    try #require(found.count == 2)
+    #expect(found.flatMap(\.audio).map(\.start) == (0..<375).map { Int64($0) * 1024 })
+    #expect(found.flatMap(\.audio).allSatisfy { $0.payload != Self.silence })
+    #expect((found[1].audio.first?.start ?? 0) > 192_000 - 1024)
+  }
+
+  /// The key frame at 8 s is shown at 387200 of the audio's ticks, more than five seconds after the audio's first frame. No segment
+  /// is made of what waits, and what comes late of the time before the key frame is left out as well.
+  @Test func `Audio that joins long before a key frame begins with it`() throws {
+    let video = try SyntheticMedia.video()
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([video]))
+    for sample in SyntheticMedia.interleaved(seconds: 14, group: 240, offset: 2000, isSteady: true) {
+      if sample.track == .audio, sample.decodeTime < 117 * 1024 { continue }
+      if sample.track == .audio, sample.decodeTime == 117 * 1024 {
+        events += segmenter.receive(.tracks([video, try SyntheticMedia.audio()]))
+      }
+      events += segmenter.receive(.sample(sample))
+    }
+    let found = stretches(events + segmenter.receive(.end(.finished)))
+    try #require(found.count == 2)
+    #expect(found[1].segments.allSatisfy { $0 == [.video, .audio] })
+    #expect(found[1].audio.map(\.start) == (378..<656).map { Int64($0) * 1024 })
+    #expect(found[1].fragments.first?.isIndependent == true)
+  }
+
+  /// A relay switches to another source, of which the audio comes a second before the key frame.
+  @Test func `Where the video changes as well, both begin with its key frame`() throws {
+    let video = try SyntheticMedia.video(timescale: 60_000, frameDuration: 2000)
+    let mono = try SyntheticMedia.mono()
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 2, isSteady: true) {
+      events += segmenter.receive(.sample(sample))
+    }
+    events += segmenter.receive(.tracks([try SyntheticMedia.video(), mono]))
+    for index in 94..<141 { events += segmenter.receive(.sample(SyntheticMedia.audio(index))) }
+    events += segmenter.receive(.tracks([video, mono]))
+    for index in 0..<60 {
+      events += segmenter.receive(.sample(SyntheticMedia.frame(90 + index, group: 90, duration: 2000, isSteady: true)))
+      let audio = 141 + index * 3 / 2
+      for number in audio..<(141 + (index + 1) * 3 / 2) {
+        events += segmenter.receive(.sample(SyntheticMedia.audio(number)))
+      }
+    }
+    events += segmenter.receive(.end(.finished))
+    let found = stretches(events)
+    try #require(found.count == 2)
+    #expect(found.flatMap(\.segments).allSatisfy { $0 == [.video, .audio] })
+    #expect(found[1].fragments.first?.start == MediaTime(milliseconds: 3000))
+    #expect(found[1].audio.first?.start == 140 * 1024)
+  }
+}
