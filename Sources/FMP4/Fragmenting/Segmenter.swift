@@ -11,6 +11,8 @@ package struct Segmenter: Sendable {
   package var alignsFrom: MediaTime?
   /// The open segment ends before the next sample of the leading track, whatever its length. False again when it has ended.
   package private(set) var endsSegmentNext = false
+  /// A segment of video was cut before a sample that is no sync sample: a group of pictures is longer than segments may be.
+  package private(set) var cutsWithoutSync = false
 
   var tracks: [TrackDescription] = []
   var initVersion: Int
@@ -301,7 +303,9 @@ package struct Segmenter: Sendable {
 
   /// Reports the GOP so far when a segment had to be cut without a sync sample, before that GOP is over.
   private mutating func noteCut(before sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
-    guard !sample.isSync, tracks[leaderIndex].kind == .video, let sync = leader.cadence.lastSync else { return }
+    guard !sample.isSync, tracks[leaderIndex].kind == .video else { return }
+    cutsWithoutSync = true
+    guard let sync = leader.cadence.lastSync else { return }
     let time = MediaTime(ticks: decodeTime &- sync, timescale: tracks[leaderIndex].timescale)
     if time >= policy.segmentTarget { tell(group: time, &output) }
   }

@@ -264,6 +264,8 @@ struct Epoch: Sendable {
   private mutating func store(_ events: [FragmentEvent]) throws(StorageError) -> [StoredEvent] {
     guard !events.isEmpty else { return [] }
     var stored: [StoredEvent] = []
+    // The segment that ends here may be the first that is listed.
+    if segmenter.cutsWithoutSync { window.breakIndependence() }
     if let limit = segmenter.policy.partLimit { window.setPartTarget(limit) }
     for event in events {
       switch event {
@@ -373,7 +375,11 @@ struct Epoch: Sendable {
       decideTarget(for: newest.duration)
     } else if max(media.nanoseconds, newest.wallEnd &- first.wallStart) >= Self.longestBeginning.nanoseconds {
       decideTarget(for: segments.reduce(settings.segmentTarget) { max($0, $1.duration) })
+    } else {
+      return
     }
+    // Longer groups may come, which are cut.
+    window.promiseNoIndependence()
   }
 
   /// Sets the target duration for GOPs of this length. It is set once and never changes within an epoch.
