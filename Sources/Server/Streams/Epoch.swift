@@ -49,6 +49,8 @@ struct Epoch: Sendable {
   private var cutSegment = 0
   /// Periods before the last outage or restart that manifests still list.
   private var keptPeriods: [KeptPeriod] = []
+  /// Init segments that those, and playlists of that time, name.
+  private var keptInits: [KeptInit] = []
 
   /// `store` holds the bytes; nil for a new store. `knownGroup` is the key frame interval of the last publisher with this name.
   /// `mayPromiseIndependence` is false when the name's last epoch broke the promise that each segment starts with a key frame.
@@ -77,7 +79,7 @@ struct Epoch: Sendable {
     availabilityStart = record.availabilityStart
     longestGroup = record.longestGroup
     mediaEnd = MediaTime(milliseconds: record.mediaEnd)
-    keptPeriods = record.periods
+    (keptPeriods, keptInits) = (record.periods, record.inits)
     breaks = record.breaks
     breaksBeforeNextSegment = true
   }
@@ -107,7 +109,7 @@ struct Epoch: Sendable {
       lastInitVersion: record?.initVersion ?? 0)
   }
 
-  /// The record for the next process, without the Periods. Nil while players know nothing that must stay true.
+  /// The record for the next process, without Periods and init segments. Nil while players know nothing that must stay true.
   var record: EpochRecord? {
     guard let target = window.targetDuration, let availabilityStart, let version = window.currentInit?.version else {
       return nil
@@ -126,6 +128,19 @@ struct Epoch: Sendable {
   /// The Periods of this process that manifests of the next one must list. Renders them.
   var periodsToKeep: [KeptPeriod] { settings.periodsToKeep(viewWithRungs, KeptPeriod.limit) }
 
+  /// The init segments that players of this process may still ask the next one for, oldest first.
+  var initsToKeep: [KeptInit] {
+    guard let newest = window.segments.last(where: { !$0.isOutage }) else { return keptInits }
+    let tracks = window.inits[newest.initVersion]?.tracks ?? []
+    let own =
+      window.keptInits(of: newest.initVersion, [.interleaved] + tracks.map { Rendition($0) })
+      + rungs.flatMap { $0.window.keptInits(of: newest.initVersion, [$0.rendition]) }
+    let older = keptInits.filter { kept in
+      !own.contains { $0.rendition == kept.rendition && $0.version == kept.version }
+    }
+    return (older + own).suffix(KeptInit.limit)
+  }
+
   /// The newest init segment; nil before the tracks are known.
   var initSegment: InitSegment? { window.currentInit }
 
@@ -142,6 +157,7 @@ struct Epoch: Sendable {
     view.presentation = EpochView.Presentation(
       layout: settings.layout, addressing: settings.partAddressing, rewind: settings.rewind,
       audioNames: settings.audioNames)
+    view.keptInits = keptInits
     return view
   }
 
@@ -350,7 +366,7 @@ struct Epoch: Sendable {
     let wallStart = anchor?.wallTime(at: fragment.start) ?? .zero
     let memory = try SegmentMemory(in: store)
     if breaksBeforeNextSegment, window.outage(before: wallStart) != nil {
-      keptPeriods = settings.periodsToKeep(viewWithRungs, 1)
+      (keptPeriods, keptInits) = (settings.periodsToKeep(viewWithRungs, 1), initsToKeep)
       window.passOutage(before: fragment.start, until: wallStart, memory: memory)
       for index in rungs.indices { rungs[index].followOutage(in: window) }
     }
