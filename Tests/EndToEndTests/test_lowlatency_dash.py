@@ -151,12 +151,18 @@ def test_the_manifest_says_how_to_play_at_low_latency(live):
     def all_of(name):
         return list(root.iter(f"{{{dash.NAMESPACE}}}{name}"))
 
-    latency = all_of("Latency")[0]
-    low, aim, high = (int(latency.get(name)) for name in ("min", "target", "max"))
-    # Not below what a player can know (one update period), and not beyond that of ordinary players.
-    assert SEGMENT * 1000 <= low <= aim <= SEGMENT * 1000 + 5 * CHUNK * 1000 and aim < high <= 3 * SEGMENT * 1000
-    rate = all_of("PlaybackRate")[0]
-    assert 0.9 <= float(rate.get("min")) < 1 < float(rate.get("max")) <= 1.1
+    everybody, low_latency = all_of("ServiceDescription")
+    for description in (everybody, low_latency):
+        latency = description.find(f"{{{dash.NAMESPACE}}}Latency")
+        low, aim, high = (int(latency.get(name)) for name in ("min", "target", "max"))
+        # Not below what a player can know (one update period), and not beyond that of ordinary players.
+        assert SEGMENT * 1000 <= low <= aim <= SEGMENT * 1000 + 5 * CHUNK * 1000 and aim < high <= 3 * SEGMENT * 1000
+    # Shaka Player would play slower until it is behind by the latency and the suggested delay: it follows the first one, or none.
+    rates = [[float(one.find(f"{{{dash.NAMESPACE}}}PlaybackRate").get(bound)) for bound in ("min", "max")]
+             for one in (everybody, low_latency)]
+    assert rates[0][0] == 1 < rates[0][1] <= 1.1 and 0.9 <= rates[1][0] < 1 < rates[1][1] <= 1.1, rates
+    scopes = [[scope.get("schemeIdUri") for scope in one.findall(f"{{{dash.NAMESPACE}}}Scope")] for one in (everybody, low_latency)]
+    assert scopes == [[], ["urn:dvb:dash:lowlatency:scope:2019"]]
     assert dash.seconds(root.get("suggestedPresentationDelay")) == 3 * SEGMENT
     assert dash.seconds(root.get("minimumUpdatePeriod")) == SEGMENT
     for r in live.pair().values():

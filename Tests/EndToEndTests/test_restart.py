@@ -172,9 +172,13 @@ def test_who_does_not_come_back_has_ended_and_the_next_start_begins_anew(supervi
     service = supervise("--reconnect-window", "1s")
     publisher = Returning("h264-30", f"{service.rtmp}/live/cam")
     epoch = service.epoch("cam")
+    head = f"/live/cam/{epoch}/av/init-1.mp4"
+    known = service.get(head).good().body
     publisher.stop()
     service.process.kill()
     service.wait_ready(2)
+    # Who has read the list a moment before asks for it now.
+    assert service.get(head, timeout=5).good().body == known
     deadline = time.monotonic() + 10
     while "cam" in service.get("/api/v1/streams").text and '"ended"' not in service.get("/api/v1/streams").text:
         assert time.monotonic() < deadline, service.get("/api/v1/streams").text

@@ -12,6 +12,7 @@ from harness.outcome import Outcome
 SCRIPTS = {
     "wrap-24": scripts.starting_at(16_770_000),
     "wrap-24-bare": scripts.starting_at(16_770_000, repeat_extended=False),
+    "wrap-31": scripts.starting_at((1 << 31) - 4000, bits=31),
     "wrap-32": scripts.starting_at((1 << 32) - 4000),
     "extended": scripts.starting_at(3_000_000_000),
     "headers": scripts.headers_before_every_key_frame,
@@ -33,7 +34,7 @@ SCRIPTS = {
 #: Set when the API has told of the drop.
 MISSED = threading.Event()
 #: One publication, one timeline: every output is the film, unaffected by its peculiarity.
-SMOOTH = ["wrap-24", "wrap-24-bare", "wrap-32", "extended", "headers", "audio-ahead", "aggregates", "oddities"]
+SMOOTH = ["wrap-24", "wrap-24-bare", "wrap-31", "wrap-32", "extended", "headers", "audio-ahead", "aggregates", "oddities"]
 #: Two successive films with a splice between them.
 SPLICED = {"resize": "small", "resample": "audio-441", "relay": "small-mono", "jump-ahead": "short", "jump-back": "short",
            "line-drops": "short"}

@@ -12,6 +12,7 @@ extension FuzzTarget {
     "name", "promise", "writtenAt", "epoch", "startedAt", "availabilityStart", "targetDuration", "partTicks",
     "partTimescale", "groupTicks", "groupTimescale", "promisesIndependence", "nextSequenceNumber", "nextPeriod",
     "initVersion", "breaks", "mediaEnd", "knownEnd", "clockOffset", "listedFrom", "periods",
+    "inits",
   ]
 
   /// A column a line: its type (`i`, `r`, `b`, `n`, else text), then its value.
@@ -33,6 +34,7 @@ extension FuzzTarget {
       {
         let kept = KeptPeriod.text(of: entry.record.periods)
         precondition(KeptPeriod.parse(kept).map(KeptPeriod.text) == kept)
+        precondition(KeptInit.parse(KeptInit.text(of: entry.record.inits)) == entry.record.inits)
         _ = entry.record.withMargin().read(at: WallTime(nanoseconds: 1_795_245_850_000_000_000))
       }
     }

@@ -30,6 +30,14 @@ struct ClosingFragment {
   var duration: MediaTime
   var start: MediaTime
 
+  /// The same after the leading track's samples, for what the other tracks have beyond them.
+  var rest: ClosingFragment {
+    var rest = self
+    (rest.run, rest.payloads, rest.duration, rest.start) = (nil, [], .zero, boundary)
+    (rest.isIndependent, rest.expectedSegmentDuration, rest.predicted) = (false, nil, nil)
+    return rest
+  }
+
   /// Bytes of the leading track's samples.
   var byteCount: Int { run?.byteCount ?? 0 }
 }

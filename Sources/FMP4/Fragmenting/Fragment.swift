@@ -29,6 +29,9 @@ package struct Fragment: Sendable {
   package var duration: MediaTime
   /// Presentation time of the leading track at which the next fragment begins.
   package var end: MediaTime
+  /// Only in the last fragments of a publication: presentation time at which they end with all tracks, if another track goes
+  /// on for longer than the leading one.
+  package var longestEnd: MediaTime?
   /// It has only samples of other tracks from before its segment, and adds no time to the segment.
   package var isAside = false
   /// Only aside: it came together with the fragment before it. In a layout that has both they are one part.

@@ -78,23 +78,6 @@ extension Segmenter {
     }
   }
 
-  /// Ends the segment of a publisher that has gone. Audio is complete up to the end of the video, if it was that close: players
-  /// load the last part again and again where a track of it ends before the list.
-  package mutating func interrupt() -> [FragmentEvent] {
-    if deferred == nil, leader.fragmentStart != nil {
-      queues[leaderIndex].resolveWaitingWithoutSuccessor()
-      let timescale = queues[leaderIndex].timescale
-      let shown = queues[leaderIndex].reach.map { max(leader.presentationEnd, $0 &+ leader.reorderDelay) }
-      let end = MediaTime(ticks: shown ?? 0, timescale: timescale)
-      for index in queues.indices where index != leaderIndex {
-        guard let reach = queues[index].reach else { continue }
-        let time = MediaTime(ticks: reach, timescale: queues[index].timescale)
-        if end < time + CutPolicy.followerPatience { queues[index].addSilence(from: time, until: end) }
-      }
-    }
-    return receive(.discontinuity)
-  }
-
   /// Whether a track that has joined or changed would begin before the segment. Nobody has seen or heard it yet.
   func precedesSegment(_ sample: Sample, in queue: SampleQueue) -> Bool {
     guard let goingOn = leader.goingOn, leader.fragmentStart != nil, queue.isEmpty, queue.reach == nil,

@@ -11,6 +11,8 @@ package struct Segmenter: Sendable {
   package var alignsFrom: MediaTime?
   /// The open segment ends before the next sample of the leading track, whatever its length. False again when it has ended.
   package private(set) var endsSegmentNext = false
+  /// A segment of video was cut before a sample that is no sync sample: a group of pictures is longer than segments may be.
+  package private(set) var cutsWithoutSync = false
 
   var tracks: [TrackDescription] = []
   var initVersion: Int
@@ -27,6 +29,8 @@ package struct Segmenter: Sendable {
   var closing: [ClosingFragment] = []
   var nextSequenceNumber: UInt32 = 1
   private var emittedInSegment = false
+  /// No more samples of the publication come.
+  var endsPublication = false
   /// The newest fragment of the open segment, without its samples.
   private(set) var newest: Fragment?
   private var longestGroup: MediaTime?
@@ -301,7 +305,9 @@ package struct Segmenter: Sendable {
 
   /// Reports the GOP so far when a segment had to be cut without a sync sample, before that GOP is over.
   private mutating func noteCut(before sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
-    guard !sample.isSync, tracks[leaderIndex].kind == .video, let sync = leader.cadence.lastSync else { return }
+    guard !sample.isSync, tracks[leaderIndex].kind == .video else { return }
+    cutsWithoutSync = true
+    guard let sync = leader.cadence.lastSync else { return }
     let time = MediaTime(ticks: decodeTime &- sync, timescale: tracks[leaderIndex].timescale)
     if time >= policy.segmentTarget { tell(group: time, &output) }
   }
@@ -335,26 +341,6 @@ package struct Segmenter: Sendable {
     } else {
       leader.openFragment(at: boundary, isIndependent: false)
     }
-  }
-
-  // Loops, because lazy closures would copy the whole segmenter.
-  private func followersReach() -> MediaTime? {
-    var furthest: MediaTime?
-    for index in queues.indices where index != leaderIndex {
-      guard let reach = queues[index].reach else { continue }
-      let time = MediaTime(ticks: reach, timescale: queues[index].timescale)
-      furthest = furthest.map { max($0, time) } ?? time
-    }
-    return furthest
-  }
-
-  private func followersStart() -> MediaTime? {
-    var earliest: MediaTime?
-    for index in queues.indices where index != leaderIndex && !queues[index].ready.isEmpty {
-      let time = MediaTime(ticks: queues[index].readyStart, timescale: queues[index].timescale)
-      earliest = earliest.map { min($0, time) } ?? time
-    }
-    return earliest
   }
 
   // MARK: Fragments
@@ -447,6 +433,9 @@ package struct Segmenter: Sendable {
 
   private mutating func emit(_ closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]) {
     fillWithSilence(from: closed.start, until: takeRest ? closed.boundary : followersBoundary(of: closed))
+    let lastEnd = takeRest ? longestEnd(after: closed) : nil
+    // Where tracks are delivered one by one, what is too long for a part goes into parts of that track alone.
+    let lastCut = policy.fragmentsWaitForFollowers ? nil : lastEnd
     var runs: [TrackRun] = []
     var payloads = closed.payloads
     if let run = closed.run { runs.append(run) }
@@ -454,7 +443,8 @@ package struct Segmenter: Sendable {
       let ends = closed.bringsTracks && isLeaving(queues[index].track)
       if ends { resolveLast(of: index) }
       let takesRest = takeRest || ends
-      let boundary = takesRest ? nil : queues[index].boundary(at: followersBoundary(of: closed))
+      let until = takesRest ? queues[index].track.kind == .audio ? lastCut : nil : followersBoundary(of: closed)
+      let boundary = until.map { queues[index].boundary(at: $0) }
       // If tracks are delivered one by one, their parts keep to the limit too. The rest goes into further parts.
       let longest = policy.fragmentsWaitForFollowers ? policy.partLimit : nil
       let timescale = queues[index].timescale
@@ -469,7 +459,7 @@ package struct Segmenter: Sendable {
         leader: tracks[leaderIndex].id, isExpectedLast: closed.isExpectedLast,
         expectedSegmentDuration: closed.expectedSegmentDuration,
         expectedFollowersEnd: closed.predicted?.followersEnd, runs: runs, payloads: payloads, start: closed.start,
-        duration: closed.duration, end: closed.boundary)
+        duration: closed.duration, end: closed.boundary, longestEnd: lastEnd)
       output.append(.fragment(fragment))
       nextSequenceNumber &+= 1
       emittedInSegment = true
@@ -477,6 +467,7 @@ package struct Segmenter: Sendable {
       if !early.isEmpty { emitEarly(beside: fragment, before: followersBoundary(of: closed), &output) }
       if policy.fragmentsWaitForFollowers { emitBacklog(beside: fragment, of: closed, takeRest: takeRest, &output) }
     }
+    if lastCut != nil, !runs.isEmpty, followersStart() != nil { return emit(closed.rest, takeRest: true, &output) }
     if closed.endsSegment { endSegment(&output) }
   }
 

@@ -37,7 +37,8 @@ struct MediaRoutes {
     case .programme: return rendition.isRung ? .now(missing) : programme(window)
     case .initSegment(let version):
       if let initSegment = initSegment(version, window) { return .now(initSegment, sharing) }
-      return .now(oldInitSegment(version) ?? missing)
+      let kept = view.epoch.keptInits.first { $0.rendition == rendition && $0.version == version }
+      return .now(kept.map(initSegment) ?? oldInitSegment(version) ?? missing)
     case .segment(let number): return segment(number, request, window)
     case .segmentAt(let time, let version):
       guard rendition.kind != nil else { return .now(missing) }
@@ -196,9 +197,11 @@ struct MediaRoutes {
   }
 
   private func initBytes(_ version: Int, _ window: LiveWindow) -> ByteBuffer? {
-    guard let initSegment = window.inits[version] else { return nil }
-    guard rendition.kind != nil else { return initSegment.interleaved }
-    return rendition.track(in: initSegment.tracks).map(initSegment.single)
+    window.inits[version]?.bytes(of: rendition)
+  }
+
+  private func initSegment(_ kept: KeptInit) -> HTTPResponse {
+    .media([.bytes(ByteBuffer(bytes: kept.bytes))], type: type, cache: .immutable)
   }
 
   /// A complete segment after its init segment, playable by itself.

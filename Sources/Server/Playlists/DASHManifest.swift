@@ -57,7 +57,7 @@ struct DASHManifest {
           "PatchLocation", ["ttl": String(Self.patchLifetime(targetDuration: target))],
           text: "manifest.mpp?from=\(publishTime.milliseconds)"))
     }
-    if let latency { children.append(serviceDescription(latency)) }
+    if let latency { children += serviceDescriptions(latency) }
     for period in keptPeriods(publishTime: publishTime, depth: steadyDepth) {
       children.append(XMLElement("Period", verbatim: period.text))
     }
@@ -180,18 +180,31 @@ struct DASHManifest {
       target: aim, minimum: update &+ chunkLength, maximum: max(ordinaryDelay.rescaled(to: 1000), aim &+ update))
   }
 
-  /// ServiceDescription (Annex K).
-  private func serviceDescription(_ latency: Latency) -> XMLElement {
+  /// ServiceDescriptions (Annex K) with one latency: for all players, and for those that know the scope of low latency (ETSI
+  /// TS 103 285 §10.20). dash.js follows the second one, ExoPlayer the last one: both play slower when they are too near to the
+  /// edge. Shaka Player must not. It measures from a point that lies `suggestedPresentationDelay` behind its edge already, so it
+  /// would play slower until it is behind by both. To 5.2.7 it follows none of several; later versions follow the first one.
+  private func serviceDescriptions(_ latency: Latency) -> [XMLElement] {
+    let lowLatency = XMLElement("Scope", ["schemeIdUri": "urn:dvb:dash:lowlatency:scope:2019"])
+    return [
+      serviceDescription("0", latency, slowest: "1"),
+      serviceDescription("1", scope: [lowLatency], latency, slowest: "0.96"),
+    ]
+  }
+
+  private func serviceDescription(
+    _ id: String, scope: [XMLElement] = [], _ latency: Latency, slowest: String
+  ) -> XMLElement {
     XMLElement(
-      "ServiceDescription", ["id": "0"],
-      children: [
+      "ServiceDescription", ["id": id],
+      children: scope + [
         XMLElement(
           "Latency",
           [
             "referenceId": Self.referenceTimeID, "target": String(latency.target), "max": String(latency.maximum),
             "min": String(latency.minimum),
           ]),
-        XMLElement("PlaybackRate", ["max": "1.04", "min": "0.96"]),
+        XMLElement("PlaybackRate", ["max": "1.04", "min": slowest]),
       ])
   }
 

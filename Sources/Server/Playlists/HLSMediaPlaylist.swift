@@ -140,7 +140,7 @@ struct HLSMediaPlaylist {
     var duration = segment.duration
     let isGap = isGap(segment)
     if !isGap, let span = window.layout(rendition, of: segment)?.trackID.flatMap(segment.span) {
-      duration = MediaTime(ticks: span.duration, timescale: span.timescale)
+      duration = MediaTime(ticks: span.duration &+ span.addition, timescale: span.timescale)
     }
     HLSSegmentLines.write(window.name(of: segment, in: rendition), duration: duration, isGap: isGap, &out)
   }

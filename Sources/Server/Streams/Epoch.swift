@@ -49,6 +49,8 @@ struct Epoch: Sendable {
   private var cutSegment = 0
   /// Periods before the last outage or restart that manifests still list.
   private var keptPeriods: [KeptPeriod] = []
+  /// Init segments that those, and playlists of that time, name.
+  private var keptInits: [KeptInit] = []
 
   /// `store` holds the bytes; nil for a new store. `knownGroup` is the key frame interval of the last publisher with this name.
   /// `mayPromiseIndependence` is false when the name's last epoch broke the promise that each segment starts with a key frame.
@@ -77,7 +79,7 @@ struct Epoch: Sendable {
     availabilityStart = record.availabilityStart
     longestGroup = record.longestGroup
     mediaEnd = MediaTime(milliseconds: record.mediaEnd)
-    keptPeriods = record.periods
+    (keptPeriods, keptInits) = (record.periods, record.inits)
     breaks = record.breaks
     breaksBeforeNextSegment = true
   }
@@ -107,7 +109,7 @@ struct Epoch: Sendable {
       lastInitVersion: record?.initVersion ?? 0)
   }
 
-  /// The record for the next process, without the Periods. Nil while players know nothing that must stay true.
+  /// The record for the next process, without Periods and init segments. Nil while players know nothing that must stay true.
   var record: EpochRecord? {
     guard let target = window.targetDuration, let availabilityStart, let version = window.currentInit?.version else {
       return nil
@@ -126,6 +128,19 @@ struct Epoch: Sendable {
   /// The Periods of this process that manifests of the next one must list. Renders them.
   var periodsToKeep: [KeptPeriod] { settings.periodsToKeep(viewWithRungs, KeptPeriod.limit) }
 
+  /// The init segments that players of this process may still ask the next one for, oldest first.
+  var initsToKeep: [KeptInit] {
+    guard let newest = window.segments.last(where: { !$0.isOutage }) else { return keptInits }
+    let tracks = window.inits[newest.initVersion]?.tracks ?? []
+    let own =
+      window.keptInits(of: newest.initVersion, [.interleaved] + tracks.map { Rendition($0) })
+      + rungs.flatMap { $0.window.keptInits(of: newest.initVersion, [$0.rendition]) }
+    let older = keptInits.filter { kept in
+      !own.contains { $0.rendition == kept.rendition && $0.version == kept.version }
+    }
+    return (older + own).suffix(KeptInit.limit)
+  }
+
   /// The newest init segment; nil before the tracks are known.
   var initSegment: InitSegment? { window.currentInit }
 
@@ -142,6 +157,7 @@ struct Epoch: Sendable {
     view.presentation = EpochView.Presentation(
       layout: settings.layout, addressing: settings.partAddressing, rewind: settings.rewind,
       audioNames: settings.audioNames)
+    view.keptInits = keptInits
     return view
   }
 
@@ -264,6 +280,8 @@ struct Epoch: Sendable {
   private mutating func store(_ events: [FragmentEvent]) throws(StorageError) -> [StoredEvent] {
     guard !events.isEmpty else { return [] }
     var stored: [StoredEvent] = []
+    // The segment that ends here may be the first that is listed.
+    if segmenter.cutsWithoutSync { window.breakIndependence() }
     if let limit = segmenter.policy.partLimit { window.setPartTarget(limit) }
     for event in events {
       switch event {
@@ -348,7 +366,7 @@ struct Epoch: Sendable {
     let wallStart = anchor?.wallTime(at: fragment.start) ?? .zero
     let memory = try SegmentMemory(in: store)
     if breaksBeforeNextSegment, window.outage(before: wallStart) != nil {
-      keptPeriods = settings.periodsToKeep(viewWithRungs, 1)
+      (keptPeriods, keptInits) = (settings.periodsToKeep(viewWithRungs, 1), initsToKeep)
       window.passOutage(before: fragment.start, until: wallStart, memory: memory)
       for index in rungs.indices { rungs[index].followOutage(in: window) }
     }
@@ -373,7 +391,11 @@ struct Epoch: Sendable {
       decideTarget(for: newest.duration)
     } else if max(media.nanoseconds, newest.wallEnd &- first.wallStart) >= Self.longestBeginning.nanoseconds {
       decideTarget(for: segments.reduce(settings.segmentTarget) { max($0, $1.duration) })
+    } else {
+      return
     }
+    // Longer groups may come, which are cut.
+    window.promiseNoIndependence()
   }
 
   /// Sets the target duration for GOPs of this length. It is set once and never changes within an epoch.

@@ -35,6 +35,8 @@ struct EpochRecord: Sendable, Hashable {
   var listedFrom: WallTime
   /// Periods from manifests, oldest first.
   var periods: [KeptPeriod] = []
+  /// Init segments that playlists and manifests named last.
+  var inits: [KeptInit] = []
 
   /// A copy with margins, for a process that may die at any time: a segment may begin, or the tracks may change, before the
   /// next record is written.

@@ -16,6 +16,8 @@ struct EpochView: Sendable {
   let version: Int
   /// Periods before the last outage or restart.
   let keptPeriods: [KeptPeriod]
+  /// Init segments that those, and playlists of that time, name.
+  var keptInits: [KeptInit] = []
   /// How long the stream waits for a lost publisher.
   let patience: MediaTime
   /// The public address of the server; nil when it is not configured.

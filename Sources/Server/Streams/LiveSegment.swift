@@ -110,6 +110,8 @@ struct LiveSegment: Sendable {
     var announced: Listing?
     /// Decoding can start with its first sample.
     var isIndependent = true
+    /// By how much playlists list it longer: up to the end of another track, at the end of a publication.
+    var addition: Int64 = 0
   }
 
   var wallEnd: WallTime { wallStart &+ duration.nanoseconds }
@@ -155,7 +157,8 @@ struct LiveSegment: Sendable {
   ) {
     let before = duration
     // From the first frame shown to the first frame of the next fragment.
-    if !fragment.isAside { duration = max(before + Self.leastPart, fragment.end - start) }
+    let end = fragment.longestEnd ?? fragment.end
+    if !fragment.isAside { duration = max(before + Self.leastPart, end - start) }
     let added = max(duration - before, Self.leastPart)
     var mediaOffset = offset + headLength
     var runs: [StoredRun] = []
@@ -186,7 +189,9 @@ struct LiveSegment: Sendable {
     if fragment.run(of: fragment.leader) != nil,
       let index = spans.firstIndex(where: { $0.track == fragment.leader })
     {
-      spans[index].duration = max(1, fragment.end.rescaled(to: spans[index].timescale) &- spans[index].start)
+      let last = fragment.end.rescaled(to: spans[index].timescale)
+      spans[index].duration = max(1, last &- spans[index].start)
+      spans[index].addition = end.rescaled(to: spans[index].timescale) &- last
     }
     let first = defaultsHead.flatMap { head in
       runs.first.map { first in

@@ -20,15 +20,16 @@ extension LiveStream {
 
   /// Writes the record of the epoch for the next process.
   private func note(_ record: EpochRecord, in stateStore: StreamStateStore) {
-    stateStore.note(record, contract: settings.contract, of: name) { [weak self] in
-      self?.periods(ofEpoch: record.epoch)
-    }
+    stateStore.note(record, contract: settings.contract, of: name) { [weak self] in self?.complete($0) ?? $0 }
   }
 
-  /// Periods for the next process; nil once the stream has another epoch. These do not count as published times of day, so
-  /// those may still be corrected.
-  private func periods(ofEpoch id: String) -> [KeptPeriod]? {
-    state.withLock { $0.life.epoch.id == id ? $0.life.epoch : nil }?.periodsToKeep
+  /// The record with Periods and init segments for the next process; without them once the stream has another epoch. The Periods
+  /// do not count as published times of day, so those may still be corrected.
+  private func complete(_ record: EpochRecord) -> EpochRecord {
+    guard let epoch = state.withLock({ $0.life.epoch.id == record.epoch ? $0.life.epoch : nil }) else { return record }
+    var record = record
+    (record.periods, record.inits) = (epoch.periodsToKeep, epoch.initsToKeep)
+    return record
   }
 
   /// From now on, the end of a publisher counts as an interruption, because this process ends.

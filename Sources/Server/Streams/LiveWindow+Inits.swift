@@ -1,4 +1,5 @@
 internal import FMP4
+internal import NIOCore
 
 /// Init segments by rendition: a track that stays the same keeps its init segment while others come, go or change.
 extension LiveWindow {
@@ -39,6 +40,17 @@ extension LiveWindow {
     index == 0 && changesInit(rendition, at: segment)
       ? MediaName.firstPart(ofSegment: segment.sequenceNumber, initVersion: segment.initVersion)
       : MediaName.part(PartPosition(segment: segment.sequenceNumber, part: index))
+  }
+
+  /// The init segments of these renditions for a segment with this version, for players that ask for them when it is gone. Empty if
+  /// the version is unknown.
+  func keptInits(of version: Int, _ renditions: [Rendition]) -> [KeptInit] {
+    guard let initSegment = inits[version] else { return [] }
+    return renditions.compactMap { rendition in
+      guard let bytes = initSegment.bytes(of: rendition), bytes.readableBytes <= KeptInit.longest else { return nil }
+      return KeptInit(
+        rendition: rendition, version: initVersion(rendition, in: version), bytes: Array(bytes.readableBytesView))
+    }
   }
 
   /// The init segments that segments from a version on need.

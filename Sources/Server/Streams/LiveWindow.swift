@@ -42,7 +42,7 @@ struct LiveWindow: Sendable {
   private(set) var lastLostInit = 0
   /// Further videos of which a segment begins without a key frame, or elsewhere than the segment of the first video.
   private(set) var unaligned: Set<TrackID> = []
-  /// Each complete segment so far can be decoded without another one.
+  /// Each segment so far can be decoded without another one, and so will the next.
   private(set) var keepsIndependence = true
   /// Bits per second, peak and average over all segments, for BANDWIDTH.
   private(set) var bandwidth = Bandwidth()
@@ -78,7 +78,7 @@ struct LiveWindow: Sendable {
 
   /// Whether playlists may promise that every segment starts with a key frame. Only a measured target duration allows for
   /// every GOP.
-  private let promisesIndependence: Bool
+  private var promisesIndependence: Bool
 
   init(length: MediaTime, promisesIndependence: Bool = true) {
     self.length = length
@@ -127,8 +127,20 @@ struct LiveWindow: Sendable {
   /// The ordinal of the next Period.
   var nextPeriod: Int { periods.last.map { $0.ordinal + 1 } ?? firstPeriod }
 
-  /// Records that a segment that is not in memory starts without a key frame.
-  mutating func breakIndependence() { keepsIndependence = false }
+  /// Records that a segment that is not in memory starts without a key frame, or that the next one will. Playlists never promise
+  /// again that all do: tags of a list neither come nor go but for that (RFC 8216bis §6.2.1).
+  mutating func breakIndependence() {
+    guard keepsIndependence else { return }
+    keepsIndependence = false
+    version += 1
+  }
+
+  /// Playlists never promise that segments begin with key frames: how far those are apart is not known.
+  mutating func promiseNoIndependence() {
+    guard promisesIndependence else { return }
+    promisesIndependence = false
+    version += 1
+  }
 
   /// Nanoseconds. The times of day of a Period may be off by this much before a new Period corrects them. Players show media
   /// later or earlier than announced by that error.
@@ -344,6 +356,8 @@ struct LiveWindow: Sendable {
     if beginsPeriod(segment) || segments.last?.brokeItsAnnouncement == true {
       openPeriod(with: segment, continuing: segment.followsDiscontinuity ? nil : periods.last?.ordinal)
     }
+    // Its parts are listed while it grows.
+    if !segment.standsAlone { breakIndependence() }
     nextSequenceNumber += 1
     segments.append(segment)
     isInterrupted = false
@@ -400,7 +414,6 @@ struct LiveWindow: Sendable {
     if let length { segments[index].lengthen(to: length) }
     segments[index].isComplete = true
     noteLength(of: segments[index])
-    keepsIndependence = keepsIndependence && segments[index].standsAlone
     let video = layout(.video, of: segments[index])?.trackID
     if !segments[index].fragments.isEmpty {
       bandwidth.add(

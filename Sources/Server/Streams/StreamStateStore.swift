@@ -56,10 +56,11 @@ final class StreamStateStore: Sendable {
   }
 
   /// Stores a record. `contract` is what players learned from the settings; an epoch is only resumed when it is the same.
-  /// `periods` is called on the writing thread; nil leaves those of the record. No lock of a window is thus held while a disk is slow.
+  /// `complete` is called on the writing thread: what takes time to make is added there. No lock of a window is thus held while a
+  /// disk is slow.
   func note(
     _ record: EpochRecord, contract: String, of name: StreamName,
-    periods: @escaping @Sendable () -> [KeptPeriod]? = { nil }
+    complete: @escaping @Sendable (EpochRecord) -> EpochRecord = { $0 }
   ) {
     let entry = StreamStateEntry(record: record, contract: contract, writtenAt: clock.wallTime)
     if let group = record.longestGroup {
@@ -71,7 +72,7 @@ final class StreamStateStore: Sendable {
     }
     change(name) {
       var entry = entry
-      if let kept = periods() { entry.record.periods = kept }
+      entry.record = complete(entry.record)
       return entry
     }
   }

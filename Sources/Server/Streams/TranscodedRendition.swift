@@ -117,6 +117,8 @@ struct TranscodedRendition: Sendable {
       if source.isForeseen { window.foresee(targetDuration: target) }
       window.setTargetDuration(target)
     }
+    // Its key frames are at the source's.
+    if mediaKind == .video, !source.isIndependent { window.promiseNoIndependence() }
     guard let target = source.partTarget else { return }
     guard mediaKind == .audio else { return window.setPartTarget(target) }
     guard let tracks = source.currentInit?.tracks else { return }

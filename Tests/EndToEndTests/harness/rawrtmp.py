@@ -31,10 +31,12 @@ class Closed(Exception):
 
 class RawRTMP:
     """One connection. `url` is rtmp://HOST:PORT or rtmps://HOST:PORT. Nothing is sent before a method is called. `source`:
-    the local address of the connection. `no_delay`: TCP_NODELAY is set. `by_chunk`: each chunk is a write of its own."""
+    the local address of the connection. `no_delay`: TCP_NODELAY is set. `by_chunk`: each chunk is a write of its own.
+    `bits`: of the times of tags; libavformat has 31."""
 
     def __init__(self, url: str, *, timeout: float = 10, repeat_extended: bool = True, source: str = "", no_delay: bool = True,
-                 by_chunk: bool = False):
+                 by_chunk: bool = False, bits: int = 32):
+        self.bits = bits
         parts = urllib.parse.urlsplit(url)
         self.host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         self.base = f"{parts.scheme}://{self.host}:{parts.port}"
@@ -229,7 +231,7 @@ class RawRTMP:
         if tag.type == flv.DATA and body[:16] != amf.encode("@setDataFrame")[:16]:
             body = amf.encode("@setDataFrame") + body
         csid = {flv.AUDIO: 4, flv.VIDEO: MEDIA, flv.DATA: 5}[tag.type]
-        self.send(csid, tag.type, body, timestamp=tag.milliseconds % (1 << 32), stream=self.stream)
+        self.send(csid, tag.type, body, timestamp=tag.milliseconds % (1 << self.bits), stream=self.stream)
 
     def play_out(self, tags: list[flv.Tag], *, speed: float = 1, until: float = 1e9, origin: int | None = None) -> None:
         """Sends the tags at their times, `speed` times faster than real time. Keeps reading the server's messages."""

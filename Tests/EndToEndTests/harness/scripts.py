@@ -24,11 +24,11 @@ def whole(url: str, name: str, tags: list[Tag], *, speed: float = 1, **options) 
         client.finish()
 
 
-def starting_at(milliseconds: int, *, repeat_extended: bool = True):
-    """The film with its first time at `milliseconds`. Its last times may exceed 24 or 32 bits."""
+def starting_at(milliseconds: int, **options):
+    """The film with its first time at `milliseconds`. Its last times may exceed 24, 31 or 32 bits."""
 
     def publish(url: str, name: str) -> None:
-        whole(url, name, flv.shifted(tags_of("h264-30"), milliseconds), repeat_extended=repeat_extended)
+        whole(url, name, flv.shifted(tags_of("h264-30"), milliseconds), **options)
 
     return publish
 

@@ -34,6 +34,12 @@ struct WrongTimesTests {
     #expect(driver.ending == .finished)
   }
 
+  /// ffmpeg's times begin again at 2³¹ ms, here with a picture of the middle of a group, and audio behind it that lags.
+  @Test(arguments: [14_000, 14_011, 14_080] as [UInt32])
+  func timesThatLackTheirHighestBitWrapWithoutALoss(at wrap: UInt32) {
+    judge(published(keyEvery: 200) { ($1 &- wrap) & 0x7FFF_FFFF })
+  }
+
   @Test(arguments: [36_014_000, 19_000, 0] as [UInt32], [UInt32(50), 200])
   func aFrameOfVideoWithAWrongTimeIsTakenLikeAnyOther(_ time: UInt32, _ keyEvery: UInt32) {
     let driver = published(keyEvery: keyEvery) { $0 == .video && $1 == 14_000 ? time : $1 }

@@ -56,9 +56,33 @@ struct WireClockTests {
     }
   }
 
-  @Test func noWidthTraps() {
+  @Test func aCounterThatLacksItsHighestBitGoesOn() {
+    var clock = WireClock(hertz: 1000, bits: 32, mayLackHighestBit: true)
+    #expect(clock.ticks(0x7FFF_FFFA) == 0x7FFF_FFFA)
+    #expect(clock.ticks(2) == 0x8000_0002)
+    // The other track.
+    #expect(clock.ticks(0x7FFF_FFFE) == 0x7FFF_FFFE)
+    #expect(clock.ticks(30_000) == 0x8000_7530)
+    // Wrapped once more.
+    _ = clock.ticks(0x4000_0000)
+    _ = clock.ticks(0x7FFF_FFFF)
+    #expect(clock.ticks(4) == 0x1_0000_0004)
+  }
+
+  @Test func aCounterThatMayLackItsHighestBitWrapsWithItToo() {
+    var clock = WireClock(hertz: 1000, bits: 32, mayLackHighestBit: true)
+    #expect(clock.ticks(0x7FFF_FFF0) == 0x7FFF_FFF0)
+    #expect(clock.ticks(0x8000_0010) == 0x8000_0010)
+    #expect(clock.ticks(0xC000_0000) == 0xC000_0000)
+    #expect(clock.ticks(0xFFFF_FFF0) == 0xFFFF_FFF0)
+    #expect(clock.ticks(0x10) == 0x1_0000_0010)
+    // A jump that is no wrap of either kind.
+    #expect(clock.ticks(0x8000_0010 - 100_000) == 0x1_8000_0010 - 100_000)
+  }
+
+  @Test(arguments: [false, true]) func noWidthTraps(mayLackHighestBit: Bool) {
     for bits in [0, 1, 8, 63, 64, 65] {
-      var clock = WireClock(hertz: 90_000, bits: bits)
+      var clock = WireClock(hertz: 90_000, bits: bits, mayLackHighestBit: mayLackHighestBit)
       for wire in [0, 1, .max, 1 << 62, .max - 1, 1 << 63] as [UInt64] { _ = clock.nanoseconds(wire) }
     }
   }

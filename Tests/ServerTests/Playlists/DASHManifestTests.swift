@@ -97,10 +97,12 @@ import Testing
       #expect(template["availabilityTimeOffset"] == "1.8")
       #expect(template["availabilityTimeComplete"] == "false")
     }
-    let latency = try #require(root.all("Latency").first)
-    #expect(latency["target"] == "2800" && latency["min"] == "2200" && latency["max"] == "6000")
-    #expect(latency["referenceId"] == root.all("ProducerReferenceTime").first?["id"])
-    #expect(root.all("PlaybackRate").count == 1)
+    let latencies = root.all("Latency")
+    #expect(latencies.count == 2)
+    for latency in latencies {
+      #expect(latency["target"] == "2800" && latency["min"] == "2200" && latency["max"] == "6000")
+      #expect(latency["referenceId"] == root.all("ProducerReferenceTime").first?["id"])
+    }
     #expect(root.all("Resync").map { $0["dT"] } == ["6000", "9600"])
   }
 
@@ -208,7 +210,25 @@ import Testing
     #expect(root.expandedEntries("video").count == 2)
     #expect(root.all("SegmentTemplate").allSatisfy { $0["availabilityTimeOffset"] == nil })
     #expect(root.all("Resync").isEmpty)
-    #expect(root.all("Latency").map { $0["target"] } == ["6000"], "players are told how late is too late all the same")
+    let targets = root.all("Latency").map { $0["target"] }
+    #expect(targets == ["6000", "6000"], "players are told how late is too late all the same")
+  }
+
+  /// Shaka Player measures from a point that is 6 s behind its edge, so it would play at 0.96 times the speed for minutes. It
+  /// follows one description alone, and later the first of several. dash.js follows that with the scope, ExoPlayer the last.
+  @Test(arguments: [true, false])
+  func onlyWhoKnowsTheScopeOfLowLatencyIsToldToPlaySlower(isInChunks: Bool) throws {
+    var making = try Making(expectedDuration: isInChunks ? MediaTime(ticks: 60_000, timescale: 30_000) : nil)
+    try making.complete(segments: 2)
+    try making.fragments(1)
+    let descriptions = making.manifest.all("ServiceDescription")
+    #expect(descriptions.map { $0["id"] } == ["0", "1"])
+    #expect(descriptions.map { $0.all("PlaybackRate").map { $0["min"] } } == [["1"], ["0.96"]])
+    #expect(descriptions.map { $0.all("PlaybackRate").map { $0["max"] } } == [["1.04"], ["1.04"]])
+    let scopes = descriptions.map { $0.all("Scope").map { $0["schemeIdUri"] } }
+    #expect(scopes == [[], ["urn:dvb:dash:lowlatency:scope:2019"]])
+    #expect(descriptions.last?.children.first?.name == "Scope", "the schema has it before the others")
+    #expect(Set(descriptions.flatMap { $0.all("Latency").map { $0["target"] } }).count == 1)
   }
 
   /// Shaka Player looks for audio at the beginning of the timeline.

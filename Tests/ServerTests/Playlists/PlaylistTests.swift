@@ -106,6 +106,34 @@ import Testing
     #expect(driver.epoch.window.keepsIndependence == false)
   }
 
+  /// A group of pictures is longer than the longest segment: the second one begins without a key frame. Its parts are listed long
+  /// before it is complete, and the list before it says nothing that it would have to take back.
+  @Test(arguments: [false, true])
+  func aListWhoseSegmentsWillBeginWithoutAKeyFrameNeverSaysOtherwise(comesBack: Bool) throws {
+    var driver = EpochDriver()
+    func tag() -> Bool? {
+      guard driver.epoch.window.isReleased else { return nil }
+      let low = HLSMediaPlaylist.LowLatency(addressing: .url, siblings: [], isDelta: false)
+      let list = HLSMediaPlaylist(window: driver.epoch.window, rendition: .interleaved, lowLatency: low)
+      return lines(list.render()).contains("#EXT-X-INDEPENDENT-SEGMENTS")
+    }
+    if comesBack {
+      // Without a second key frame.
+      try driver.publish(seconds: 4, group: 900)
+      try driver.interrupt()
+      #expect(tag() == false)
+    }
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall + 4_000_000_000)))
+    try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    var said: [Bool] = []
+    for sample in SyntheticMedia.interleaved(seconds: 14, group: 900) {
+      try driver.receive(.sample(sample))
+      if let tag = tag(), said.last != tag { said.append(tag) }
+    }
+    #expect(said == [false])
+  }
+
   @Test func aKnownGroupReleasesThePlaylistWithTheFirstSegment() throws {
     var driver = EpochDriver(knownGroup: MediaTime(milliseconds: 4000))
     #expect(driver.epoch.window.targetDuration == 4)

@@ -19,6 +19,7 @@ extension Epoch {
   var wholeRecord: EpochRecord? {
     var record = record
     record?.periods = periodsToKeep
+    record?.inits = initsToKeep
     return record
   }
 }

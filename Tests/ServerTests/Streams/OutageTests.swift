@@ -81,6 +81,40 @@ import Testing
     #expect(audio.start + audio.duration == 244_736)
   }
 
+  /// hls.js plays beyond the end of the list, where it is the video's. The list stands still then, and it goes back again and again.
+  /// The video's last part is up to a part long; what is too much for it is a part of the audio.
+  @Test(arguments: Array(150...156), [1, 3, 9])
+  func aListEndsWithTheLongestTrackOfALostPublisher(frames: Int, more: Int) throws {
+    for layout in [StreamSettings.HLSLayout.interleaved, .separate] {
+      var driver = EpochDriver(StreamSettings(layout: layout))
+      driver.epoch.startPublication()
+      try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+      try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+      let samples = SyntheticMedia.interleaved(seconds: 6, isSteady: true)
+      let sounds = frames * 1600 / 1024 + more
+      for sample in samples where sample.decodeTime < (sample.track == .video ? frames * 1000 : sounds * 1024) {
+        try driver.receive(.sample(sample))
+      }
+      try driver.interrupt()
+      let window = driver.epoch.window
+      let segment = try #require(window.segments.last)
+      let (video, audio) = (try #require(segment.span(of: .video)), try #require(segment.span(of: .audio)))
+      #expect(audio.start + audio.duration == Int64(sounds) * 1024, "nothing is lost")
+      #expect(video.listed.start + video.listed.duration == Int64(frames) * 1000, "manifests know the media")
+      let end = MediaTime(ticks: Int64(max(sounds * 1024, frames * 1600)), timescale: 48_000)
+      let limit = try #require(window.partTarget).seconds + 0.000_01
+      let track: TrackID? = layout == .separate ? .video : nil
+      let parts = segment.parts(of: track, isAudio: false).map(\.duration.seconds)
+      #expect(parts.allSatisfy { $0 <= limit }, "\(parts)")
+      let length = parts.reduce(0, +)
+      let line = try #require(try lines(window, track == nil ? .interleaved : .video).last)
+      #expect(abs(line.duration - length) < 0.000_1)
+      let missing = (end - segment.start).seconds - length
+      // A part of the audio alone is in no list of the video.
+      #expect(missing < (track == nil ? 0.000_1 : 0.22) && missing > -0.003_1, "\(parts)")
+    }
+  }
+
   /// Manifests list the second that has come of two that were announced: what a player asks for next is waited for.
   @Test func whatFollowsASegmentThatWasCutShortHasAnAddress() throws {
     var driver = EpochDriver(StreamSettings(layout: .separate))

@@ -125,6 +125,54 @@ import Testing
     }
   }
 
+  /// Who joined before the process died asks the next one for the init segment of its list, also before media comes.
+  @Test(arguments: [StreamSettings.HLSLayout.interleaved, .separate])
+  func initSegmentsOfTheProcessBeforeStay(layout: StreamSettings.HLSLayout) throws {
+    var driver = try interrupted(StreamSettings(layout: layout))
+    let known = try #require(driver.epoch.initSegment)
+    func judge(_ epoch: Epoch) throws {
+      let kept = epoch.viewWithRungs.keptInits
+      for rendition in [Rendition.interleaved, .video, .audio] {
+        let found = try #require(kept.first { $0.rendition == rendition && $0.version == 1 })
+        #expect(found.bytes == known.bytes(of: rendition).map { Array($0.readableBytesView) })
+      }
+      #expect(KeptInit.parse(KeptInit.text(of: kept)) == kept)
+    }
+    // Killed: the record is the newest that was written.
+    var record = try #require(driver.epoch.wholeRecord?.withMargin())
+    try judge(Epoch(resuming: record, settings: StreamSettings(layout: layout).asServed))
+    try driver.interrupt()
+    record = try #require(driver.epoch.wholeRecord)
+    let after = try resumed(record, seconds: 5, settings: StreamSettings(layout: layout))
+    try judge(after)
+    #expect(after.initsToKeep.map(\.version) == [1, 1, 1, 2, 2, 2], "of two processes")
+  }
+
+  /// A manifest lists the Period before a long outage, whose media is in memory no more.
+  @Test func initSegmentsOfAKeptPeriodStay() throws {
+    var driver = EpochDriver(StreamSettings(window: MediaTime(milliseconds: 20_000)))
+    try driver.publish(seconds: 5)
+    try driver.interrupt()
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall + 95_000_000_000)))
+    try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.mono()]))
+    for sample in SyntheticMedia.interleaved(seconds: 40) { try driver.receive(.sample(sample)) }
+    #expect(driver.epoch.window.inits[1] == nil)
+    let kept = driver.epoch.viewWithRungs.keptInits
+    #expect(kept.map(\.rendition) == [.interleaved, .video, .audio] && kept.allSatisfy { $0.version == 1 })
+  }
+
+  @Test func whatIsNoKeptInitSegmentIsNotRead() {
+    #expect(KeptInit.parse("") == [])
+    let line = "av\t1\tAAAA"
+    #expect(KeptInit.parse(line)?.count == 1)
+    let hostile = ["x", "av\t1", "av\t0\tAAAA", "av\t-1\tAAAA", "..\t1\tAAAA", "av\t1\t*", "av\t1\tAAAA\tAAAA"]
+    let long = "av\t1\t" + String(repeating: "AAAA", count: KeptInit.longest / 3 + 1)
+    for text in hostile + [long, Array(repeating: line, count: KeptInit.limit + 1).joined(separator: "\n")] {
+      #expect(KeptInit.parse(text) == nil, "\(text.prefix(40))")
+    }
+  }
+
   /// ffmpeg and GStreamer stand still for as long as media time leaps.
   @Test func mediaTimeGoesOnWithTheClockAndNotWithTheMargin() throws {
     var driver = try interrupted()

@@ -4,8 +4,8 @@ internal import NIOCore
 /// A publication whose media comes as FLV tags, with all tracks of Enhanced RTMP v2.
 struct FLVPublication {
   private var publication: Publication
-  /// One clock for all tags.
-  private var clock = WireClock(hertz: 1000, bits: 32)
+  /// One clock for all tags. libavformat writes 31 bits of times, which begin again after 24.9 days.
+  private var clock = WireClock(hertz: 1000, bits: 32, mayLackHighestBit: true)
   /// Numbers of the tracks that have come in a supported codec. Arrays, because they are short and asked for each tag.
   private var videos: [UInt8] = []
   private var audios: [UInt8] = []

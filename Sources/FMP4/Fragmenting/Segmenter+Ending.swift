@@ -1,0 +1,53 @@
+/// The end of a publication, and of the tracks that follow the leading one.
+extension Segmenter {
+  /// Ends the segment of a publisher that has gone. Audio is complete up to the end of the video, if it was that close: players
+  /// load the last part again and again where a track of it ends before the list. Where audio goes on, the list does, too: hls.js
+  /// goes back by seconds, again and again, when it has played beyond the end of a list that stands still.
+  package mutating func interrupt() -> [FragmentEvent] {
+    if deferred == nil, leader.fragmentStart != nil {
+      queues[leaderIndex].resolveWaitingWithoutSuccessor()
+      let timescale = queues[leaderIndex].timescale
+      let shown = queues[leaderIndex].reach.map { max(leader.presentationEnd, $0 &+ leader.reorderDelay) }
+      let end = MediaTime(ticks: shown ?? 0, timescale: timescale)
+      for index in queues.indices where index != leaderIndex {
+        guard let reach = queues[index].reach else { continue }
+        let time = MediaTime(ticks: reach, timescale: queues[index].timescale)
+        if end < time + CutPolicy.followerPatience { queues[index].addSilence(from: time, until: end) }
+      }
+    }
+    endsPublication = true
+    defer { endsPublication = false }
+    return receive(.discontinuity)
+  }
+
+  /// Where the last fragment of a publication ends if another track goes on behind the leading one: with that, as far as a part may
+  /// last. Nil if none does.
+  func longestEnd(after closed: ClosingFragment) -> MediaTime? {
+    guard endsPublication, let reach = followersReach(), reach > closed.boundary else { return nil }
+    guard let limit = policy.partLimit else { return reach }
+    let start = newest.map { $0.longestEnd ?? $0.end } ?? closed.start
+    // A part has a sample at least.
+    let least = closed.run == nil ? followersStart().map { $0 + MediaTime(milliseconds: 1) } : nil
+    return max(closed.boundary, min(reach, max(start + limit, least ?? start)))
+  }
+
+  // Loops, because lazy closures would copy the whole segmenter.
+  func followersReach() -> MediaTime? {
+    var furthest: MediaTime?
+    for index in queues.indices where index != leaderIndex {
+      guard let reach = queues[index].reach else { continue }
+      let time = MediaTime(ticks: reach, timescale: queues[index].timescale)
+      furthest = furthest.map { max($0, time) } ?? time
+    }
+    return furthest
+  }
+
+  func followersStart() -> MediaTime? {
+    var earliest: MediaTime?
+    for index in queues.indices where index != leaderIndex && !queues[index].ready.isEmpty {
+      let time = MediaTime(ticks: queues[index].readyStart, timescale: queues[index].timescale)
+      earliest = earliest.map { min($0, time) } ?? time
+    }
+    return earliest
+  }
+}
