@@ -53,7 +53,7 @@ struct StartupBufferTests {
     #expect(!buffer.isFull)
     buffer.forget(.video, to: &out)
     #expect(buffer.takeAll().map(\.time) == [1])
-    let lost = out.map { if case .lost(let kind) = $0 { kind } else { nil } }
+    let lost = out.compactMap { action -> MediaKind? in if case .lost(let kind) = action { kind } else { nil } }
     #expect(lost == [.audio, .video], "what is forgotten is lost")
   }
 

@@ -89,7 +89,7 @@ import Testing
         if frame > 125 { steps.append((new &- told).magnitude) }
         told = new
       }
-      worst = max(worst, (now &- media &- told.nanoseconds).magnitude)
+      worst = max(worst, (now.nanoseconds - media - told.nanoseconds).magnitude)
       if frame == 500 {
         #expect(follower.error.map { ($0 - Int(thousandths)).magnitude <= 1 } == true)
       }
