@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import hls, http, nothing_wrong, packets, sources
+from harness import events, hls, http, nothing_wrong, packets, sources
 from harness.flv import AUDIO, VIDEO, Tag, read
 from harness.rawrtmp import RawRTMP
 
@@ -137,7 +137,7 @@ SPEED = 4
 def recorded(start_shared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded")
     tags = [dataclasses.replace(tag, milliseconds=tag.milliseconds + ORIGIN) for tag in film()]
-    weir = start_shared("--target-duration", "2")
+    weir = start_shared("--target-duration", "2", "--admin-token", events.TOKEN)
 
     def publish(name: str) -> dict:
         with RawRTMP(weir.rtmp).start(name) as client:
@@ -189,3 +189,52 @@ def test_wrong_timestamps_are_counted(recorded):
         (line,) = [line for line in metrics.splitlines() if line.startswith("weir_ingest_timestamps_mended_total{")
                    and f'stream="{name}"' in line and f'kind="{kind}"' in line]
         assert float(line.rsplit(" ", 1)[1]) == count, line
+
+
+def tail(tags: list[Tag]) -> list[Tag]:
+    """The film from the 16th picture on: the next key frame is half a second away."""
+    places = [place for place, tag in enumerate(tags) if is_media(tag, VIDEO)]
+    return [tag for place, tag in enumerate(tags) if tag.is_header or tag.type not in (VIDEO, AUDIO) or place >= places[15]]
+
+
+def audio_away(tags: list[Tag]) -> list[Tag]:
+    """The audio of the seventh second has times of five seconds before."""
+    places = [place for place, tag in enumerate(tags) if is_media(tag, AUDIO)][280:327]
+    return [dataclasses.replace(tag, milliseconds=tag.milliseconds - 5000) if place in places else tag
+            for place, tag in enumerate(tags)]
+
+
+def cut_pictures(tags: list[Tag]) -> list[Tag]:
+    """Each 50th picture says that its first unit is longer than all of it."""
+    places = [place for place, tag in enumerate(tags) if is_media(tag, VIDEO)][40::50]
+    return [picture(tag, b"\x7f" + tag.body[6:]) if place in places else tag for place, tag in enumerate(tags)]
+
+
+#: What cannot all be taken.
+LOSSES = {"from-between-key-frames": tail, "audio-away": audio_away, "cut-pictures": cut_pictures}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_what_is_sent_is_taken_or_lost(recorded, name):
+    """By the numbers of the sender: in the API, and in the events of the stream."""
+    weir = recorded[1]
+    tags = LOSSES[name]([dataclasses.replace(tag, milliseconds=tag.milliseconds + ORIGIN) for tag in film()])
+    with RawRTMP(weir.rtmp).start(name) as client:
+        now = ORIGIN
+        for tag in tags:
+            if 0 < tag.milliseconds - now < 1000:
+                time.sleep((tag.milliseconds - now) / 1000 / SPEED)
+                now = tag.milliseconds
+            client.drain()
+            client.tag(tag)
+        client.finish()
+    weir.wait(lambda: (weir.stream(name) or {}).get("state") == "ended", 20, f"the end of {name}")
+    received = weir.stream(name)["received"]
+    sent = {kind: sum(is_media(tag, kind) for tag in tags) for kind in (VIDEO, AUDIO)}
+    assert received["videoFrames"] + received["lostVideoFrames"] == sent[VIDEO], received
+    assert received["audioFrames"] + received["lostAudioFrames"] == sent[AUDIO], received
+    assert received["lostVideoFrames"] + received["lostAudioFrames"] > 0, received
+    told = weir.get(f"/api/v1/events?stream={name}", headers=events.ADMIN).good().json["events"]
+    (ended,) = [event["data"]["received"] for event in told if event["kind"] == "stream.ended"]
+    assert ended == received
+    assert "nothing came from the publisher" not in "\n".join(line for line in weir.text().splitlines() if f" {name}: " in line)

@@ -1,11 +1,13 @@
 """Accuracy of the wall clock in playlists and manifests, whatever delayed a publisher's first media."""
 
 import concurrent.futures
+import re
 import time
 
 import pytest
 
-from harness import dash, hls, http, llhls, publishers, sources, tools
+from harness import dash, flv, hls, http, llhls, publishers, sources, tools
+from harness.rawrtmp import RawRTMP
 
 LIVE = ("-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i", "sine=440:sample_rate=48000",
         "-pix_fmt", "yuv420p", "-g", "60", "-c:a", "aac", "-f", "flv")
@@ -91,3 +93,43 @@ def test_parts_are_as_old_as_they_say_where_nothing_else_runs(start, kind, recor
     record_property("figure", f"{kind}: the newest part is {found[0] * 1000:.0f} to "
                               f"{found[len(found) // 2] * 1000:.0f} ms older than its time of day")
     assert -0.002 <= found[0] and found[len(found) // 4] <= 0.060, found
+
+
+@pytest.mark.long
+def test_dates_of_a_clock_that_is_off_stay_within_a_segment_of_the_truth(start):
+    """By percents, all at once, for a minute. Dates agree with lengths up to a discontinuity, and the warning has the figure."""
+    weir = start("--no-record", "--target-duration", "2")
+    clocks = {"fast-2": 1.02, "slow-2": 0.98, "fast-5": 1.05, "slow-5": 0.95}
+    tags = flv.read(sources.source("steady"))
+
+    def publish(name: str) -> None:
+        with RawRTMP(weir.rtmp).start(name) as client:
+            client.play_out(tags, speed=clocks[name], until=58)
+
+    def watch(name: str) -> list[str]:
+        index = f"{weir.web}/live/{name}/index.m3u8"
+        weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
+        top = hls.parse_multivariant(http.fetch(index).text, index)
+        url = top.absolute(top.variants[0].uri)
+        problems, known, began = set(), set(), time.monotonic()
+        while time.monotonic() - began < 50:
+            playlist = hls.parse_media(http.fetch(url).good().text, url)
+            problems.update(hls.check_media(playlist))
+            newest = playlist.present[-1]
+            age = time.time() - newest.date.timestamp() - float(newest.duration)
+            if known and newest.sequence not in known and not -1 <= age <= 2:
+                problems.add(f"segment {newest.sequence} ended {age:.2f} s ago by its date when it came")
+            known.add(newest.sequence)
+            time.sleep(0.25)
+        figures = re.findall(r"media comes ([0-9.]+) % (slower|faster) ", " ".join(weir.stream(name)["warnings"]))
+        percents = [float(figure) * (1 if way == "faster" else -1) for figure, way in figures]
+        if len(percents) != 1 or abs(percents[0] - (clocks[name] - 1) * 100) > 0.3:
+            problems.add(f"not warned: {weir.stream(name)['warnings']}")
+        return [f"{name}: {problem}" for problem in problems]
+
+    with concurrent.futures.ThreadPoolExecutor(2 * len(clocks)) as pool:
+        sent = [pool.submit(publish, name) for name in clocks]
+        found = [problem for problems in pool.map(watch, clocks) for problem in problems]
+        for job in sent:
+            job.result(60)
+    assert found == []

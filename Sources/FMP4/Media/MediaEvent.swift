@@ -19,6 +19,8 @@ package struct WallClockAnchor: Sendable, Hashable {
   package var mediaTime: MediaTime
   /// On the server's steady clock, which never steps.
   package var wallTime: WallTime
+  /// Times of day step by it: what it dates begins a timeline of its own in lists, though the media goes on.
+  package var beginsTimeline = false
 
   package init(mediaTime: MediaTime, wallTime: WallTime) {
     self.mediaTime = mediaTime

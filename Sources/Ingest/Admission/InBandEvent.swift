@@ -11,4 +11,6 @@ package enum InBandEvent: Sendable {
   case keyFrameDistance(MediaTime)
   /// The timestamp of a frame was wrong, and the frame has the time at which it was expected.
   case mendedTime(MediaKind)
+  /// Audio and its timestamps were apart: a gap, or frames that were dropped.
+  case correctedAudio
 }

@@ -6,6 +6,10 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case neverCame(MediaKind)
   /// Media arrives more slowly than it plays. Withdrawn when it keeps up again.
   case fallsBehind
+  /// The publisher's clock is off real time by so many thousandths, ten or more. Positive: it is fast. Withdrawn when it is right.
+  case clockIsOff(thousandths: Int)
+  /// Audio is mended again and again: its frames and their timestamps do not keep together. Withdrawn after a minute without.
+  case mendsAudio
   /// Media came in a codec that weir does not support. The codec's name is printable. Withdrawn once its track can be taken.
   case leftOutCodec(MediaKind, String)
   /// Media came in an unsupported form of its codec. The reason is printable. Withdrawn once its track can be taken.
@@ -37,6 +41,13 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
     case .fallsBehind:
       "media arrives more slowly than it plays, so viewers will stall: the publisher's uplink or encoder is too slow for"
         + " its bit rate; lower the bit rate"
+    case .clockIsOff(let thousandths):
+      "media comes \(thousandths.magnitude / 10).\(thousandths.magnitude % 10) % \(thousandths < 0 ? "slower" : "faster") than it"
+        + " plays, all the time: the publisher's clock is \(thousandths < 0 ? "slow, or its uplink too narrow" : "fast");"
+        + " times of day are set again with a discontinuity each time that they are half a second wrong; check the encoder's clock"
+    case .mendsAudio:
+      "audio is mended again and again, since its timestamps advance at another pace than its samples: listeners hear it; check the"
+        + " encoder's sample rate and clock (weir_ingest_audio_corrections_total counts it)"
     case .leftOutCodec(let kind, let codec):
       "\(kind.rawValue) in \(codec) is left out; weir takes \(Self.taken(kind)): choose one of them in the encoder"
     case .leftOutForm(let kind, let reason): "\(kind.rawValue) is left out: \(reason)"

@@ -25,6 +25,8 @@ final class LatePublication {
   var closed: (String) -> Void = { _ in }
   private var phase = Phase.beginning([])
   private var encoder = ""
+  /// Frames that were lost before its first event.
+  private var lostAtStart: [MediaKind: Int] = [:]
   /// Bytes of media that wait for the gate.
   private(set) var heldBytes = 0
 
@@ -84,7 +86,8 @@ final class LatePublication {
         phase = .asking(warnings + [action])
         ask()
       case .warn, .withdraw, .inBand(.captions): phase = .beginning(warnings + [action])
-      case .lost, .inBand, .log: tell(action)
+      case .lost(let kind): lostAtStart[kind, default: 0] += 1
+      case .inBand, .log: tell(action)
       }
     case .live(var publication):
       switch action {
@@ -142,6 +145,8 @@ final class LatePublication {
     }
     phase = .live(AdmittedPublication(stream, by: publisher, software: software, sink: sink))
     heldBytes = 0
+    for (kind, count) in lostAtStart { for _ in 0..<count { sink.lost(kind) } }
+    lostAtStart = [:]
     for action in held { perform(action, encoder: encoder) }
   }
 }

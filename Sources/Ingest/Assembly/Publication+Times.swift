@@ -65,7 +65,7 @@ extension Publication {
     if case .gathering = state {
       guard mayBegin else { return }
       // Nothing was sent yet, so the start moves here.
-      _ = held.takeAll()
+      for unit in held.takeAll() { out.append(.lost(unit.kind)) }
       gate.forgetMedia()
       timesOfDay.forgetGathered()
     } else {
@@ -82,7 +82,9 @@ extension Publication {
 
   /// Sends a new time of day if one is due.
   private mutating func follow(_ end: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    guard let (anchor, reason) = timesOfDay.follow(end, now: now) else { return }
+    let change = timesOfDay.follow(end, now: now)
+    if timesOfDay.clockError != toldClock { tellClock(to: &out) }
+    guard let (anchor, reason) = change else { return }
     switch reason {
     case .lateBeginning(let milliseconds):
       if milliseconds >= Self.worthLogging {
@@ -96,6 +98,16 @@ extension Publication {
         to: &out)
     }
     out.append(.event(.clock(anchor)))
+  }
+
+  /// Tells by how much the publisher's clock is off, or that it no longer is.
+  private mutating func tellClock(to out: inout [PublicationAction]) {
+    if let toldClock { out.append(.withdraw(.clockIsOff(thousandths: toldClock))) }
+    toldClock = timesOfDay.clockError
+    guard let toldClock else { return }
+    let warning = PublicationWarning.clockIsOff(thousandths: toldClock)
+    warn(.clockIsOff, warning.description, to: &out)
+    out.append(.warn(warning))
   }
 
   /// Takes the publisher's own clock: its time of day at time 0 of its tracks. It is used if it fits arrival.

@@ -8,7 +8,8 @@ internal import NIOCore
 struct Publication {
   /// Causes that are logged once.
   enum Cause: Hashable {
-    case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, fallsBehind
+    case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, clockIsOff
+    case fallsBehind
     case noConfiguration(MediaKind), wrongTime(MediaKind)
   }
 
@@ -47,6 +48,12 @@ struct Publication {
   var progress = ProgressClock()
   var arrivals = ArrivalMeter()
   var timesOfDay: TimesOfDay
+  /// When the newest media came that waits for the start, and whether none follows.
+  private var lastArrival = MonotonicTime.zero
+  private var isOver = false
+  /// By how many thousandths the publisher's clock is off, as it was told.
+  var toldClock: Int?
+  var mending = AudioMending()
   private var stated: (rate: Double?, keyFrames: MediaTime?) = (nil, nil)
   private var warned: Set<Cause> = []
   /// Name of the encoder.
@@ -83,8 +90,12 @@ struct Publication {
     }
   }
 
-  /// The publisher has ended: what waits behind a time that may be wrong still counts.
-  mutating func finish(to out: inout [PublicationAction]) { decide(to: &out) }
+  /// The publisher has ended: what waits still counts, behind a time that may be wrong and for tracks that do not come.
+  mutating func finish(to out: inout [PublicationAction]) {
+    decide(to: &out)
+    isOver = true
+    openIfReady(lastArrival, to: &out)
+  }
 
   /// Whether a track of that kind has a configuration.
   private func has(_ kind: MediaKind) -> Bool {
@@ -125,7 +136,7 @@ struct Publication {
     judge.forget(track)
     if let video { videos.remove(at: video) }
     if let audio { audios.remove(at: audio) }
-    held.forget(track)
+    held.forget(track, to: &out)
     if case .open = state { announce([], to: &out) }
   }
 
@@ -150,7 +161,7 @@ struct Publication {
         return true
       }
       do {
-        if try videos[index].configure(coding, record) { held.forget(track) }
+        if try videos[index].configure(coding, record) { held.forget(track, to: &out) }
         refused.remove(track)
         unreadable.take(track, coding, to: &out)
       } catch {
@@ -169,7 +180,7 @@ struct Publication {
       }
       let wasUsable = audios[index].isUsable
       do {
-        if try audios[index].configure(coding, record) { held.forget(track) }
+        if try audios[index].configure(coding, record) { held.forget(track, to: &out) }
         gate.saw(.audio, time: nil, now: now)
         unreadable.take(track, coding, to: &out)
       } catch {
@@ -264,7 +275,7 @@ struct Publication {
   }
 
   private mutating func receiveVideo(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    if refused.contains(unit.track) { return }
+    if refused.contains(unit.track) { return out.append(.lost(.video)) }
     gate.saw(.video, time: nil, now: now)
     var composition = unit.composition
     if composition.magnitude > PublicationLimits.longestComposition {
@@ -284,7 +295,10 @@ struct Publication {
     do {
       let found = try videos[index].accessUnit(unit.coding, unit.payload)
       videos[index].watchRefresh(isSync: found?.isSync ?? false, now, to: &out)
-      guard let found else { return openIfReady(now, to: &out) }
+      guard let found else {
+        if videos[index].lacksKeyFrame { out.append(.lost(.video)) }
+        return openIfReady(now, to: &out)
+      }
       access = found
     } catch {
       out.append(.lost(.video))
@@ -320,7 +334,10 @@ struct Publication {
 
   private mutating func receiveAudio(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     let index = audios.index(of: unit.track)
-    if let index, !audios[index].isUsable { return openIfReady(now, to: &out) }
+    if let index, !audios[index].isUsable {
+      out.append(.lost(.audio))
+      return openIfReady(now, to: &out)
+    }
     gate.saw(.audio, time: nil, now: now)
     guard let index, audios[index].isConfigured else {
       out.append(.lost(.audio))
@@ -365,6 +382,7 @@ struct Publication {
     gate.saw(unit.kind, time: unit.time, now: now)
     timesOfDay.gather(end: unit.time &+ lag, now: now)
     held.append(unit)
+    lastArrival = now
     openIfReady(now, to: &out)
   }
 
@@ -381,7 +399,7 @@ struct Publication {
         !zip(videos.map(\.id) + audios.map(\.id), videoStarts + audioStarts).contains { $0 == id && $1 != nil }
       }
     var decision = gate.decide(videoReady: hasVideo, audioReady: hasAudio, isPartial: isPartial, now: now)
-    if decision == .wait, held.isFull { decision = .open(missing: []) }
+    if decision == .wait, held.isFull || isOver { decision = .open(missing: []) }
     guard case .open(let missing) = decision, let origin = (videoStarts + audioStarts).compactMap(\.self).min() else {
       return
     }
@@ -412,20 +430,22 @@ struct Publication {
   ) {
     switch unit {
     case .video(let unit):
-      guard let index = videos.index(of: unit.track) else { return }
+      guard let index = videos.index(of: unit.track) else { return out.append(.lost(.video)) }
       // Audio that has changed begins with a key frame.
       if unit.time >= origin, videos[index].isUnannounced || unit.isSync && audios.contains(where: \.hasChanged) {
         announce([unit.track], to: &out)
       }
       // Before the media that may first be listed with them. Frames that are left out say of them, too.
       if let found = videos[index].newCaptions() { out.append(.inBand(.captions(unit.track, found))) }
-      guard unit.time >= origin else { return }
+      guard unit.time >= origin else { return out.append(.lost(.video)) }
       out.append(.event(.sample(videos[index].sample(unit, origin: origin))))
     case .audio(let unit):
       guard unit.time >= audioFloor, unit.time >= origin else {
+        // By WebRTC nothing counts before the first key frame that was asked for.
+        if !wire.isCaptured { out.append(.lost(.audio)) }
         return warn(.earlyAudio, "audio before the first key frame is left out", level: .info, to: &out)
       }
-      guard let index = audios.index(of: unit.track) else { return }
+      guard let index = audios.index(of: unit.track) else { return out.append(.lost(.audio)) }
       if audios[index].isUnannounced { announce([unit.track], to: &out) }
       let (sample, correction) = audios[index].sample(unit, origin: origin)
       if let correction {
@@ -436,7 +456,8 @@ struct Publication {
             "audio and its timestamps are \(correction.milliseconds) ms apart; corrected by \(what) "
               + "(correction \(correction.count))"))
       }
-      if let sample { out.append(.event(.sample(sample))) }
+      mending.saw(correction, unit.track, at: unit.time, to: &out)
+      out.append(sample.map { .event(.sample($0)) } ?? .lost(.audio))
     }
   }
 

@@ -66,7 +66,9 @@ struct StartupBuffer {
     return true
   }
 
-  mutating func forget(_ track: TrackID) {
+  /// Drops what waits of a track. It is lost.
+  mutating func forget(_ track: TrackID, to out: inout [PublicationAction]) {
+    for unit in units where unit.track == track { out.append(.lost(unit.kind)) }
     units.removeAll { $0.track == track }
     byteCount = units.reduce(0) { $0 + $1.byteCount }
   }

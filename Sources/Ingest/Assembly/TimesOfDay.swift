@@ -25,6 +25,8 @@ struct TimesOfDay {
   static let mostAhead: Int64 = 50_000_000
   /// Set from the start on.
   private var follower: ClockFollower?
+  /// By how many thousandths the publisher's clock is off (`ClockDrift.error`).
+  var clockError: Int? { follower?.error }
 
   init(reading: ClockReading) { self.reading = reading }
 
@@ -55,7 +57,9 @@ struct TimesOfDay {
       if fits { return nil }
     }
     let drift: Reason = delay > told ? .slowClock : .fastClock
-    return (anchor(delay), wasBeginning ? .lateBeginning((told &- delay) / 1_000_000) : drift)
+    var anchor = anchor(delay)
+    anchor.beginsTimeline = !wasBeginning && follower?.isOff == true
+    return (anchor, wasBeginning ? .lateBeginning((told &- delay) / 1_000_000) : drift)
   }
 
   /// Handles a break of the timeline before the media of now. Later media may have another time of day: a publisher

@@ -34,6 +34,8 @@ struct VideoTrack {
   /// The configuration has not been announced yet.
   var isUnannounced = true
   var refresh = GradualRefresh()
+  /// The last access unit was a frame that cannot be decoded, because no key frame or another codec came before it.
+  private(set) var lacksKeyFrame = false
   /// The last access unit said that its picture becomes whole from there on.
   private(set) var isGradualRefresh = false
   /// Colours: stated by the publisher, from the first messages in the bitstream, and as announced.
@@ -96,11 +98,15 @@ struct VideoTrack {
   /// The access unit of a payload. Nil if it cannot be decoded yet or is empty. New parameter sets in the bitstream
   /// change the configuration first.
   mutating func accessUnit(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
+    lacksKeyFrame = codec?.id != coding
     guard let codec, codec.id == coding, let unit = try codec.accessUnit(bytes) else { return nil }
     if let new = codec.updated(withParameterSets: unit.parameterSets) { change(to: new) }
     isGradualRefresh = unit.isGradualRefresh
     if awaitsKeyFrame {
-      guard unit.isSync else { return nil }
+      guard unit.isSync else {
+        lacksKeyFrame = unit.payload.readableBytes > 0
+        return nil
+      }
       awaitsKeyFrame = false
     }
     let known = captions

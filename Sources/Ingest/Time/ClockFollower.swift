@@ -8,6 +8,9 @@
 /// The start is different. Encoders with look-ahead, and those that connect slowly, send their first media in a burst,
 /// later than the rest. Once the delay falls no further, the time is set again in one step. The same happens whenever
 /// the least delay of a slice is much lower than the used one: a queue has drained.
+///
+/// A clock that is off by more than small steps can follow (`ClockDrift`) has steps of its own: the delay is set again when its error
+/// is `longestError`.
 struct ClockFollower: Sendable {
   /// Slice in nanoseconds of which only the sample with the least delay counts.
   static let slice: Int64 = 30_000_000_000
@@ -26,6 +29,8 @@ struct ClockFollower: Sendable {
   static let worthTelling: Int64 = 1_000_000
   /// Nanoseconds that no clock drifts within a few slices.
   static let sudden: Int64 = 100_000_000
+  /// Nanoseconds by which times of day may be wrong while a clock is off. Less than any segment.
+  static let longestError: UInt64 = 500_000_000
 
   /// Used delay: arrival minus place on the timeline, which is the arrival of time 0.
   private(set) var told: MonotonicTime
@@ -34,6 +39,12 @@ struct ClockFollower: Sendable {
   private var delays: [MonotonicTime] = []
   private var direct = LeastDelay(slice: slice)
   private var beginning: Beginning?
+  private var (quick, slow) = (ClockDrift.quick, ClockDrift.slow)
+
+  /// By how many thousandths the publisher's clock is off, from ten on. Positive: it is fast. Nil: it is not.
+  var error: Int? { quick.error ?? slow.error }
+  /// The clock is off by more than small steps can follow.
+  var isOff: Bool { quick.rate != nil || slow.rate != nil }
 
   /// The start phase: its beginning, the least delay, and value and time of the last decrease.
   private struct Beginning: Sendable {
@@ -72,13 +83,21 @@ struct ClockFollower: Sendable {
   mutating func forget() {
     delays = []
     direct = LeastDelay(slice: Self.slice)
+    quick.forget()
+    slow.forget()
   }
 
   /// Takes a sample's place on the timeline, in nanoseconds, and its arrival. Returns the new delay to use, if it has
   /// changed.
   mutating func saw(_ time: Int64, now: MonotonicTime) -> MonotonicTime? {
     if beginning != nil { return begin(now &- time, now) }
+    let (soon, late) = (quick.saw(time, now: now), slow.saw(time, now: now))
+    if let delay = soon ?? late, (delay &- told).magnitude >= Self.longestError { return tell(delay, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }
+    if isOff {
+      delays = []
+      return nil
+    }
     if told &- delay >= Self.sudden {
       delays = []
       return tell(delay, now)

@@ -33,6 +33,10 @@ struct Epoch: Sendable {
   /// The end of the media on the epoch's timeline, in presentation time.
   private(set) var mediaEnd: MediaTime?
   private var breaksBeforeNextSegment = false
+  /// What the event that is being taken breaks the timeline for.
+  private var cause = TimelineBreak.tracks
+  /// Frames of its publications that came and could not be used.
+  var lost = LostFrames()
   /// A new clock within this much media corrects the first one; later it means drift. Publications without a second key frame are
   /// waited for no longer.
   private static let longestBeginning = MediaTime(milliseconds: 10_000)
@@ -174,6 +178,7 @@ struct Epoch: Sendable {
 
   /// Ends the current publication; the epoch continues. Stores all pending media. Later media does not continue it.
   mutating func interrupt() throws(StorageError) -> [StoredEvent] {
+    cause = .publisher
     let stored = try store(segmenter.interrupt())
     window.interrupt()
     return stored
@@ -251,6 +256,7 @@ struct Epoch: Sendable {
   /// Takes an event on the epoch's timeline.
   mutating func take(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
     if case .tracks(let tracks) = event, tracks.hasFurther, layout == .interleaved { separate(tracks) }
+    cause = if case .discontinuity = event { .timestamps } else { .tracks }
     return try store(segmenter.receive(event))
   }
 
@@ -295,7 +301,7 @@ struct Epoch: Sendable {
         // With the versions of tracks that go on.
         stored.append(.initialization(window.currentInit ?? initSegment))
       case .fragment(let fragment):
-        if fragment.startsSegment { takeNextAnchor(&stored) }
+        if fragment.startsSegment { takeNextAnchor(before: fragment, &stored) }
         stored.append(.fragment(try store(fragment)))
       case .segmentEnd:
         if window.targetDuration == nil { decideTargetWithoutGroup() }
@@ -308,7 +314,11 @@ struct Epoch: Sendable {
           guard !isDated, !isResumed, breaks == 0, !breaksBeforeNextSegment,
             mediaEnd.map({ $0 < Self.longestBeginning }) ?? true
           else {
-            if isWorthPeriod(anchor) { nextAnchor = anchor }
+            if isWorthPeriod(anchor) {
+              let begins = anchor.beginsTimeline || nextAnchor?.beginsTimeline == true
+              nextAnchor = anchor
+              nextAnchor?.beginsTimeline = begins
+            }
             continue
           }
           window.redate(by: anchor)
@@ -321,7 +331,7 @@ struct Epoch: Sendable {
         if availabilityStart == nil { availabilityStart = anchor.wallTime(at: .zero) }
       case .discontinuity:
         breaksBeforeNextSegment = isResumed || !window.segments.isEmpty
-        stored.append(.discontinuity)
+        stored.append(.discontinuity(cause))
       case .groupOfPictures(let length):
         longestGroup = length
         decideTarget(for: length)
@@ -339,8 +349,14 @@ struct Epoch: Sendable {
     return (known &- next.wallTime).magnitude >= Self.worthPeriod
   }
 
-  private mutating func takeNextAnchor(_ stored: inout [StoredEvent]) {
-    guard let next = nextAnchor else { return }
+  /// Dates change with a segment. Where they step, its list begins anew there, so it is one that players can begin with.
+  private mutating func takeNextAnchor(before fragment: Fragment, _ stored: inout [StoredEvent]) {
+    guard var next = nextAnchor, !next.beginsTimeline || fragment.isIndependent else { return }
+    if next.beginsTimeline {
+      breaksBeforeNextSegment = breaksBeforeNextSegment || isResumed || !window.segments.isEmpty
+      stored.append(.discontinuity(.clock))
+    }
+    next.beginsTimeline = false
     nextAnchor = nil
     anchor = next
     stored.append(.clock(next))
@@ -350,6 +366,7 @@ struct Epoch: Sendable {
     if fragment.startsSegment { try openSegment(fragment) }
     var published = try window.store(fragment, anchor: anchor)
     (published.breaksBefore, published.changesOfDefaultsBefore) = (breaks, changesOfDefaults)
+    published.lostBefore = lost
     // A failure of a rung does not affect the source.
     if !fragment.isAside {
       for index in rungs.indices { try? rungs[index].follow(fragment, in: window, anchor: anchor) }

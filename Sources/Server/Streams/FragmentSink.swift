@@ -36,8 +36,39 @@ enum StoredEvent: Sendable {
   case clock(WallClockAnchor)
   /// A corrected clock for all media so far. The old times of day were not published.
   case redated(WallClockAnchor)
-  case discontinuity
+  case discontinuity(TimelineBreak)
   case end(EndReason)
+}
+
+/// Why the timeline of a stream breaks.
+enum TimelineBreak: Sendable, Hashable {
+  /// Its publisher was lost, or another one takes over.
+  case publisher
+  /// The publisher's timestamps jumped.
+  case timestamps
+  /// Tracks came, went or changed.
+  case tracks
+  /// Times of day are set again, because the publisher's clock is off. The media goes on, and nothing is missing.
+  case clock
+}
+
+/// Frames that came and could not be used.
+struct LostFrames: Sendable, Hashable, CustomStringConvertible {
+  var video = 0
+  var audio = 0
+
+  mutating func count(_ kind: MediaKind) {
+    switch kind {
+    case .video: video &+= 1
+    case .audio: audio &+= 1
+    }
+  }
+
+  var description: String { "\(video) frames of video and \(audio) of audio" }
+
+  static func - (a: LostFrames, b: LostFrames) -> LostFrames {
+    LostFrames(video: a.video &- b.video, audio: a.audio &- b.audio)
+  }
 }
 
 /// The end of a segment, for sinks that do not keep views: a view keeps the media of all segments in memory.
@@ -80,6 +111,8 @@ struct PublishedFragment: Sendable {
   var breaksBefore = 0
   /// Changes of the default tracks before its segment that did not break the timeline. They break the interleaved layout.
   var changesOfDefaultsBefore = 0
+  /// Frames that its epoch has lost so far.
+  var lostBefore = LostFrames()
 
   /// The fragment with some of its tracks; with the first of each kind for nil.
   func pieces(of tracks: [TrackID]?) -> [BodyPiece] { tracks.map { $0.flatMap { alone[$0] ?? [] } } ?? shown }

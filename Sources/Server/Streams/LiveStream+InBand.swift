@@ -10,6 +10,7 @@ extension LiveStream {
       switch event {
       case .content(let content): state.publisher.carries(content)
       case .mendedTime(let kind): state.publisher.countMended(kind)
+      case .correctedAudio: state.publisher.counters.intake.audioCorrections &+= 1
       case .keyFrameDistance(let distance):
         // Does nothing where the name had a publisher before: what that one kept to has decided the target.
         state.life.epoch.foresee(group: distance)

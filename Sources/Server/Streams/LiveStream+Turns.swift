@@ -98,6 +98,7 @@ extension LiveStream {
       [
         "epoch": .text(epoch), "protocol": .text(state.publisher.lastProtocol), "reason": .text(orNull: reason),
         "startedAt": .text(UTCText(state.life.startedAt).internet), "link": link.map(EventValue.init) ?? .null,
+        "received": EventValue(state.publisher.counters.intake),
         "tracks": .list((state.life.epoch.initSegment?.tracks ?? []).map(EventValue.init)),
         "watch": .text("/watch/\(name)"),
         "hls": .text("/live/\(name)/index.m3u8"), "dash": .text("/live/\(name)/manifest.mpd"),
@@ -119,6 +120,20 @@ extension EventValue {
       "retransmittedPackets": .whole(Int64(clamping: link.retransmitted)),
       "droppedPackets": .whole(Int64(clamping: link.dropped)),
       "undecryptedPackets": .whole(Int64(clamping: link.undecrypted)),
+    ]
+  }
+
+  /// As the API tells it: what came by the present protocol since the stream was created.
+  fileprivate init(_ intake: StreamCounters.Intake) {
+    self = [
+      "bytes": .whole(Int64(clamping: intake.bytes)), "videoFrames": .whole(Int64(clamping: intake.frames)),
+      "keyFrames": .whole(Int64(clamping: intake.keyFrames)),
+      "audioFrames": .whole(Int64(clamping: intake.audioFrames)),
+      "lostVideoFrames": .whole(Int64(clamping: intake.lostFrames)),
+      "lostAudioFrames": .whole(Int64(clamping: intake.lostAudioFrames)),
+      "mendedVideoFrames": .whole(Int64(clamping: intake.mendedFrames)),
+      "mendedAudioFrames": .whole(Int64(clamping: intake.mendedAudioFrames)),
+      "audioCorrections": .whole(Int64(clamping: intake.audioCorrections)),
     ]
   }
 

@@ -250,7 +250,11 @@ final class LiveStream: Sendable {
 
   /// Counts a sample that arrived and could not be used.
   func lost(_ kind: MediaKind, from token: PublicationToken) {
-    state.withLock { if $0.publisher.holder?.token == token { $0.publisher.countLost(kind) } }
+    state.withLock { state in
+      guard state.publisher.holder?.token == token else { return }
+      state.publisher.countLost(kind)
+      state.life.epoch.lost.count(kind)
+    }
   }
 
   /// Counts the unfinished messages of a publication with the stream's media.

@@ -38,7 +38,9 @@ struct Splicer: Sendable {
       sample.decodeTime &+= offsets[sample.track] ?? 0
       return .sample(sample)
     case .clock(let anchor):
-      return .clock(WallClockAnchor(mediaTime: anchor.mediaTime + offset, wallTime: anchor.wallTime))
+      var anchor = anchor
+      anchor.mediaTime = anchor.mediaTime + offset
+      return .clock(anchor)
     case .progress(let time):
       return .progress(time + offset)
     case .discontinuity, .end:

@@ -17,6 +17,8 @@ struct StreamCounters: Sendable {
     /// Frames whose timestamp was wrong. They count above as well.
     var mendedFrames = 0
     var mendedAudioFrames = 0
+    /// Corrections of audio that was apart from its timestamps: gaps, and places at which frames were dropped.
+    var audioCorrections = 0
     /// Jumps of the publisher's timestamps.
     var jumps = 0
 
@@ -29,6 +31,7 @@ struct StreamCounters: Sendable {
       total.lostAudioFrames &+= more.lostAudioFrames
       total.mendedFrames &+= more.mendedFrames
       total.mendedAudioFrames &+= more.mendedAudioFrames
+      total.audioCorrections &+= more.audioCorrections
       total.jumps &+= more.jumps
     }
   }

@@ -47,6 +47,12 @@ private struct PacketProtocol {
     keep(out)
   }
 
+  mutating func finish() {
+    var out: [PublicationAction] = []
+    publication.finish(to: &out)
+    keep(out)
+  }
+
   private mutating func keep(_ actions: [PublicationAction]) {
     for action in actions {
       switch action {
@@ -160,6 +166,67 @@ struct PublicationTests {
       wire.audio(2, at: frame * 3600)
     }
     return wire
+  }
+
+  @Test func aClockThatIsOffIsToldWithItsFigureAndDatesBeginATimeline() throws {
+    var wire = PacketProtocol()
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    // Two percent fast.
+    for frame in UInt64(0)..<1500 {
+      wire.now = .at(Int64(frame) * 40_000_000 * 100 / 102)
+      wire.frame(at: frame * 3600, isKey: frame % 25 == 0)
+      if frame == 25 { try wire.tick() }
+    }
+    #expect(wire.warnings == [.clockIsOff(thousandths: 20)])
+    #expect(wire.warnings.first?.description.contains("2.0 % faster") == true)
+    let anchors = wire.events.compactMap { if case .clock(let anchor) = $0 { anchor.beginsTimeline } else { nil } }
+    #expect(anchors.first == false && (1...3).contains(anchors.count(where: \.self)), "\(anchors)")
+    #expect(!wire.events.contains { if case .discontinuity = $0 { true } else { false } }, "the media goes on")
+  }
+
+  /// What a publisher sends is taken or lost, whatever it sends.
+  @Test(arguments: 0..<8) func whatIsSentIsTakenOrLost(seed: UInt64) throws {
+    var random = seed &* 2_654_435_761 &+ 7
+    func next(_ count: UInt64) -> UInt64 {
+      random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return (random >> 33) % count
+    }
+    var wire = PacketProtocol()
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    if seed % 2 == 0 { try wire.configure(2, .aac, RTMPScript.aac48) }
+    var sent = 0
+    for frame in UInt64(0)..<400 {
+      wire.now = .at(Int64(frame) * 40_000_000)
+      // Late configurations and changes, wrong times, jumps, and beginnings between key frames.
+      if frame == 3 + seed { try wire.configure(2, .aac, RTMPScript.aac48) }
+      if frame == 200, seed > 3 { try wire.configure(1, .h264, RTMPScript.avc2997) }
+      let shift: UInt64 = frame >= 300 ? 1_800_000 : 0
+      let video = next(40) == 0 ? next(2_000_000) : 90_000 + frame * 3600 + shift
+      wire.frame(at: video, isKey: frame % 25 == seed)
+      for part in 0..<2 as Range<UInt64> {
+        let audio = next(60) == 0 ? next(2_000_000) : 90_000 + frame * 3600 + part * 1800 + shift
+        wire.audio(2, at: audio)
+      }
+      sent += 3
+      try wire.tick()
+    }
+    wire.finish()
+    let taken = wire.events.count { if case .sample = $0 { true } else { false } }
+    #expect(taken + wire.lost == sent, "\(taken) taken, \(wire.lost) lost")
+    #expect(taken > 300)
+  }
+
+  @Test func aPublicationThatEndsWhileItWaitsForATrackIsTakenAllTheSame() throws {
+    var wire = PacketProtocol()
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    try wire.configure(2, .aac, RTMPScript.aac48)
+    for frame in UInt64(0)..<20 {
+      wire.now = .at(Int64(frame) * 40_000_000)
+      wire.frame(at: frame * 3600, isKey: frame == 0)
+    }
+    #expect(wire.events.isEmpty)
+    wire.finish()
+    #expect(wire.times(1).count == 20 && wire.lost == 0)
   }
 
   @Test func noMoreTracksAreTakenThanMayBe() throws {

@@ -46,12 +46,15 @@ struct StartupBufferTests {
     #expect(!buffer.isFull)
     buffer.append(audio(0))
     #expect(buffer.isFull)
-    buffer.forget(.audio)
+    var out: [PublicationAction] = []
+    buffer.forget(.audio, to: &out)
     #expect(!buffer.isFull && !buffer.isEmpty)
     buffer.append(audio(1, bytes: 4))
     #expect(!buffer.isFull)
-    buffer.forget(.video)
+    buffer.forget(.video, to: &out)
     #expect(buffer.takeAll().map(\.time) == [1])
+    let lost = out.compactMap { action -> MediaKind? in if case .lost(let kind) = action { kind } else { nil } }
+    #expect(lost == [.audio, .video], "what is forgotten is lost")
   }
 
   @Test func `It is full with fewer bytes where the server has less room, also after it was emptied`() {

@@ -62,6 +62,17 @@ struct TimesOfDayTests {
     #expect(first?.anchor.wallTime == Self.wallOffset + step * Self.millisecond)
   }
 
+  @Test func `Dates of a clock that is far off step, and a timeline begins there`() {
+    var times = begun(delay: 0)
+    var anchors: [WallClockAnchor] = []
+    for frame in 0..<3000 as Range<Int64> {
+      let end = frame * 40 * Self.millisecond
+      if let change = times.follow(end, now: .at(end + frame * Self.millisecond)) { anchors.append(change.anchor) }
+    }
+    #expect(times.clockError == -24)
+    #expect(anchors.count >= 4 && anchors.allSatisfy(\.beginsTimeline))
+  }
+
   @Test func `A pause of the publisher is told where it is long enough to be seen`() {
     var times = begun(delay: 20)
     let second: Int64 = 1_000_000_000

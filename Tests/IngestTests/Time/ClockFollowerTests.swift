@@ -73,6 +73,66 @@ import Testing
     #expect(worstSkew <= 20, "\(worstSkew) ms")
   }
 
+  /// In thousandths of real time. The dates of ten minutes of media, over a network that delays by 20 to 24 ms.
+  @Test(arguments: [10, -10, 20, -20, 50, -50, 100, -100] as [Int64])
+  func aClockThatIsFarOffIsToldAndDatesStayWithinASecond(_ thousandths: Int64) {
+    var follower = ClockFollower(delay: 20_000_000, now: 20_000_000)
+    var told = follower.told
+    var steps: [UInt64] = []
+    var worst: UInt64 = 0
+    for frame in 0..<15_000 as Range<Int64> {
+      let media = frame * 40_000_000
+      let delay = 20_000_000 + frame * 7919 % 4_000_000
+      let now = MonotonicTime.at(media / (1000 + thousandths) * 1000 + delay)
+      if let new = follower.saw(media, now: now) {
+        // The beginning of five seconds has a step of its own.
+        if frame > 125 { steps.append((new &- told).magnitude) }
+        told = new
+      }
+      worst = max(worst, (now.nanoseconds - media - told.nanoseconds).magnitude)
+      if frame == 500 {
+        #expect(follower.error.map { ($0 - Int(thousandths)).magnitude <= 1 } == true)
+      }
+    }
+    #expect(worst < 2_000_000_000, "less than a segment: \(worst)")
+    // One each time that half a second is reached: no small ones, which would be steps inside a timeline.
+    #expect(!steps.isEmpty && steps.allSatisfy { $0 >= ClockFollower.longestError - 5_000_000 }, "\(steps)")
+    #expect(follower.isOff)
+  }
+
+  /// In thousandths.
+  @Test(arguments: [(9, false), (10, true), (-9, false), (-10, true)] as [(Int64, Bool)])
+  func aClockIsToldFromOnePercentOn(_ thousandths: Int64, _ isTold: Bool) {
+    var follower = ClockFollower(delay: 0, now: 0)
+    for frame in 0..<2000 as Range<Int64> {
+      let media = frame * 40_000_000
+      _ = follower.saw(media, now: .at(media / (1000 + thousandths) * 1000))
+    }
+    #expect((follower.error != nil) == isTold && follower.isOff)
+  }
+
+  @Test func whatWasToldIsTakenBackWhenTheClockIsRight() {
+    var follower = ClockFollower(delay: 0, now: 0)
+    var now: Int64 = 0
+    for frame in 0..<2000 as Range<Int64> {
+      now += frame < 1000 ? 41_000_000 : 40_000_000
+      _ = follower.saw(frame * 40_000_000, now: .at(now))
+      if frame == 999 { #expect(follower.error != nil) }
+    }
+    #expect(follower.error == nil)
+  }
+
+  /// A network that stands still for three seconds and is made up for, and one that is slow by so much from then on.
+  @Test(arguments: [false, true]) func aStallIsNoClock(lasts: Bool) {
+    var follower = ClockFollower(delay: 0, now: 0)
+    for frame in 0..<3000 as Range<Int64> {
+      let media = frame * 40_000_000
+      let stalled = (1000..<1075).contains(frame) ? 3_000_000_000 - (frame - 1000) * 40_000_000 : 0
+      _ = follower.saw(media, now: .at(media + (lasts && frame >= 1000 ? 3_000_000_000 : stalled)))
+      #expect(!follower.isOff && follower.error == nil)
+    }
+  }
+
   @Test func aGoodClockIsLeftAlone() {
     var follower = ClockFollower(delay: 20_000_000, now: 0)
     for second in 0..<86_400 as Range<Int64> {

@@ -154,6 +154,9 @@ final class RecordingHarness {
     for sample in samples { try receive(.sample(sample)) }
   }
 
+  /// A frame came that could not be used.
+  func lose(_ kind: MediaKind) { epoch.lost.count(kind) }
+
   /// The publisher's connection is lost; another publication may follow.
   func interrupt() throws {
     for stored in try epoch.interrupt() { recorder.receive(stored) }

@@ -10,7 +10,7 @@ import Testing
   private static let move: Int64 = 40_000_000
 
   /// Ten seconds; the clock moves in the midst of the third segment, 5 s in, by so many nanoseconds.
-  private func driver(_ move: Int64 = move) throws -> EpochDriver {
+  private func driver(_ move: Int64 = move, beginsTimeline: Bool = false) throws -> EpochDriver {
     var driver = EpochDriver()
     driver.epoch.startPublication()
     driver.epoch.isDated = true
@@ -19,7 +19,9 @@ import Testing
     try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: 10, group: 60) {
       if sample.track == .video, sample.decodeTime == 150_000 {
-        try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall + move)))
+        var clock = WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall + move)
+        clock.beginsTimeline = beginsTimeline
+        try driver.receive(.clock(clock))
       }
       try driver.receive(.sample(sample))
     }
@@ -65,6 +67,22 @@ import Testing
     }
     #expect(heard == [0, Self.move])
     #expect(anchors == [1, 1, 1, 2, 2])
+  }
+
+  /// In milliseconds. The publisher's clock is far off: no date steps inside a timeline, and all media is there.
+  @Test(arguments: [500, -500] as [Int64]) func whereDatesStepATimelineBegins(_ move: Int64) throws {
+    let driver = try driver(move * 1_000_000, beginsTimeline: true)
+    let window = driver.epoch.window
+    let media = window.segments.filter { !$0.isOutage }
+    #expect(media.map { $0.start.rescaled(to: 1000) } == [0, 2000, 4000, 6000, 8000])
+    #expect(
+      media.map { ($0.wallStart &- EpochDriver.wall) / 1_000_000 } == [0, 2000, 4000, 6000 + move, 8000 + move])
+    #expect(media.map(\.followsDiscontinuity) == [false, false, false, true, false])
+    // A time that nothing has is listed as a gap; one that is there twice is not.
+    #expect(window.segments.contains(where: \.isOutage) == (move > 0))
+    #expect(window.periods.count == 2)
+    let breaks = driver.events.count { if case .discontinuity(.clock) = $0 { true } else { false } }
+    #expect(breaks == 1)
   }
 
   @Test func theNextPublicationTellsItsOwnAtOnce() throws {

@@ -15,6 +15,8 @@ struct FLVAudioTag {
   /// Name of an unsupported codec in it, and the number of its track.
   private(set) var leftOut: String?
   private(set) var leftOutNumber: UInt8 = 0
+  /// Frames in unsupported codecs.
+  private(set) var leftOutFrames = 0
   /// The configurations that frames state themselves, by the numbers of their tracks.
   private(set) var ownRecords: [UInt8: ByteBuffer] = [:]
   /// As in `FLVVideoTag`.
@@ -30,6 +32,7 @@ struct FLVAudioTag {
       while let track = header.nextTrack() {
         guard let coding = FLVCodecName.codec(.audio, fourCC: track.fourCC) else {
           (leftOut, leftOutNumber) = (FLVCodecName.audio(fourCC: track.fourCC), track.number)
+          if header.packetType == 1 { leftOutFrames += 1 }
           continue
         }
         take(track.number, coding, packetType: header.packetType, track.body)
@@ -39,7 +42,7 @@ struct FLVAudioTag {
       take(0, .aac, packetType: packetType, bytes)
     case let format where bytes.readableBytes > 0:
       guard let coding = FLVCodecName.legacyAudioTaken[format] else {
-        leftOut = FLVCodecName.legacyAudio[format] ?? "audio format \(format)"
+        (leftOut, leftOutFrames) = (FLVCodecName.legacyAudio[format] ?? "audio format \(format)", 1)
         return
       }
       take(0, coding, packetType: 1, bytes)

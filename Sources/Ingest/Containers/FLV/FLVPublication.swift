@@ -58,6 +58,7 @@ struct FLVPublication {
   ) throws(WireError) {
     let tag = try FLVVideoTag(payload, hasFurther: videos.contains { $0 != 0 })
     for track in tag.tracks where !videos.contains(track.number) { videos.append(track.number) }
+    for _ in 0..<tag.leftOutFrames { out.append(.lost(.video)) }
     if let name = tag.leftOut { leaveOut(name, .video, tag.leftOutNumber, isAlone: videos.isEmpty, now, to: &out) }
     if tag.tracks.isEmpty { return }
     let time = clock.nanoseconds(UInt64(timestamp))
@@ -163,6 +164,7 @@ struct FLVPublication {
   ) throws(WireError) {
     let tag = FLVAudioTag(payload)
     for track in tag.tracks where !audios.contains(track.number) { audios.append(track.number) }
+    for _ in 0..<tag.leftOutFrames { out.append(.lost(.audio)) }
     if let name = tag.leftOut { leaveOut(name, .audio, tag.leftOutNumber, isAlone: audios.isEmpty, now, to: &out) }
     if tag.tracks.isEmpty { return }
     let time = clock.nanoseconds(UInt64(timestamp))

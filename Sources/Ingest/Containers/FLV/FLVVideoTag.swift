@@ -18,6 +18,8 @@ struct FLVVideoTag {
   /// Name of an unsupported codec in it, and the number of its track.
   private(set) var leftOut: String?
   private(set) var leftOutNumber: UInt8 = 0
+  /// Frames in unsupported codecs.
+  private(set) var leftOutFrames = 0
   /// Added to the presentation time, in nanoseconds (ModEx, TimestampOffsetNano). Less than a millisecond.
   private(set) var nanoseconds: UInt32 = 0
 
@@ -38,6 +40,7 @@ struct FLVVideoTag {
       guard let coding = FLVCodecName.codec(.video, fourCC: track.fourCC) else {
         guard header.isMultitrack || hasFurther else { throw .unsupported(codec: track.fourCC) }
         (leftOut, leftOutNumber) = (track.fourCC, track.number)
+        if [1, 3].contains(header.packetType) { leftOutFrames += 1 }
         continue
       }
       if let content = Self.extendedContent(coding, packetType: header.packetType, track.body) {

@@ -91,7 +91,8 @@ struct StreamAnswer: APIObject {
     "recording": "Its newest recording; null before the first.",
     "capture": "Camera and microphone, of one of the server's own sources.",
     "link": "The publisher's connection, where its protocol counts packets.",
-    "received": "What came by its present protocol since the stream was created.",
+    "received":
+      "What came by its present protocol since the stream was created. What a publisher has sent is taken or lost: videoFrames and lostVideoFrames make up its frames.",
     "captions": "Closed captions within the first video, as playlists declare them.",
     "cues": "Cues of SCTE 35 since the stream was created; null before the first.",
     "transportStream": "What the publisher's MPEG transport stream has, told about each second; null without one.",
@@ -164,11 +165,18 @@ struct StreamAnswer: APIObject {
     /// They came, but could not be used.
     let lostVideoFrames: Int
     let lostAudioFrames: Int
+    /// Their timestamp was wrong and is mended. They count above as well.
+    let mendedVideoFrames: Int
+    let mendedAudioFrames: Int
+    /// Gaps and dropped frames that brought audio back to its timestamps.
+    let audioCorrections: Int
 
     fileprivate init(_ intake: StreamCounters.Intake) {
       (bytes, videoFrames, keyFrames) = (intake.bytes, intake.frames, intake.keyFrames)
       audioFrames = intake.audioFrames
       (lostVideoFrames, lostAudioFrames) = (intake.lostFrames, intake.lostAudioFrames)
+      (mendedVideoFrames, mendedAudioFrames) = (intake.mendedFrames, intake.mendedAudioFrames)
+      audioCorrections = intake.audioCorrections
     }
   }
 

@@ -31,8 +31,10 @@ extension Metric {
     case .ingestBytes: "Coded media that came from publishers."
     case .ingestFrames: "Frames of video and audio that came."
     case .ingestKeyFrames: "Key frames of video among them."
-    case .ingestLost: "What came and could not be used: damaged, behind its time, or without its configuration."
+    case .ingestLost:
+      "What came and could not be used: damaged, behind its time, before a key frame, or without its configuration."
     case .mendedTimes: "Frames whose timestamp was wrong: they have the time at which they were expected."
+    case .audioCorrections: "Gaps and dropped frames that brought audio back to its timestamps."
     case .jumps: "Breaks of the publisher's timestamps."
     case .linkRoundTrip: "Round trip to the publisher."
     case .linkBuffered: "Media from the publisher that waits for its time."

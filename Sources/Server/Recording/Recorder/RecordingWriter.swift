@@ -34,6 +34,8 @@ final class RecordingWriter: RecorderWriter {
   private var missing: String?
   /// End of what was written last: in media time and by the wall clock.
   private var written: (until: MediaTime, wall: WallTime?)?
+  /// Frames that the stream had lost when recording began, and at the newest fragment that was written.
+  private var lost: (first: LostFrames?, seen: LostFrames) = (nil, LostFrames())
   /// End of the media received since then and not recorded.
   private var leftOutUntil: WallTime?
   /// Totals of the earlier files of this recording.
@@ -80,9 +82,11 @@ final class RecordingWriter: RecorderWriter {
         self.anchor = anchor
         current?.replay?.redate(by: anchor)
       case .end(let reason): try finish(reason == .shutdown ? .shutdown : .streamEnded)
+      // The media goes on under other dates.
+      case .discontinuity(.clock): current?.replay?.breakTimeline()
       // Samples carry their own times, so the tables go on. No media may arrive for a while, so sync now.
-      case .discontinuity:
-        noteMissing(Self.publisherAway)
+      case .discontinuity(let cause):
+        noteMissing(Self.reason(of: cause))
         current?.replay?.breakTimeline()
         try current?.sync(now)
       case .segmentEnd: break
@@ -202,11 +206,13 @@ final class RecordingWriter: RecorderWriter {
     }
     let published = cut?.published ?? published
     if try completes(before: published, cut?.bytes.readableBytes ?? published.range.length) { return }
-    try noteGap(before: fragment)
+    try noteGap(before: published)
     let isFirst = current?.tables.sampleCount == 0
     try current?.write(published, bytes: cut?.bytes, anchor: anchor)
     trouble = nil
     written = (fragment.end, anchor?.wallTime(at: fragment.end))
+    lost.seen = published.lostBefore
+    lost.first = lost.first ?? published.lostBefore
     leftOutUntil = nil
     if isFirst, let current { announce(.started, current.facts) }
     try syncIfDue()
@@ -288,10 +294,11 @@ final class RecordingWriter: RecorderWriter {
 
   // MARK: Gaps
 
-  private func noteGap(before fragment: Fragment) throws(RecordingError) {
+  private func noteGap(before published: PublishedFragment) throws(RecordingError) {
+    let fragment = published.fragment
     guard let reason = missing else { return }
     missing = nil
-    try noteGap(until: anchor?.wallTime(at: fragment.start), reason)
+    try noteGap(until: anchor?.wallTime(at: fragment.start), reason, published.lostBefore - lost.seen)
   }
 
   /// Notes the gap at the end of the recording, since no further fragment reports it.
@@ -305,11 +312,16 @@ final class RecordingWriter: RecorderWriter {
   }
 
   /// Notes the media missing from the end of what was written to `start`; nil where that is not known.
-  private func noteGap(until start: WallTime?, _ reason: String) throws(RecordingError) {
+  ///
+  /// - Parameter lost: frames that came meanwhile and could not be used.
+  private func noteGap(
+    until start: WallTime?, _ cause: String, _ lost: LostFrames = LostFrames()
+  ) throws(RecordingError) {
     guard let end = written?.wall, let start else { return }
     let gap = Double(start &- end) / 1_000_000_000
     guard gap > Self.shortestGap else { return }
-    let isPublishers = [Self.publisherAway, RecordingWait.reason].contains(reason)
+    let isPublishers = Self.ofPublisher.contains(cause)
+    let reason = Self.reason(cause, lost)
     library.counters.lost(seconds: gap, isPublishers ? .publisher : .disk)
     let place = current?.tables.seconds ?? 0
     try current?.note(RecordingGap(at: place, seconds: gap, reason: reason))
@@ -317,6 +329,30 @@ final class RecordingWriter: RecorderWriter {
   }
 
   private static let publisherAway = "nothing came from the publisher"
+  private static let jump = "the publisher's timestamps jumped"
+  private static let change = "tracks came, went or changed"
+  private static let ofPublisher: Set = [publisherAway, jump, change, RecordingWait.reason]
+
+  private static func reason(of cause: TimelineBreak) -> String {
+    switch cause {
+    case .publisher: publisherAway
+    case .timestamps, .clock: jump
+    case .tracks: change
+    }
+  }
+
+  /// The reason with the frames that came meanwhile: where there are any, it is not true that nothing came.
+  private static func reason(_ cause: String, _ lost: LostFrames) -> String {
+    guard ofPublisher.contains(cause), lost != LostFrames() else { return cause }
+    let known = cause == publisherAway ? "the publisher was away" : cause
+    return "\(known); \(lost) came and could not be used"
+  }
+
+  /// What the stream has lost since the file began, for the log. Empty if it was nothing.
+  private var lostText: String {
+    let lost = self.lost.seen - (self.lost.first ?? self.lost.seen)
+    return lost == LostFrames() ? "" : "; of what came meanwhile, \(lost) could not be used"
+  }
 
   /// In seconds. A change of parameters may take this long and is not a gap.
   private static let shortestGap = 0.1
@@ -437,7 +473,8 @@ final class RecordingWriter: RecorderWriter {
     (current, kept) = (nil, nil)
     guard closing.tables.sampleCount > 0 else { return discard(closing) }
     count(closing)
-    library.logger.of(stream).notice("recording stops: \(stop)")
+    library.logger.of(stream).notice("recording stops: \(stop)\(lostText)")
+    lost.first = lost.seen
     announce(.stopped(stop), closing.facts)
     do throws(RecordingError) {
       let start = now

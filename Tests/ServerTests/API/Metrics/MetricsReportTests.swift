@@ -72,6 +72,7 @@ import Testing
     sink.lost(.video)
     sink.lost(.audio)
     sink.carries(.mendedTime(.audio))
+    sink.carries(.correctedAudio)
     _ = sink.receive(.discontinuity)
     let samples = SyntheticMedia.interleaved(seconds: 3)
     let video = try SyntheticMedia.video().id
@@ -88,6 +89,7 @@ import Testing
     #expect(told["weir_ingest_frames_lost_total{\(cam),kind=\"audio\"}"] == 1)
     #expect(told["weir_ingest_timestamps_mended_total{\(cam),kind=\"video\"}"] == 0)
     #expect(told["weir_ingest_timestamps_mended_total{\(cam),kind=\"audio\"}"] == 1)
+    #expect(told["weir_ingest_audio_corrections_total{\(cam)}"] == 1)
     #expect(told["weir_ingest_timestamp_jumps_total{\(cam)}"] == 1)
     #expect(told["weir_stream_live{stream=\"cam\"}"] == 1)
     #expect(abs(try #require(told["weir_av_skew_seconds{stream=\"cam\"}"])) < 0.1)

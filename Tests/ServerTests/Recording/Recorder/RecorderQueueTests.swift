@@ -68,7 +68,7 @@ import Testing
     let fragments = try fragments(130)
     let next = try #require(fragments.dropFirst().firstIndex { $0.fragment.isIndependent })
     for fragment in fragments.prefix(2) { _ = queue.admit(fragment, now: 0) }
-    for _ in 0..<3 { queue.add(.discontinuity, now: 0) }
+    for _ in 0..<3 { queue.add(.discontinuity(.publisher), now: 0) }
     for fragment in fragments.dropFirst(2) { _ = queue.admit(fragment, now: 0) }
     let left = rest(of: &queue)
     let breaks = Array(repeating: "other", count: 3)
@@ -89,7 +89,7 @@ import Testing
     let fragments = try fragments(54)
     for (index, fragment) in fragments.enumerated() {
       if (1...changes).contains(index) {
-        queue.add(.discontinuity, now: 0)
+        queue.add(.discontinuity(.publisher), now: 0)
         queue.add(tracks, now: 0)
       }
       _ = queue.admit(fragment, now: 0)

@@ -332,6 +332,25 @@ import Testing
     #expect(stored.facts.startedAt == RecordingHarness.start)
   }
 
+  /// Why there is a gap, if so many frames came meanwhile and were of no use.
+  @Test(arguments: [(0, "nothing came"), (3, "3 frames of video and 0 of audio came and could not be used")])
+  func thatNothingCameIsToldOnlyWhereItIsTrue(_ lost: Int, _ reason: String) async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    let tracks = [try SyntheticMedia.video()]
+    try harness.startPublication(tracks)
+    // What was lost before belongs to no gap.
+    harness.lose(.video)
+    try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
+    try harness.interrupt()
+    try harness.startPublication(tracks, wall: RecordingHarness.start + 20_000_000_000)
+    for _ in 0..<lost { harness.lose(.video) }
+    try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
+    try await harness.end()
+    let gap = try #require(harness.events.all.last?.facts.gaps.first)
+    #expect(gap.reason.contains(reason), "\(gap.reason)")
+    #expect(gap.reason.contains("nothing came") == (lost == 0))
+  }
+
   @Test(arguments: [RecordingSplit.length(2_000_000_000), .clock(2_000_000_000)])
   func aSplitLosesNoFrame(_ split: RecordingSplit) async throws {
     let harness = try RecordingHarness(try TemporaryFolder(), policy: RecordingPolicy(split: split))
