@@ -26,6 +26,8 @@ struct SampleQueue {
   private(set) var waiting: Sample?
   /// Duration of the newest sample whose duration is known.
   private(set) var lastDuration: UInt32?
+  /// Where frames without sound end that were put in its place, in ticks. Samples that come for that time have none.
+  private(set) var silentUntil: Int64?
   /// Whether fragments wait for the track, if it follows another one.
   var presence = FollowerPresence()
   private var isEmptySoFar = true
@@ -90,18 +92,22 @@ struct SampleQueue {
     return sample.decodeTime
   }
 
-  /// Appends frames without sound, as many whole ones as there is room for between these presentation times. They begin where the
-  /// samples end, if that is later. Does nothing for video, and where no such frame is known.
-  mutating func addSilence(from start: MediaTime, until end: MediaTime) {
+  /// Appends frames without sound, as many whole ones as there is room for up to `end` (presentation time). They go on where the
+  /// samples end, or begin at `start` if that is later by more than a `pause`. Does nothing for video, and where no such frame is
+  /// known.
+  mutating func addSilence(from start: MediaTime, until end: MediaTime, pause: MediaTime) {
     let codec = description.track.codec
     guard waiting == nil, let reach, let silence = codec.silence, let length = codec.duration(of: silence), length > 0
     else { return }
-    var time = max(reach, start.rescaled(to: timescale))
+    let begin = start.rescaled(to: timescale)
+    // Samples may lag behind the leading track, as those of a decoder do.
+    var time = begin &- reach > pause.rescaled(to: timescale) ? begin : reach
     let last = end.rescaled(to: timescale) &- Int64(length)
     while time <= last, ready.count < CutPolicy.fragmentSampleLimit {
       _ = append(
         Sample(track: description.track.id, decodeTime: time, duration: length, isSync: true, payload: silence))
       time &+= Int64(length)
+      silentUntil = time
     }
   }
 

@@ -1,20 +1,8 @@
 /// The end of a publication, and of the tracks that follow the leading one.
 extension Segmenter {
-  /// Ends the segment of a publisher that has gone. Audio is complete up to the end of the video, if it was that close: players
-  /// load the last part again and again where a track of it ends before the list. Where audio goes on, the list does, too: hls.js
-  /// goes back by seconds, again and again, when it has played beyond the end of a list that stands still.
+  /// Ends the segment of a publisher that has gone. Where its audio goes on behind the video, the list does, too: hls.js goes back by
+  /// seconds, again and again, when it has played beyond the end of a list that stands still.
   package mutating func interrupt() -> [FragmentEvent] {
-    if deferred == nil, leader.fragmentStart != nil {
-      queues[leaderIndex].resolveWaitingWithoutSuccessor()
-      let timescale = queues[leaderIndex].timescale
-      let shown = queues[leaderIndex].reach.map { max(leader.presentationEnd, $0 &+ leader.reorderDelay) }
-      let end = MediaTime(ticks: shown ?? 0, timescale: timescale)
-      for index in queues.indices where index != leaderIndex {
-        guard let reach = queues[index].reach else { continue }
-        let time = MediaTime(ticks: reach, timescale: queues[index].timescale)
-        if end < time + CutPolicy.followerPatience { queues[index].addSilence(from: time, until: end) }
-      }
-    }
     endsPublication = true
     defer { endsPublication = false }
     return receive(.discontinuity)

@@ -70,11 +70,11 @@ extension Segmenter {
   }
 
   /// Lets tracks that wait for a sync sample to end or change be silent up to `end` (presentation time), in whole frames from
-  /// `start` on. Players stop where a track of the segment has nothing.
+  /// where they ended. After a pause it is from `start` on. Players stop where a track of the segment has nothing.
   mutating func fillWithSilence(from start: MediaTime, until end: MediaTime) {
     guard deferred?.place == .syncSample else { return }
     for index in queues.indices where index != leaderIndex && isLeaving(queues[index].track) {
-      queues[index].addSilence(from: start, until: end)
+      queues[index].addSilence(from: start, until: end, pause: policy.segmentTarget)
     }
   }
 

@@ -216,10 +216,12 @@ package struct Segmenter: Sendable {
     return true
   }
 
-  /// Whether audio of a new encoder begins before the old encoder's audio ended. It cannot be played beside it.
+  /// Whether audio of a new encoder begins before the old encoder's audio ended, or audio that is back before the silence in its
+  /// place did. It cannot be played beside it.
   private func overlaps(_ sample: Sample, in queue: SampleQueue) -> Bool {
-    guard queue.isEmpty, queue.reach == nil, let end = reached[sample.track] else { return false }
     let middle = sample.decodeTime &+ Int64((sample.duration ?? 0) / 2)
+    if let end = queue.silentUntil, middle < end { return true }
+    guard queue.isEmpty, queue.reach == nil, let end = reached[sample.track] else { return false }
     return MediaTime(ticks: middle, timescale: queue.timescale) < end
   }
 

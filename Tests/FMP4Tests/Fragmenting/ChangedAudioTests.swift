@@ -146,6 +146,67 @@ struct ChangedAudioTests {
     try #require(found.count == 2)
     #expect(found.flatMap(\.segments).allSatisfy { $0 == [.video, .audio] })
     #expect(found[1].fragments.first?.start == MediaTime(milliseconds: 3000))
-    #expect(found[1].audio.first?.start == 140 * 1024)
+    #expect(found[1].audio.first?.start == Int64(140 * 1024))
+  }
+
+  /// A decoder is 0.4 s behind the video, of which fragments are out when its audio changes.
+  @Test(arguments: [false, true]) func `Silence goes on from the last frame of audio that lags`(waits: Bool) throws {
+    func arrival(_ sample: Sample) -> Double {
+      sample.track == .audio ? Double(sample.decodeTime) / 48_000 + 0.415 : Double(sample.decodeTime) / 30_000
+    }
+    var segmenter = Segmenter(policy: CutPolicy(fragmentsWaitForFollowers: waits))
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    let changed = [try SyntheticMedia.video(), try SyntheticMedia.mono()]
+    for sample in SyntheticMedia.interleaved(seconds: 8, isSteady: true).sorted(by: { arrival($0) < arrival($1) }) {
+      if sample.track == .audio, sample.decodeTime == 117 * 1024 { events += segmenter.receive(.tracks(changed)) }
+      events += segmenter.receive(.sample(sample))
+    }
+    let found = stretches(events + segmenter.receive(.end(.finished)))
+    try #require(found.count == 2)
+    #expect(found[0].audio.map(\.start) == (0..<187).map { Int64($0) * 1024 })
+    #expect(found[0].audio.firstIndex { $0.payload == Self.silence } == 117)
+    #expect(found[1].audio.map(\.start) == (187..<375).map { Int64($0) * 1024 })
+  }
+
+  /// The audio changes and is back as it was before the next key frame, a little behind the video.
+  @Test func `Audio that is back keeps its times behind the silence`() throws {
+    let video = try SyntheticMedia.video()
+    let (stereo, mono) = (try SyntheticMedia.audio(), try SyntheticMedia.mono())
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([video, stereo]))
+    var late: [Sample] = []
+    for sample in SyntheticMedia.interleaved(seconds: 6, isSteady: true) {
+      guard sample.track == .audio else {
+        events += segmenter.receive(.sample(sample))
+        continue
+      }
+      late.append(sample)
+      guard late.count > 10 else { continue }
+      let next = late.removeFirst()
+      if next.decodeTime == 117 * 1024 { events += segmenter.receive(.tracks([video, mono])) }
+      if next.decodeTime == 140 * 1024 { events += segmenter.receive(.tracks([video, stereo])) }
+      events += segmenter.receive(.sample(next))
+    }
+    let found = stretches(events + segmenter.receive(.end(.finished)))
+    try #require(found.count == 1)
+    let heard = found[0].audio.filter { $0.payload != Self.silence }
+    #expect(heard.allSatisfy { $0.start % 1024 == 0 && !(117 * 1024..<140 * 1024).contains($0.start) })
+    // Ten of 281 have not come at the end. What the silence had covered when the audio came back is missing.
+    #expect(heard.last?.start == Int64(270 * 1024))
+    #expect(heard.count { $0.start >= 140 * 1024 } > 110)
+  }
+
+  /// What a publisher sends last may never come: its audio is then behind its video.
+  @Test func `Nothing is put in place of audio that a lost publisher did not send`() throws {
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 3, isSteady: true)
+    where sample.track == .video || sample.decodeTime < 129 * 1024 {
+      events += segmenter.receive(.sample(sample))
+    }
+    events += segmenter.receive(.discontinuity)
+    let found = stretches(events)
+    #expect(found.flatMap(\.audio).map(\.start) == (0..<129).map { Int64($0) * 1024 })
+    #expect(found.flatMap(\.audio).allSatisfy { $0.payload != Self.silence })
   }
 }

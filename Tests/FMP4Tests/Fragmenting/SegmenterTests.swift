@@ -331,7 +331,7 @@ import Testing
     let heard = fragments.compactMap { $0.run(of: .audio) }
     // The one that the key frame, at 192000, lies in.
     let first = try #require(audioSamples.firstIndex { $0.decodeTime == 187 * 1024 })
-    #expect(heard.first?.baseDecodeTime == 187 * 1024)
+    #expect(heard.first?.baseDecodeTime == Int64(187 * 1024))
     #expect(heard.reduce(0) { $0 + $1.samples.count } == nextAudio - first)
     let change = try #require(events.firstIndex { if case .discontinuity = $0 { true } else { false } })
     guard case .initialization(let segment) = events[change + 1], case .fragment(let join) = events[change + 2] else {

@@ -64,23 +64,6 @@ import Testing
     #expect(abs(sum - segment.duration.seconds) < 0.000_01)
   }
 
-  /// With B-frames the last frame is shown 0.1 s after it is decoded, and the audio of that time never came.
-  @Test func theAudioOfALostPublisherEndsWithItsVideo() throws {
-    var driver = EpochDriver(StreamSettings(layout: .separate))
-    driver.epoch.startPublication()
-    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
-    try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
-    for sample in SyntheticMedia.interleaved(seconds: 5, offset: 3000, isSteady: true) {
-      try driver.receive(.sample(sample))
-    }
-    try driver.interrupt()
-    let segment = try #require(driver.epoch.window.segments.last)
-    let (video, audio) = (try #require(segment.span(of: .video)), try #require(segment.span(of: .audio)))
-    #expect(video.start + video.duration == 153_000)
-    // Within a frame of 244800.
-    #expect(audio.start + audio.duration == 244_736)
-  }
-
   /// hls.js plays beyond the end of the list, where it is the video's. The list stands still then, and it goes back again and again.
   /// The video's last part is up to a part long; what is too much for it is a part of the audio.
   @Test(arguments: Array(150...156), [1, 3, 9])
