@@ -14,9 +14,23 @@ extension Segmenter {
     guard endsPublication, let reach = followersReach(), reach > closed.boundary else { return nil }
     guard let limit = policy.partLimit else { return reach }
     let start = newest.map { $0.longestEnd ?? $0.end } ?? closed.start
+    var most = start + limit
+    // The last sample, which lies in this part by its start, would end behind it: it has a part of its own.
+    let sample = followersSample()
+    if reach > most, reach < most + sample { most = most - sample }
     // A part has a sample at least.
     let least = closed.run == nil ? followersStart().map { $0 + MediaTime(milliseconds: 1) } : nil
-    return max(closed.boundary, min(reach, max(start + limit, least ?? start)))
+    return max(closed.boundary, min(reach, max(most, least ?? start)))
+  }
+
+  /// The longest newest sample of the followers.
+  private func followersSample() -> MediaTime {
+    var longest = MediaTime.zero
+    for index in queues.indices where index != leaderIndex {
+      guard let duration = queues[index].lastDuration else { continue }
+      longest = max(longest, MediaTime(ticks: Int64(duration), timescale: queues[index].timescale))
+    }
+    return longest
   }
 
   // Loops, because lazy closures would copy the whole segmenter.

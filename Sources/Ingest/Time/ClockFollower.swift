@@ -92,7 +92,8 @@ struct ClockFollower: Sendable {
   mutating func saw(_ time: Int64, now: MonotonicTime) -> MonotonicTime? {
     if beginning != nil { return begin(now &- time, now) }
     let (soon, late) = (quick.saw(time, now: now), slow.saw(time, now: now))
-    if let delay = soon ?? late, (delay &- told).magnitude >= Self.longestError { return tell(delay, now) }
+    // The least delay of a long slice is an old one where the clock is far off.
+    if let delay = soon ?? (quick.rate == nil ? late : nil), (delay &- told).magnitude >= Self.longestError { return tell(delay, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }
     if isOff {
       delays = []

@@ -83,7 +83,7 @@ import Testing
       let segment = try #require(window.segments.last)
       let (video, audio) = (try #require(segment.span(of: .video)), try #require(segment.span(of: .audio)))
       #expect(audio.start + audio.duration == Int64(sounds) * 1024, "nothing is lost")
-      #expect(video.listed.start + video.listed.duration == Int64(frames) * 1000, "manifests know the media")
+      #expect(video.start + video.duration == Int64(frames) * 1000, "the media keep their length")
       let end = MediaTime(ticks: Int64(max(sounds * 1024, frames * 1600)), timescale: 48_000)
       let limit = try #require(window.partTarget).seconds + 0.000_01
       let track: TrackID? = layout == .separate ? .video : nil

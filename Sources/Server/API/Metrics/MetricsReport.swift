@@ -149,7 +149,8 @@ struct MetricsReport: Sendable {
       sheet.add(.ingestLost, intake.lostAudioFrames, of: subject, [label, audio])
       sheet.add(.mendedTimes, intake.mendedFrames, of: subject, [label, video])
       sheet.add(.mendedTimes, intake.mendedAudioFrames, of: subject, [label, audio])
-      sheet.add(.audioCorrections, intake.audioCorrections, of: subject, [label])
+      // Rare, and a series for each stream.
+      if intake.audioCorrections > 0 { sheet.add(.audioCorrections, intake.audioCorrections, of: subject, [label]) }
       sheet.add(.jumps, intake.jumps, of: subject, [label])
     }
     if counters.link.received > 0 {
