@@ -93,7 +93,8 @@ struct ClockFollower: Sendable {
     if beginning != nil { return begin(now &- time, now) }
     let (soon, late) = (quick.saw(time, now: now), slow.saw(time, now: now))
     // The least delay of a long slice is an old one where the clock is far off.
-    if let delay = soon ?? (quick.rate == nil ? late : nil), (delay &- told).magnitude >= Self.longestError { return tell(delay, now) }
+    let steady = soon ?? (quick.rate == nil ? late : nil)
+    if let steady, (steady &- told).magnitude >= Self.longestError { return tell(steady, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }
     if isOff {
       delays = []
