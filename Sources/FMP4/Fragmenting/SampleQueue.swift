@@ -92,16 +92,13 @@ struct SampleQueue {
     return sample.decodeTime
   }
 
-  /// Appends frames without sound, as many whole ones as there is room for up to `end` (presentation time). They go on where the
-  /// samples end, or begin at `start` if that is later by more than a `pause`. Does nothing for video, and where no such frame is
-  /// known.
-  mutating func addSilence(from start: MediaTime, until end: MediaTime, pause: MediaTime) {
+  /// Appends frames without sound, as many whole ones as there is room for from a time (ticks) up to `end` (presentation time).
+  /// They begin where the samples end, if that is later. Does nothing for video, and where no such frame is known.
+  mutating func addSilence(from start: Int64, until end: MediaTime) {
     let codec = description.track.codec
     guard waiting == nil, let reach, let silence = codec.silence, let length = codec.duration(of: silence), length > 0
     else { return }
-    let begin = start.rescaled(to: timescale)
-    // Samples may lag behind the leading track, as those of a decoder do.
-    var time = begin &- reach > pause.rescaled(to: timescale) ? begin : reach
+    var time = max(reach, start)
     let last = end.rescaled(to: timescale) &- Int64(length)
     while time <= last, ready.count < CutPolicy.fragmentSampleLimit {
       _ = append(

@@ -70,12 +70,25 @@ extension Segmenter {
   }
 
   /// Lets tracks that wait for a sync sample to end or change be silent up to `end` (presentation time), in whole frames from
-  /// where they ended. After a pause it is from `start` on. Players stop where a track of the segment has nothing.
+  /// where they ended: they may lag behind the leading track, as those of a decoder do. After a pause it is from `start` on.
+  /// Players stop where a track of the segment has nothing.
   mutating func fillWithSilence(from start: MediaTime, until end: MediaTime) {
     guard deferred?.place == .syncSample else { return }
     for index in queues.indices where index != leaderIndex && isLeaving(queues[index].track) {
-      queues[index].addSilence(from: start, until: end, pause: policy.segmentTarget)
+      guard let reach = queues[index].reach else { continue }
+      let timescale = queues[index].timescale
+      let next = min(start, nextStart(of: queues[index].track) ?? start).rescaled(to: timescale)
+      let isPause = next &- reach > policy.segmentTarget.rescaled(to: timescale)
+      queues[index].addSilence(from: isPause ? start.rescaled(to: timescale) : reach, until: end)
     }
+  }
+
+  /// Decode time of the first sample of what replaces a track.
+  private func nextStart(of track: TrackDescription) -> MediaTime? {
+    guard let sample = deferred?.samples.first(where: { $0.track == track.id }),
+      let timescale = deferred?.tracks.first(where: { $0.id == track.id })?.timescale
+    else { return nil }
+    return MediaTime(ticks: sample.decodeTime, timescale: timescale)
   }
 
   /// Whether a track that has joined or changed would begin before the segment. Nobody has seen or heard it yet.
@@ -104,13 +117,9 @@ extension Segmenter {
   /// what replaces the track.
   mutating func resolveLast(of index: Int) {
     let track = queues[index].track
-    var next: Int64?
-    if let sample = deferred?.samples.first(where: { $0.track == track.id }),
-      let timescale = deferred?.tracks.first(where: { $0.id == track.id })?.timescale
-    {
-      let time = MediaTime(ticks: sample.decodeTime, timescale: timescale).rescaled(to: track.timescale)
+    let next = nextStart(of: track).map { start in
       // Rounding may make it a tick too late.
-      next = timescale == track.timescale ? time : time &- 1
+      start.rescaled(to: track.timescale) &- (start.timescale == track.timescale ? 0 : 1)
     }
     queues[index].resolveWaitingWithoutSuccessor(before: next)
   }

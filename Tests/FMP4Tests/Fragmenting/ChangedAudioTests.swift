@@ -149,10 +149,11 @@ struct ChangedAudioTests {
     #expect(found[1].audio.first?.start == Int64(140 * 1024))
   }
 
-  /// A decoder is 0.4 s behind the video, of which fragments are out when its audio changes.
-  @Test(arguments: [false, true]) func `Silence goes on from the last frame of audio that lags`(waits: Bool) throws {
+  /// A decoder is so many seconds behind the video, of which fragments are out when its audio changes.
+  @Test(arguments: [false, true], [0.415, 1.3])
+  func `Silence goes on from the last frame of audio that lags`(waits: Bool, lag: Double) throws {
     func arrival(_ sample: Sample) -> Double {
-      sample.track == .audio ? Double(sample.decodeTime) / 48_000 + 0.415 : Double(sample.decodeTime) / 30_000
+      sample.track == .audio ? Double(sample.decodeTime) / 48_000 + lag : Double(sample.decodeTime) / 30_000
     }
     var segmenter = Segmenter(policy: CutPolicy(fragmentsWaitForFollowers: waits))
     var events = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
@@ -204,7 +205,7 @@ struct ChangedAudioTests {
     where sample.track == .video || sample.decodeTime < 129 * 1024 {
       events += segmenter.receive(.sample(sample))
     }
-    events += segmenter.receive(.discontinuity)
+    events += segmenter.interrupt()
     let found = stretches(events)
     #expect(found.flatMap(\.audio).map(\.start) == (0..<129).map { Int64($0) * 1024 })
     #expect(found.flatMap(\.audio).allSatisfy { $0.payload != Self.silence })
