@@ -80,8 +80,8 @@ struct FLVPublication {
             late.append(nil)
           }
           for slice in late {
-            // What still waits for the start can be completed.
-            guard let slice, publication.held.extend(id, by: slice) else {
+            // What still waits for the start can be completed, unless it waits for its time as well.
+            guard let slice, !publication.judge.holds(id), publication.held.extend(id, by: slice) else {
               out.append(.lost(.video))
               continue
             }
@@ -172,7 +172,8 @@ struct FLVPublication {
       let id = TrackID(.audio, flv: track.number)
       switch track.content {
       case .configuration(let coding, let record):
-        let stated = ADTSHeader(record, at: 0).map { ByteBuffer(bytes: $0.audioSpecificConfig) } ?? record
+        let header = coding == .aac ? ADTSHeader(record, at: 0) : nil
+        let stated = header.map { ByteBuffer(bytes: $0.audioSpecificConfig) } ?? record
         try configureAudio(track.number, coding, stated, now, to: &out)
         // An empty one states nothing, nor does one that is broken.
         if !statedAudios.contains(track.number), publication.hasConfiguration(of: id, coding, stated) {
