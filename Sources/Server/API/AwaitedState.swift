@@ -8,7 +8,7 @@ internal import NIOHTTP1
 /// of 404, which browsers write to their console each time. A field, since the address stands for the same state.
 struct AwaitedState: Sendable {
   /// What is waited for: the value of the field. Another value is answered as `now`.
-  enum Goal: String {
+  enum Goal: String, Sendable {
     /// Nothing: the state as it is.
     case now
     /// The tracks of a publication are known: `stream.mp4` begins.
@@ -19,7 +19,7 @@ struct AwaitedState: Sendable {
 
   /// The longest that a request is held.
   static let longest = TimeAmount.seconds(1)
-  /// How often a held request looks.
+  /// Between two looks of all requests that are held for the same.
   static let step = TimeAmount.milliseconds(50)
 
   static let nothing = HTTPResponse(
@@ -29,6 +29,7 @@ struct AwaitedState: Sendable {
   private static let field = "Weir-Until"
 
   let streams: StreamRegistry
+  let looks: AwaitedLooks
   let status: @Sendable (LiveStream) -> HTTPResponse
 
   /// Whether a request wants 204 where there is no such stream. Also asked of playlists.
@@ -37,18 +38,12 @@ struct AwaitedState: Sendable {
   func answer(to request: HTTPRequest, for name: StreamName, on eventLoop: any EventLoop) -> HTTPAnswer {
     let goal = request.header(Self.field).flatMap(Goal.init) ?? .now
     guard !isThere(name, goal) else { return .now(response(for: name)) }
-    let looks = Int(Self.longest.nanoseconds / Self.step.nanoseconds)
-    return .later(look(for: name, goal, times: looks, on: eventLoop))
-  }
-
-  private func look(
-    for name: StreamName, _ goal: Goal, times: Int, on eventLoop: any EventLoop
-  ) -> EventLoopFuture<HTTPResponse> {
-    eventLoop.scheduleTask(in: Self.step) { isThere(name, goal) }.futureResult.flatMap { isThere in
-      isThere || times <= 1
-        ? eventLoop.makeSucceededFuture(response(for: name))
-        : look(for: name, goal, times: times - 1, on: eventLoop)
-    }
+    return .later(
+      looks.wait(for: AwaitedLooks.Awaited(name: name, goal: goal), on: eventLoop) {
+        isThere(name, goal)
+      } response: {
+        response(for: name)
+      })
   }
 
   private func isThere(_ name: StreamName, _ goal: Goal) -> Bool {

@@ -14,6 +14,7 @@ struct LiveRoutes {
   /// Describes a stream to players.
   let status: @Sendable (LiveStream) -> HTTPResponse
   let partReloads = PartReloads()
+  let looks = AwaitedLooks()
 
   /// How long a request waits for a stream that has a publisher but no media yet.
   static let patience = MediaTime(milliseconds: 12_000)
@@ -28,7 +29,8 @@ struct LiveRoutes {
         Problem(.invalidStreamName, "No stream can have that name: a name is \(StreamName.grammar).").response)
     }
     if path.count == 3, path[2] == "status.json", AwaitedState.isWanted(request) {
-      return AwaitedState(streams: streams, status: status).answer(to: request, for: name, on: eventLoop)
+      return AwaitedState(streams: streams, looks: looks, status: status).answer(
+        to: request, for: name, on: eventLoop)
     }
     guard let stream = streams.stream(name) else {
       if AwaitedState.isWanted(request) { return .now(AwaitedState.nothing) }
