@@ -142,7 +142,7 @@ pipe = Gst.parse_launch(
     "appsrc name=a format=time caps=closedcaption/x-cea-708,format=cc_data,framerate=30/1 ! o.cc_sink "
     "cc708overlay name=o ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=s sync=false")
 source, sink = pipe.get_by_name("a"), pipe.get_by_name("s")
-# The captions are there before the pictures, which wait for nothing, go by.
+# Captions are pushed first: pictures do not wait for them.
 pipe.set_state(Gst.State.PAUSED)
 for n, frame in enumerate(frames):
     buffer = Gst.Buffer.new_wrapped(frame)
