@@ -200,4 +200,5 @@ def test_the_recordings_of_all_this_are_whole(scenes):
     scenes.scene.weir.stop(seconds=20)
     movies = sorted(movie for folder in scenes.folders for movie in folder.glob("recordings/*/*.mp4"))
     assert movies
-    assert not [movie for movie in movies if tools.run(tools.weir_binary(), "record", "verify", movie).returncode]
+    verified = tools.run(tools.weir_binary(), "record", "verify", *movies)
+    assert verified.returncode == 0, verified.stdout + verified.stderr

@@ -381,9 +381,9 @@ class Witness:
             thread.join(10)
 
 
-@pytest.mark.parametrize("least_kills", KILLS)
-def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path, least_kills):
-    """kill -9 at random moments, while publishers come and go."""
+@pytest.fixture
+def crashed(supervise, tmp_path, least_kills):
+    """kill -9 at random moments, while publishers come and go: the service, its receiver, what was seen, and how many kills."""
     receiver = Receiver()
     recordings = tmp_path / "recordings"
     service = supervise(*configured(tmp_path, {"name": "all", "on": "*", "url": receiver.url, "secret": SECRET}),
@@ -428,6 +428,13 @@ def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path, least_k
 
     wait(is_over, 30, service.text)
     witness.stop()
+    yield service, receiver, witness, kills
+    receiver.close()
+
+
+@pytest.mark.parametrize("least_kills", KILLS)
+def test_no_crash_loses_an_event_or_tells_one_twice(crashed, least_kills):
+    service, receiver, witness, kills = crashed
     page = service.get("/api/v1/events", headers=ADMIN).good().json
     wait(lambda: receiver.taken and receiver.taken[-1][1]["id"] >= page["next"] - 50 and
          service.get("/api/v1/events/deliveries", headers=ADMIN).json["hooks"][0]["waiting"] == 0, 30)
@@ -470,4 +477,3 @@ def test_no_crash_loses_an_event_or_tells_one_twice(supervise, tmp_path, least_k
                             "resumed": {"interrupted", "ended"}, "ended": {"started"}}[state], (name, state, event)
             state = kind
     assert len(witness.began) >= least_kills / 4 and witness.ended and witness.files
-    receiver.close()

@@ -412,11 +412,14 @@ def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, firefox, vp9_of_f
     end_camera(firefox)
     lost = weir.stream(name)["received"]["lostVideoFrames"]
     sent = finish(firefox)
-    found = judge(weir.only_recording(name), 5)
+    # A browser that is held up may send its sound more than two seconds late: then a file with it begins.
+    *before, last = weir.whole_recordings(name)
+    assert len(before) <= 1, before
+    videos = [packets.probe(file)["video"] for file in before] + [judge(last, 5)["video"]]
     # However few frames the browser has encoded by then: those of the recording, one after the other.
-    whole, read = ([packet.digest for packet in some["video"]] for some in (found, dash))
+    whole, read = [packet.digest for video in videos for packet in video], [packet.digest for packet in dash["video"]]
     assert len(read) > 5 and read == whole[(begin := whole.index(read[0])):begin + len(read)], (len(read), len(whole))
-    assert len(found["video"]) + lost >= 0.95 * sent["video"]["framesSent"], (len(found["video"]), lost, sent["video"]["framesSent"])
+    assert len(whole) + lost >= 0.95 * sent["video"]["framesSent"], (len(whole), lost, sent["video"]["framesSent"])
     # A browser that is held up answers too late.
     assert lost <= 0.3 * sent["video"]["framesSent"], (lost, sent["video"]["framesSent"])
 

@@ -186,3 +186,17 @@ test("a decoder that is late is not hurried", (context) => {
   viewer.pass(5);
   assert.equal(viewer.fastest, 1.08);
 });
+
+test("a seek that stands right before media goes to it, which Firefox does not do", (context) => {
+  for (const [seeking, moved] of [[true, true], [false, false]]) {
+    const viewer = new EventTarget();
+    Object.assign(viewer, {
+      buffered: { length: 1, start: () => 3.067, end: () => 5 }, currentTime: 3.062, readyState: 1, seeking, paused: false,
+      playbackRate: 1,
+    });
+    const edge = new LiveEdge(/** @type {any} */ (viewer));
+    edge.stay("buffered");
+    edge.tick();
+    assert.equal(viewer.currentTime > 3.067, moved);
+  }
+});

@@ -200,10 +200,12 @@ export class LiveEdge {
    * @returns {boolean} Whether it was moved.
    */
   #overHole() {
-    const { buffered, currentTime, readyState } = this.#video;
+    const { buffered, currentTime, readyState, seeking } = this.#video;
     if (readyState >= HTMLMediaElement.HAVE_FUTURE_DATA) return false;
+    // Browsers play over the smallest gaps. Firefox does not end a seek right before one.
+    const smallest = seeking ? 0 : 0.05;
     for (let n = 0; n < buffered.length; n += 1) {
-      if (buffered.start(n) <= currentTime + 0.05) continue;
+      if (buffered.start(n) <= currentTime + smallest) continue;
       if (n > 0 && buffered.end(n - 1) > currentTime + 0.3) continue;
       this.#video.currentTime = buffered.start(n) + 0.01;
       return true;

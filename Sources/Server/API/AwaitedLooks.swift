@@ -16,9 +16,9 @@ final class AwaitedLooks: Sendable {
     let eventLoop: any EventLoop
     var promises: [EventLoopPromise<HTTPResponse>] = []
 
-    func end(with result: Result<HTTPResponse, any Error>) {
+    func answer(_ response: HTTPResponse) {
       let promises = promises
-      eventLoop.execute { for promise in promises { promise.completeWith(result) } }
+      eventLoop.execute { for promise in promises { promise.succeed(response) } }
     }
   }
 
@@ -57,9 +57,9 @@ final class AwaitedLooks: Sendable {
       let goesOn = self.look(for: awaited, isThere(), response)
       if goesOn { self.lookLater(for: awaited, on: eventLoop, isThere, response) }
     }.futureResult.whenFailure { error in
-      // The loop ends, and nobody looks any more.
+      // The loop ends, and nobody looks any more. It executes nothing new, so promises fail here.
       let all = self.waiting.withLock { $0.removeValue(forKey: awaited) } ?? []
-      for group in all.joined() { group.value.end(with: .failure(error)) }
+      for group in all.joined() { for promise in group.value.promises { promise.fail(error) } }
     }
   }
 
@@ -77,7 +77,7 @@ final class AwaitedLooks: Sendable {
     }
     guard over.contains(where: { !$0.isEmpty }) else { return goesOn }
     let response = response()
-    for group in over.joined() { group.value.end(with: .success(response)) }
+    for group in over.joined() { group.value.answer(response) }
     return goesOn
   }
 }

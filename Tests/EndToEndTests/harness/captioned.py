@@ -142,12 +142,14 @@ pipe = Gst.parse_launch(
     "appsrc name=a format=time caps=closedcaption/x-cea-708,format=cc_data,framerate=30/1 ! o.cc_sink "
     "cc708overlay name=o ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=s sync=false")
 source, sink = pipe.get_by_name("a"), pipe.get_by_name("s")
-pipe.set_state(Gst.State.PLAYING)
+# Captions are pushed first: pictures do not wait for them.
+pipe.set_state(Gst.State.PAUSED)
 for n, frame in enumerate(frames):
     buffer = Gst.Buffer.new_wrapped(frame)
     buffer.pts, buffer.duration = n * Gst.SECOND // 30, Gst.SECOND // 30
     source.emit("push-buffer", buffer)
 source.emit("end-of-stream")
+pipe.set_state(Gst.State.PLAYING)
 while True:
     sample = sink.emit("pull-sample")
     if sample is None:

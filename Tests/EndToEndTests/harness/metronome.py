@@ -19,7 +19,7 @@ import time
 BEAT, LATE, MEASURE = 0.02, 0.05, 0.5
 #: Length of the task, and the seconds it takes on a machine of the kind for which the limits of the tests were chosen.
 COUNTS, USUAL_SECONDS = 20_000, 0.0006
-#: Share of a new reading in the mean of how many wait.
+#: Weight of a new reading in the mean number of processes that wait.
 NEW = 0.04
 #: What measures time cannot be judged if the machine stood still for so many seconds at once, within so many before it failed.
 MOST_STILL, BEFORE = 0.2, 5
@@ -39,8 +39,8 @@ class Kept:
 
 
 def takes_priority() -> bool:
-    """Real-time priority, or the highest of the ordinary ones where a container has no share of that: it has eighty times the
-    share of any other."""
+    """Takes real-time priority. Where a container refuses it, the lowest `nice` value: about eighty times the processor share of
+    an ordinary process."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
         return True
@@ -66,7 +66,7 @@ def queue_file(beats: pathlib.Path) -> pathlib.Path:
 
 
 def waiting() -> float:
-    """Processes that run or wait for a processor now but this one, for each processor."""
+    """Processes that run or wait for a processor, without this one, divided by the number of processors."""
     with open("/proc/loadavg") as file:
         return (int(file.read().split()[3].split("/")[0]) - 1) / (os.cpu_count() or 1)
 

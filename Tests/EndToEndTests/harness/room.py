@@ -1,6 +1,6 @@
-"""Room on the processors. Where many wait for one already, what begins makes all of them late, and is done no sooner itself.
+"""Room on the processors. Where many processes wait for a processor, one more makes all of them late and is done no sooner.
 
-The metronome measures how many wait. Nothing runs without it: then there is always room."""
+The metronome measures how many wait. Where it does not run, there is always room."""
 
 import fcntl
 import os
@@ -10,15 +10,15 @@ import time
 
 from . import metronome
 
-#: So many may run or wait for each processor before others begin. The metronome counts those that wake up with it, too, so that
-#: three are five.
+#: Processes that may run or wait for each processor when a test begins. The metronome wakes together with other processes, so it
+#: counts about five where the mean is three.
 MOST = 5
-#: Seconds to wait for room; then the machine is busy for good.
+#: Seconds to wait for room. Then the test begins all the same.
 PATIENCE = 10
 
 
 def wait() -> float:
-    """Waits for room, one after another, and returns the seconds that it took. What it lets in begins at once."""
+    """Waits for room, and returns the seconds that it took. Processes that wait are let in one after another."""
     beats = os.environ.get("WEIR_BEATS")
     if not beats or _waiting(pathlib.Path(beats)) <= MOST:
         return 0

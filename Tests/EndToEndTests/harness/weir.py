@@ -154,12 +154,18 @@ class Weir:
 
     def only_recording(self, name: str) -> pathlib.Path:
         """The file of a stream's only recording, once its publisher has ended it."""
+        files = self.whole_recordings(name)
+        assert len(files) == 1, f"{[file.name for file in files]}:\n{self.tail()}"
+        return files[0]
+
+    def whole_recordings(self, name: str) -> list[pathlib.Path]:
+        """The files of a stream's recordings, oldest first, once its publisher has ended them."""
         def there():
             found = self.recordings_of(name)
             return found if found and all(r["state"] == "completed" for r in found) else None
 
-        assert len(self.wait(there, 40, f"the recording of {name}")) == 1
-        return next((self.recordings / name).glob("*.mp4"))
+        self.wait(there, 40, f"the recording of {name}")
+        return sorted((self.recordings / name).glob("*.mp4"))
 
     def wait(self, condition, seconds: float, what: str, every: float = 0.05):
         """The first true result of `condition`; AssertionError after `seconds`."""

@@ -18,9 +18,9 @@ struct RetentionKeeper {
   private var lastFree: Int64?
   /// When that look began.
   private var lastFreeAt = WallTime.zero
-  /// Bytes of removed files that have not become free yet, the time until which they are expected, and how often in a row
-  /// nothing became free.
-  private var owed: (bytes: Int64, until: WallTime, inVain: Int)?
+  /// Bytes of removed files that have not become free yet, the time until which they are expected, and the number of
+  /// removals in a row that freed nothing.
+  private var owed: (bytes: Int64, until: WallTime, failures: Int)?
   private var nextLook = WallTime.zero
   /// When a recording becomes older than it may be; nil if none will.
   private var nextOld: WallTime?
@@ -35,8 +35,8 @@ struct RetentionKeeper {
   static let leastOwed: Int64 = 1 << 20
   /// Nanoseconds to wait for the space of removed files before more files are removed.
   private static let patience: Int64 = 60_000_000_000
-  /// After so many removals in a row that freed nothing no other is tried. One alone may be a file that somebody reads.
-  private static let mostInVain = 2
+  /// Removals in a row that may free nothing before no other is tried. A single one may be a file that somebody reads.
+  private static let mostFailures = 2
   /// Readings of the free space after a removal, and microseconds between two.
   private static let readings = 150, betweenReadings: UInt32 = 20_000
   /// Nanoseconds between two checks of sizes and ages, which change slowly.
@@ -87,7 +87,7 @@ struct RetentionKeeper {
     usage.headroom = headroom(free, now)
     (lastFree, lastFreeAt) = (free, now)
     // Space that will become free without further action counts as free.
-    if let owed { usage.free = owed.inVain < Self.mostInVain ? free.map { $0 &+ owed.bytes } : nil }
+    if let owed { usage.free = owed.failures < Self.mostFailures ? free.map { $0 &+ owed.bytes } : nil }
     let isShort = rules.shortage(usage) > 0
     guard isShort || now >= nextLook else { return }
     nextLook = now &+ Self.lookInterval
@@ -96,14 +96,19 @@ struct RetentionKeeper {
     let victims = rules.victims(
       among: candidates, deleted: isShort ? try database.read { try $0.deleted(before: nil) } : [],
       usage: usage, now: now)
-    // While nothing becomes free, one alone is tried.
-    let tried = victims.prefix(owed.map { $0.inVain > 0 } ?? false ? 1 : Self.batch)
-    for victim in tried {
+    // Where the last removal freed nothing, a single one is tried. Rules of age and size are not affected.
+    var tries = (owed?.failures ?? 0) > 0 ? 1 : Self.batch
+    let removed = victims.prefix(Self.batch).filter { victim in
+      guard victim.reason == .freeSpace else { return true }
+      tries -= 1
+      return tries >= 0
+    }
+    for victim in removed {
       try remove(victim.entry, victim.reason.rawValue, database)
     }
     // Some file systems free the space with their next commit. It must be free before the next check.
-    if isShort, !tried.isEmpty, let root = try? RecordingFolder.open(catalogue.folder) { syncfs(root.descriptor) }
-    if let free { noteOwed(tried, free: free, now) }
+    if isShort, !removed.isEmpty, let root = try? RecordingFolder.open(catalogue.folder) { syncfs(root.descriptor) }
+    if let free { noteOwed(removed, free: free, now) }
     if victims.count >= Self.batch { nextLook = now }
     // After a removal there may be more to remove.
     nextOld =
@@ -138,25 +143,25 @@ struct RetentionKeeper {
     let removed = victims.filter { $0.reason == .freeSpace }.reduce(0) { $0 &+ Int64($1.entry.bytes) }
     guard removed >= Self.leastOwed else { return }
     var (returned, least) = (Int64(0), free)
-    // Other threads close the descriptors, later where the machine is busy: as long as the headroom lasts. The longest rise
-    // counts: what is written before a file is closed would hide it.
+    // Other threads close the descriptors. On a busy machine that takes seconds, and the headroom lasts for three. The
+    // longest rise counts: what is written before a file is closed would hide it.
     for _ in 0..<Self.readings {
       guard let reading = freeBytes() else { return }
       least = min(least, reading)
       returned = max(returned, reading &- least)
       lastFree = reading
       if returned >= removed / 2 {
-        owed?.inVain = 0
+        owed?.failures = 0
         return
       }
       pause(Self.betweenReadings)
     }
-    let inVain = (owed?.inVain ?? 0) + 1
-    owed = ((owed?.bytes ?? 0) &+ removed &- returned, now &+ Self.patience, inVain)
+    let failures = (owed?.failures ?? 0) + 1
+    owed = ((owed?.bytes ?? 0) &+ removed &- returned, now &+ Self.patience, failures)
     catalogue.logger.warning(
       """
       \(removed / 1_000_000) MB of recordings were removed but the disk has not gained free space: some are \
-      still open, or have other names; \(inVain < Self.mostInVain ? "one more is tried" : "no more are removed for a minute")
+      still open, or have other names; \(failures < Self.mostFailures ? "one more is tried" : "no more are removed for a minute")
       """)
   }
 
