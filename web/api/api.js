@@ -93,6 +93,8 @@ import { base, root } from "../media/root.js";
  * @property {number} audioFrames
  * @property {number} lostVideoFrames They came, but could not be used.
  * @property {number} lostAudioFrames
+ * @property {number} earlyVideoFrames They came before the stream could begin.
+ * @property {number} earlyAudioFrames
  * @property {number} mendedVideoFrames Their timestamp was wrong and is mended.
  * @property {number} mendedAudioFrames
  * @property {number} audioCorrections Gaps and dropped frames that brought audio back to its timestamps.

@@ -25,8 +25,8 @@ final class LatePublication {
   var closed: (String) -> Void = { _ in }
   private var phase = Phase.beginning([])
   private var encoder = ""
-  /// Frames that were lost before its first event.
-  private var lostAtStart: [MediaKind: Int] = [:]
+  /// Frames before its first event that were lost, and that came early.
+  private var atStart: (lost: [MediaKind: Int], early: [MediaKind: Int]) = ([:], [:])
   /// Bytes of media that wait for the gate.
   private(set) var heldBytes = 0
 
@@ -86,7 +86,8 @@ final class LatePublication {
         phase = .asking(warnings + [action])
         ask()
       case .warn, .withdraw, .inBand(.captions): phase = .beginning(warnings + [action])
-      case .lost(let kind): lostAtStart[kind, default: 0] += 1
+      case .lost(let kind): atStart.lost[kind, default: 0] += 1
+      case .inBand(.early(let kind)): atStart.early[kind, default: 0] += 1
       case .inBand, .log: tell(action)
       }
     case .live(var publication):
@@ -145,8 +146,9 @@ final class LatePublication {
     }
     phase = .live(AdmittedPublication(stream, by: publisher, software: software, sink: sink))
     heldBytes = 0
-    for (kind, count) in lostAtStart { for _ in 0..<count { sink.lost(kind) } }
-    lostAtStart = [:]
+    for (kind, count) in atStart.lost { for _ in 0..<count { sink.lost(kind) } }
+    for (kind, count) in atStart.early { for _ in 0..<count { sink.carries(.early(kind)) } }
+    atStart = ([:], [:])
     for action in held { perform(action, encoder: encoder) }
   }
 }

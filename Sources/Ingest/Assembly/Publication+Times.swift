@@ -65,7 +65,7 @@ extension Publication {
     if case .gathering = state {
       guard mayBegin else { return }
       // Nothing was sent yet, so the start moves here.
-      for unit in held.takeAll() { out.append(.lost(unit.kind)) }
+      for unit in held.takeAll() { out.append(.inBand(.early(unit.kind))) }
       gate.forgetMedia()
       timesOfDay.forgetGathered()
     } else {

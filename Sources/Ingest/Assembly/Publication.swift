@@ -296,7 +296,7 @@ struct Publication {
       let found = try videos[index].accessUnit(unit.coding, unit.payload)
       videos[index].watchRefresh(isSync: found?.isSync ?? false, now, to: &out)
       guard let found else {
-        if videos[index].lacksKeyFrame { out.append(.lost(.video)) }
+        if videos[index].lacksKeyFrame { out.append(undecodable(unit.track)) }
         return openIfReady(now, to: &out)
       }
       access = found
@@ -322,6 +322,12 @@ struct Publication {
           track: unit.track, time: place.time, composition: composition, isSync: access.isSync,
           isDisposable: access.isDisposable, payload: access.payload, isMoved: place.isMoved)),
       lag: videos[index].reorderDelay &+ frame, now, to: &out)
+  }
+
+  /// A frame of video that cannot be decoded. Before the first key frame of its track nothing is missing by that.
+  func undecodable(_ track: TrackID) -> PublicationAction {
+    let hasBegun = videos.index(of: track).map { videos[$0].description != nil } ?? false
+    return hasBegun ? .lost(.video) : .inBand(.early(.video))
   }
 
   /// Whether there is video, or such of a lower number. A loop, because a closure would copy each track for each sample.
@@ -437,12 +443,11 @@ struct Publication {
       }
       // Before the media that may first be listed with them. Frames that are left out say of them, too.
       if let found = videos[index].newCaptions() { out.append(.inBand(.captions(unit.track, found))) }
-      guard unit.time >= origin else { return out.append(.lost(.video)) }
+      guard unit.time >= origin else { return out.append(.inBand(.early(.video))) }
       out.append(.event(.sample(videos[index].sample(unit, origin: origin))))
     case .audio(let unit):
       guard unit.time >= audioFloor, unit.time >= origin else {
-        // By WebRTC nothing counts before the first key frame that was asked for.
-        if !wire.isCaptured { out.append(.lost(.audio)) }
+        out.append(.inBand(.early(.audio)))
         return warn(.earlyAudio, "audio before the first key frame is left out", level: .info, to: &out)
       }
       guard let index = audios.index(of: unit.track) else { return out.append(.lost(.audio)) }

@@ -66,9 +66,9 @@ struct StartupBuffer {
     return true
   }
 
-  /// Drops what waits of a track. It is lost.
+  /// Drops what waits of a track: it begins later.
   mutating func forget(_ track: TrackID, to out: inout [PublicationAction]) {
-    for unit in units where unit.track == track { out.append(.lost(unit.kind)) }
+    for unit in units where unit.track == track { out.append(.inBand(.early(unit.kind))) }
     units.removeAll { $0.track == track }
     byteCount = units.reduce(0) { $0 + $1.byteCount }
   }

@@ -8,6 +8,8 @@ enum ElementEvent {
   case unit(ElementUnit)
   /// A video or audio frame is damaged or unreadable.
   case lost(MediaKind)
+  /// A video frame came before its configuration.
+  case early
   /// A form of its codec that weir does not take. The reason is printable.
   case unusable(CodecID, String)
 }

@@ -117,6 +117,7 @@ struct ProgramPublication {
       for cue in earlyCues { receive(cue, to: &out) }
       earlyCues = []
     case .lost(let kind): out.append(.lost(kind))
+    case .early: out.append(publication.undecodable(track.id))
     case .unusable(let coding, let reason):
       let isAlone = tracks.values.count { $0.kind == track.kind } == 1
       publication.leaveOut(

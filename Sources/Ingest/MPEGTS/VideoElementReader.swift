@@ -90,7 +90,8 @@ struct VideoElementReader {
       if refusal != error.reason { out.append(.unusable(parameters.coding, error.reason)) }
       refusal = error.reason
     }
-    guard parameters.codec != nil, access.payload.readableBytes > 0 else { return }
+    guard access.payload.readableBytes > 0 else { return }
+    guard parameters.codec != nil else { return out.append(refusal == nil ? .early : .lost(.video)) }
     let timed = Timed(
       unit: Prepared(payload: access.payload, record: record.take()),
       presentation: unit.times.presentation.map { clock.ticks($0) }, decode: unit.times.decode.map { clock.ticks($0) })

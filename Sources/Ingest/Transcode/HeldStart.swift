@@ -37,7 +37,7 @@ struct HeldStart {
     switch event {
     case .cue(let cue): bytes += cue.section.count
     case .content(let content): bytes += content.elements.count * MemoryLayout<TransportContent.Element>.stride
-    case .captions, .keyFrameDistance, .mendedTime, .correctedAudio: break
+    case .captions, .keyFrameDistance, .mendedTime, .early, .correctedAudio: break
     }
     events.append(.inBand(event))
   }

@@ -25,6 +25,8 @@ struct Epoch: Sendable {
   private(set) var anchor: WallClockAnchor?
   /// The anchor from the next segment on, after the publisher's clock has drifted.
   private var nextAnchor: WallClockAnchor?
+  /// The current publication goes on where another one was.
+  private(set) var isContinued = false
   /// The current publication has not given its clock yet.
   private var awaitsClock = true
   /// Wall-clock time of media time 0 (DASH availabilityStartTime). Set by the first publication.
@@ -172,6 +174,7 @@ struct Epoch: Sendable {
       keyFrames == .asAsked ? CutPolicy.syncTolerance(ofTarget: settings.segmentTarget) : CutPolicy.segmentTolerance
     segmenter.policy.syncDistance = if case .every(let distance) = keyFrames { distance } else { nil }
     splicer.startPublication(after: mediaEnd)
+    isContinued = initSegment != nil || isResumed
     awaitsClock = true
     nextAnchor = nil
   }

@@ -131,6 +131,8 @@ extension EventValue {
       "audioFrames": .whole(Int64(clamping: intake.audioFrames)),
       "lostVideoFrames": .whole(Int64(clamping: intake.lostFrames)),
       "lostAudioFrames": .whole(Int64(clamping: intake.lostAudioFrames)),
+      "earlyVideoFrames": .whole(Int64(clamping: intake.earlyFrames)),
+      "earlyAudioFrames": .whole(Int64(clamping: intake.earlyAudioFrames)),
       "mendedVideoFrames": .whole(Int64(clamping: intake.mendedFrames)),
       "mendedAudioFrames": .whole(Int64(clamping: intake.mendedAudioFrames)),
       "audioCorrections": .whole(Int64(clamping: intake.audioCorrections)),

@@ -251,10 +251,13 @@ final class LiveStream: Sendable {
   /// Counts a sample that arrived and could not be used.
   func lost(_ kind: MediaKind, from token: PublicationToken) {
     state.withLock { state in
-      guard state.publisher.holder?.token == token else { return }
-      state.publisher.countLost(kind)
-      state.life.epoch.lost.count(kind)
+      if state.publisher.holder?.token == token { count(lost: kind, &state) }
     }
+  }
+
+  func count(lost kind: MediaKind, _ state: inout State) {
+    state.publisher.countLost(kind)
+    state.life.epoch.lost.count(kind)
   }
 
   /// Counts the unfinished messages of a publication with the stream's media.

@@ -203,6 +203,14 @@ struct PublisherSlot: Sendable {
     }
   }
 
+  /// Counts a sample that came before the stream could begin.
+  mutating func countEarly(_ kind: MediaKind) {
+    switch kind {
+    case .video: counters.intake.earlyFrames &+= 1
+    case .audio: counters.intake.earlyAudioFrames &+= 1
+    }
+  }
+
   /// Counts a sample whose timestamp was wrong and is mended.
   mutating func countMended(_ kind: MediaKind) {
     switch kind {

@@ -14,6 +14,9 @@ struct StreamCounters: Sendable {
     /// Frames that arrived and could not be used.
     var lostFrames = 0
     var lostAudioFrames = 0
+    /// Frames that came before the stream could begin.
+    var earlyFrames = 0
+    var earlyAudioFrames = 0
     /// Frames whose timestamp was wrong. They count above as well.
     var mendedFrames = 0
     var mendedAudioFrames = 0
@@ -29,6 +32,8 @@ struct StreamCounters: Sendable {
       total.audioFrames &+= more.audioFrames
       total.lostFrames &+= more.lostFrames
       total.lostAudioFrames &+= more.lostAudioFrames
+      total.earlyFrames &+= more.earlyFrames
+      total.earlyAudioFrames &+= more.earlyAudioFrames
       total.mendedFrames &+= more.mendedFrames
       total.mendedAudioFrames &+= more.mendedAudioFrames
       total.audioCorrections &+= more.audioCorrections

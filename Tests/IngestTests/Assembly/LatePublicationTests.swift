@@ -84,7 +84,9 @@ struct LatePublicationTests {
   @Test func `Without media nobody is asked; warnings wait for it, in order with what comes meanwhile`() async throws {
     let gate = SlowGate(isOpen: false)
     let running = try await make(gate)
-    try await running.perform([.warn(.fallsBehind), .lost(.video), .inBand(.captions(.video, Self.captions))])
+    try await running.perform([
+      .warn(.fallsBehind), .lost(.video), .inBand(.early(.audio)), .inBand(.captions(.video, Self.captions)),
+    ])
     #expect(gate.gate.sinks.isEmpty)
     try await running.perform([Self.clock, .event(.discontinuity), .warn(.runsAhead), .withdraw(.fallsBehind)])
     #expect(try await running.run { $0.sink == nil })
@@ -92,6 +94,7 @@ struct LatePublicationTests {
     #expect(try await eventually { gate.gate.sinks.first?.recorded.count == 2 })
     let sink = try #require(gate.gate.sinks.first)
     #expect(sink.warnings == [.runsAhead] && running.closed.reasons.isEmpty)
+    #expect(sink.early == [.audio])
     #expect(sink.request.key?.matches(Secret("k")) == true && sink.request.stream == StreamName("cam-7"))
     try await running.run { $0.end(.finished) }
     #expect(sink.ending == .finished)

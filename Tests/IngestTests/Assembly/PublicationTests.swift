@@ -15,6 +15,7 @@ private struct PacketProtocol {
   var events: [MediaEvent] = []
   var warnings: [PublicationWarning] = []
   var lost = 0
+  var early: [MediaKind] = []
 
   mutating func configure(_ track: UInt32, _ coding: CodecID, _ record: [UInt8]) throws {
     var out: [PublicationAction] = []
@@ -59,6 +60,7 @@ private struct PacketProtocol {
       case .event(let event): events.append(event)
       case .lost: lost += 1
       case .warn(let warning): warnings.append(warning)
+      case .inBand(.early(let kind)): early.append(kind)
       case .withdraw, .inBand, .log: break
       }
     }
@@ -184,8 +186,39 @@ struct PublicationTests {
     #expect(!wire.events.contains { if case .discontinuity = $0 { true } else { false } }, "the media goes on")
   }
 
-  /// What a publisher sends is taken or lost, whatever it sends.
-  @Test(arguments: 0..<8) func whatIsSentIsTakenOrLost(seed: UInt64) throws {
+  /// Joined in the middle of a group. Each key frame after the first one of a configuration is a beginning no longer.
+  @Test func whatComesBeforeTheFirstKeyFrameIsEarlyAndLaterLost() throws {
+    var wire = PacketProtocol()
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    try wire.configure(2, .aac, RTMPScript.aac48)
+    for frame in UInt64(0)..<75 {
+      wire.now = .at(Int64(frame) * 40_000_000)
+      if frame == 50 { try wire.configure(1, .h264, RTMPScript.avc2997) }
+      wire.audio(2, at: frame * 3600)
+      wire.frame(at: frame * 3600, isKey: frame == 10 || frame == 60)
+    }
+    // The audio frame next to the key frame is taken.
+    #expect(wire.early.count { $0 == .video } == 10 && wire.early.count { $0 == .audio } == 9, "\(wire.early)")
+    #expect(wire.lost == 10 && wire.times(1).count == 55 && wire.times(2).count == 66)
+  }
+
+  /// Video whose first key frame comes when the audio has begun alone.
+  @Test func whatComesBeforeALateFirstKeyFrameIsEarly() throws {
+    var wire = PacketProtocol()
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    try wire.configure(2, .aac, RTMPScript.aac48)
+    for frame in UInt64(0)..<100 {
+      wire.now = .at(Int64(frame) * 40_000_000)
+      wire.audio(2, at: frame * 3600)
+      wire.frame(at: frame * 3600, isKey: frame == 80)
+      try wire.tick()
+    }
+    #expect(wire.early == [MediaKind](repeating: .video, count: 80) && wire.lost == 0)
+    #expect(wire.times(1).count == 20 && wire.times(2).count == 100)
+  }
+
+  /// What a publisher sends is taken, early or lost, whatever it sends.
+  @Test(arguments: 0..<8) func whatIsSentIsTakenEarlyOrLost(seed: UInt64) throws {
     var random = seed &* 2_654_435_761 &+ 7
     func next(_ count: UInt64) -> UInt64 {
       random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -212,7 +245,7 @@ struct PublicationTests {
     }
     wire.finish()
     let taken = wire.events.count { if case .sample = $0 { true } else { false } }
-    #expect(taken + wire.lost == sent, "\(taken) taken, \(wire.lost) lost")
+    #expect(taken + wire.early.count + wire.lost == sent, "\(taken) taken, \(wire.early) early, \(wire.lost) lost")
     #expect(taken > 300)
   }
 

@@ -53,8 +53,10 @@ struct StartupBufferTests {
     #expect(!buffer.isFull)
     buffer.forget(.video, to: &out)
     #expect(buffer.takeAll().map(\.time) == [1])
-    let lost = out.compactMap { action -> MediaKind? in if case .lost(let kind) = action { kind } else { nil } }
-    #expect(lost == [.audio, .video], "what is forgotten is lost")
+    let early = out.compactMap { action -> MediaKind? in
+      if case .inBand(.early(let kind)) = action { kind } else { nil }
+    }
+    #expect(early == [.audio, .video])
   }
 
   @Test func `It is full with fewer bytes where the server has less room, also after it was emptied`() {

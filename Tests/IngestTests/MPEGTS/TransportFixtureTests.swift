@@ -112,7 +112,9 @@ struct TransportFixtureTests {
       }
     }
     let lost = actions.count { if case .lost = $0 { true } else { false } }
-    #expect(lost == pids.reduce(0) { $0 + (known[$1]?.count ?? 0) } - samples.values.reduce(0) { $0 + $1.count })
+    let early = actions.count { if case .inBand(.early) = $0 { true } else { false } }
+    #expect(lost == 0)
+    #expect(early == pids.reduce(0) { $0 + (known[$1]?.count ?? 0) } - samples.values.reduce(0) { $0 + $1.count })
   }
 
   @Test func `A track in a codec that weir does not take costs that track alone`() throws {

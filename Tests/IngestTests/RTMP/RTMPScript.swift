@@ -161,6 +161,8 @@ struct SessionDriver {
   var endings: [RTMPAction.Ending] = []
   /// Samples that could not be used.
   var lost = 0
+  /// Samples before the stream could begin.
+  var early = 0
   var now: MonotonicTime = 0
   /// What the gate says; nil admits.
   var refusal: String?
@@ -217,6 +219,7 @@ struct SessionDriver {
       case .send(let bytes): sent += bytes.readableBytesView
       case .media(.event(let event)): events.append(event)
       case .media(.lost): lost += 1
+      case .media(.inBand(.early)): early += 1
       case .media(.inBand): break
       case .media(.warn(let warning)): warnings.append(warning)
       case .media(.withdraw(let warning)): warnings.removeAll { $0 == warning }

@@ -32,6 +32,15 @@ final class RecordingGate: PublishGate {
 
     var warnings: [PublicationWarning] { noted.withLock { $0 } }
 
+    private let carried = Mutex<[InBandEvent]>([])
+
+    func carries(_ event: InBandEvent) { carried.withLock { $0.append(event) } }
+
+    /// The kinds of the frames that came early.
+    var early: [MediaKind] {
+      carried.withLock { $0.compactMap { if case .early(let kind) = $0 { kind } else { nil } } }
+    }
+
     private let passing = Mutex(false)
 
     var passesSamplesOn: Bool { passing.withLock { $0 } }

@@ -206,7 +206,7 @@ struct WebRTCPublication {
     defer { audios[track.id] = audio }
     if holdsAudio(now) {
       _ = clocks.time(track.id, .audio, packet.timestamp, hertz: track.format.clock, now: now)
-      return
+      return out.append(.inBand(.early(.audio)))
     }
     for _ in 0..<min(lost, 64) { out.append(.lost(.audio)) }
     if !audio.isConfigured {

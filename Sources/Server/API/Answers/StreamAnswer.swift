@@ -92,7 +92,7 @@ struct StreamAnswer: APIObject {
     "capture": "Camera and microphone, of one of the server's own sources.",
     "link": "The publisher's connection, where its protocol counts packets.",
     "received":
-      "What came by its present protocol since the stream was created. What a publisher has sent is taken or lost: videoFrames and lostVideoFrames make up its frames.",
+      "What came by its present protocol since the stream was created. What a publisher has sent is taken, came early or is lost: videoFrames, earlyVideoFrames and lostVideoFrames make up its frames.",
     "captions": "Closed captions within the first video, as playlists declare them.",
     "cues": "Cues of SCTE 35 since the stream was created; null before the first.",
     "transportStream": "What the publisher's MPEG transport stream has, told about each second; null without one.",
@@ -165,6 +165,9 @@ struct StreamAnswer: APIObject {
     /// They came, but could not be used.
     let lostVideoFrames: Int
     let lostAudioFrames: Int
+    /// They came before the stream could begin: before the first key frame.
+    let earlyVideoFrames: Int
+    let earlyAudioFrames: Int
     /// Their timestamp was wrong and is mended. They count above as well.
     let mendedVideoFrames: Int
     let mendedAudioFrames: Int
@@ -175,6 +178,7 @@ struct StreamAnswer: APIObject {
       (bytes, videoFrames, keyFrames) = (intake.bytes, intake.frames, intake.keyFrames)
       audioFrames = intake.audioFrames
       (lostVideoFrames, lostAudioFrames) = (intake.lostFrames, intake.lostAudioFrames)
+      (earlyVideoFrames, earlyAudioFrames) = (intake.earlyFrames, intake.earlyAudioFrames)
       (mendedVideoFrames, mendedAudioFrames) = (intake.mendedFrames, intake.mendedAudioFrames)
       audioCorrections = intake.audioCorrections
     }

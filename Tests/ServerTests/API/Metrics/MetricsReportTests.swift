@@ -71,6 +71,7 @@ import Testing
     let sink = try await publish("cam", seconds: 3)
     sink.lost(.video)
     sink.lost(.audio)
+    sink.carries(.early(.audio))
     sink.carries(.mendedTime(.audio))
     sink.carries(.correctedAudio)
     _ = sink.receive(.discontinuity)
@@ -87,6 +88,8 @@ import Testing
       told["weir_ingest_keyframes_total{\(cam)}"] == Double(samples.count { $0.track == video && $0.isSync }))
     #expect(told["weir_ingest_frames_lost_total{\(cam),kind=\"video\"}"] == 1)
     #expect(told["weir_ingest_frames_lost_total{\(cam),kind=\"audio\"}"] == 1)
+    #expect(told["weir_ingest_frames_early_total{\(cam),kind=\"video\"}"] == 0)
+    #expect(told["weir_ingest_frames_early_total{\(cam),kind=\"audio\"}"] == 1)
     #expect(told["weir_ingest_timestamps_mended_total{\(cam),kind=\"video\"}"] == 0)
     #expect(told["weir_ingest_timestamps_mended_total{\(cam),kind=\"audio\"}"] == 1)
     #expect(told["weir_ingest_audio_corrections_total{\(cam)}"] == 1)
@@ -112,6 +115,19 @@ import Testing
     #expect(after["weir_ingest_bytes_total{stream=\"cam\",protocol=\"RTMP\"}"] == one.map { $0 * 2 })
     #expect(after["weir_ingest_bytes_total{stream=\"cam\",protocol=\"RTMPS\"}"] == two)
     #expect(after["weir_ingest_publications_total{stream=\"cam\"}"] == 3)
+  }
+
+  @Test func whatComesEarlyToAStreamThatHasBegunIsLost() async throws {
+    let first = try await publish("cam", seconds: 3)
+    _ = first.receive(.end(.connectionLost("test")))
+    let cam = try #require(StreamName("cam"))
+    let request = PublishRequest(stream: cam, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:6") { _ in }
+    let second = try await registry.admit(request)
+    second.carries(.early(.video))
+    let told = try series()
+    let video = "stream=\"cam\",protocol=\"RTMP\",kind=\"video\""
+    #expect(told["weir_ingest_frames_early_total{\(video)}"] == 0)
+    #expect(told["weir_ingest_frames_lost_total{\(video)}"] == 1)
   }
 
   @Test func viewersAreCountedByHowTheyWatch() async throws {
