@@ -8,7 +8,7 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case fallsBehind
   /// The publisher's clock is off real time by so many thousandths, ten or more. Positive: it is fast. Withdrawn when it is right.
   case clockIsOff(thousandths: Int)
-  /// Audio is mended again and again: its frames and their timestamps do not keep together. Withdrawn after a minute without.
+  /// More than one percent of the audio is mended: its frames and their timestamps do not keep together. Withdrawn below half of that.
   case mendsAudio
   /// Media came in a codec that weir does not support. The codec's name is printable. Withdrawn once its track can be taken.
   case leftOutCodec(MediaKind, String)

@@ -125,6 +125,7 @@ struct Publication {
   /// The publisher has ended a track, and others of its kind go on.
   mutating func end(_ track: TrackID, to out: inout [PublicationAction]) {
     unreadable.end(track, to: &out)
+    mending.end(track, to: &out)
     drop(track, to: &out)
   }
 

@@ -15,6 +15,8 @@ struct AudioGrid: Sendable {
     var milliseconds: Int64
     /// Number of corrections so far, with this one.
     var count: Int
+    /// A gap where frames are missing: their times stepped ahead by it.
+    var fillsHole = false
   }
 
   /// A deviation of this many milliseconds is corrected at once.
@@ -30,8 +32,10 @@ struct AudioGrid: Sendable {
   let timescale: UInt32
   /// Time of the next frame, in ticks.
   private var next: Int64?
-  /// A lasting deviation: its side, its least value, and its duration in ticks of media.
-  private var deviation: (isLate: Bool, least: Int64, lasted: Int64)?
+  /// A lasting deviation: its side, its least value, its duration in ticks of media, and whether it began with missing frames.
+  private var deviation: (isLate: Bool, least: Int64, lasted: Int64, isHole: Bool)?
+  /// How far the last frame was from its place, in ticks.
+  private var lastError: Int64 = 0
   /// A frame has come within a frame's length of its place.
   private var hasAgreed = false
   private var isDropping = false
@@ -49,6 +53,7 @@ struct AudioGrid: Sendable {
     isRestarting = next != nil
     deviation = nil
     isDropping = false
+    lastError = 0
   }
 
   /// Places the next frame. `time` is its wire time in nanoseconds, `duration` its length in ticks.
@@ -72,10 +77,12 @@ struct AudioGrid: Sendable {
       return advance(to: expected, length)
     }
     guard let amount = correctionDue(error, length) else { return advance(to: expected, length) }
-    deviation = nil
     corrections += 1
     correction = Correction(
-      milliseconds: MediaTime(ticks: amount, timescale: timescale).rescaled(to: 1000), count: corrections)
+      milliseconds: MediaTime(ticks: amount, timescale: timescale).rescaled(to: 1000), count: corrections,
+      fillsHole: deviation?.isHole ?? false)
+    deviation = nil
+    lastError = error &- amount
     if amount > 0 { return advance(to: expected &+ amount, length) }
     isDropping = true
     return .drop
@@ -88,19 +95,25 @@ struct AudioGrid: Sendable {
 
   /// Ticks by which to move the grid now. Nil if no correction is due.
   private mutating func correctionDue(_ error: Int64, _ length: Int64) -> Int64? {
-    if error.magnitude >= UInt64(Self.jump &* Int64(timescale) / 1000) { return error }
     let (distance, rounding) = (Int64(clamping: error.magnitude), Int64(timescale) / Self.wire &+ 1)
     let (near, far) = (max(length / 2, length &- rounding), length &+ rounding)
+    let isLate = error > 0
+    let isHole = isLate && error &- lastError >= near
+    lastError = error
+    if error.magnitude >= UInt64(Self.jump &* Int64(timescale) / 1000) {
+      deviation = (isLate, error, 0, isHole)
+      return error
+    }
     guard distance > far || distance >= near && hasAgreed else {
       deviation = nil
       if distance < near { hasAgreed = true }
       return nil
     }
-    let isLate = error > 0
     if let before = deviation, before.isLate == isLate {
-      deviation = (isLate, isLate ? min(before.least, error) : max(before.least, error), before.lasted &+ length)
+      deviation?.least = isLate ? min(before.least, error) : max(before.least, error)
+      deviation?.lasted = before.lasted &+ length
     } else {
-      deviation = (isLate, error, 0)
+      deviation = (isLate, error, 0, isHole)
     }
     guard let now = deviation, now.lasted > Self.patience &* Int64(timescale) / 1000 else { return nil }
     guard length > 0 else { return now.least }

@@ -68,7 +68,7 @@ struct AudioTrackTests {
     _ = track.sample(unit(0), origin: 0)
     let (sample, correction) = track.sample(unit(1000), origin: 0)
     #expect(sample?.decodeTime == 48_000 && sample?.duration == 1024 && sample?.isSync == true)
-    #expect(correction == AudioGrid.Correction(milliseconds: 979, count: 1))
+    #expect(correction == AudioGrid.Correction(milliseconds: 979, count: 1, fillsHole: true))
   }
 
   @Test func `Frames that the wire gives a second time are left out`() throws {

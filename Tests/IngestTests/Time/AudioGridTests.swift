@@ -44,7 +44,7 @@ struct AudioGridTests {
       if case .at(let place) = grid.place(milliseconds: time, duration: 1024) { places.append(place) }
       if let correction = grid.correction { corrections.append(correction) }
     }
-    #expect(corrections == [AudioGrid.Correction(milliseconds: 100, count: 1)])
+    #expect(corrections == [AudioGrid.Correction(milliseconds: 100, count: 1, fillsHole: true)])
     #expect(places.count == 200)
     // More than a second, less than one and a quarter.
     let jump = places.indices.dropFirst().first { places[$0] - places[$0 - 1] != 1024 }
@@ -77,8 +77,19 @@ struct AudioGridTests {
       if let correction = grid.correction { corrections.append(correction) }
     }
     let gap = Rounding.nearest.milliseconds(count * length, rate)
-    #expect(corrections == [AudioGrid.Correction(milliseconds: gap, count: 1)])
+    #expect(corrections == [AudioGrid.Correction(milliseconds: gap, count: 1, fillsHole: true)])
     #expect(last == AudioGrid.Place.at(199 * length))
+  }
+
+  /// Timestamps advance by 2 % more or less than the samples.
+  @Test(arguments: [Int64(1020), 980]) func aWrongPaceIsNoHole(_ permille: Int64) {
+    var grid = AudioGrid(timescale: 48_000)
+    var corrections: [AudioGrid.Correction] = []
+    for index in 0..<Int64(1000) {
+      _ = grid.place(milliseconds: index * 1024 * permille / 48_000, duration: 1024)
+      if let correction = grid.correction { corrections.append(correction) }
+    }
+    #expect(corrections.count >= 5 && corrections.allSatisfy { !$0.fillsHole }, "\(corrections)")
   }
 
   @Test func tooMuchAudioIsDroppedOnce() {
