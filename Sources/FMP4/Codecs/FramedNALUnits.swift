@@ -19,7 +19,7 @@ package struct FramedNALUnits {
   /// - Parameter lengthSize: bytes of a length: 1, 2 or 4.
   package init(_ payload: ByteBuffer, of codec: any CodecConfiguration.Type, lengthSize: Int) {
     self.payload = payload
-    let units = Self.units(payload, lengthSize: lengthSize)
+    let units = Self.units(payload, of: codec, lengthSize: lengthSize)
     isEmpty = units.ranges.isEmpty
     if !units.areFramed, !units.ranges.isEmpty {
       self.payload = Self.written(units.ranges, of: payload, lengthSize: lengthSize) ?? payload
@@ -42,7 +42,9 @@ package struct FramedNALUnits {
   }
 
   /// The NAL units of a payload by their offsets, and whether each stands behind its own length, with nothing beside them.
-  private static func units(_ payload: ByteBuffer, lengthSize: Int) -> (ranges: [Range<Int>], areFramed: Bool) {
+  private static func units(
+    _ payload: ByteBuffer, of codec: any CodecConfiguration.Type, lengthSize: Int
+  ) -> (ranges: [Range<Int>], areFramed: Bool) {
     var reader = LengthPrefixedNALUnits(payload, lengthSize: lengthSize)
     let base = payload.readerIndex
     var (ranges, areFramed, end): ([Range<Int>], Bool, Int) = ([], true, 0)
@@ -50,7 +52,7 @@ package struct FramedNALUnits {
       while let (index, length) = try reader.next() {
         end = index &- base &+ length
         let range = index &- base..<end
-        let pieces = split(range, of: payload)
+        let pieces = split(range, of: payload, codec)
         if pieces != nil { areFramed = false } else if length > 0 { ranges.append(range) }
         ranges.append(contentsOf: pieces ?? [])
       }
@@ -64,15 +66,18 @@ package struct FramedNALUnits {
       // What stands behind the last unit is none, unless it has a start code.
       let rest = end..<payload.readableBytes
       if let bytes = payload.getSlice(at: base &+ rest.lowerBound, length: rest.count), hasStartCode(bytes) {
-        ranges.append(contentsOf: split(rest, of: payload) ?? [])
+        ranges.append(contentsOf: split(rest, of: payload, codec) ?? [])
       }
     }
     return (ranges, areFramed)
   }
 
   /// The NAL units between the start codes of a range. Nil if it has none: a NAL unit has no start code within itself.
-  private static func split(_ range: Range<Int>, of payload: ByteBuffer) -> [Range<Int>]? {
-    let codes = startCodes(range, of: payload)
+  private static func split(
+    _ range: Range<Int>, of payload: ByteBuffer, _ codec: any CodecConfiguration.Type
+  ) -> [Range<Int>]? {
+    let isHEVC = codec == HEVC.Configuration.self
+    let codes = startCodes(endOfMessages(range, of: payload, isHEVC: isHEVC)..<range.upperBound, of: payload)
     guard let first = codes.first else { return nil }
     let starts = [range.lowerBound] + codes.map { $0 &+ 3 }
     return zip(starts, [first] + codes.dropFirst() + [range.upperBound]).compactMap { start, code in
@@ -80,6 +85,35 @@ package struct FramedNALUnits {
       while end > start, payload.getInteger(at: payload.readerIndex &+ end &- 1) == UInt8(0) { end &-= 1 }
       return end &- start >= leastUnit ? start..<end : nil
     }
+  }
+
+  /// Where the messages of a unit of supplemental information end, by their sizes (ITU-T H.264 §7.3.2.3, H.265 §7.3.2.4): some are
+  /// written without emulation prevention, and bytes within them are no start code. The start of any other unit.
+  private static func endOfMessages(_ range: Range<Int>, of payload: ByteBuffer, isHEVC: Bool) -> Int {
+    let bytes = payload.readableBytesUInt8Span
+    let upper = min(range.upperBound, bytes.count)
+    guard range.lowerBound < upper else { return range.lowerBound }
+    let header = bytes[range.lowerBound]
+    guard isHEVC ? (39...40).contains(header >> 1 & 63) : header & 31 == 6 else { return range.lowerBound }
+    var end = range.lowerBound &+ (isHEVC ? 2 : 1)
+    // What follows the last message, its trailing bits or a start code, has a zero behind or in it.
+    while end &+ 1 < upper, bytes[end &+ 1] != 0 || bytes[end] != 0 && bytes[end] != 0x80 {
+      var (place, number) = (end, 0)
+      // The type, then the size.
+      for _ in 0..<2 {
+        number = 0
+        var byte = UInt8.max
+        while byte == .max {
+          guard place < upper else { return end }
+          byte = bytes[place]
+          number &+= Int(byte)
+          place &+= 1
+        }
+      }
+      guard number <= upper &- place else { return end }
+      end = place &+ number
+    }
+    return min(end, upper)
   }
 
   /// The offsets of the start codes of three bytes in a range.

@@ -47,6 +47,30 @@ struct FramedNALUnitsTests {
     }
   }
 
+  /// Written without emulation prevention. Start codes behind the messages stay what they are.
+  @Test(arguments: [false, true]) func bytesWithinAMessageAreNoStartCode(_ isHEVC: Bool) {
+    let codec: any CodecConfiguration.Type = isHEVC ? HEVC.Configuration.self : H264.Configuration.self
+    let picture: [UInt8] = isHEVC ? [0x26, 1, 0xAF, 1] : slice
+    let raw: [UInt8] = [0, 0, 1] + picture + [0, 0, 0, 1, 9]
+    let header: [UInt8] = isHEVC ? [0x4E, 1] : [0x06]
+    let long = [UInt8](repeating: 7, count: 250)
+    let messages = [
+      [5, UInt8(raw.count)] + raw, [1, 1, 9, 5, UInt8(raw.count)] + raw, [0xFF, 3, UInt8(raw.count)] + raw,
+      [5, 0xFF, UInt8(raw.count + 250 - 255)] + raw + long,
+    ]
+    for message in messages {
+      let unit = header + message + [0x80]
+      let payload = ByteBuffer(bytes: [0, 0, UInt8(unit.count >> 8), UInt8(unit.count & 255)] + unit)
+      #expect(FramedNALUnits(payload, of: codec, lengthSize: 4).payload == payload, "\(message)")
+      let frame = ByteBuffer(bytes: Array(payload.readableBytesView) + framed([picture]))
+      #expect(FramedNALUnits(frame, of: codec, lengthSize: 4).payload == frame, "\(message)")
+      let mixed = unit + [0, 0, 1] + picture
+      let cut = FramedNALUnits(
+        ByteBuffer(bytes: [0, 0, UInt8(mixed.count >> 8), UInt8(mixed.count & 255)] + mixed), of: codec, lengthSize: 4)
+      #expect(cut.hasSlice && cut.payload == frame, "\(message)")
+    }
+  }
+
   @Test func bytesBehindTheLastUnitAreLeftOut() {
     for rest in [[0], [0, 0], [0, 0, 0], [9, 9, 9, 9, 9], [0, 0, 0, 200, 1]] as [[UInt8]] {
       #expect(bytes(read(framed([message, slice]) + rest)) == framed([message, slice]), "\(rest)")
