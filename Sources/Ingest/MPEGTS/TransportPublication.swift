@@ -113,8 +113,9 @@ struct TransportPublication {
   mutating func finish(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     stream.finish(to: &events)
     try passOn(now, to: &out)
+    // One that has not begun yet would ask the gate for a stream that is over.
     for number in others.keys.sorted() {
-      with(number) { other, actions throws(WireError) in other.finish(to: &actions) }
+      with(number) { other, actions throws(WireError) in if !other.awaitsStart { other.finish(to: &actions) } }
     }
     if !firstHasLeft { program.finish(to: &out) }
     if program.hasMap { tellContent(to: &out) }

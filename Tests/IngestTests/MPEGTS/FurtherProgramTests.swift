@@ -97,6 +97,30 @@ import Testing
     #expect(!publication.awaitsStart)
   }
 
+  /// It waits for video that its map announces.
+  @Test func `A programme that has not begun begins with no end`() throws {
+    var publication = TransportPublication(reading: ClockReading(wall: 0, monotonic: 0), .each)
+    var script = TransportScript()
+    let programs = Self.three.prefix(2)
+    script.add(table: 0, TransportScript.association(programs.map { ($0.number, pid: $0.map) }))
+    for program in programs {
+      var elements: [(type: UInt8, pid: UInt16, more: [UInt8])] = [(type: 0x0F, pid: program.audio, more: [])]
+      if program.number != 1 { elements.append((type: 0x1B, pid: program.audio + 10, more: [])) }
+      script.add(table: program.map, TransportScript.map(program.number, clock: program.audio, elements))
+    }
+    for frame in 0..<10 {
+      for program in programs {
+        let bytes = TransportScript.adts([UInt8](repeating: 1, count: 50))
+        script.add(program.audio, TransportScript.pes(0xC0, UInt64(90_000 + frame * 1920), bytes))
+      }
+    }
+    var actions: [PublicationAction] = []
+    try publication.receive(ByteBuffer(bytes: script.bytes), now: 0, to: &actions)
+    try publication.finish(now: 0, to: &actions)
+    #expect(actions.contents.count == 10)
+    #expect(!publication.takeFurther().flatMap(\.actions).contains { if case .event = $0 { true } else { false } })
+  }
+
   @Test func `Eight programmes are published at a time`() throws {
     let many: [Numbered] = (1...12).map { ($0, 1000 + $0, 2000 + $0) }
     var script = TransportScript()
