@@ -103,6 +103,8 @@ struct RecorderQueue {
     case .clock: addShedEnd(now)
     case .initialization(let initSegment):
       if trial?.goesOn(with: initSegment.tracks) == false { giveUpHeld() }
+    // The media goes on under other dates.
+    case .discontinuity(.clock): break
     case .discontinuity: if trial?.goesOnAfterBreak() == false { giveUpHeld() }
     case .fragment, .segmentEnd, .redated, .end: break
     }

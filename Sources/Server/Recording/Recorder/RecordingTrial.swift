@@ -29,7 +29,7 @@ struct RecordingTrial {
     return false
   }
 
-  /// Counts a discontinuity; changed tracks come after one. False if there were too many: what is held must be given up.
+  /// Counts a discontinuity in the media; changed tracks come after one. False if there were too many: what is held must be given up.
   mutating func goesOnAfterBreak() -> Bool {
     breaks += 1
     return !isOn || breaks <= Self.mostBreaks

@@ -177,6 +177,8 @@ final class RecordingWriter: RecorderWriter {
 
   private func record(_ published: PublishedFragment) throws(RecordingError) {
     let fragment = published.fragment
+    // What is lost while no file is written belongs to none.
+    defer { if current == nil { lost.first = published.lostBefore } }
     leaveOut(until: fragment.end)
     guard let initSegment else { return }
     if let trouble, now < trouble.until {

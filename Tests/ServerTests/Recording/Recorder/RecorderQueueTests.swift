@@ -75,6 +75,16 @@ import Testing
     #expect(left == breaks + ["keyless"] + Array(repeating: "fragment", count: fragments.count - next))
   }
 
+  @Test func `Dates that are set again give up nothing that is held`() throws {
+    var queue = RecorderQueue(budget: RecordingBudget(limit: 1 << 20), trial: RecordingTrial())
+    let fragments = try fragments(54)
+    for fragment in fragments {
+      queue.add(.discontinuity(.clock), now: 0)
+      _ = queue.admit(fragment, now: 0)
+    }
+    #expect(rest(of: &queue).count { $0 == "fragment" } == fragments.count)
+  }
+
   /// A browser begins with a small picture, and enlarges it within its first second.
   @Test(arguments: [(changes: 2, isKept: true), (changes: 3, isKept: false)])
   func `A picture that grows within the first second is recorded from its first frame`(
