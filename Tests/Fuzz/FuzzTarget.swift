@@ -174,7 +174,7 @@ enum FuzzTarget: String, CaseIterable {
     }
     _ = FLVAudioTag(bytes)
     _ = ColorInformation.read(bytes)
-    _ = AAC.framesWithADTS(in: bytes)
+    _ = AAC.framesWithADTS(in: bytes, most: 64)
     // Two tags of one time.
     for coding in [CodecID.h264, .hevc] {
       var (frames, late): (FLVFrames, [ByteBuffer?]) = (FLVFrames(coding), [])

@@ -49,13 +49,13 @@ extension AAC {
   /// A frame that had an ADTS header. The record is the `AudioSpecificConfig` by header and frame, nil if they state none.
   package typealias Framed = (header: ADTSHeader, frame: ByteBuffer, record: [UInt8]?)
 
-  /// The frames of a payload that has ADTS headers, each without its header. Bytes behind the last frame are left out. Nil if the
-  /// payload does not begin with the header of a frame that is there: no frame of AAC begins with the same bits, which would be
-  /// the end of an empty one.
-  package static func framesWithADTS(in payload: ByteBuffer) -> [Framed]? {
+  /// The frames of a payload that has ADTS headers, each without its header: so many at most, and whether there are more. Bytes
+  /// behind the last frame are left out. Nil if the payload does not begin with the header of a frame that is there: no frame of
+  /// AAC begins with the same bits, which would be the end of an empty one.
+  package static func framesWithADTS(in payload: ByteBuffer, most: Int) -> (frames: [Framed], hasMore: Bool)? {
     var rest = payload
     var frames: [Framed] = []
-    while let header = ADTSHeader(rest, at: 0), header.blocks == 1,
+    while frames.count < most, let header = ADTSHeader(rest, at: 0), header.blocks == 1,
       let whole = rest.readSlice(length: header.frameBytes)
     {
       var frame = whole
@@ -66,6 +66,6 @@ extension AAC {
         ? specificConfig(header.audioSpecificConfig, inFrame: beginning) : header.audioSpecificConfig
       frames.append((header, frame, record))
     }
-    return frames.isEmpty ? nil : frames
+    return frames.isEmpty ? nil : (frames, frames.count == most && ADTSHeader(rest, at: 0) != nil)
   }
 }

@@ -39,12 +39,16 @@ package enum MPEGAudio {
     }
   }
 
-  /// The frames that lie in a payload one behind the other, each with its start in nanoseconds from the first. What follows
-  /// them and is none is a frame of its own, damaged as it is. The payload as it is, if it begins with none, or in free format.
-  package static func frames(in payload: ByteBuffer) -> [(start: Int64, payload: ByteBuffer)] {
+  /// The frames that lie in a payload one behind the other, each with its start in nanoseconds from the first: so many at most, and
+  /// whether there are more. What follows them and is none is a frame of its own, damaged as it is. The payload as it is, if it
+  /// begins with none, or in free format.
+  package static func frames(
+    in payload: ByteBuffer, most: Int
+  ) -> (frames: [(start: Int64, payload: ByteBuffer)], hasMore: Bool) {
     var frames: [(Int64, ByteBuffer)] = []
     var (rest, samples, rate) = (payload, Int64(0), UInt32(1))
     while rest.readableBytes > 0 {
+      if frames.count == most { return (frames, true) }
       let start = samples &* 1_000_000_000 / Int64(rate)
       guard let frame = Frame(rest), !frame.configuration.isFree,
         frame.configuration.sampleRate == rate || frames.isEmpty,
@@ -57,7 +61,7 @@ package enum MPEGAudio {
       rate = frame.configuration.sampleRate
       samples &+= Int64(frame.configuration.samplesPerFrame)
     }
-    return frames
+    return (frames, false)
   }
 
   /// What all frames of a track have in common. Its record is weir's own: nothing but the frames states it.

@@ -16,6 +16,8 @@ enum PublicationLimits {
   static let doubtfulUnits = 1024
   static let doubtfulBytes = 4 << 20
   static let doubtWait: Int64 = 1_500_000_000
+  /// Frames of audio in one message: an encoder puts one or a few into it.
+  static let audioFrames = 64
   /// Parameter sets that are kept until they make a configuration.
   static let parameterSets = 64
   /// Cues that wait for the start.

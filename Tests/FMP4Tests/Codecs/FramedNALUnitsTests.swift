@@ -100,18 +100,20 @@ struct FramedNALUnitsTests {
         let units = read(payload, lengthSize: lengthSize)
         #expect(units.payload.readableBytes <= payload.count + 4 * payload.count)
       }
-      _ = AAC.framesWithADTS(in: ByteBuffer(bytes: [0xFF, 0xF1] + payload))
+      _ = AAC.framesWithADTS(in: ByteBuffer(bytes: [0xFF, 0xF1] + payload), most: 2)
     }
   }
 
   @Test func framesWithADTSComeOutBare() throws {
     let header: [UInt8] = [0xFF, 0xF1, 0x4C, 0x80, 0x01, 0x5F, 0xFC]
     let payload = header + [1, 2, 3] + header + [4, 5, 6, 0xFF]
-    let frames = try #require(AAC.framesWithADTS(in: ByteBuffer(bytes: payload)))
+    let (frames, hasMore) = try #require(AAC.framesWithADTS(in: ByteBuffer(bytes: payload), most: 2))
+    let one = try #require(AAC.framesWithADTS(in: ByteBuffer(bytes: payload), most: 1))
+    #expect(!hasMore && one.frames.count == 1 && one.hasMore)
     #expect(frames.map { Array($0.frame.readableBytesView) } == [[1, 2, 3], [4, 5, 6]])
     #expect(frames.allSatisfy { $0.record == [0x11, 0x90] })
     // Bare ones, and those that are cut off.
-    #expect(AAC.framesWithADTS(in: ByteBuffer(bytes: [0x21, 0x10, 4])) == nil)
-    #expect(AAC.framesWithADTS(in: ByteBuffer(bytes: header + [1, 2])) == nil)
+    #expect(AAC.framesWithADTS(in: ByteBuffer(bytes: [0x21, 0x10, 4]), most: 2) == nil)
+    #expect(AAC.framesWithADTS(in: ByteBuffer(bytes: header + [1, 2]), most: 2) == nil)
   }
 }

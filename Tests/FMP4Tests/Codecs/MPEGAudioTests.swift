@@ -78,18 +78,20 @@ import Testing
     let frame = ByteBuffer(bytes: [0xFF, 0xFB, 0x90, 0x64] + [UInt8](repeating: 1, count: 413))
     var payload = ByteBuffer()
     for _ in 0..<3 { payload.writeImmutableBuffer(frame) }
-    let frames = MPEGAudio.frames(in: payload)
+    let frames = MPEGAudio.frames(in: payload, most: 3).frames
     #expect(frames.map(\.payload) == [frame, frame, frame])
+    let two = MPEGAudio.frames(in: payload, most: 2)
+    #expect(two.frames.map(\.payload) == [frame, frame] && two.hasMore)
     #expect(frames.map { ($0.start + 50_000) / 100_000 } == [0, 261, 522])
     // One that is cut off, and bytes that are none, stay as they are.
     for rest in [ByteBuffer(bytes: [0xFF, 0xFB, 0x90, 0x64, 1]), ByteBuffer(bytes: [1, 2, 3])] {
       var damaged = frame
       damaged.writeImmutableBuffer(rest)
-      #expect(MPEGAudio.frames(in: damaged).map(\.payload) == [frame, rest])
-      #expect(MPEGAudio.frames(in: rest).map(\.payload) == [rest])
+      #expect(MPEGAudio.frames(in: damaged, most: 3).frames.map(\.payload) == [frame, rest])
+      #expect(MPEGAudio.frames(in: rest, most: 3).frames.map(\.payload) == [rest])
     }
     let free = ByteBuffer(bytes: [0xFF, 0xFB, 0x00, 0x64] + [UInt8](repeating: 1, count: 400))
-    #expect(MPEGAudio.frames(in: free).map(\.payload) == [free])
-    #expect(MPEGAudio.frames(in: ByteBuffer()).isEmpty)
+    #expect(MPEGAudio.frames(in: free, most: 3).frames.map(\.payload) == [free])
+    #expect(MPEGAudio.frames(in: ByteBuffer(), most: 3).frames.isEmpty)
   }
 }

@@ -185,6 +185,19 @@ struct OddFramingTests {
     #expect(driver.warnings.isEmpty && driver.times(.audio).count == 2)
   }
 
+  @Test func ofMoreFramesThanATagMayHaveTheFirstAreTaken() {
+    let many = 0..<PublicationLimits.audioFrames + 40
+    let adts = many.flatMap { _ in Self.adts([0x21, 0x10, 1, 4]) }
+    let mp3 = many.flatMap { _ in [0xFF, 0xFB, 0x94, 0x64] + [UInt8](repeating: 1, count: 380) }
+    for tag in [[0xAF, 1] + adts, [0x2F] + mp3] {
+      var driver = SessionDriver()
+      driver.feed(S.opening() + S.metadata(video: false) + S.audio(tag, 0) + S.audio(tag, 3000))
+      driver.takeRest()
+      #expect(driver.times(.audio).count == 2 * PublicationLimits.audioFrames && driver.lost == 2)
+      #expect(driver.logs.count { $0.contains("are dropped") } == 1, "\(driver.logs)")
+    }
+  }
+
   @Test func severalFramesWithADTSInATagFollowEachOther() {
     isWhole(
       Self.published(audio: { frame in

@@ -193,13 +193,23 @@ struct FLVPublication {
           continue
         }
         // Some encoders put several frames of MP3 into one tag.
-        for (start, frame) in MPEGAudio.frames(in: bytes) {
+        let (frames, hasMore) = MPEGAudio.frames(in: bytes, most: PublicationLimits.audioFrames)
+        for (start, frame) in frames {
           publication.receive(
             WireUnit(track: id, coding: coding, time: time &+ start, isCountedOn: start > 0, payload: frame), now: now,
             to: &out)
         }
+        if hasMore { loseFurtherAudio(coding, to: &out) }
       }
     }
+  }
+
+  /// Drops the frames of a message that has too many. They count as one.
+  private mutating func loseFurtherAudio(_ coding: CodecID, to out: inout [PublicationAction]) {
+    out.append(.lost(.audio))
+    let most = PublicationLimits.audioFrames
+    publication.warn(
+      .damagedAudio, "of a message with more than \(most) frames of \(coding.name) the others are dropped", to: &out)
   }
 
   /// Takes AAC with ADTS headers, which have no place in FLV: it is passed on without them. They state its configuration where no
@@ -208,7 +218,7 @@ struct FLVPublication {
     _ bytes: ByteBuffer, _ number: UInt8, _ time: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) {
     let id = TrackID(.audio, flv: number)
-    guard let frames = AAC.framesWithADTS(in: bytes) else {
+    guard let (frames, hasMore) = AAC.framesWithADTS(in: bytes, most: PublicationLimits.audioFrames) else {
       let fault = CodecError(
         .unsupported, "AAC behind an ADTS header of several blocks, or of a frame that is cut off")
       return publication.leaveOut(unreadable: fault, .aac, id, now: now, to: &out)
@@ -226,6 +236,7 @@ struct FLVPublication {
         to: &out)
       start &+= ADTSHeader.samples &* 1_000_000_000 / Int64(header.rate)
     }
+    if hasMore { loseFurtherAudio(.aac, to: &out) }
   }
 
   private mutating func configureAudio(
