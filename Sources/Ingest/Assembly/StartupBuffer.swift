@@ -55,11 +55,15 @@ struct StartupBuffer {
     byteCount += unit.byteCount
   }
 
-  /// Adds NAL units to the newest frame of a track of video. False if none waits.
-  mutating func extend(_ track: TrackID, by bytes: ByteBuffer) -> Bool {
-    guard let place = units.lastIndex(where: { $0.track == track }), case .video(var unit) = units[place] else {
-      return false
-    }
+  /// Adds NAL units to the newest frame of a track of video, up to so many bytes. False if none waits, or it would be too long.
+  mutating func extend(_ track: TrackID, by bytes: ByteBuffer, most: Int) -> Bool {
+    guard !isFull, let place = units.lastIndex(where: { $0.track == track }), case .video(var unit) = units[place],
+      bytes.readableBytes <= most &- unit.payload.readableBytes
+    else { return false }
+    // The only reference is this one then, so that nothing is copied.
+    var rest = unit
+    rest.payload = ByteBuffer()
+    units[place] = .video(rest)
     unit.payload.writeImmutableBuffer(bytes)
     units[place] = .video(unit)
     byteCount += bytes.readableBytes

@@ -59,6 +59,25 @@ struct StartupBufferTests {
     #expect(early == [.audio, .video])
   }
 
+  @Test func `A frame is extended up to a length, until the buffer is full, and without copies`() {
+    var buffer = StartupBuffer()
+    let slice = ByteBuffer(repeating: 1, count: 100)
+    var taken = [buffer.extend(.video, by: slice, most: 1000)]
+    buffer.append(frame(0, bytes: 300))
+    var places: [UInt?] = []
+    for _ in 0..<8 {
+      taken.append(buffer.extend(.video, by: slice, most: 1000))
+      places.append(buffer.firstFrame?.payload.withUnsafeReadableBytes { UInt(bitPattern: $0.baseAddress) })
+    }
+    // The first time none waits, and the last time it would be too long.
+    #expect(taken == [false] + [Bool](repeating: true, count: 7) + [false] && buffer.byteCount == 1000)
+    // Its room doubles.
+    #expect(zip(places, places.dropFirst()).count { $0 != $1 } <= 2)
+    buffer.most = 1000
+    let isTaken = buffer.extend(.video, by: slice, most: 5000)
+    #expect(buffer.isFull && !isTaken)
+  }
+
   @Test func `It is full with fewer bytes where the server has less room, also after it was emptied`() {
     var buffer = StartupBuffer()
     buffer.most = 20

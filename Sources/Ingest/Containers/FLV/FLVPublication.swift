@@ -81,7 +81,9 @@ struct FLVPublication {
           }
           for slice in late {
             // What still waits for the start can be completed, unless it waits for its time as well.
-            guard let slice, !publication.judge.holds(id), publication.held.extend(id, by: slice) else {
+            guard let slice, !publication.judge.holds(id),
+              publication.held.extend(id, by: slice, most: FLVFrames.longestFrame)
+            else {
               out.append(.lost(.video))
               continue
             }
