@@ -137,12 +137,13 @@ def ac3_has_aac_beside_it_with_the_same_times(case):
 
 @TRIED.case(name="another rate and mono in the middle")
 def another_rate_and_mono_in_the_middle(case):
-    """Players get another init segment, and each sound at its time; less than two frames are missing."""
+    """Players get another init segment, and each sound at its time; less than two frames are missing. From the change to the next
+    key frame, two seconds at most, it is silent. No sound is at a key frame: of a decoder's first frame half is heard."""
     films = []
     for at, audio in enumerate((("-ar", "48000", "-ac", "2"), ("-ar", "32000", "-ac", "1"))):
         films.append(sources.film(
             f"rate-{at}", ".ts", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
-            "aevalsrc='0.5*sin(2*PI*1000*t)*gt(t,0.5)*lt(mod(t,1),0.05)':s=48000", "-t", "6", "-c:v", "libx264", "-preset",
+            "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t+0.5,1),0.05)':s=48000", "-t", "6", "-c:v", "libx264", "-preset",
             "ultrafast", "-bf", "0", "-g", "50", "-c:a", "mp2", "-b:a", "128k", *audio, "-muxdelay", "0",
             "-output_ts_offset", 1 + 6 * at, "-f", "mpegts").read_bytes())
     (case.path / "both.ts").write_bytes(b"".join(films))
@@ -155,7 +156,7 @@ def another_rate_and_mono_in_the_middle(case):
     (master,) = (line for line in weir.get("/live/cam/index.m3u8").text.splitlines() if line.endswith("/index.m3u8"))
     folder, text = f"/live/cam/{master.rsplit('/', 1)[0]}", weir.get(f"/live/cam/{master}").text
     before, after = text.split("#EXT-X-DISCONTINUITY\n")
-    for part, rate in ((before, "48000"), (after, "32000")):
+    for part, rate, sounds in ((before, "48000", 6), (after, "32000", 4)):
         names = [line.split('"')[1] for line in part.splitlines() if line.startswith("#EXT-X-MAP")]
         names += [line for line in part.splitlines() if line.endswith(".m4s")]
         path = case.path / f"{rate}.mp4"
@@ -163,7 +164,7 @@ def another_rate_and_mono_in_the_middle(case):
         streams = probe(path, "-select_streams", "a", "-show_entries", "stream=sample_rate")["streams"]
         assert streams[0]["sample_rate"] == rate
         found = beeps(path)
-        assert found and all(abs(time - round(time)) < 0.005 for time in found), found
+        assert len(found) >= sounds and all(abs(time % 1 - 0.5) < 0.005 for time in found), found
     weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 40, "a recording")
     (recording,) = weir.recordings_of("cam")
     packets = probe(weir.recordings / "cam" / recording["file"], "-select_streams", "a", "-show_entries", "packet=dts_time")["packets"]

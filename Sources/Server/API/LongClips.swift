@@ -1,18 +1,19 @@
 internal import Basics
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 internal import Storage
 internal import Synchronization
 
 /// Memory for long clips. Their moovs take megabytes, and making one reads the headers of thousands of fragments. One is made at
-/// a time, so that other requests get a turn on the disk threads. The moovs still being sent are bounded.
+/// a time, so that other requests get a turn on the disk threads. The moovs still being sent are bounded, and fair by address.
 final class LongClips: Sendable {
   /// Clips longer than this are long.
   static let shortest = MediaTime(milliseconds: 600_000)
   /// Upper bound for the moovs being sent, in bytes: three of four hours.
   static let maximumBytes = 64 << 20
   /// The same in files, where each moov needs a descriptor of its own.
-  private static let maximumFiles = 16
+  fileprivate static let maximumFiles = 16
 
   private let memory: MemoryBudget
   private let store = SegmentStore(name: "weir-clips")
@@ -27,6 +28,7 @@ final class LongClips: Sendable {
   fileprivate struct Head {
     weak var file: SharedFile?
     var bytes: Int
+    var client: NetworkAddress?
   }
 
   init(memory: MemoryBudget) {
@@ -36,12 +38,12 @@ final class LongClips: Sendable {
   /// Bytes of moovs still being sent.
   var bytes: Int { state.withLock { $0.bytes } }
 
-  /// Runs `make` and puts the moov into memory of its own; nil if there is no room now.
-  func make(_ make: () throws -> RecordingClip) throws -> (clip: RecordingClip, head: FileRange)? {
+  /// Runs `make` and puts the moov into memory of its own; nil if there is no room now for the client's address.
+  func make(
+    for client: NetworkAddress?, _ make: () throws -> RecordingClip
+  ) throws -> (clip: RecordingClip, head: FileRange)? {
     let mayMake = state.withLock { state in
-      guard !state.isMaking, state.bytes < Self.maximumBytes,
-        SegmentStore.canShare || state.heads.count < Self.maximumFiles
-      else { return false }
+      guard !state.isMaking, state.hasRoom(for: client) else { return false }
       state.isMaking = true
       return true
     }
@@ -52,7 +54,7 @@ final class LongClips: Sendable {
     var head = try SegmentMemory(in: store)
     let offset = try head.append([clip.movieHeader])
     let range = FileRange(file: head.file, offset: offset, length: clip.movieHeader.readableBytes)
-    state.withLock { $0.heads.append(Head(file: range.file, bytes: range.length)) }
+    state.withLock { $0.heads.append(Head(file: range.file, bytes: range.length, client: client)) }
     return (clip, range)
   }
 }
@@ -63,5 +65,16 @@ extension LongClips.State {
       heads.removeAll { $0.file == nil }
       return heads.reduce(0) { $0 + $1.bytes }
     }
+  }
+
+  /// Its first one a client may have as long as there is room at all, and then as much as it leaves to others.
+  fileprivate mutating func hasRoom(for client: NetworkAddress?) -> Bool {
+    let taken = bytes
+    let own = heads.filter { $0.client == client }
+    guard taken < LongClips.maximumBytes, SegmentStore.canShare || heads.count < LongClips.maximumFiles
+    else { return false }
+    return own.isEmpty
+      || (FairShare.allows(own: own.reduce(0) { $0 + $1.bytes }, taken: taken, of: LongClips.maximumBytes)
+        && (SegmentStore.canShare || FairShare.allows(own: own.count, taken: heads.count, of: LongClips.maximumFiles)))
   }
 }

@@ -62,7 +62,7 @@ extension ReplayRoutes {
           let clip = try make()
           return Self.response(clip, .bytes(clip.movieHeader), fileName: fileName, isOver: source.isOver)
         }
-        guard let (clip, head) = try longClips.make(make) else {
+        guard let (clip, head) = try longClips.make(for: request.http.client, make) else {
           return Problem.full(.clipsBusy, "Other long clips are being made or sent.").response
         }
         return Self.response(clip, .file(head), fileName: fileName, isOver: source.isOver)

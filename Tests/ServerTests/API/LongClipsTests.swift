@@ -20,29 +20,36 @@ import Testing
       seconds: 1)
   }
 
+  private func address(_ last: Int) throws -> NetworkAddress {
+    try #require(NetworkAddress(parsing: "192.0.2.\(last)"))
+  }
+
   @Test func oneIsMadeAtATime() throws {
     let clips = LongClips(memory: .unlimited)
     var inner: FileRange?
-    let outer = try clips.make {
-      inner = try clips.make { clip(10) }?.head
+    let outer = try clips.make(for: nil) {
+      inner = try clips.make(for: nil) { clip(10) }?.head
       return clip(10)
     }
     #expect(outer?.head.length == 10 && inner == nil)
-    #expect(try clips.make { clip(10) } != nil)
+    #expect(try clips.make(for: nil) { clip(10) } != nil)
   }
 
   @Test func oneThatCannotBeMadeLeavesRoomForTheNext() throws {
     let clips = LongClips(memory: .unlimited)
-    #expect(throws: ReplaySource.ClipFailure.empty) { try clips.make { throw ReplaySource.ClipFailure.empty } }
-    #expect(try clips.make { clip(10) } != nil)
+    #expect(throws: ReplaySource.ClipFailure.empty) {
+      try clips.make(for: nil) { throw ReplaySource.ClipFailure.empty }
+    }
+    #expect(try clips.make(for: nil) { clip(10) } != nil)
   }
 
   /// Forty readers that take nothing of theirs.
   @Test func headsThatAreNotTakenAreBounded() throws {
     let clips = LongClips(memory: .unlimited)
     var heads: [FileRange] = []
-    for _ in 0..<40 {
-      if let made = try clips.make({ clip(LongClips.maximumBytes / 8) }) { heads.append(made.head) }
+    for count in 0..<40 {
+      guard let made = try clips.make(for: address(count), { clip(LongClips.maximumBytes / 8) }) else { continue }
+      heads.append(made.head)
     }
     #expect(heads.count == 8 && clips.bytes == LongClips.maximumBytes)
     guard case .read(let bytes) = heads[3].file.read(at: heads[3].offset, count: 100) else {
@@ -51,7 +58,26 @@ import Testing
     }
     #expect(bytes == ByteBuffer(repeating: 1, count: 100))
     heads.removeLast()
-    #expect(try clips.make { clip(1) } != nil)
+    #expect(try clips.make(for: nil) { clip(1) } != nil)
+  }
+
+  /// Half of what is left: of 64 MiB 32, and then another one has half of the rest.
+  @Test func oneAddressLeavesRoomToOthers() throws {
+    let clips = LongClips(memory: .unlimited)
+    var heads: [FileRange] = []
+    func take(_ client: Int) throws -> Int {
+      var count = 0
+      while count < 100, let made = try clips.make(for: address(client), { clip(LongClips.maximumBytes / 64) }) {
+        heads.append(made.head)
+        count += 1
+      }
+      return count
+    }
+    #expect(try take(1) == 32)
+    #expect(try take(2) == 16)
+    #expect(try take(1) == 0)
+    #expect(try take(3) == 8)
+    #expect(heads.count == 56)
   }
 
   /// A request for something on a frozen disk is answered so.

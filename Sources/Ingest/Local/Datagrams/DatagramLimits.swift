@@ -26,4 +26,6 @@ enum DatagramLimits {
   static let closingTurn: Int64 = 1_000_000
   /// Between two checks of the silence.
   static let check: Int64 = 250_000_000
+  /// Without a check: then the loop stood still, and silence counts from its end.
+  static let halt: Int64 = 2 * check
 }

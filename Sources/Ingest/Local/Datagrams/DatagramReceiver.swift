@@ -24,6 +24,9 @@ final class DatagramReceiver: ChannelDuplexHandler, RemovableChannelHandler {
   private var shunned: (sender: SocketAddress, until: MonotonicTime)?
   private var troubles = LogThrottle()
   private var check: RepeatedTask?
+  /// When the loop was last seen at work, and since when without standing still.
+  private var seen: MonotonicTime
+  private var running: MonotonicTime
   /// Reads of the socket so far, and whether it is to be closed.
   private var reads = 0
   private var isClosing = false
@@ -41,6 +44,7 @@ final class DatagramReceiver: ChannelDuplexHandler, RemovableChannelHandler {
     self.logger = logger
     self.figures = figures
     self.ending = ending
+    (seen, running) = (clock.monotonic(), clock.monotonic())
   }
 
   // MARK: the channel
@@ -105,7 +109,7 @@ final class DatagramReceiver: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   private func receive(_ envelope: AddressedEnvelope<ByteBuffer>, _ loop: any EventLoop) {
-    let now = clock.monotonic()
+    let now = look()
     guard isAwaited(envelope.remoteAddress) else { return count(\.unfollowed, of: envelope.remoteAddress) }
     guard let packets = TransportDatagram.packets(in: envelope.data) else {
       return count(\.foreign, of: envelope.remoteAddress)
@@ -130,7 +134,7 @@ final class DatagramReceiver: ChannelDuplexHandler, RemovableChannelHandler {
   ) -> DatagramSession? {
     if let present = session {
       if present.sender == sender { return present }
-      guard now &- present.lastHeard >= DatagramLimits.handover else {
+      guard silence(of: present, now) >= DatagramLimits.handover else {
         count(\.unfollowed, of: sender)
         return nil
       }
@@ -180,13 +184,27 @@ final class DatagramReceiver: ChannelDuplexHandler, RemovableChannelHandler {
     logger.warning("the stream of \(PeerText.place(of: closed.sender)) is not taken: \(reason)\(untold)")
   }
 
+  /// The time. After a halt of the loop, what the sender sent meanwhile may lie in the socket behind what others sent.
+  private func look() -> MonotonicTime {
+    let now = clock.monotonic()
+    if now &- seen > DatagramLimits.halt { running = now }
+    seen = now
+    return now
+  }
+
+  /// Nanoseconds without a datagram of the sender, in which the loop could have read one.
+  private func silence(of session: DatagramSession, _ now: MonotonicTime) -> Int64 {
+    now &- max(session.lastHeard, running)
+  }
+
   private func checkSilence() {
+    let now = look()
     guard let session else {
-      if let pausedUntil, clock.monotonic() >= pausedUntil { figures.update { $0.state = .waiting } }
+      if let pausedUntil, now >= pausedUntil { figures.update { $0.state = .waiting } }
       return
     }
     keepCounts(of: session)
-    let silence = clock.monotonic() &- session.lastHeard
+    let silence = silence(of: session, now)
     guard silence >= DatagramLimits.silence else { return }
     end(session, "no datagram for \(silence / 1_000_000_000) s")
   }
