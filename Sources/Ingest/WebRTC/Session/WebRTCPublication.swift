@@ -45,6 +45,9 @@ struct WebRTCPublication {
   /// How many packets of video were missing, and when that last grew.
   private var missed: UInt64 = 0
   private var missedAt: MonotonicTime?
+  /// How often numbers of packets jumped, and when that last grew, while the stream has a warning of it.
+  private var jumps: UInt64 = 0
+  private var jumpedAt: MonotonicTime?
   /// The sender said that it ends.
   private(set) var hasEnded = false
 
@@ -264,6 +267,7 @@ struct WebRTCPublication {
     let isEmpty = feedback.bytes.readableBytes
     tendSimulcasts(now, to: &out)
     noteLosses(now)
+    noteJumps(now, to: &out)
     let asked = tracksToAsk(now)
     for place in places where !receivers[place].isOver {
       let (track, source) = (receivers[place].track, sources[place])
@@ -298,6 +302,19 @@ struct WebRTCPublication {
     for receiver in receivers where receiver.track.kind == .video { count &+= receiver.dropped &+ receiver.repaired }
     if count > missed { missedAt = now }
     missed = count
+  }
+
+  /// Tells that numbers of packets jump, once, until they did not for a while.
+  private mutating func noteJumps(_ now: MonotonicTime, to out: inout [PublicationAction]) {
+    let count = receivers.reduce(into: UInt64(0)) { $0 &+= $1.jumps }
+    if count > jumps {
+      if jumpedAt == nil { out.tell(.numbersJump) }
+      jumpedAt = now
+    } else if let at = jumpedAt, now &- at >= WebRTCLimits.jumpsTold {
+      jumpedAt = nil
+      out.append(.withdraw(.numbersJump))
+    }
+    jumps = count
   }
 
   /// The network has lost packets of late.
