@@ -16,6 +16,8 @@ struct SenderClocks {
     /// The sender's time of day minus time of the track's clock, by the mean of late reports, and how many made it.
     var report: Int64?
     var reports: Int64 = 0
+    /// The time of the newest packet, and when it came.
+    var newest: (time: Int64, at: MonotonicTime)
     /// When it was moved, and by how much. It has been at its place, as far as sure reports tell.
     var movedAt: MonotonicTime = .min
     var movedBy: Int64 = 0
@@ -51,12 +53,30 @@ struct SenderClocks {
     guard let index = tracks.firstIndex(where: { $0.id == id }) else {
       var clock = WireClock(hertz: hertz, bits: 32)
       let time = clock.nanoseconds(UInt64(timestamp))
-      tracks.append(Track(id: id, kind: kind, clock: clock, offset: now.nanoseconds &- time))
+      tracks.append(
+        Track(
+          id: id, kind: kind, clock: clock, offset: now.nanoseconds &- time, newest: (now.nanoseconds, now)))
       tracks.sort { $0.id < $1.id }
       return now.nanoseconds
     }
     move(index, now)
-    return tracks[index].clock.nanoseconds(UInt64(timestamp)) &+ tracks[index].offset
+    let time = tracks[index].clock.nanoseconds(UInt64(timestamp)) &+ tracks[index].offset
+    tracks[index].newest = (time, now)
+    return time
+  }
+
+  /// By how much less a track's timestamps have gone on since its newest packet than time has, in nanoseconds. Nil for a track
+  /// without packets.
+  func lag(_ id: TrackID, _ timestamp: UInt32, _ now: MonotonicTime) -> Int64? {
+    guard let track = tracks.first(where: { $0.id == id }) else { return nil }
+    var clock = track.clock
+    let time = clock.nanoseconds(UInt64(timestamp)) &+ track.offset
+    return (now &- track.newest.at) &- (time &- track.newest.time)
+  }
+
+  /// The sender's clocks have stood for so long, in nanoseconds.
+  mutating func advance(by time: Int64) {
+    for index in tracks.indices { tracks[index].offset &+= time }
   }
 
   /// Takes a report: at `wall` (nanoseconds) the track's clock showed `timestamp`.
