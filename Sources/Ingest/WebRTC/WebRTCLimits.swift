@@ -31,8 +31,6 @@ enum WebRTCLimits {
   /// How long a missing packet is waited for, in nanoseconds, and where packets come again slowly.
   static let reorderWait: Int64 = 250_000_000
   static let longestReorderWait: Int64 = 600_000_000
-  /// How long a packet that is further ahead than packets can be asked for waits for one beside it, in nanoseconds.
-  static let numberDoubt: Int64 = 1_000_000_000
   /// How long a warning about numbers of packets stays behind the newest cause, in nanoseconds.
   static let jumpsTold: Int64 = 30_000_000_000
   /// A pause of a sender, in nanoseconds, behind which its media begin anew: a longer step is no gap of a timeline. And how long what

@@ -123,7 +123,7 @@ struct ReorderWindow {
 
   /// Judges a packet far ahead that had time enough: where the row went on, it is none of it.
   private mutating func judge(_ now: MonotonicTime, to out: inout [Step]) {
-    guard let (packet, at) = doubtful, now &- at >= WebRTCLimits.numberDoubt else { return }
+    guard let (packet, at) = doubtful, now &- at >= WebRTCLimits.reorderWait else { return }
     if wentOnAt > at { return dropDoubtful() }
     doubtful = nil
     put(packet, at, to: &out)
