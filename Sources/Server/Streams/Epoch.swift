@@ -21,10 +21,11 @@ struct Epoch: Sendable {
   private var addsNoAudio = false
   /// Another process began the epoch.
   private let isResumed: Bool
+  private var clock = ListedClock()
   /// Maps media times of the current publication to the wall clock.
-  private(set) var anchor: WallClockAnchor?
-  /// The anchor from the next segment on, after the publisher's clock has drifted.
-  private var nextAnchor: WallClockAnchor?
+  var anchor: WallClockAnchor? { clock.anchor }
+  /// First media of the current publication that wait for its clock.
+  private var burst: HeldBurst?
   /// The current publication has not given its clock yet.
   private var awaitsClock = true
   /// Wall-clock time of media time 0 (DASH availabilityStartTime). Set by the first publication.
@@ -36,8 +37,6 @@ struct Epoch: Sendable {
   /// A new clock within this much media corrects the first one; later it means drift. Publications without a second key frame are
   /// waited for no longer.
   private static let longestBeginning = MediaTime(milliseconds: 10_000)
-  /// Published times of day are not corrected for errors below this, in nanoseconds.
-  private static let worthPeriod: UInt64 = 20_000_000
   /// Times of day have been published.
   var isDated = false
   /// Breaks of the timeline before the newest segment.
@@ -153,18 +152,18 @@ struct Epoch: Sendable {
     segmenter.policy.syncDistance = if case .every(let distance) = keyFrames { distance } else { nil }
     splicer.startPublication(after: mediaEnd)
     awaitsClock = true
-    nextAnchor = nil
+    clock.startPublication()
   }
 
   /// Ends the current publication; the epoch continues. Stores all pending media. Later media does not continue it.
   mutating func interrupt() throws(StorageError) -> [StoredEvent] {
-    let stored = try store(segmenter.interrupt())
+    let stored = try releaseBurst() + store(segmenter.interrupt())
     window.interrupt()
     return stored
   }
 
   mutating func end(_ reason: EndReason) throws(StorageError) -> [StoredEvent] {
-    try store(segmenter.receive(.end(reason)))
+    try releaseBurst() + store(segmenter.receive(.end(reason)))
   }
 
   mutating func receive(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
@@ -175,7 +174,11 @@ struct Epoch: Sendable {
   mutating func noteArrival(of media: Int64, now: MonotonicTime) { window.arrival.saw(media, now: now) }
 
   /// Bytes of media in memory, and the bytes at which the growing segment is cut.
-  var heldBytes: Int { rungs.reduce(window.residentBytes + segmenter.pendingBytes) { $0 + $1.window.residentBytes } }
+  var heldBytes: Int {
+    rungs.reduce(window.residentBytes + segmenter.pendingBytes + (burst?.byteCount ?? 0)) {
+      $0 + $1.window.residentBytes
+    }
+  }
   var segmentBytes: Int {
     get { segmenter.policy.segmentBytes }
     set { segmenter.policy.segmentBytes = newValue }
@@ -232,8 +235,30 @@ struct Epoch: Sendable {
     window.note(services, of: splicer.place(of: track))
   }
 
-  /// Takes an event on the epoch's timeline.
+  /// Takes an event on the epoch's timeline. Behind a provisional clock it waits for the next one.
   mutating func take(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
+    if case .clock(let clock) = event {
+      guard clock.isProvisional, !awaitsClock else { return try cut(event) + releaseBurst() }
+      burst = burst ?? HeldBurst()
+      window.awaitsClock = !isDated
+      return []
+    }
+    guard burst != nil else { return try cut(event) }
+    burst?.append(event)
+    return burst?.isFull == true ? try releaseBurst() : []
+  }
+
+  /// Takes the media that wait, by the clock that is known.
+  private mutating func releaseBurst() throws(StorageError) -> [StoredEvent] {
+    window.awaitsClock = false
+    guard let waiting = burst?.events else { return [] }
+    burst = nil
+    var stored: [StoredEvent] = []
+    for event in waiting { stored += try cut(event) }
+    return stored
+  }
+
+  private mutating func cut(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
     if case .tracks(let tracks) = event, tracks.hasFurther, layout == .interleaved { separate(tracks) }
     return try store(segmenter.receive(event))
   }
@@ -277,7 +302,7 @@ struct Epoch: Sendable {
         // With the versions of tracks that go on.
         stored.append(.initialization(window.currentInit ?? initSegment))
       case .fragment(let fragment):
-        if fragment.startsSegment { takeNextAnchor(&stored) }
+        if fragment.startsSegment, let clock = clockOfSegment(at: fragment.start) { stored.append(.clock(clock)) }
         stored.append(.fragment(try store(fragment)))
       case .segmentEnd:
         if window.targetDuration == nil { decideTargetWithoutGroup() }
@@ -290,7 +315,7 @@ struct Epoch: Sendable {
           guard !isDated, !isResumed, breaks == 0, !breaksBeforeNextSegment,
             mediaEnd.map({ $0 < Self.longestBeginning }) ?? true
           else {
-            if isWorthPeriod(anchor) { nextAnchor = anchor }
+            clock.follow(anchor)
             continue
           }
           window.redate(by: anchor)
@@ -299,7 +324,7 @@ struct Epoch: Sendable {
         }
         stored.append(awaitsClock ? .clock(anchor) : .redated(anchor))
         awaitsClock = false
-        self.anchor = anchor
+        clock.set(anchor)
         if availabilityStart == nil { availabilityStart = anchor.wallTime(at: .zero) }
       case .discontinuity:
         breaksBeforeNextSegment = isResumed || !window.segments.isEmpty
@@ -315,17 +340,9 @@ struct Epoch: Sendable {
     return stored
   }
 
-  /// Whether players must learn of a clock change. This costs them a Period.
-  private func isWorthPeriod(_ next: WallClockAnchor) -> Bool {
-    guard let known = (nextAnchor ?? anchor)?.wallTime(at: next.mediaTime) else { return true }
-    return (known &- next.wallTime).magnitude >= Self.worthPeriod
-  }
-
-  private mutating func takeNextAnchor(_ stored: inout [StoredEvent]) {
-    guard let next = nextAnchor else { return }
-    nextAnchor = nil
-    anchor = next
-    stored.append(.clock(next))
+  /// The clock from the segment on that begins at a media time, if it is a new one.
+  private mutating func clockOfSegment(at start: MediaTime) -> WallClockAnchor? {
+    breaksBeforeNextSegment ? clock.breaks(at: start, behind: window.segments.last?.wallEnd) : clock.goesOn(at: start)
   }
 
   private mutating func store(_ fragment: Fragment) throws(StorageError) -> PublishedFragment {

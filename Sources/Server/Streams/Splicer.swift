@@ -37,8 +37,9 @@ struct Splicer: Sendable {
       sample.track = places.place(of: sample.track)
       sample.decodeTime &+= offsets[sample.track] ?? 0
       return .sample(sample)
-    case .clock(let anchor):
-      return .clock(WallClockAnchor(mediaTime: anchor.mediaTime + offset, wallTime: anchor.wallTime))
+    case .clock(var anchor):
+      anchor.mediaTime = anchor.mediaTime + offset
+      return .clock(anchor)
     case .progress(let time):
       return .progress(time + offset)
     case .discontinuity, .end:
