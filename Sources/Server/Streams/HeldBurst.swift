@@ -1,4 +1,5 @@
 internal import FMP4
+internal import NIOCore
 
 /// The first media of a publication that come faster than real time. They wait until it is known when they were made, so that no
 /// list tells of another time before.
