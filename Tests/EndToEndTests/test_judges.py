@@ -30,6 +30,31 @@ def fragmented(tmp_path_factory):
     return path, data[:first], data[first:end]
 
 
+def shown(*periods: tuple[float, float], sap: str | None = "1") -> dash.Manifest:
+    """Periods with one video of one segment: where they begin, and for how long the media last, in seconds."""
+    attributes = {"mimeType": "video/mp4", "width": "320", "height": "180", "frameRate": "30", "sar": "1:1",
+                  "segmentAlignment": "true"} | ({"startWithSAP": sap} if sap else {})
+    return dash.Manifest(
+        "", "manifest.mpd", "static", {"profiles": "", "minBufferTime": "PT2S", "mediaPresentationDuration": "PT9S"}, None, None,
+        [dash.Representation(str(number), Fraction(start), "video", "video", "avc1", 1, 1000, 0, "init",
+                             [dash.Entry(0, round(length * 1000), f"{number}")], attributes, {})
+         for number, (start, length) in enumerate(periods)], [])
+
+
+def test_periods_that_overlap_are_found():
+    assert dash.check(shown((0, 4), (4, 4), (9, 4))) == []
+    assert dash.overlaps(shown((0, 4), (3.75, 4))) == [0.25]
+    [problem] = dash.check(shown((0, 6), (2, 4)))
+    assert problem.startswith("D21"), problem
+
+
+def test_a_set_promises_key_frames_just_where_all_of_its_segments_begin_with_one():
+    silent = shown((0, 4), sap=None)
+    assert dash.check(silent, lambda *_: False) == []
+    for problems in (dash.check(silent), dash.check(silent, lambda *_: True), dash.check(shown((0, 4), sap="2"))):
+        assert len(problems) == 1 and problems[0].startswith("D11"), problems
+
+
 def problems_of(init: bytes, media: bytes) -> list[str]:
     movie = boxes.read_movie(init)
     state = box_rules.Continuity()

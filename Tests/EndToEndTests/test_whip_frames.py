@@ -12,7 +12,7 @@ import time
 import browsers
 import pytest
 
-from harness import hls, http, packets, tools
+from harness import hls, http, nothing_wrong, packets, tools
 from harness.metrics import Metrics
 from test_whip import end_camera, finish, more, parts, publish, recorded
 
@@ -186,6 +186,84 @@ def test_a_camera_that_almost_keeps_to_a_rate_keeps_its_own_times(weir):
             assert sum(durations) <= target + 1e-6, (durations, target)
             assert sum(durations) >= 0.85 * target or number + 1 == len(segment), (durations, target)
     recorded_as_sent(weir, "almost", sent)
+
+
+class Stray:
+    """Makes the sequence number of one packet of aiortc wrong. libsrtp encrypts no number that is far behind, so that packet gets a
+    session of its own, with the same keys."""
+
+    def __init__(self, monkeypatch, ahead: int):
+        transport, sender = aiortc.rtcdtlstransport, aiortc.rtcrtpsender
+        made, send, self.policy = transport.Session, transport.RTCDtlsTransport._send_rtp, None
+        #: Set when the next packet of media is to be the one, and when it went.
+        self.wanted, self.at = False, 0.0
+
+        def session(policy):
+            # The last one is that of what is sent.
+            self.policy = policy
+            return made(policy)
+
+        async def send_rtp(own, data):
+            if not self.wanted or 64 <= data[1] & 0x7F < 96:
+                return await send(own, data)
+            self.wanted, self.at = False, time.monotonic()
+            number = int.from_bytes(data[2:4], "big") + ahead
+            await own.transport._send(made(self.policy).protect(data[:2] + number.to_bytes(2, "big") + data[4:]))
+
+        monkeypatch.setattr(transport, "Session", session)
+        monkeypatch.setattr(transport.RTCDtlsTransport, "_send_rtp", send_rtp)
+        # No wrap of the numbers within this test.
+        monkeypatch.setattr(sender, "random_sequence_number", lambda: 1000)
+
+
+def test_a_packet_with_a_number_far_ahead_is_told_and_the_pictures_go_on(weir, monkeypatch):
+    """Such a packet took the picture until its sender had come there. (How soon is judged by the unit tests.)"""
+    stray = Stray(monkeypatch, 1500)
+    publisher = Publisher(weir, "stray", ((number * 3000, (320, 180)) for number in itertools.count()))
+    try:
+        weir.wait_state("stray", "live", seconds=40)
+        before = weir.stream("stray")["received"]["videoFrames"]
+        stray.wanted = True
+        weir.wait(lambda: any("sequence numbers" in text for text in weir.stream("stray")["warnings"]), 10, "a warning of the numbers")
+        told = time.monotonic() - stray.at
+        weir.wait(lambda: weir.stream("stray")["received"]["videoFrames"] >= before + 90, 10, "three seconds of pictures")
+        again = time.monotonic() - stray.at
+    finally:
+        publisher.stop()
+    assert told <= 5 and again <= 10, (told, again)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stands", [False, True])
+def test_a_pause_of_twelve_seconds_is_listed_as_an_outage(weir, stands):
+    """The playlist has gaps of that length, one discontinuity behind them, and dates that follow from lengths. `stands`: the sender's
+    timestamps do not go on meanwhile."""
+    name = f"pause-{stands}".lower()
+
+    def plan():
+        for number in range(150):
+            yield number * 3000, (320, 180)
+        ticks = 150 * 3000 + (0 if stands else 12 * 90_000)
+        if stands:
+            publisher.pictures.begun += 12
+        for number in itertools.count():
+            yield ticks + number * 3000, (320, 180)
+
+    publisher = Publisher(weir, name, plan())
+    watch = None
+    try:
+        weir.wait_state(name, "live", seconds=40)
+        watch = hls.Watch(f"{weir.web}/live/{name}/index.m3u8")
+        weir.wait(lambda: watch.last and any("#EXT-X-GAP" in state.text for _, state in watch.states), 40, "a gap")
+        more(weir, name, 120)
+    finally:
+        publisher.stop()
+        if watch:
+            watch.stop()
+    text = watch.last.text
+    assert text.count("#EXT-X-DISCONTINUITY\n") == 1, text
+    assert abs(sum(segment.duration for segment in watch.last.segments if segment.gap) - 12) < 1, text
+    nothing_wrong(hls.unexplained(watch.problems, weir.text(), name))
 
 
 def test_a_sender_without_numbers_of_transport_is_told_the_rate_that_comes_through(weir, record_property):

@@ -31,7 +31,7 @@ def jobs(shapes: list[Shape], players: list[str] | None, absent: dict[str, str])
 
 
 def prepared(shape: Shape) -> Scene:
-    scene = Scene(shape.flags, shape.film, shape.window, shape.supervised, shape.silent)
+    scene = Scene(shape.flags, shape.film, shape.window, shape.supervised, shape.silent, shape.burst)
     try:
         scene.prepare()
         shape.first(scene)

@@ -20,10 +20,10 @@ def with_audio(tags: list[flv.Tag], film: Film, since: int) -> list[flv.Tag]:
 
 class Encoder:
     """Sends a film in real time. Its interface is that of harness.publishers.Publisher. `silent`: seconds at its beginning without
-    audio."""
+    audio. `burst`: seconds of it that are sent at once, as a relay sends the last ones."""
 
-    def __init__(self, url: str, name: str, film: Film, silent: float = 0):
-        self.silent = silent
+    def __init__(self, url: str, name: str, film: Film, silent: float = 0, burst: float = 0):
+        self.silent, self.burst = silent, burst
         self.next: Film | None = None
         self.voice: Film | None = None
         self.waits_for_key = False
@@ -37,7 +37,7 @@ class Encoder:
     def _run(self, url: str, name: str, film: Film) -> None:
         try:
             with RawRTMP(url).start(name) as client:
-                began, shift, tags = time.monotonic(), 0, flv.read(film.path())
+                began, shift, tags = time.monotonic() - self.burst, 0, flv.read(film.path())
                 if self.silent:
                     tags = with_audio([tag for tag in tags if tag.type != flv.AUDIO], film, round(self.silent * 1000))
                 while tags:

@@ -20,9 +20,11 @@ NAME = "cam"
 class Scene:
     """`web`: the address for players. `expectation` grows with the events."""
 
-    def __init__(self, flags: tuple[str, ...], film: Film, window: float, supervised: bool = False, silent: float = 0):
+    def __init__(self, flags: tuple[str, ...], film: Film, window: float, supervised: bool = False, silent: float = 0,
+                 burst: float = 0):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-players-run-"))
         self.film, self.window, self.flags, self.supervised, self.silent = film, window, flags, supervised, silent
+        self.burst = burst
         self.server: Weir | Supervisor | None = None
         self.publisher: publishers.Publisher | Encoder | None = None
         #: Address to play in place of the live stream, by HLS and by DASH.
@@ -61,7 +63,7 @@ class Scene:
         version = "new" if film.container == "mkv" or film.video and "libx265" in film.video else "debian"
         known = self.stream()
         if film.container == "flv":
-            self.publisher = Encoder(self.server.rtmp, NAME, film, self.silent)
+            self.publisher = Encoder(self.server.rtmp, NAME, film, self.silent, self.burst)
         else:
             self.publisher = publishers.ffmpeg(film.path(), f"{self.server.rtmp}/live/{NAME}", version=version)
         end = time.monotonic() + 30
@@ -73,9 +75,10 @@ class Scene:
         self.film = film
         if known is None:
             # When the first frame was taken. Real-time publishing continues from there.
-            self.expectation.anchors[film.first] = datetime.fromisoformat(stream["startedAt"]).timestamp() * 1000
+            started = datetime.fromisoformat(stream["startedAt"]).timestamp() * 1000
+            self.expectation.anchors[film.first] = started - self.burst * 1000
         else:
-            self.expectation.anchors[film.first] = time.time() * 1000
+            self.expectation.anchors[film.first] = time.time() * 1000 - self.burst * 1000
             self.expectation.numbers = sorted({*self.expectation.numbers, *film.numbers})
 
     def stream(self) -> dict | None:

@@ -32,6 +32,8 @@ class Shape:
     supervised: bool = False
     #: Seconds at the beginning of the film without audio.
     silent: float = 0
+    #: Seconds of the film that its publisher sends at once.
+    burst: float = 0
     #: Preparation before the players start. It may choose an address to play in place of the live stream.
     first: Callable[[Scene], None] = nothing
 
@@ -73,6 +75,14 @@ def heard(scene: Scene) -> None:
 def outage(scene: Scene) -> None:
     scene.expectation.once = True
     away(25)(scene)
+
+
+def returned(scene: Scene) -> None:
+    """With its last group of pictures, as a relay does."""
+    strictly(scene)
+    time.sleep(15)
+    scene.burst = 4.2
+    scene.away(12, Film(first=SECOND, container="flv"))
 
 
 def ended(scene: Scene) -> None:
@@ -122,6 +132,9 @@ SHAPES = [
     Shape("late-audio", "audio began 8 s after the video, and is listed", flags=(), film=Film(container="flv"), silent=8,
           act=strictly, players=ALL_PLAYERS),
     Shape("outage-25", "the publisher is away for 25 s: nothing is shown twice", flags=(), window=60, act=outage, seconds=65,
+          players=ALL_PLAYERS),
+    Shape("return-burst", "the publisher returns with a burst of 4.2 s", act=returned, players=ALL_PLAYERS),
+    Shape("burst-10", "the publisher began with 10 s at once", burst=10, film=Film(container="flv"), act=strictly,
           players=ALL_PLAYERS),
     Shape("end", "the stream ends", act=ended, seconds=35),
     Shape("kill", "kill -9 of weir behind a supervisor's sockets", act=killed, supervised=True, players=ALL_PLAYERS),

@@ -3,7 +3,7 @@ package enum MediaEvent: Sendable {
   /// The tracks from here on. Sent again for each parameter change: the samples that follow belong to the new tracks.
   case tracks([TrackDescription])
   case sample(Sample)
-  /// Wall clock time of a media time. Sent once per publication, before its first sample.
+  /// Wall clock time of a media time. Sent before the first sample of a publication, and again when it proves wrong.
   case clock(WallClockAnchor)
   /// The media clock has reached at least this time. A sender with a clock reports it. It bounds the wait for late
   /// tracks or tracks without samples; FMP4 has no clock itself.
@@ -21,6 +21,8 @@ package struct WallClockAnchor: Sendable, Hashable {
   package var wallTime: WallTime
   /// Times of day step by it: what it dates begins a timeline of its own in lists, though the media goes on.
   package var beginsTimeline = false
+  /// Media turn out to be older with each sample. Another clock follows, within a second or so: samples may wait for it.
+  package var isProvisional = false
 
   package init(mediaTime: MediaTime, wallTime: WallTime) {
     self.mediaTime = mediaTime

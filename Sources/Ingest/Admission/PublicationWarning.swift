@@ -24,6 +24,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case decoderLate(String)
   /// The publisher said that it sends key frames as it is asked, and does not. Withdrawn with the next one.
   case ignoresRequests
+  /// Packets came with numbers that do not fit (RTP sequence numbers). Withdrawn half a minute after the last one.
+  case numbersJump
   /// The video has no key frames: its encoder refreshes the picture little by little. Withdrawn with the next key frame.
   case onlyGradualRefresh
   /// More tracks of a kind came than weir accepts. Withdrawn when all have a place.
@@ -61,6 +63,9 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
     case .ignoresRequests:
       "the publisher does not send the key frames that it is asked for (PLI): viewers join late, and after a loss the picture"
         + " stays broken; set its key frame interval to 2 s"
+    case .numbersJump:
+      "the sequence numbers of its RTP packets jump: packets that do not fit are left out, and the picture may stand still until"
+        + " the next key frame; update the publisher, or what its packets pass through"
     case .onlyGradualRefresh:
       "no key frames come, only gradual refresh: who joins later sees nothing; turn intra refresh off in the encoder, and set its"
         + " key frame interval to 2 s"

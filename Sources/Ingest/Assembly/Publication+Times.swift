@@ -70,6 +70,7 @@ extension Publication {
       timesOfDay.forgetGathered()
     } else {
       hasUntoldBreak = true
+      if let anchor = timesOfDay.endBurst() { out.append(.event(.clock(anchor))) }
       out.append(.log(.warning, "the publisher's timestamps jumped; the timeline continues with a discontinuity"))
     }
   }
@@ -82,13 +83,15 @@ extension Publication {
 
   /// Sends a new time of day if one is due.
   private mutating func follow(_ end: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]) {
+    if let anchor = timesOfDay.watchBurst(end, now: now) { out.append(.event(.clock(anchor))) }
     let change = timesOfDay.follow(end, now: now)
     if timesOfDay.clockError != toldClock { tellClock(to: &out) }
     guard let (anchor, reason) = change else { return }
     switch reason {
     case .lateBeginning(let milliseconds):
       if milliseconds >= Self.worthLogging {
-        out.append(.log(.info, "the first media came late; times of day are set \(milliseconds) ms earlier"))
+        let text = "the first media came late; times of day are set \(milliseconds) ms earlier"
+        out.append(.log(.info, text + ", in steps where they were listed"))
       }
     case .slowClock, .fastClock:
       warn(

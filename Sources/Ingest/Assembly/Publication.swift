@@ -85,6 +85,7 @@ struct Publication {
       if let firstLeftOut, !has(.video), !has(.audio), gate.isInVain(now: now) { throw firstLeftOut }
       openIfReady(now, to: &out)
     case .open(let origin, _):
+      if let anchor = timesOfDay.tick(now: now) { out.append(.event(.clock(anchor))) }
       guard let time = progress.tell(now: now) else { return }
       out.append(.event(.progress(MediaTime(milliseconds: (time &- origin) / 1_000_000))))
     }

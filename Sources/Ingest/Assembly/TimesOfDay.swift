@@ -25,6 +25,8 @@ struct TimesOfDay {
   static let mostAhead: Int64 = 50_000_000
   /// Set from the start on.
   private var follower: ClockFollower?
+  /// The same, until a burst is over or the beginning has none.
+  private var burst: FirstBurst?
   /// By how many thousandths the publisher's clock is off (`ClockDrift.error`).
   var clockError: Int? { follower?.error }
 
@@ -40,7 +42,41 @@ struct TimesOfDay {
   mutating func begin(at origin: Int64, now: MonotonicTime) -> WallClockAnchor {
     self.origin = origin
     follower = ClockFollower(delay: leastDelay, now: now)
+    burst = FirstBurst(delay: leastDelay, now: now)
     return anchor(leastDelay)
+  }
+
+  /// Records the same as `follow`, for a first burst. Returns a provisional time when one is found, and the time to use when it
+  /// is over.
+  mutating func watchBurst(_ end: Int64, now: MonotonicTime) -> WallClockAnchor? {
+    let change = burst?.saw(now &- end, now: now)
+    return burst.flatMap { clock(of: change, $0.least) }
+  }
+
+  /// Time has passed without media. Returns the time to use if a burst is over.
+  mutating func tick(now: MonotonicTime) -> WallClockAnchor? {
+    let change = burst?.tick(now: now)
+    return burst.flatMap { clock(of: change, $0.least) }
+  }
+
+  /// What comes next belongs to no burst. Returns the time to use if one went on.
+  mutating func endBurst() -> WallClockAnchor? {
+    guard let burst, burst.isOn else {
+      burst = nil
+      return nil
+    }
+    return clock(of: .ends, burst.least)
+  }
+
+  private mutating func clock(of change: FirstBurst.Change?, _ delay: MonotonicTime) -> WallClockAnchor? {
+    guard let change else {
+      if follower?.isBeginning == false { burst = nil }
+      return nil
+    }
+    var anchor = anchor(delay)
+    anchor.isProvisional = change == .begins
+    if change == .ends { burst = nil }
+    return anchor
   }
 
   /// Records that presentation reaches `end` with the media of now. Returns the time if it must be set again.

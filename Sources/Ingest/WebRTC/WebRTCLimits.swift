@@ -31,6 +31,11 @@ enum WebRTCLimits {
   /// How long a missing packet is waited for, in nanoseconds, and where packets come again slowly.
   static let reorderWait: Int64 = 250_000_000
   static let longestReorderWait: Int64 = 600_000_000
+  /// How long a warning about numbers of packets stays behind the newest cause, in nanoseconds.
+  static let jumpsTold: Int64 = 30_000_000_000
+  /// A pause of a sender, in nanoseconds, behind which its media begin anew: a longer step is no gap of a timeline. And how long what
+  /// comes first behind it waits until it is known whether the sender catches up.
+  static let (longestPause, pauseDoubt): (Int64, Int64) = (10_000_000_000, 1_000_000_000)
   /// Bytes of one video frame.
   static let frameBytes = 8 << 20
   /// Silence that is made up beyond the time that passed, in nanoseconds.

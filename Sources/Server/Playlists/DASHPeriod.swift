@@ -93,7 +93,8 @@ struct DASHPeriod {
 
   /// The highest type of access point that all segments of the set start with (ISO/IEC 14496-12 Annex I). It is 3 when some
   /// frames after the key frame are shown before it and need the previous segment. Nil when a segment starts without an access
-  /// point.
+  /// point: a value would promise one for every segment (ISO/IEC 23009-1 §5.3.7.2), and without the attribute nothing is promised.
+  /// It returns when no such segment is listed any more.
   private func accessPoint(_ track: TrackDescription) -> Int? {
     guard track.kind == .video else { return 1 }
     if !isFirst(track) {

@@ -21,10 +21,11 @@ struct Epoch: Sendable {
   private var addsNoAudio = false
   /// Another process began the epoch.
   private let isResumed: Bool
+  private var clock = ListedClock()
   /// Maps media times of the current publication to the wall clock.
-  private(set) var anchor: WallClockAnchor?
-  /// The anchor from the next segment on, after the publisher's clock has drifted.
-  private var nextAnchor: WallClockAnchor?
+  var anchor: WallClockAnchor? { clock.anchor }
+  /// First media of the current publication that wait for its clock.
+  private var burst: HeldBurst?
   /// The current publication goes on where another one was.
   private(set) var isContinued = false
   /// The current publication has not given its clock yet.
@@ -42,8 +43,6 @@ struct Epoch: Sendable {
   /// A new clock within this much media corrects the first one; later it means drift. Publications without a second key frame are
   /// waited for no longer.
   private static let longestBeginning = MediaTime(milliseconds: 10_000)
-  /// Published times of day are not corrected for errors below this, in nanoseconds.
-  private static let worthPeriod: UInt64 = 20_000_000
   /// Times of day have been published.
   var isDated = false
   /// Breaks of the timeline before the newest segment.
@@ -176,19 +175,20 @@ struct Epoch: Sendable {
     splicer.startPublication(after: mediaEnd)
     isContinued = initSegment != nil || isResumed
     awaitsClock = true
-    nextAnchor = nil
+    clock.startPublication()
   }
 
   /// Ends the current publication; the epoch continues. Stores all pending media. Later media does not continue it.
   mutating func interrupt() throws(StorageError) -> [StoredEvent] {
+    var stored = try releaseBurst()
     cause = .publisher
-    let stored = try store(segmenter.interrupt())
+    stored += try store(segmenter.interrupt())
     window.interrupt()
     return stored
   }
 
   mutating func end(_ reason: EndReason) throws(StorageError) -> [StoredEvent] {
-    try store(segmenter.receive(.end(reason)))
+    try releaseBurst() + store(segmenter.receive(.end(reason)))
   }
 
   mutating func receive(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
@@ -199,7 +199,11 @@ struct Epoch: Sendable {
   mutating func noteArrival(of media: Int64, now: MonotonicTime) { window.arrival.saw(media, now: now) }
 
   /// Bytes of media in memory, and the bytes at which the growing segment is cut.
-  var heldBytes: Int { rungs.reduce(window.residentBytes + segmenter.pendingBytes) { $0 + $1.window.residentBytes } }
+  var heldBytes: Int {
+    rungs.reduce(window.residentBytes + segmenter.pendingBytes + (burst?.byteCount ?? 0)) {
+      $0 + $1.window.residentBytes
+    }
+  }
   var segmentBytes: Int {
     get { segmenter.policy.segmentBytes }
     set { segmenter.policy.segmentBytes = newValue }
@@ -256,8 +260,30 @@ struct Epoch: Sendable {
     window.note(services, of: splicer.place(of: track))
   }
 
-  /// Takes an event on the epoch's timeline.
+  /// Takes an event on the epoch's timeline. Behind a provisional clock it waits for the next one.
   mutating func take(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
+    if case .clock(let clock) = event {
+      guard clock.isProvisional, !awaitsClock else { return try cut(event) + releaseBurst() }
+      burst = burst ?? HeldBurst()
+      window.awaitsClock = !isDated
+      return []
+    }
+    guard burst != nil else { return try cut(event) }
+    burst?.append(event)
+    return burst?.isFull == true ? try releaseBurst() : []
+  }
+
+  /// Takes the media that wait, by the clock that is known.
+  private mutating func releaseBurst() throws(StorageError) -> [StoredEvent] {
+    window.awaitsClock = false
+    guard let waiting = burst?.events else { return [] }
+    burst = nil
+    var stored: [StoredEvent] = []
+    for event in waiting { stored += try cut(event) }
+    return stored
+  }
+
+  private mutating func cut(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
     if case .tracks(let tracks) = event, tracks.hasFurther, layout == .interleaved { separate(tracks) }
     cause = if case .discontinuity = event { .timestamps } else { .tracks }
     return try store(segmenter.receive(event))
@@ -304,7 +330,7 @@ struct Epoch: Sendable {
         // With the versions of tracks that go on.
         stored.append(.initialization(window.currentInit ?? initSegment))
       case .fragment(let fragment):
-        if fragment.startsSegment { takeNextAnchor(before: fragment, &stored) }
+        if fragment.startsSegment { takeClock(of: fragment, &stored) }
         stored.append(.fragment(try store(fragment)))
       case .segmentEnd:
         if window.targetDuration == nil { decideTargetWithoutGroup() }
@@ -317,11 +343,7 @@ struct Epoch: Sendable {
           guard !isDated, !isResumed, breaks == 0, !breaksBeforeNextSegment,
             mediaEnd.map({ $0 < Self.longestBeginning }) ?? true
           else {
-            if isWorthPeriod(anchor) {
-              let begins = anchor.beginsTimeline || nextAnchor?.beginsTimeline == true
-              nextAnchor = anchor
-              nextAnchor?.beginsTimeline = begins
-            }
+            clock.follow(anchor)
             continue
           }
           window.redate(by: anchor)
@@ -330,7 +352,7 @@ struct Epoch: Sendable {
         }
         stored.append(awaitsClock ? .clock(anchor) : .redated(anchor))
         awaitsClock = false
-        self.anchor = anchor
+        clock.set(anchor)
         if availabilityStart == nil { availabilityStart = anchor.wallTime(at: .zero) }
       case .discontinuity:
         breaksBeforeNextSegment = isResumed || !window.segments.isEmpty
@@ -346,23 +368,17 @@ struct Epoch: Sendable {
     return stored
   }
 
-  /// Whether players must learn of a clock change. This costs them a Period.
-  private func isWorthPeriod(_ next: WallClockAnchor) -> Bool {
-    guard let known = (nextAnchor ?? anchor)?.wallTime(at: next.mediaTime) else { return true }
-    return (known &- next.wallTime).magnitude >= Self.worthPeriod
-  }
-
-  /// Dates change with a segment. Where they step, its list begins anew there, so it is one that players can begin with.
-  private mutating func takeNextAnchor(before fragment: Fragment, _ stored: inout [StoredEvent]) {
-    guard var next = nextAnchor, !next.beginsTimeline || fragment.isIndependent else { return }
-    if next.beginsTimeline {
-      breaksBeforeNextSegment = breaksBeforeNextSegment || isResumed || !window.segments.isEmpty
+  /// Takes the clock of the segment that a fragment begins. Where dates step, its list begins anew there, so it is one that players
+  /// can begin with.
+  private mutating func takeClock(of fragment: Fragment, _ stored: inout [StoredEvent]) {
+    if clock.steps, fragment.isIndependent, !breaksBeforeNextSegment {
+      breaksBeforeNextSegment = true
       stored.append(.discontinuity(.clock))
     }
-    next.beginsTimeline = false
-    nextAnchor = nil
-    anchor = next
-    stored.append(.clock(next))
+    let next =
+      breaksBeforeNextSegment
+      ? clock.breaks(at: fragment.start, behind: window.segments.last?.wallEnd) : clock.goesOn(at: fragment.start)
+    if let next { stored.append(.clock(next)) }
   }
 
   private mutating func store(_ fragment: Fragment) throws(StorageError) -> PublishedFragment {

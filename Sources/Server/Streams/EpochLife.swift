@@ -102,7 +102,7 @@ struct EpochLife: Sendable {
 
   /// The current view. It may reveal times of day, so the epoch counts as dated from then on.
   mutating func view() -> StreamView {
-    if epoch.window.targetDuration != nil, !epoch.window.segments.isEmpty { epoch.isDated = true }
+    if epoch.window.tellsDates { epoch.isDated = true }
     return StreamView(epoch.viewWithRungs, renderings: renderings, phase: phase, hasLetGo: hasLetGo)
   }
 

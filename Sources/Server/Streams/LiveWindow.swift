@@ -24,6 +24,8 @@ struct LiveWindow: Sendable {
   private(set) var isEnded = false
   /// The target duration was decided before the first media: the distance of key frames was known, or a target is configured.
   private(set) var isForeseen = false
+  /// The times of day of what it has are about to be set back, and no list has told them.
+  var awaitsClock = false
   /// There is no publisher: the next segment does not continue the newest one.
   private(set) var isInterrupted = false
   /// Discontinuities before the oldest segment in memory.
@@ -144,14 +146,18 @@ struct LiveWindow: Sendable {
 
   /// Nanoseconds. The times of day of a Period may be off by this much before a new Period corrects them. Players show media
   /// later or earlier than announced by that error.
-  private static let clockTolerance: UInt64 = 100_000_000
+  private static let clockTolerance: Int64 = 100_000_000
+  /// The same for media that are older than announced. A Period that begins earlier would lie over the one before, and players would
+  /// drop pictures. Those that are shown late are shown.
+  private static let latenessTolerance = ListedClock.soon + clockTolerance
 
   private func beginsPeriod(_ segment: LiveSegment) -> Bool {
     guard let period = periods.last, !segment.followsDiscontinuity, segment.initVersion == period.initVersion else {
       return true
     }
     let expected = period.wallStart &+ (segment.start - period.mediaStart).nanoseconds
-    return (segment.wallStart &- expected).magnitude >= Self.clockTolerance
+    let later = segment.wallStart &- expected
+    return later >= Self.clockTolerance || later <= -Self.latenessTolerance
   }
 
   /// The most by which the timeline may begin before the first video frame is shown. Audio may begin earlier. B-frames delay the
@@ -217,11 +223,21 @@ struct LiveWindow: Sendable {
     segments.suffix(2).last(where: \.isComplete)?.isOutage == false || listed.contains { !$0.isOutage }
   }
 
-  /// Requests for parts can be served: the target duration is decided and a part exists.
-  var hasBegun: Bool { targetDuration != nil && partTarget != nil && !segments.isEmpty }
+  /// Requests for parts can be served: the target duration is decided and a part exists, whose date holds.
+  var hasBegun: Bool { targetDuration != nil && partTarget != nil && !segments.isEmpty && !awaitsClock }
 
   /// Playlists that begin with parts (`?start=parts`) have something to list, and all others wait for a whole segment.
   var listsPartsAlone: Bool { isForeseen && hasBegun && !listsMedia && !isEnded }
+
+  /// What is rendered of it tells times of day that must hold. Not of the first fragment alone, which is one frame or two: whether it
+  /// begins a burst is known with the next ones.
+  var tellsDates: Bool {
+    guard targetDuration != nil, !awaitsClock, let first = segments.first else { return false }
+    return segments.count > 1 || first.isComplete || first.duration > CutPolicy.firstFragmentTarget + Self.frame
+  }
+
+  /// At 25 frames a second.
+  private static let frame = MediaTime(milliseconds: 40)
 
   /// The first part of this process.
   var firstPart: PartPosition { PartPosition(segment: firstSequenceNumber, part: 0) }

@@ -37,8 +37,7 @@ struct Splicer: Sendable {
       sample.track = places.place(of: sample.track)
       sample.decodeTime &+= offsets[sample.track] ?? 0
       return .sample(sample)
-    case .clock(let anchor):
-      var anchor = anchor
+    case .clock(var anchor):
       anchor.mediaTime = anchor.mediaTime + offset
       return .clock(anchor)
     case .progress(let time):

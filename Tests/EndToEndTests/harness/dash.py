@@ -6,10 +6,11 @@ import re
 import threading
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from http.client import HTTPException
 from fractions import Fraction
 
-from . import http
+from . import boxes, http
 
 NAMESPACE = "urn:mpeg:dash:schema:mpd:2011"
 DURATION = re.compile(r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$")
@@ -163,8 +164,33 @@ def _fill(template: str, identity: str, bandwidth: str, number: int, when: int) 
     return re.sub(r"\$(\w+)(%0\d+d)?\$", replace, template)
 
 
-def check(manifest: Manifest) -> list[str]:
-    """The violations in one state of a manifest."""
+def begins_with_key(r: Representation, entry: Entry) -> bool:
+    """By the segment itself."""
+    init, segment = http.fetch(r.init), http.fetch(entry.url)
+    # One that is gone shows nothing.
+    if (init.status, segment.status) != (200, 200):
+        return True
+    fragments = boxes.read_segment(segment.body, boxes.read_movie(init.body)).fragments
+    return all(run.samples[0].is_sync for run in fragments[0].runs if run.samples)
+
+
+def overlaps(manifest: Manifest) -> list[float]:
+    """For each Period but the first: by how many seconds it begins before the media of the one before end."""
+    ends: dict[tuple[Fraction, str], Fraction] = {}
+    for r in manifest.representations:
+        if r.entries:
+            ticks = r.entries[-1].time + r.entries[-1].duration - r.offset
+            key = (r.period_start, r.period)
+            # Audio goes on for up to a frame.
+            if r.kind == "video" or key not in ends:
+                ends[key] = r.period_start + Fraction(ticks, r.timescale)
+    periods = sorted(ends)
+    return [float(ends[before] - after[0]) for before, after in zip(periods, periods[1:])]
+
+
+def check(manifest: Manifest, begins: Callable[[Representation, Entry], bool] | None = None) -> list[str]:
+    """The violations in one state of a manifest. `begins` looks whether a segment begins with a key frame. Without it all are
+    expected to."""
     problems = []
     have = manifest.attributes
     for name in ("profiles", "minBufferTime"):
@@ -186,6 +212,7 @@ def check(manifest: Manifest) -> list[str]:
     if len(set(identities)) != len(identities):
         problems.append(f"D11 Representation ids are not unique: {identities}")
     longest = seconds(have.get("maxSegmentDuration"))
+    unpromised = _unpromised(manifest, begins) if begins else set()
     for r in manifest.representations:
         name = f"{r.period}/{r.id}"
         if not r.codecs or not r.bandwidth or not r.attributes.get("mimeType"):
@@ -196,9 +223,10 @@ def check(manifest: Manifest) -> list[str]:
                     problems.append(f"D11 {name}: no {key}")
         if r.kind == "audio" and "audioSamplingRate" not in r.attributes:
             problems.append(f"D11 {name}: no audioSamplingRate")
-        # 3: an open group of pictures. Without it nobody promises that segments begin with a key frame (ISO/IEC 23009-1 §5.3.7.2).
-        # All publishers here have key frames often enough.
-        if r.attributes.get("startWithSAP") not in ("1", "3") or r.attributes.get("segmentAlignment") != "true":
+        # 3: an open group of pictures. Without it nobody promises that segments begin with a key frame (ISO/IEC 23009-1 §5.3.7.2):
+        # that is right where one of them does not.
+        allowed = (None,) if (r.period, r.id) in unpromised else ("1", "3")
+        if r.attributes.get("startWithSAP") not in allowed or r.attributes.get("segmentAlignment") != "true":
             problems.append(f"D11 {name} of {manifest.url}: startWithSAP {r.attributes.get('startWithSAP')}, "
                             f"segmentAlignment {r.attributes.get('segmentAlignment')}")
         early = "availabilityTimeOffset" in r.template
@@ -213,7 +241,17 @@ def check(manifest: Manifest) -> list[str]:
             over = [e for e in r.entries if Fraction(e.duration, r.timescale) > longest]
             if over:
                 problems.append(f"D11 {name}: a segment of {over[0].duration}/{r.timescale} s, maximum {float(longest)}")
+    over = max(overlaps(manifest), default=0)
+    if over > 0.7:
+        problems.append(f"D21 a Period of {manifest.url} begins {over:.3f} s before the media of the one before end")
     return problems
+
+
+def _unpromised(manifest: Manifest, begins: Callable[[Representation, Entry], bool]) -> set[tuple[str, str]]:
+    """Videos without startWithSAP whose Period lists a segment that begins without a key frame."""
+    silent = [r for r in manifest.representations if r.kind == "video" and "startWithSAP" not in r.attributes]
+    cut = {r.period for r in silent if not all(begins(r, entry) for entry in r.entries)}
+    return {(r.period, r.id) for r in silent if r.period in cut}
 
 
 class Watch:
@@ -226,6 +264,7 @@ class Watch:
         self.states: list[Manifest] = []
         self._listed: dict[str, tuple[int, int]] = {}
         self._corrected: set[str] = set()
+        self._begins: dict[str, bool] = {}
         #: When the last manifest was asked for, and this one: what is new was not listed at the first, however late it is seen.
         self._looked = self._looks = datetime.datetime.now(datetime.timezone.utc)
         self._stop = threading.Event()
@@ -257,7 +296,7 @@ class Watch:
             return
         previous = self.states[-1] if self.states else None
         self.states.append(manifest)
-        for problem in check(manifest):
+        for problem in check(manifest, self._begins_with_key):
             self.note(problem)
         if previous is not None and previous.type == manifest.type == "dynamic" and previous.start == manifest.start:
             if previous.published and manifest.published and manifest.published < previous.published:
@@ -280,6 +319,11 @@ class Watch:
                     self._listed[entry.url] = (entry.time, entry.duration)
                 else:
                     self.note(f"D06 {entry.url} was {known}, is {(entry.time, entry.duration)}")
+
+    def _begins_with_key(self, r: Representation, entry: Entry) -> bool:
+        if entry.url not in self._begins:
+            self._begins[entry.url] = begins_with_key(r, entry)
+        return self._begins[entry.url]
 
     @staticmethod
     def _same_epoch(a: Manifest, b: Manifest) -> bool:

@@ -319,27 +319,27 @@ class Watch:
         return self
 
 
-#: The server logs this where a publisher's first media came late, and where a publisher by WebRTC tells when media was made. Dates of
-#: before are too late by as much.
+#: The server logs this where a publisher's first media came late, and where a publisher by WebRTC tells when media was made. Dates that
+#: were listed before are too late by as much.
 LATE = (r" {name}: (?:the first media came late; times of day are set|times of day are the publisher's own: frames ended) (\d+) ms "
         r"(?:earlier|before they came)")
 
 
 def steps_told(log: str, name: str) -> list[int]:
-    """By how many milliseconds the times of day of a stream were set earlier, by the log. Each is a step of dates, and may begin a
-    Period."""
+    """By how many milliseconds the times of day of a stream were set earlier, by the log. Each may be some steps of dates."""
     return [int(step) for step in re.findall(LATE.format(name=re.escape(name)), log)]
 
 
 def unexplained(problems: list[str], log: str, name: str) -> list[str]:
-    """The problems that are left when each such line of the log has explained one step of the dates, of its length."""
-    told = steps_told(log, name)
+    """The problems that are left when such lines of the log have explained steps of the dates: of as much in all, and of 80 ms each at
+    most (ListedClock)."""
+    told = sum(steps_told(log, name))
     left = []
     for problem in problems:
         found = re.search(r"^B11 .* is -(\d+) ms off the durations$", problem)
-        step = next((step for step in told if found and abs(int(found[1]) - step) <= 2), None)
-        if step is None:
-            left.append(problem)
+        step = int(found[1]) if found else 0
+        if 0 < step <= 82 and step <= told + 2:
+            told -= step
         else:
-            told.remove(step)
+            left.append(problem)
     return left

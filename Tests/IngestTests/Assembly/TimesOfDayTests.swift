@@ -46,6 +46,30 @@ struct TimesOfDayTests {
     #expect(change.anchor.wallTime == Self.wallOffset + 20 * Self.millisecond)
   }
 
+  /// The first half second comes at once.
+  @Test func `A burst is told as such, and its time soon after`() throws {
+    var times = begun(delay: 500, now: .at(500 * Self.millisecond))
+    var told: [(at: Int64, anchor: WallClockAnchor)] = []
+    for tick in 1..<40 as Range<Int64> {
+      let end = tick * 33 * Self.millisecond
+      let now = max(500 * Self.millisecond, end)
+      if let anchor = times.watchBurst(end, now: .at(now)) { told.append((now / Self.millisecond, anchor)) }
+    }
+    #expect(told.map(\.anchor.isProvisional) == [true, false])
+    #expect(told.map { $0.at }.first == 500 && told.last.map { (700...770).contains($0.at) } == true)
+    #expect(told.last?.anchor.wallTime == Self.wallOffset)
+    #expect(times.endBurst() == nil, "it is over")
+  }
+
+  @Test func `A burst is over when nothing follows or the timeline breaks`() {
+    for breaks in [false, true] {
+      var times = begun(delay: 500)
+      #expect(times.watchBurst(300 * Self.millisecond, now: 0)?.isProvisional == true)
+      let anchor = breaks ? times.endBurst() : times.tick(now: .at(200 * Self.millisecond))
+      #expect(anchor?.isProvisional == false && anchor?.wallTime == Self.wallOffset - 300 * Self.millisecond)
+    }
+  }
+
   @Test(arguments: [(90, .slowClock, 40), (-90, .fastClock, -40)] as [(Int64, TimesOfDay.Reason, Int64)])
   func `A clock that drifts is followed in steps`(
     _ delay: Int64, _ reason: TimesOfDay.Reason, _ step: Int64

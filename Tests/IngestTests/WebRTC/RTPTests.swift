@@ -148,6 +148,71 @@ import Testing
     #expect(row.take() == [-1, 40_000])
   }
 
+  // MARK: wrong numbers
+
+  /// Receives a row of numbers, 30 ms apart, and looks at what waits as a session does. Returns what came out.
+  private func take(_ numbers: some Sequence<Int>, from start: Int64 = 0, _ row: inout Row) throws -> [Int] {
+    var now = start
+    for number in numbers {
+      try row.receive(UInt16(truncatingIfNeeded: number), now: now * 1_000_000)
+      for _ in 0..<3 {
+        now += 10
+        row.window.expire(now: Self.time(now), to: &row.steps)
+      }
+    }
+    return row.take()
+  }
+
+  @Test(arguments: [257, 1500, 2999])
+  func `One packet far ahead is left out, and costs no other one`(_ step: Int) throws {
+    var row = Row(window: ReorderWindow(patience: 250_000_000))
+    let out = try take(Array(65_500..<65_540) + [65_540 + step] + Array(65_540..<65_640), &row)
+    #expect(out == (65_500..<65_640).map { $0 & 0xFFFF })
+    #expect((row.window.jumps, row.window.dropped, row.window.late, row.window.repaired) == (1, 1, 0, 0))
+  }
+
+  /// What is nearer waits as behind a loss, so the row goes on behind it. It comes back to where the sender is, also where several
+  /// packets were wrong, or all from there on.
+  @Test(
+    arguments: [([100], 1), ([255], 1), ([1500, 1501, 1502], 1), ([20_000], 2), ([20_000, 20_001], 2)]
+      as [([Int], UInt64)])
+  func `A row that went on too far comes back within a second`(ahead: [Int], jumps: UInt64) throws {
+    var row = Row(window: ReorderWindow(patience: 250_000_000))
+    _ = try take(0..<40, &row)
+    _ = try take(ahead.map { 40 + $0 }, from: 1200, &row)
+    let out = try take(40..<140, from: 1300, &row)
+    // 250 ms until it is gone on, half a second until that is known, and a packet.
+    let last = Array(out.reversed().prefix { $0 >= 0 && $0 < 140 }.reversed())
+    #expect(last.count >= 70 && last == Array((140 - last.count)..<140), "\(out)")
+    #expect(row.window.jumps == jumps)
+  }
+
+  @Test func `Two packets far ahead are behind a gap, in either order`() throws {
+    for pair in [[1501, 1502], [1502, 1501]] {
+      var row = Row(window: ReorderWindow(patience: 250_000_000))
+      #expect(try take([0, 1] + pair + Array(1503..<1520), &row) == [0, 1, -1499] + Array(1501..<1520))
+      #expect(row.window.jumps == 0 && row.window.dropped == 1499)
+    }
+  }
+
+  @Test func `One that nothing comes behind waits as long as behind any loss, and is no wrong one`() throws {
+    var row = Row(window: ReorderWindow(patience: 250_000_000))
+    for number: UInt16 in [0, 1, 600] { try row.receive(number) }
+    row.window.expire(now: Self.time(249), to: &row.steps)
+    #expect(row.take() == [0, 1])
+    row.window.expire(now: Self.time(250), to: &row.steps)
+    #expect(row.take() == [-598, 600])
+    #expect(row.window.jumps == 0)
+  }
+
+  /// Packets that were given up come late, beside new ones.
+  @Test func `Packets that come too late take no row back`() throws {
+    var row = Row(window: ReorderWindow(patience: 250_000_000))
+    let late = (2..<40).flatMap { [$0, $0 + 98] }
+    let out = try take([0, 1] + Array(60..<100) + late, &row)
+    #expect(out.filter { $0 > 1 } == Array(60..<138) && row.window.jumps == 0)
+  }
+
   // MARK: feedback
 
   @Test func `Missing numbers are told in blocks of seventeen`() {

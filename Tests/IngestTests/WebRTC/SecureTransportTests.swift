@@ -136,6 +136,28 @@ import Testing
     for index in [1, 0, 2] { #expect(other.open(rtcp: reports[index]) == report) }
   }
 
+  /// By a second session with the same keys: libsrtp makes no packet that far behind its newest one.
+  @Test(arguments: [1500, 20_000, 32_000])
+  func `Packets of a publisher pass behind one with a number far ahead, each once`(_ step: Int) throws {
+    try #require(SRTPSession.isAvailable)
+    let (a, b) = ([UInt8](repeating: 1, count: 28), [UInt8](repeating: 2, count: 28))
+    let sender = try #require(SRTPSession(profile: SRTPSession.gcm, inbound: a, outbound: b))
+    let stray = try #require(SRTPSession(profile: SRTPSession.gcm, inbound: a, outbound: b))
+    let server = try #require(SRTPSession(profile: SRTPSession.gcm, inbound: b, outbound: a, of: .publishing))
+    func packet(_ number: Int, by session: SRTPSession) throws -> ByteBuffer {
+      let clear = RTPPackets.bytes(UInt16(number))
+      return try #require(session.close(rtp: clear.readableBytes) { $0.copyBytes(from: clear.readableBytesView) })
+    }
+    var passed = 0
+    for number in 100..<300 {
+      if number == 150 { #expect(server.open(rtp: try packet(number + step, by: stray)) != nil) }
+      let closed = try packet(number, by: sender)
+      if server.open(rtp: closed) != nil { passed += 1 }
+      #expect(server.open(rtp: closed) == nil, "a replay")
+    }
+    #expect(passed == 200)
+  }
+
   /// A profile, the size of its key with the salt, and what libsrtp's own ciphers (NSS) made of the packets below.
   struct Known: Sendable {
     let profile: UInt

@@ -392,6 +392,39 @@ import Testing
     #expect(!usual && early)
   }
 
+  /// 33 pictures a second, one packet each. The numbers of some that are wrong, and where they come.
+  @Test(arguments: [100, 1500, 20_000])
+  func `A packet with a number far ahead is told within 2 s, and pictures go on within 1 s`(_ step: UInt16) throws {
+    var driver = try Driver()
+    var (shown, told): ([UInt16], [String]) = ([], [])
+    for number in UInt16(0)..<1400 {
+      let now = Int64(number) * 30
+      func send(_ sequence: UInt16) throws {
+        let payload: [UInt8] = number % 40 == 0 ? Self.keyFrame : [0x41, 0x9A, 3]
+        let packet = RTPPackets.bytes(sequence, at: UInt32(number) * 2700, source: 77, marker: true, payload)
+        try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
+      }
+      driver.now = MonotonicTime(nanoseconds: now * 1_000_000)
+      if number == 100 { try send(number &+ step) }
+      try send(number)
+      _ = try driver.tick()
+      for action in driver.out {
+        switch action {
+        case .event(.sample): shown.append(number)
+        case .warn(.numbersJump): told.append("told in second \(now / 1000 - 3)")
+        case .withdraw(.numbersJump): told.append("withdrawn in second \(now / 1000 - 3)")
+        default: break
+        }
+      }
+      driver.out = []
+    }
+    #expect(told.count == 2 && ["told in second 0", "told in second 1"].contains(told.first))
+    #expect(["withdrawn in second 30", "withdrawn in second 31"].contains(told.last), "\(told)")
+    #expect(zip(shown, shown.dropFirst()).allSatisfy { $1 - $0 <= 34 }, "\(shown.count)")
+    #expect(shown.last == 1399)
+    if step == 1500 { #expect(shown.filter { $0 > 100 } == Array(101..<1400), "no other picture is lost") }
+  }
+
   @Test func `Missing packets of video are asked for by their numbers`() throws {
     var driver = try Driver()
     for sequence: UInt16 in [10, 12, 13, 15] {

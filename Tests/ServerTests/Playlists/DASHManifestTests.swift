@@ -65,6 +65,19 @@ import Testing
     }
   }
 
+  /// Of groups of pictures that are longer than a segment may be.
+  @Test func aPeriodWithASegmentWithoutAKeyFrameSaysNothingOfThem() throws {
+    var settings = StreamSettings()
+    settings.targetDuration = .seconds(2)
+    var driver = EpochDriver(settings)
+    try driver.publish(seconds: 7, group: 180)
+    try driver.interrupt()
+    try driver.publish(seconds: 5, wall: EpochDriver.wall + 20_000_000_000)
+    #expect(driver.epoch.window.segments.contains { !$0.isIndependent && !$0.isOutage })
+    let said = manifest(driver).all("Period").map { $0.all("AdaptationSet").map { $0["startWithSAP"] } }
+    #expect(said == [[nil, "1"], ["1", "1"]])
+  }
+
   /// AAC's channel configurations 1 to 7, and 11 for 6.1. What is 8 in the older scheme are two channels.
   @Test(arguments: [(1, 1, 1), (2, 2, 2), (6, 6, 6), (11, 7, 11), (7, 8, 12), (13, 24, 13)] as [(UInt8, Int, Int)])
   func theChannelsAreToldByTheirConfiguration(_ configuration: UInt8, _ channels: Int, _ told: Int) throws {

@@ -85,6 +85,23 @@ import Testing
     #expect(breaks == 1)
   }
 
+  /// A publisher returned with three seconds that are listed already, and its clock is fast.
+  @Test func aStepLaysNoMoreOverWhatIsListedThanTheClockIsOff() {
+    var clock = ListedClock()
+    clock.set(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall))
+    let returned = clock.breaks(at: .zero, behind: EpochDriver.wall + 3_000_000_000)
+    #expect(returned?.wallTime == EpochDriver.wall + 3_000_000_000)
+    var fast = WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall - 500_000_000)
+    fast.beginsTimeline = true
+    clock.follow(fast)
+    let later = MediaTime(milliseconds: 10_000)
+    let without = clock.goesOn(at: later)
+    #expect(clock.steps && without == nil, "it waits for a key frame")
+    let stepped = clock.breaks(at: later, behind: EpochDriver.wall + 13_000_000_000)
+    #expect(!clock.steps && stepped?.wallTime == EpochDriver.wall + 2_500_000_000)
+    #expect(stepped?.beginsTimeline == false)
+  }
+
   @Test func theNextPublicationTellsItsOwnAtOnce() throws {
     var driver = EpochDriver()
     try driver.publish(seconds: 4)

@@ -52,6 +52,7 @@ struct RTPReceiver {
   var missed: UInt64 { window.late }
   var repaired: UInt64 { window.repaired }
   var dropped: UInt64 { window.dropped }
+  var jumps: UInt64 { window.jumps }
 
   /// Whether this is the first packet, and what a decoder begins with came in front of it.
   func lacksBeginning(_ packet: RTPPacket) -> Bool {

@@ -19,6 +19,9 @@ struct ReorderWindow {
   private static let mostRequests = 6
   /// A step by more than this begins a new row of numbers (RFC 3550 A.1).
   private static let longestStep: Int64 = 3000
+  /// Packets that come one after the other from behind the row while nothing else came for so long, in nanoseconds: the row went
+  /// on too far, and its numbers are theirs. Packets that were asked for come beside new ones.
+  private static let (mostBehind, standstill): (Int, Int64) = (3, 500_000_000)
 
   /// Nanoseconds, at least.
   private let leastPatience: Int64
@@ -33,6 +36,14 @@ struct ReorderWindow {
   /// Bytes of packets that wait for an earlier one.
   private(set) var heldBytes = 0
   private var requests: [Int64: Request] = [:]
+  /// A packet so far ahead that what is missing could not all be asked for. It alone shows no loss: its number may be wrong. It waits
+  /// for one beside it.
+  private var doubtful: (packet: RTPPacket, at: MonotonicTime)?
+  /// When the row last went on, and how many packets came from behind it since then.
+  private var wentOnAt = MonotonicTime.min
+  private var behind = 0
+  /// How often numbers jumped: wrong ones, and rows that began anew.
+  private(set) var jumps: UInt64 = 0
   /// Packets that came, that were missing at first, and that came in time when they were asked for.
   private(set) var received: UInt64 = 0
   private(set) var late: UInt64 = 0
@@ -66,19 +77,77 @@ struct ReorderWindow {
 
   mutating func receive(_ packet: RTPPacket, now: MonotonicTime, to out: inout [Step]) {
     received &+= 1
-    if let highest = counter.highest,
-      Int64(Int16(bitPattern: packet.sequence &- UInt16(truncatingIfNeeded: highest))).magnitude
-        > UInt64(Self.longestStep)
-    {
-      flush(to: &out)
-      answers.forget()
-      counter = SequenceCounter()
-      (next, guess) = (nil, nil)
+    if let highest = counter.highest {
+      let step = Int64(Int16(bitPattern: packet.sequence &- UInt16(truncatingIfNeeded: highest)))
+      if step.magnitude > UInt64(Self.longestStep) {
+        beginAnew(to: &out)
+      } else if step > WebRTCLimits.missingPackets {
+        return doubt(packet, now, to: &out)
+      }
     }
+    put(packet, now, to: &out)
+  }
+
+  /// Numbers begin anew with the next packet.
+  private mutating func beginAnew(to out: inout [Step]) {
+    dropDoubtful()
+    flush(to: &out)
+    answers.forget()
+    counter = SequenceCounter()
+    (next, guess, behind) = (nil, nil, 0)
+    jumps &+= 1
+  }
+
+  /// Takes a packet far ahead of the row. With another one beside it there is a gap.
+  private mutating func doubt(_ packet: RTPPacket, _ now: MonotonicTime, to out: inout [Step]) {
+    if let other = doubtful {
+      let step = Int(Int16(bitPattern: packet.sequence &- other.packet.sequence))
+      guard step != 0 else { return }
+      if step.magnitude <= UInt(WebRTCLimits.missingPackets) {
+        doubtful = nil
+        put(other.packet, other.at, to: &out)
+        return put(packet, now, to: &out)
+      }
+      dropDoubtful()
+    }
+    doubtful = (packet, now)
+  }
+
+  /// Leaves out a packet whose number is wrong.
+  private mutating func dropDoubtful() {
+    guard doubtful != nil else { return }
+    doubtful = nil
+    dropped &+= 1
+    jumps &+= 1
+  }
+
+  /// Judges a packet far ahead that had time enough: where the row went on, it is none of it.
+  private mutating func judge(_ now: MonotonicTime, to out: inout [Step]) {
+    guard let (packet, at) = doubtful, now &- at >= WebRTCLimits.reorderWait else { return }
+    if wentOnAt > at { return dropDoubtful() }
+    doubtful = nil
+    put(packet, at, to: &out)
+  }
+
+  private mutating func put(_ packet: RTPPacket, _ now: MonotonicTime, to out: inout [Step]) {
     let number = counter.extend(packet.sequence)
     answers.came(number, now)
-    let expected = next ?? number
-    guard number >= expected, held.isEmpty || held[number] == nil else { return }
+    var expected = next ?? number
+    if number < expected {
+      behind += 1
+      guard behind >= Self.mostBehind, now &- wentOnAt >= Self.standstill else { return }
+      beginAnew(to: &out)
+      expected = counter.extend(packet.sequence)
+      return goOn(with: packet, expected, from: expected, now, to: &out)
+    }
+    guard held.isEmpty || held[number] == nil else { return }
+    goOn(with: packet, number, from: expected, now, to: &out)
+  }
+
+  private mutating func goOn(
+    with packet: RTPPacket, _ number: Int64, from expected: Int64, _ now: MonotonicTime, to out: inout [Step]
+  ) {
+    (wentOnAt, behind) = (now, 0)
     if !requests.isEmpty, let request = requests.removeValue(forKey: number), request.asked > 0 { repaired &+= 1 }
     if number == guess {
       // There is one.
@@ -109,10 +178,11 @@ struct ReorderWindow {
   }
 
   /// Lets go of all packets. What was counted stays.
-  mutating func forget() { (held, heldBytes, requests) = ([:], 0, [:]) }
+  mutating func forget() { (held, heldBytes, requests, doubtful) = ([:], 0, [:], nil) }
 
   /// Gives up what was waited for long enough.
   mutating func expire(now: MonotonicTime, to out: inout [Step]) {
+    judge(now, to: &out)
     while let oldest = held.values.map(\.at).min(), now &- oldest >= patience { skip(to: &out) }
   }
 
@@ -122,6 +192,8 @@ struct ReorderWindow {
     for number in held.keys {
       if let at = held[number]?.at { held[number]?.at = min(at &+ time, now) }
     }
+    if let at = doubtful?.at { doubtful?.at = min(at &+ time, now) }
+    if wentOnAt != .min { wentOnAt = min(wentOnAt &+ time, now) }
     answers.forget()
   }
 

@@ -7,8 +7,9 @@ final class SRTPSession {
   /// The profiles' numbers (RFC 5764 §4.1.2, RFC 7714 §14.2).
   static let (sha1, gcm): (UInt, UInt) = (1, 7)
 
-  /// Packets that may come late and still pass the check for replays.
-  private static let window: UInt = 1024
+  /// Packets that may come late and still pass the check for replays. Those of a publisher may come behind any number that one of
+  /// them claims: else nothing passes until they are there. It is the most that libsrtp takes (4 KiB for a sender).
+  private static let (window, publishersWindow): (UInt, UInt) = (1024, 0x7FFF)
   private static let trailer = Int(SRTP_MAX_TRAILER_LEN)
 
   private var inbound: srtp_t?
@@ -33,10 +34,11 @@ final class SRTPSession {
     }
   }()
 
-  /// Keys with their salts. Nil if libsrtp refuses them.
-  init?(profile: UInt, inbound: [UInt8], outbound: [UInt8]) {
-    self.inbound = Self.make(profile, inbound, ssrc_any_inbound)
-    self.outbound = Self.make(profile, outbound, ssrc_any_outbound)
+  /// Keys with their salts, and what the peer came for. Nil if libsrtp refuses them.
+  init?(profile: UInt, inbound: [UInt8], outbound: [UInt8], of purpose: WebRTCTransport.Purpose = .watching) {
+    let window = purpose == .publishing ? Self.publishersWindow : Self.window
+    self.inbound = Self.make(profile, inbound, ssrc_any_inbound, window)
+    self.outbound = Self.make(profile, outbound, ssrc_any_outbound, Self.window)
     guard self.inbound != nil, self.outbound != nil else {
       free()
       return nil
@@ -51,7 +53,9 @@ final class SRTPSession {
     (inbound, outbound) = (nil, nil)
   }
 
-  private static func make(_ profile: UInt, _ key: [UInt8], _ direction: srtp_ssrc_type_t) -> srtp_t? {
+  private static func make(
+    _ profile: UInt, _ key: [UInt8], _ direction: srtp_ssrc_type_t, _ window: UInt
+  ) -> srtp_t? {
     var policy = srtp_policy_t()
     let known = srtp_profile_t(rawValue: numericCast(profile))
     guard srtp_crypto_policy_set_from_profile_for_rtp(&policy.rtp, known) == srtp_err_status_ok,

@@ -10,8 +10,8 @@ extension WebRTCPublication {
     var time: Int64?
   }
 
-  /// How long audio is left out for encodings of which nothing comes, in nanoseconds.
-  private static let audioWait: Int64 = 4_000_000_000
+  /// How long audio is left out for pictures of which nothing comes, in nanoseconds.
+  static let audioWait: Int64 = 4_000_000_000
 
   /// The simulcast that a track of the offer belongs to.
   func simulcast(of id: TrackID) -> Int? { simulcasts.firstIndex { $0.members.contains(id) } }

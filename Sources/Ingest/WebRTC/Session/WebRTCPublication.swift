@@ -37,7 +37,11 @@ struct WebRTCPublication {
   var simulcasts: [Simulcast]
   /// When the first audio came. It is left out while encodings are chosen: the stream begins with a key frame of theirs.
   var audioBegan: MonotonicTime?
-  private var audios: [TrackID: Audio] = [:]
+  var audios: [TrackID: Audio] = [:]
+  /// When media last came; what waits behind a pause; and when that ended, until a key frame comes.
+  var newestMedia: MonotonicTime?
+  var resumption: Resumption?
+  var resumedAt: MonotonicTime?
   private var arrivals: ArrivalLog
   private var estimate: BitRateEstimate
   private var events: [RTPReceiver.Event] = []
@@ -45,6 +49,9 @@ struct WebRTCPublication {
   /// How many packets of video were missing, and when that last grew.
   private var missed: UInt64 = 0
   private var missedAt: MonotonicTime?
+  /// How often numbers of packets jumped, and when that last grew, while the stream has a warning of it.
+  private var jumps: UInt64 = 0
+  private var jumpedAt: MonotonicTime?
   /// The sender said that it ends.
   private(set) var hasEnded = false
 
@@ -63,7 +70,9 @@ struct WebRTCPublication {
   }
 
   /// Bytes that are held: of packets and unfinished frames, and of media before the start.
-  var heldBytes: Int { receivers.reduce(publication.heldBytes) { $0 &+ $1.heldBytes } }
+  var heldBytes: Int {
+    receivers.reduce(publication.heldBytes &+ (resumption?.byteCount ?? 0)) { $0 &+ $1.heldBytes }
+  }
 
   var encoder: String { publication.encoder }
   private var figures: LinkFigures {
@@ -183,17 +192,23 @@ struct WebRTCPublication {
     // Most packets end no frame.
     var batch: [RTPReceiver.Event] = []
     if !events.isEmpty { swap(&batch, &events) }
-    for event in batch {
-      switch event {
-      case .frame(let frame): try receive(frame, track, now, to: &out)
-      case .audio(let packet, let lost): try receive(packet, lost: lost, track, now, to: &out)
-      case .lostFrame:
-        videos[track.id, default: Video()].isBroken = true
-        if isIn(track) { out.append(.lost(.video)) }
-      }
-    }
+    for event in batch { try take(event, track, now, to: &out) }
     if !clocks.isRunning {
       clocks.isRunning = out.contains { if case .event(.sample) = $0 { true } else { false } }
+    }
+  }
+
+  /// Takes what waits for nothing.
+  mutating func pass(
+    _ event: RTPReceiver.Event, _ track: Negotiation.Track, _ now: MonotonicTime, to out: inout [PublicationAction]
+  ) throws(WireError) {
+    if leavesOut(event, track, now, to: &out) { return }
+    switch event {
+    case .frame(let frame): try receive(frame, track, now, to: &out)
+    case .audio(let packet, let lost): try receive(packet, lost: lost, track, now, to: &out)
+    case .lostFrame:
+      videos[track.id, default: Video()].isBroken = true
+      if isIn(track) { out.append(.lost(.video)) }
     }
   }
 
@@ -262,8 +277,10 @@ struct WebRTCPublication {
   mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) -> [ByteBuffer] {
     var feedback = RTCPWriter(now &- reported >= Self.reportPause ? reports(now) : [])
     let isEmpty = feedback.bytes.readableBytes
+    try tendResumption(now, to: &out)
     tendSimulcasts(now, to: &out)
     noteLosses(now)
+    noteJumps(now, to: &out)
     let asked = tracksToAsk(now)
     for place in places where !receivers[place].isOver {
       let (track, source) = (receivers[place].track, sources[place])
@@ -298,6 +315,19 @@ struct WebRTCPublication {
     for receiver in receivers where receiver.track.kind == .video { count &+= receiver.dropped &+ receiver.repaired }
     if count > missed { missedAt = now }
     missed = count
+  }
+
+  /// Tells that numbers of packets jump, once, until they did not for a while.
+  private mutating func noteJumps(_ now: MonotonicTime, to out: inout [PublicationAction]) {
+    let count = receivers.reduce(into: UInt64(0)) { $0 &+= $1.jumps }
+    if count > jumps {
+      if jumpedAt == nil { out.tell(.numbersJump) }
+      jumpedAt = now
+    } else if let at = jumpedAt, now &- at >= WebRTCLimits.jumpsTold {
+      jumpedAt = nil
+      out.append(.withdraw(.numbersJump))
+    }
+    jumps = count
   }
 
   /// The network has lost packets of late.

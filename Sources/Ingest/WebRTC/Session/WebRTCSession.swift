@@ -100,7 +100,7 @@ final class WebRTCSession {
   /// Takes what waits behind a time that may be wrong: nothing more comes.
   private func takeRest() {
     guard !isOver else { return }
-    publication.publication.finish(to: &actions)
+    publication.finish(to: &actions)
     performAll()
   }
 

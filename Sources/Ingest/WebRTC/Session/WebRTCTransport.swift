@@ -320,7 +320,7 @@ final class WebRTCTransport {
     let isServer = offered.role == .server
     srtp = SRTPSession(
       profile: keys.profile, inbound: isServer ? keys.client : keys.server,
-      outbound: isServer ? keys.server : keys.client)
+      outbound: isServer ? keys.server : keys.client, of: purpose)
     guard srtp != nil else {
       owner?.failed(.broken("the keys of SRTP cannot be used"))
       return
