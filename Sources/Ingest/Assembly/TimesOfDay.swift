@@ -90,6 +90,7 @@ struct TimesOfDay {
       let left = known &- sooner
       let fits = left >= -Self.mostAhead
       lead = fits ? left : 0
+      if !fits { follower?.isStated = false }
       if fits { return nil }
     }
     let drift: Reason = delay > told ? .slowClock : .fastClock
@@ -103,8 +104,9 @@ struct TimesOfDay {
   mutating func breakTimeline(_ end: Int64, now: MonotonicTime) -> WallClockAnchor? {
     follower?.forget()
     let delay = now &- end
-    guard let told = follower?.told, (delay &- told).magnitude >= ClockFollower.sudden.magnitude else { return nil }
+    guard let former = follower, (delay &- former.told).magnitude >= ClockFollower.sudden.magnitude else { return nil }
     follower = ClockFollower(delay: delay, now: now)
+    follower?.isStated = former.isStated
     return anchor(delay)
   }
 
@@ -115,6 +117,7 @@ struct TimesOfDay {
     let stated = follower.told &- reading.monotonicTime(at: time)
     guard (-Self.mostAhead...Self.longestLead).contains(stated) else { return nil }
     lead = stated
+    self.follower?.isStated = true
     return (anchor(follower.told), stated)
   }
 

@@ -42,9 +42,11 @@ struct ClockFollower: Sendable {
   private var (quick, slow) = (ClockDrift.quick, ClockDrift.slow)
 
   /// By how many thousandths the publisher's clock is off, from ten on. Positive: it is fast. Nil: it is not.
-  var error: Int? { quick.error ?? slow.error }
+  var error: Int? { isStated ? nil : quick.error ?? slow.error }
   /// The clock is off by more than small steps can follow.
-  var isOff: Bool { quick.rate != nil || slow.rate != nil }
+  var isOff: Bool { !isStated && (quick.rate != nil || slow.rate != nil) }
+  /// The publisher states times of day that hold: however late its media comes, its clock is right.
+  var isStated = false
 
   /// The start phase: its beginning, the least delay, and value and time of the last decrease.
   private struct Beginning: Sendable {
@@ -83,18 +85,19 @@ struct ClockFollower: Sendable {
   mutating func forget() {
     delays = []
     direct = LeastDelay(slice: Self.slice)
-    quick.forget()
-    slow.forget()
+    beginDrift()
+  }
+
+  private mutating func beginDrift() {
+    quick.begin(from: told)
+    slow.begin(from: told)
   }
 
   /// Takes a sample's place on the timeline, in nanoseconds, and its arrival. Returns the new delay to use, if it has
   /// changed.
   mutating func saw(_ time: Int64, now: MonotonicTime) -> MonotonicTime? {
     if beginning != nil { return begin(now &- time, now) }
-    let (soon, late) = (quick.saw(time, now: now), slow.saw(time, now: now))
-    // The least delay of a long slice is an old one where the clock is far off.
-    let steady = soon ?? (quick.rate == nil ? late : nil)
-    if let steady, (steady &- told).magnitude >= Self.longestError { return tell(steady, now) }
+    if let steady = steady(time, now), (steady &- told).magnitude >= Self.longestError { return tell(steady, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }
     if isOff {
       delays = []
@@ -111,9 +114,18 @@ struct ClockFollower: Sendable {
     return tell(told &+ (least > told ? Self.step : -Self.step), now)
   }
 
+  /// The newest delay where the clock is off.
+  private mutating func steady(_ time: Int64, _ now: MonotonicTime) -> MonotonicTime? {
+    if isStated { return nil }
+    let (soon, late) = (quick.saw(time, now: now), slow.saw(time, now: now))
+    // The least delay of a long slice is an old one where the clock is far off.
+    return soon ?? (quick.rate == nil ? late : nil)
+  }
+
   private mutating func begin(_ delay: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime? {
     guard beginning?.saw(delay, now: now) == false, let least = beginning?.least else { return nil }
     beginning = nil
+    defer { beginDrift() }
     return told &- least >= Self.worthTelling ? tell(least, now) : nil
   }
 

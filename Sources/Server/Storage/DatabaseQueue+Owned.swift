@@ -14,8 +14,9 @@ extension DatabaseQueue {
   /// - Parameters:
   ///   - version: the number of the schema. The tables of another version are thrown away.
   ///   - schema: SQL that drops the tables of other versions, and creates those of this one.
+  ///   - changes: SQL that changes the tables of an earlier version, by its number, into those of this one: their rows are kept.
   package static func owned(
-    path: String, durability: Durability, version: Int, schema: String
+    path: String, durability: Durability, version: Int, schema: String, changes: [Int: String] = [:]
   ) throws -> DatabaseQueue {
     var configuration = Configuration()
     configuration.busyMode = .timeout(1)
@@ -26,8 +27,9 @@ extension DatabaseQueue {
     }
     let queue = try DatabaseQueue(path: path, configuration: configuration)
     try queue.write { database in
-      guard try Int.fetchOne(database, sql: "PRAGMA user_version") != version else { return }
-      try database.execute(sql: schema + "\nPRAGMA user_version = \(version);")
+      let found = try Int.fetchOne(database, sql: "PRAGMA user_version")
+      guard found != version else { return }
+      try database.execute(sql: (found.flatMap { changes[$0] } ?? schema) + "\nPRAGMA user_version = \(version);")
     }
     return queue
   }

@@ -4,7 +4,7 @@ internal import Ingest
 internal import Storage
 
 /// The table of live streams for the next process, one row each, and that of the distances of key frames. The first matters for a
-/// minute at most, the other for the first playlist of a name, so a damaged database, or one of another version, is deleted. Calls
+/// minute at most, the other for the first playlist of a name, so a damaged database, or one of a version before 4, is deleted. Calls
 /// block on the disk.
 struct StreamStateDatabase: Sendable {
   private let queue: DatabaseQueue
@@ -35,7 +35,8 @@ struct StreamStateDatabase: Sendable {
         ) WITHOUT ROWID;
         DROP TABLE IF EXISTS distance;
         CREATE TABLE distance (name TEXT NOT NULL UNIQUE, ticks INTEGER NOT NULL, timescale INTEGER NOT NULL);
-        """)
+        """,
+      changes: [4: "ALTER TABLE stream ADD COLUMN inits TEXT NOT NULL DEFAULT '';"])
   }
 
   /// All streams. Rows that this program cannot have written are skipped.

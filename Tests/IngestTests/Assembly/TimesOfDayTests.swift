@@ -89,7 +89,7 @@ struct TimesOfDayTests {
   @Test func `Dates of a clock that is far off step, and a timeline begins there`() {
     var times = begun(delay: 0)
     var anchors: [WallClockAnchor] = []
-    for frame in 0..<3000 as Range<Int64> {
+    for frame in 0..<4000 as Range<Int64> {
       let end = frame * 40 * Self.millisecond
       if let change = times.follow(end, now: .at(end + frame * Self.millisecond)) { anchors.append(change.anchor) }
     }
@@ -146,6 +146,16 @@ struct TimesOfDayTests {
     }
     // Too far ahead it is wrong: then arrival counts.
     #expect(changes == (date.map { [Self.wallOffset + $0 * Self.millisecond] } ?? []))
+  }
+
+  @Test func `Who states times of day has a clock that is right, however late media comes`() {
+    var times = watched()
+    #expect(times.state(Self.wallOffset)?.lead == 20 * Self.millisecond)
+    for frame in 50..<4000 as Range<Int64> {
+      let end = frame * 40 * Self.millisecond
+      let change = times.follow(end, now: .at(end + (20 + frame) * Self.millisecond))
+      #expect(times.clockError == nil && change?.anchor.beginsTimeline != true)
+    }
   }
 
   @Test func `Before the beginning nothing is followed`() {

@@ -1,4 +1,5 @@
 import FMP4
+import GRDB
 import Glibc
 import Ingest
 import Logging
@@ -169,6 +170,30 @@ import Testing
     let second = self.stateStore()
     #expect(try second.begin(patience: patience).count == 1)
     await second.close()
+  }
+
+  /// Version 4 had no init segments.
+  @Test func whatAnEarlierVersionKeptGoesOn() async throws {
+    let first = stateStore()
+    _ = try first.begin(patience: patience)
+    var known = record
+    known.longestGroup = MediaTime(ticks: 60, timescale: 30)
+    first.note(known, contract: "p", of: try name("cam"))
+    await first.close()
+    let old = try DatabaseQueue(path: folder.path + "/" + StreamStateDatabase.fileName)
+    try await old.write { database in
+      try database.execute(sql: "ALTER TABLE stream DROP COLUMN inits; PRAGMA user_version = 4;")
+    }
+    try old.close()
+    for _ in 0..<2 {
+      let next = stateStore()
+      let found = try next.begin(patience: patience)
+      #expect(found == [try name("cam"): StreamStateEntry(record: known, contract: "p", writtenAt: EpochDriver.wall)])
+      #expect(next.groups[try name("cam")] == known.longestGroup)
+      // It is written as before.
+      next.note(known, contract: "p", of: try name("cam"))
+      await next.close()
+    }
   }
 
   @Test func rowsThatNoServerWroteAreLeftOut() async throws {
