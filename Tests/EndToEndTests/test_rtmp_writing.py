@@ -19,8 +19,8 @@ from harness.weir import Weir
 #: 30 frames a second of 3.7 KB and audio; key frames are 2 s apart.
 FILM = "megabit"
 #: The server finds out how a sender writes within a second of even frames. Later frames are judged.
-LEARNT_SECONDS = 4
-SECONDS = 8
+LEARNT_SECONDS = 3
+SECONDS = 6.5
 #: What a part may be later than one of a sender that writes whole messages with TCP_NODELAY.
 MEDIAN_MILLISECONDS, SECOND_MOST_MILLISECONDS = 5, 45
 #: A sender's system that has held bytes back for so long has waited for a delayed acknowledgement, which takes 40 ms.
