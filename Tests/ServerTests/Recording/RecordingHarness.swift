@@ -108,14 +108,13 @@ final class RecordingHarness {
     _ folder: TemporaryFolder, keepFree: Int64 = 0, stream: String = "cam",
     policy: RecordingPolicy = RecordingPolicy(), retention: RetentionSettings = RetentionSettings(),
     archive: RecordingArchive? = nil, calls: DiskCalls = .system, window: MediaTime? = nil,
-    order: RecordingOrder? = nil
+    order: RecordingOrder? = nil, logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
   ) throws {
     self.folder = folder
     self.stream = try #require(StreamName(stream))
     library = RecordingLibrary(
       folder: folder.path, keepFree: keepFree, policy: { _ in policy }, retention: retention, threads: .singleton,
-      queues: RecordingQueues(writers: 1), archive: archive, calls: calls,
-      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      queues: RecordingQueues(writers: 1), archive: archive, calls: calls, logger: logger)
     events = RecordedEvents()
     library.observe(events)
     var settings = StreamSettings()

@@ -177,8 +177,6 @@ final class RecordingWriter: RecorderWriter {
 
   private func record(_ published: PublishedFragment) throws(RecordingError) {
     let fragment = published.fragment
-    // What is lost while no file is written belongs to none.
-    defer { if current == nil { lost.first = published.lostBefore } }
     leaveOut(until: fragment.end)
     guard let initSegment else { return }
     if let trouble, now < trouble.until {
@@ -195,6 +193,8 @@ final class RecordingWriter: RecorderWriter {
         return noteMissing(RecordingWait.reason)
       }
       waiting = nil
+      // What was lost in a gap before a file belongs to none.
+      if missing != nil { lost.first = nil }
       try begin(with: fragment, initSegment)
     } else if let folder = current?.file.folder {
       try library.checkFreeSpace(folder)

@@ -1,6 +1,7 @@
 import Ingest
 import Logging
 import Storage
+import Support
 import Testing
 
 @testable import Server
@@ -37,6 +38,27 @@ import Testing
     #expect(!said.contains("below"))
     #expect(said.contains("recording resumes at ") && said.contains("17 MB for writing"))
     #expect(try complaint(keepFree: { $0 - (16 << 20) }, isResuming: true) == nil)
+  }
+
+  /// It is in no file, so the log tells it of none.
+  @Test func whatIsLostWhileThereIsNoRoomIsOfNoFile() async throws {
+    let (disk, lines) = (FillingDisk(), LoggedLines())
+    let harness = try RecordingHarness(folder, keepFree: disk.keepFree, calls: disk.calls, logger: lines.logger)
+    func send(_ frames: Range<Int>) async throws {
+      try harness.send(frames.map { SyntheticMedia.frame($0, group: 30) })
+      try await harness.settle()
+    }
+    try harness.startPublication([try SyntheticMedia.video()])
+    try await send(0..<60)
+    disk.fill()
+    harness.lose(.video)
+    try await send(60..<90)
+    disk.empty()
+    try await Task.sleep(for: .nanoseconds(RecordingSettings.retryInterval + 50_000_000))
+    try await send(90..<150)
+    try await harness.end()
+    let ends = lines.all.filter { $0.contains("recording stops: the stream ended") }
+    #expect(ends.count == 1 && !ends.contains { $0.contains("could not be used") }, "\(lines.all)")
   }
 
   /// Other programs write to this disk meanwhile, so only bounds are certain.
