@@ -62,22 +62,6 @@ struct LiveWindow: Sendable {
   private(set) var completeSlowBytes = 0
   private var completeMilliseconds: Int64 = 0
 
-  /// A DASH Period: segments on one clock without a discontinuity, each as long as manifests announced.
-  struct Period: Sendable, Hashable {
-    /// Counts from 0 within the epoch.
-    let ordinal: Int
-    /// Media time at which it starts.
-    let mediaStart: MediaTime
-    /// Wall-clock time of `mediaStart`.
-    fileprivate(set) var wallStart: WallTime
-    let initVersion: Int
-    /// It continues another one with other tracks.
-    let changesTracks: Bool
-    let firstSequenceNumber: Int
-    /// The ordinal of the Period that this one continues. Tracks that both have are the same.
-    let continued: Int?
-  }
-
   /// Whether playlists may promise that every segment starts with a key frame. Only a measured target duration allows for
   /// every GOP.
   private var promisesIndependence: Bool

@@ -160,7 +160,7 @@ final class RecordingFinisher: Sendable {
       case .finished(let outcome, let contents):
         counters.finished(outcome, nanoseconds: clock.monotonic() &- start)
         let torn = contents.tornBytes > 0 ? ", without \(contents.tornBytes) torn bytes at its end" : ""
-        let length = RecordingWriter.text(contents.seconds)
+        let length = Decimals.fixed(seconds: contents.seconds, digits: 1)
         logger.of(stream).notice("finished a recording, \(length) s\(torn): \(file.finishedPath)")
         announceStored(recording, file, contents)
       case .renamed(let contents):

@@ -35,7 +35,7 @@ final class RecordingWriter: RecorderWriter {
   /// End of what was written last: in media time and by the wall clock.
   private var written: (until: MediaTime, wall: WallTime?)?
   /// Frames that the stream had lost when recording began, and at the newest fragment that was written.
-  private var lost: (first: LostFrames?, seen: LostFrames) = (nil, LostFrames())
+  private var lost = LostMeanwhile()
   /// End of the media received since then and not recorded.
   private var leftOutUntil: WallTime?
   /// Totals of the earlier files of this recording.
@@ -60,7 +60,7 @@ final class RecordingWriter: RecorderWriter {
     case .item(.event(let event)): receive(event)
     case .item(.segmentEnd(let end)):
       attempt { () throws(RecordingError) in try current?.complete((kept ?? chosen)?.end(end) ?? end) }
-    case .item(.shed): noteMissing(Self.tooSlow)
+    case .item(.shed): noteMissing(GapReason.tooSlow)
     case .item(.shedUntil(let end)): leaveOut(until: end)
     case .item(.keyless(let isLong)):
       noteMissing(RecordingWait.reason)
@@ -86,7 +86,7 @@ final class RecordingWriter: RecorderWriter {
       case .discontinuity(.clock): current?.replay?.breakTimeline()
       // Samples carry their own times, so the tables go on. No media may arrive for a while, so sync now.
       case .discontinuity(let cause):
-        noteMissing(Self.reason(of: cause))
+        noteMissing(GapReason.of(cause))
         current?.replay?.breakTimeline()
         try current?.sync(now)
       case .segmentEnd: break
@@ -105,11 +105,6 @@ final class RecordingWriter: RecorderWriter {
   private func leaveOut(until end: MediaTime) {
     leftOutUntil = anchor?.wallTime(at: end)
   }
-
-  private static let noTrack = "the stream has none of the chosen tracks"
-
-  /// The reason given when groups of pictures are left out.
-  private static let tooSlow = "the disk was too slow"
 
   /// Does the work that depends on time alone.
   private func tick() { attempt { () throws(RecordingError) in try syncIfDue() } }
@@ -134,8 +129,7 @@ final class RecordingWriter: RecorderWriter {
     (isOver, waiting) = (true, nil)
     library.logger.of(stream).notice("recording is thrown away: a client cancelled it")
     if let current {
-      current.file.discard()
-      leave(current, .discarded)
+      discard(current)
       announce(.cancelled, current.facts)
     }
     current = nil
@@ -155,8 +149,8 @@ final class RecordingWriter: RecorderWriter {
   private func change(to all: InitSegment) throws(RecordingError) {
     initSegment = chosen == nil ? all : chosen?.change(to: all)
     guard let initSegment else {
-      if state.fail(Self.noTrack) == .done { give(.state(state)) }
-      return noteMissing(Self.noTrack)
+      if state.fail(GapReason.noTrack) == .done { give(.state(state)) }
+      return noteMissing(GapReason.noTrack)
     }
     guard let current else { return }
     kept = nil
@@ -307,9 +301,9 @@ final class RecordingWriter: RecorderWriter {
   private func noteGapAtEnd() throws(RecordingError) {
     guard let end = leftOutUntil else { return }
     leftOutUntil = nil
-    let noted = missing == Self.publisherAway ? nil : missing
+    let noted = missing == GapReason.publisherAway ? nil : missing
     let waits = waiting.map { _ in RecordingWait.reason }
-    try noteGap(until: end, trouble?.error.description ?? noted ?? waits ?? Self.tooSlow)
+    try noteGap(until: end, trouble?.error.description ?? noted ?? waits ?? GapReason.tooSlow)
     report()
   }
 
@@ -321,46 +315,13 @@ final class RecordingWriter: RecorderWriter {
   ) throws(RecordingError) {
     guard let end = written?.wall, let start else { return }
     let gap = Double(start &- end) / 1_000_000_000
-    guard gap > Self.shortestGap else { return }
-    let isPublishers = Self.ofPublisher.contains(cause)
-    let reason = Self.reason(cause, lost)
-    library.counters.lost(seconds: gap, isPublishers ? .publisher : .disk)
+    guard gap > GapReason.shortestGap else { return }
+    let reason = GapReason.text(cause, lost)
+    library.counters.lost(seconds: gap, GapReason.isPublishers(cause) ? .publisher : .disk)
     let place = current?.tables.seconds ?? 0
     try current?.note(RecordingGap(at: place, seconds: gap, reason: reason))
-    library.logger.of(stream).warning("\(Self.text(gap)) s are missing in the recording: \(reason)")
-  }
-
-  private static let publisherAway = "nothing came from the publisher"
-  private static let jump = "the publisher's timestamps jumped"
-  private static let change = "tracks came, went or changed"
-  private static let ofPublisher: Set = [publisherAway, jump, change, RecordingWait.reason]
-
-  private static func reason(of cause: TimelineBreak) -> String {
-    switch cause {
-    case .publisher: publisherAway
-    case .timestamps, .clock: jump
-    case .tracks: change
-    }
-  }
-
-  /// The reason with the frames that came meanwhile: where there are any, it is not true that nothing came.
-  private static func reason(_ cause: String, _ lost: LostFrames) -> String {
-    guard ofPublisher.contains(cause), lost != LostFrames() else { return cause }
-    let known = cause == publisherAway ? "the publisher was away" : cause
-    return "\(known); \(lost) came and could not be used"
-  }
-
-  /// What the stream has lost since the file began, for the log. Empty if it was nothing.
-  private var lostText: String {
-    let lost = self.lost.seen - (self.lost.first ?? self.lost.seen)
-    return lost == LostFrames() ? "" : "; of what came meanwhile, \(lost) could not be used"
-  }
-
-  /// In seconds. A change of parameters may take this long and is not a gap.
-  private static let shortestGap = 0.1
-
-  static func text(_ seconds: Double) -> String {
-    Decimals.fixed(seconds: seconds, digits: 1)
+    let seconds = Decimals.fixed(seconds: gap, digits: 1)
+    library.logger.of(stream).warning("\(seconds) s are missing in the recording: \(reason)")
   }
 
   // MARK: Disk errors
@@ -475,7 +436,7 @@ final class RecordingWriter: RecorderWriter {
     (current, kept) = (nil, nil)
     guard closing.tables.sampleCount > 0 else { return discard(closing) }
     count(closing)
-    library.logger.of(stream).notice("recording stops: \(stop)\(lostText)")
+    library.logger.of(stream).notice("recording stops: \(stop)\(lost.text)")
     lost.first = lost.seen
     announce(.stopped(stop), closing.facts)
     do throws(RecordingError) {
@@ -520,7 +481,7 @@ final class RecordingWriter: RecorderWriter {
     _ file: RecordingFile, _ facts: RecordingFacts, _ outcome: RecordingFile.Outcome,
     _ effort: RecordingFile.Effort = .whatItTakes, index: ByteBuffer? = nil
   ) {
-    let seconds = Self.text(facts.seconds)
+    let seconds = Decimals.fixed(seconds: facts.seconds, digits: 1)
     switch (outcome, effort) {
     case (.filled, _), (.inserted, _), (.shared, _), (.copied, _):
       library.logger.of(stream).notice("recorded \(seconds) s to \(file.finishedPath)")
