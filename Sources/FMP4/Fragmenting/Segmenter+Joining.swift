@@ -143,8 +143,8 @@ extension Segmenter {
   }
 
   /// Emits what the other tracks have beyond the part beside the leading track's, in further parts of allowed length: all
-  /// of it where nothing follows. Where a further track has fallen behind, whole parts, so that it catches up. The default
-  /// tracks catch up part by part: their interleaved layout would get parts that are too short.
+  /// of it where nothing follows, as far as the segment may go. Where a further track has fallen behind, whole parts, so that it
+  /// catches up. The default tracks catch up part by part: their interleaved layout would get parts that are too short.
   mutating func emitBacklog(
     beside fragment: Fragment, of closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]
   ) {
@@ -153,7 +153,8 @@ extension Segmenter {
     for index in queues.indices where index != leaderIndex {
       let track = queues[index].track
       if takeRest || closed.bringsTracks && isLeaving(track) {
-        emit(beside: fragment, from: index, before: nil, &output)
+        let end = takeRest && track.kind == .audio ? longestSegmentEnd(of: closed) : nil
+        emit(beside: fragment, from: index, before: end.map { queues[index].boundary(at: $0) }, &output)
       } else if closed.endsSegment || !closed.isExpectedLast, !defaults.contains(track) {
         let boundary = queues[index].boundary(at: followersBoundary(of: closed))
         emit(beside: fragment, from: index, before: boundary, atLeast: limit, &output)

@@ -33,6 +33,8 @@ package struct Segmenter: Sendable {
   var endsPublication = false
   /// The newest fragment of the open segment, without its samples.
   private(set) var newest: Fragment?
+  /// Where that segment starts.
+  private(set) var newestStart: MediaTime?
   private var longestGroup: MediaTime?
   /// Tracks that wait for the place at which players can take them.
   var deferred: DeferredTracks?
@@ -435,9 +437,10 @@ package struct Segmenter: Sendable {
 
   private mutating func emit(_ closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]) {
     fillWithSilence(from: closed.start, until: takeRest ? closed.boundary : followersBoundary(of: closed))
-    let lastEnd = takeRest ? longestEnd(after: closed) : nil
+    let most = longestSegmentEnd(of: closed)
+    let lastEnd = takeRest ? longestEnd(after: closed, within: most) : nil
     // Where tracks are delivered one by one, what is too long for a part goes into parts of that track alone.
-    let lastCut = policy.fragmentsWaitForFollowers ? nil : lastEnd
+    let lastCut = !takeRest ? nil : policy.fragmentsWaitForFollowers ? most : lastEnd
     var runs: [TrackRun] = []
     var payloads = closed.payloads
     if let run = closed.run { runs.append(run) }
@@ -466,10 +469,18 @@ package struct Segmenter: Sendable {
       nextSequenceNumber &+= 1
       emittedInSegment = true
       newest = fragment.beside(nil, sequenceNumber: fragment.sequenceNumber)
+      newestStart = newestStart ?? fragment.start
       if !early.isEmpty { emitEarly(beside: fragment, before: followersBoundary(of: closed), &output) }
       if policy.fragmentsWaitForFollowers { emitBacklog(beside: fragment, of: closed, takeRest: takeRest, &output) }
     }
-    if lastCut != nil, !runs.isEmpty, followersStart() != nil { return emit(closed.rest, takeRest: true, &output) }
+    if takeRest, let next = followersStart() {
+      var rest = closed.rest
+      if next + CutPolicy.leastRest >= most {
+        endSegment(&output)
+        (rest.start, rest.boundary) = (next, next)
+      }
+      return emit(rest, takeRest: true, &output)
+    }
     if closed.endsSegment { endSegment(&output) }
   }
 
@@ -477,7 +488,7 @@ package struct Segmenter: Sendable {
     predicted = nil
     guard emittedInSegment else { return }
     emittedInSegment = false
-    newest = nil
+    (newest, newestStart) = (nil, nil)
     output.append(.segmentEnd)
   }
 }
