@@ -41,6 +41,8 @@ extension Segmenter {
     }
     if sample.track == tracks[leaderIndex].id {
       guard sample.isSync, waiting.place == .syncSample else { return false }
+      // Its distance is known before the segment ends.
+      noteSync(sample, at: sample.decodeTime, &output)
       let timescale = queues[leaderIndex].timescale
       let end = MediaTime(ticks: sample.presentationTime, timescale: timescale)
       let open = leader.fragmentStart.map { MediaTime(ticks: leader.presentationTime(at: $0), timescale: timescale) }

@@ -294,7 +294,7 @@ package struct Segmenter: Sendable {
     leader.openFragment(at: end, isIndependent: false)
   }
 
-  private mutating func noteSync(_ sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
+  mutating func noteSync(_ sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
     guard sample.isSync else { return }
     guard tracks[leaderIndex].kind == .video else {
       leader.cadence.followsEverySample(at: decodeTime, duration: Int64(sample.duration ?? 0))
