@@ -85,6 +85,14 @@ extension Segmenter {
     }
   }
 
+  /// Tracks that waited to change are back as they were: what they missed of the open fragment is silent, too.
+  mutating func noteReturn() {
+    guard deferred?.place == .syncSample else { return }
+    for index in queues.indices where index != leaderIndex && isLeaving(queues[index].track) {
+      queues[index].isReturning = true
+    }
+  }
+
   /// Decode time of the first sample of what replaces a track.
   private func nextStart(of track: TrackDescription) -> MediaTime? {
     guard let sample = deferred?.samples.first(where: { $0.track == track.id }),

@@ -100,6 +100,7 @@ package struct Segmenter: Sendable {
     guard !newTracks.isEmpty else { return }
     let newTracks = newTracks.defaultsFirst
     guard newTracks != tracks else {
+      noteReturn()
       deferred = nil
       return
     }
@@ -212,6 +213,7 @@ package struct Segmenter: Sendable {
     guard !overlaps(sample, in: queues[index]), !precedesSegment(sample, in: queues[index]) else { return false }
     // What was dropped before it is a pause.
     let pause = awaitsSync.remove(sample.track) == nil ? policy.segmentTarget : .zero
+    queues[index].fillReturn(until: sample.decodeTime, pause: pause)
     if let lag = lag(of: queues[index]) { queues[index].presence.came(after: lag) }
     queues[index].endBeforePause(until: sample.decodeTime, longerThan: pause)
     _ = queues[index].append(sample)
