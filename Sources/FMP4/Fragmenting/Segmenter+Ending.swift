@@ -23,8 +23,8 @@ extension Segmenter {
     return max(closed.boundary, min(reach, max(most, least ?? start), end))
   }
 
-  /// Where samples of the followers that go on behind the leading track no longer belong to the open segment: no track of it is
-  /// longer than the target, as it is rounded, wherever their samples lie.
+  /// Where samples of the followers that go on behind the leading track no longer belong to the open segment: it is not longer than
+  /// the target, as it is rounded, nor are tracks that are cut with it, wherever their samples lie.
   func longestSegmentEnd(of closed: ClosingFragment) -> MediaTime {
     let sample = followersSample()
     let longest = max(CutPolicy.leastRest, policy.segmentLimit - sample - sample)

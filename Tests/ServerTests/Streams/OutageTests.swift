@@ -112,7 +112,7 @@ import Testing
     try driver.interrupt()
     let window = driver.epoch.window
     let target = Double(try #require(window.targetDuration))
-    for rendition in [Rendition.interleaved, .video, .audio] {
+    for rendition in layout == .interleaved ? [Rendition.interleaved] : [.video, .audio] {
       let lengths = try lines(window, rendition).map(\.duration)
       #expect(lengths.allSatisfy { $0.rounded() <= target }, "\(rendition): \(lengths)")
     }
