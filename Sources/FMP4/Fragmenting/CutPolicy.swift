@@ -68,6 +68,8 @@ package struct CutPolicy: Sendable, Hashable {
   }
   /// A duration up to this much above whole seconds rounds down to them.
   package static let roundingMargin = MediaTime(milliseconds: 499)
+  /// What is left of a track behind the leading one is cut this much behind its beginning at least: one sample belongs to it.
+  static let leastRest = MediaTime(milliseconds: 1)
   /// Most samples, and bytes of them, kept of tracks that joined in mid-GOP and wait for the next sync sample.
   package static let deferredSampleLimit = 4096
   package static let deferredByteLimit = 16 << 20

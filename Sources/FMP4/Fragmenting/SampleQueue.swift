@@ -30,6 +30,8 @@ struct SampleQueue {
   private(set) var silentUntil: Int64?
   /// Whether fragments wait for the track, if it follows another one.
   var presence = FollowerPresence()
+  /// The next sample is the first one after others of another form, which are left out.
+  var isReturning = false
   private var isEmptySoFar = true
   /// Presentation minus decode time of the newest sync sample, in ticks.
   private var syncOffset: Int64 = 0
@@ -106,6 +108,14 @@ struct SampleQueue {
       time &+= Int64(length)
       silentUntil = time
     }
+  }
+
+  /// Lets a track that is back be silent up to its first sample (ticks), unless that comes after a pause.
+  mutating func fillReturn(until decodeTime: Int64, pause: MediaTime) {
+    guard isReturning else { return }
+    isReturning = false
+    guard let reach, decodeTime &- reach <= pause.rescaled(to: timescale) else { return }
+    addSilence(from: reach, until: MediaTime(ticks: decodeTime, timescale: timescale))
   }
 
   /// Gives the waiting sample a duration up to `decodeTime`.

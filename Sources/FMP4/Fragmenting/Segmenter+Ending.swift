@@ -9,18 +9,26 @@ extension Segmenter {
   }
 
   /// Where the last fragment of a publication ends if another track goes on behind the leading one: with that, as far as a part may
-  /// last. Nil if none does.
-  func longestEnd(after closed: ClosingFragment) -> MediaTime? {
+  /// last. Nil if none does. No segment goes on behind `end`.
+  func longestEnd(after closed: ClosingFragment, within end: MediaTime) -> MediaTime? {
     guard endsPublication, let reach = followersReach(), reach > closed.boundary else { return nil }
-    guard let limit = policy.partLimit else { return reach }
+    guard let limit = policy.partLimit else { return max(closed.boundary, min(reach, end)) }
     let start = newest.map { $0.longestEnd ?? $0.end } ?? closed.start
     var most = start + limit
     // The last sample, which lies in this part by its start, would end behind it: it has a part of its own.
     let sample = followersSample()
     if reach > most, reach < most + sample { most = most - sample }
     // A part has a sample at least.
-    let least = closed.run == nil ? followersStart().map { $0 + MediaTime(milliseconds: 1) } : nil
-    return max(closed.boundary, min(reach, max(most, least ?? start)))
+    let least = closed.run == nil ? followersStart().map { $0 + CutPolicy.leastRest } : nil
+    return max(closed.boundary, min(reach, max(most, least ?? start), end))
+  }
+
+  /// Where samples of the followers that go on behind the leading track no longer belong to the open segment: it is not longer than
+  /// the target, as it is rounded, nor are tracks that are cut with it, wherever their samples lie.
+  func longestSegmentEnd(of closed: ClosingFragment) -> MediaTime {
+    let sample = followersSample()
+    let longest = max(CutPolicy.leastRest, policy.segmentLimit - sample - sample)
+    return max(closed.boundary, (newestStart ?? closed.start) + longest)
   }
 
   /// The longest newest sample of the followers.

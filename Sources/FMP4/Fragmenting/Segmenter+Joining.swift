@@ -41,6 +41,8 @@ extension Segmenter {
     }
     if sample.track == tracks[leaderIndex].id {
       guard sample.isSync, waiting.place == .syncSample else { return false }
+      // Its distance is known before the segment ends.
+      noteSync(sample, at: sample.decodeTime, &output)
       let timescale = queues[leaderIndex].timescale
       let end = MediaTime(ticks: sample.presentationTime, timescale: timescale)
       let open = leader.fragmentStart.map { MediaTime(ticks: leader.presentationTime(at: $0), timescale: timescale) }
@@ -80,6 +82,14 @@ extension Segmenter {
       let next = min(start, nextStart(of: queues[index].track) ?? start).rescaled(to: timescale)
       let isPause = next &- reach > policy.segmentTarget.rescaled(to: timescale)
       queues[index].addSilence(from: isPause ? start.rescaled(to: timescale) : reach, until: end)
+    }
+  }
+
+  /// Tracks that waited to change are back as they were: what they missed of the open fragment is silent, too.
+  mutating func noteReturn() {
+    guard deferred?.place == .syncSample else { return }
+    for index in queues.indices where index != leaderIndex && isLeaving(queues[index].track) {
+      queues[index].isReturning = true
     }
   }
 
@@ -143,8 +153,8 @@ extension Segmenter {
   }
 
   /// Emits what the other tracks have beyond the part beside the leading track's, in further parts of allowed length: all
-  /// of it where nothing follows. Where a further track has fallen behind, whole parts, so that it catches up. The default
-  /// tracks catch up part by part: their interleaved layout would get parts that are too short.
+  /// of it where nothing follows, as far as the segment may go. Where a further track has fallen behind, whole parts, so that it
+  /// catches up. The default tracks catch up part by part: their interleaved layout would get parts that are too short.
   mutating func emitBacklog(
     beside fragment: Fragment, of closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]
   ) {
@@ -153,7 +163,8 @@ extension Segmenter {
     for index in queues.indices where index != leaderIndex {
       let track = queues[index].track
       if takeRest || closed.bringsTracks && isLeaving(track) {
-        emit(beside: fragment, from: index, before: nil, &output)
+        let end = takeRest && track.kind == .audio ? longestSegmentEnd(of: closed) : nil
+        emit(beside: fragment, from: index, before: end.map { queues[index].boundary(at: $0) }, &output)
       } else if closed.endsSegment || !closed.isExpectedLast, !defaults.contains(track) {
         let boundary = queues[index].boundary(at: followersBoundary(of: closed))
         emit(beside: fragment, from: index, before: boundary, atLeast: limit, &output)

@@ -33,6 +33,8 @@ package struct Segmenter: Sendable {
   var endsPublication = false
   /// The newest fragment of the open segment, without its samples.
   private(set) var newest: Fragment?
+  /// Where that segment starts.
+  private(set) var newestStart: MediaTime?
   private var longestGroup: MediaTime?
   /// Tracks that wait for the place at which players can take them.
   var deferred: DeferredTracks?
@@ -98,6 +100,7 @@ package struct Segmenter: Sendable {
     guard !newTracks.isEmpty else { return }
     let newTracks = newTracks.defaultsFirst
     guard newTracks != tracks else {
+      noteReturn()
       deferred = nil
       return
     }
@@ -210,6 +213,7 @@ package struct Segmenter: Sendable {
     guard !overlaps(sample, in: queues[index]), !precedesSegment(sample, in: queues[index]) else { return false }
     // What was dropped before it is a pause.
     let pause = awaitsSync.remove(sample.track) == nil ? policy.segmentTarget : .zero
+    queues[index].fillReturn(until: sample.decodeTime, pause: pause)
     if let lag = lag(of: queues[index]) { queues[index].presence.came(after: lag) }
     queues[index].endBeforePause(until: sample.decodeTime, longerThan: pause)
     _ = queues[index].append(sample)
@@ -292,7 +296,7 @@ package struct Segmenter: Sendable {
     leader.openFragment(at: end, isIndependent: false)
   }
 
-  private mutating func noteSync(_ sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
+  mutating func noteSync(_ sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
     guard sample.isSync else { return }
     guard tracks[leaderIndex].kind == .video else {
       leader.cadence.followsEverySample(at: decodeTime, duration: Int64(sample.duration ?? 0))
@@ -435,9 +439,10 @@ package struct Segmenter: Sendable {
 
   private mutating func emit(_ closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]) {
     fillWithSilence(from: closed.start, until: takeRest ? closed.boundary : followersBoundary(of: closed))
-    let lastEnd = takeRest ? longestEnd(after: closed) : nil
+    let most = longestSegmentEnd(of: closed)
+    let lastEnd = takeRest ? longestEnd(after: closed, within: most) : nil
     // Where tracks are delivered one by one, what is too long for a part goes into parts of that track alone.
-    let lastCut = policy.fragmentsWaitForFollowers ? nil : lastEnd
+    let lastCut = !takeRest ? nil : policy.fragmentsWaitForFollowers ? most : lastEnd
     var runs: [TrackRun] = []
     var payloads = closed.payloads
     if let run = closed.run { runs.append(run) }
@@ -466,10 +471,18 @@ package struct Segmenter: Sendable {
       nextSequenceNumber &+= 1
       emittedInSegment = true
       newest = fragment.beside(nil, sequenceNumber: fragment.sequenceNumber)
+      newestStart = newestStart ?? fragment.start
       if !early.isEmpty { emitEarly(beside: fragment, before: followersBoundary(of: closed), &output) }
       if policy.fragmentsWaitForFollowers { emitBacklog(beside: fragment, of: closed, takeRest: takeRest, &output) }
     }
-    if lastCut != nil, !runs.isEmpty, followersStart() != nil { return emit(closed.rest, takeRest: true, &output) }
+    if takeRest, let next = followersStart() {
+      var rest = closed.rest
+      if next + CutPolicy.leastRest >= most {
+        endSegment(&output)
+        (rest.start, rest.boundary) = (next, next)
+      }
+      return emit(rest, takeRest: true, &output)
+    }
     if closed.endsSegment { endSegment(&output) }
   }
 
@@ -477,7 +490,7 @@ package struct Segmenter: Sendable {
     predicted = nil
     guard emittedInSegment else { return }
     emittedInSegment = false
-    newest = nil
+    (newest, newestStart) = (nil, nil)
     output.append(.segmentEnd)
   }
 }

@@ -27,10 +27,10 @@ extension Publication {
     }
   }
 
-  /// Place of a unit on the timeline. Nil if it is dropped. `lag` is from its time to its end, in nanoseconds. `mayBegin`:
-  /// players can begin with it.
+  /// Place of a unit on the timeline. Nil if it is dropped. `lag` is from its time to its end, in nanoseconds. `isSync`: its track
+  /// can be decoded from it on. `mayBegin`: players can begin with it.
   mutating func place(
-    _ unit: WireUnit, length: Int64?, lag: Int64, mayBegin: Bool, _ now: MonotonicTime,
+    _ unit: WireUnit, length: Int64?, lag: Int64, isSync: Bool, mayBegin: Bool, _ now: MonotonicTime,
     to out: inout [PublicationAction]
   ) -> Timeline.Place? {
     let kind = unit.coding.kind
@@ -50,7 +50,11 @@ extension Publication {
       arrivals = ArrivalMeter()
       handleBreak(mayBegin: mayBegin, to: &out)
     }
-    if hasUntoldBreak, mayBegin { tellBreak(end, now, to: &out) }
+    if hasUntoldBreak, isSync,
+      mayBegin || timeline.leads(unit.track, kind, at: place.time, after: PublicationLimits.leaderPatience)
+    {
+      tellBreak(end, now, to: &out)
+    }
     if !hasUntoldBreak { follow(end, now, to: &out) }
     if let fallsBehind = arrivals.saw(place.time, now: now) {
       let warning = PublicationWarning.fallsBehind

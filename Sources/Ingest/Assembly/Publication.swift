@@ -26,7 +26,7 @@ struct Publication {
   var awaitsStart: Bool { if case .gathering = state { true } else { false } }
   var judge = TimestampJudge()
   var timeline = Timeline()
-  /// The timeline has broken, and what follows can still be decoded: that is told before the next key frame.
+  /// The timeline has broken, and what follows can still be decoded: that is told where players can begin.
   var hasUntoldBreak = false
   var gate = TrackDiscovery(
     announcedWait: PublicationLimits.announcedTrackWait, unannouncedWait: PublicationLimits.unannouncedTrackWait)
@@ -309,8 +309,10 @@ struct Publication {
     }
     let frame = videos[index].frameLength(stated: statedRate(of: unit.track))
     let lag = videos[index].reorderDelay &+ frame
-    let mayBegin = access.isSync && !hasVideo(before: unit.track)
-    guard let place = place(unit, length: nil, lag: lag, mayBegin: mayBegin, now, to: &out) else { return }
+    let (isSync, mayBegin) = (access.isSync, access.isSync && !hasVideo(before: unit.track))
+    guard let place = place(unit, length: nil, lag: lag, isSync: isSync, mayBegin: mayBegin, now, to: &out) else {
+      return
+    }
     unreadable.didRead(unit.track, to: &out)
     if place.isBreak { videos[index].forgetPresentation() }
     // Some senders cannot begin with negative decode times, and show the real reorder delay from the next key frame on.
@@ -360,7 +362,10 @@ struct Publication {
     }
     // Whole milliseconds, so that times after a break are whole milliseconds if the protocol has only those.
     let length = Int64(duration) &* 1000 / Int64(max(timescale, 1)) &* 1_000_000
-    guard let place = place(unit, length: length, lag: length, mayBegin: !hasVideo(), now, to: &out) else { return }
+    let mayBegin = !hasVideo()
+    guard let place = place(unit, length: length, lag: length, isSync: true, mayBegin: mayBegin, now, to: &out) else {
+      return
+    }
     unreadable.didRead(unit.track, to: &out)
     take(
       .audio(

@@ -18,6 +18,9 @@ enum PublicationLimits {
   static let doubtWait: Int64 = 1_500_000_000
   /// Frames of audio in one message: an encoder puts one or a few into it.
   static let audioFrames = 64
+  /// Nanoseconds of other media without a video, after which a break of the timeline is told without it: segments begin without
+  /// it then (a usual one and `CutPolicy.leaderPatience`).
+  static let leaderPatience: Int64 = 3_000_000_000
   /// Parameter sets that are kept until they make a configuration.
   static let parameterSets = 64
   /// Cues that wait for the start.

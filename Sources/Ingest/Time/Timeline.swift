@@ -50,6 +50,13 @@ struct Timeline: Sendable {
     tracks.max { $0.last < $1.last }.map { ($0.last, $0.shift) }
   }
 
+  /// Whether no track before this one has come for so long, in nanoseconds: the videos are before each other, and before audio.
+  func leads(_ id: TrackID, _ kind: MediaKind, at time: Int64, after patience: Int64) -> Bool {
+    !tracks.contains { other in
+      other.kind == .video && (kind == .audio || other.id < id) && time &- other.last <= patience
+    }
+  }
+
   /// Places a sample. In nanoseconds, `wire` is its decode time by the publisher's clock, `length` its duration if the
   /// codec states it. `now` is the arrival time. Nil: the sample is dropped. It is before earlier ones, or within a pause that
   /// another track has jumped over.

@@ -197,6 +197,27 @@ struct ChangedAudioTests {
     #expect(heard.count { $0.start >= 140 * 1024 } > 110)
   }
 
+  /// For so many frames, of which some fragments are out or none.
+  @Test(arguments: [false, true], [1, 5, 12, 40])
+  func `Audio that is back goes on without a hole`(waits: Bool, frames: Int) throws {
+    let video = try SyntheticMedia.video()
+    let (stereo, mono) = (try SyntheticMedia.audio(), try SyntheticMedia.mono())
+    var segmenter = Segmenter(policy: CutPolicy(fragmentsWaitForFollowers: waits))
+    var events = segmenter.receive(.tracks([video, stereo]))
+    for sample in SyntheticMedia.interleaved(seconds: 8, isSteady: true) {
+      let place = sample.track == .audio ? sample.decodeTime / 1024 : 0
+      if place == 117 { events += segmenter.receive(.tracks([video, mono])) }
+      if place == 117 + Int64(frames) { events += segmenter.receive(.tracks([video, stereo])) }
+      events += segmenter.receive(.sample(sample))
+    }
+    let found = stretches(events + segmenter.receive(.end(.finished)))
+    try #require(found.count == 1)
+    #expect(found[0].audio.map(\.start) == (0..<375).map { Int64($0) * 1024 })
+    let silent = found[0].audio.indices.filter { found[0].audio[$0].payload == Self.silence }
+    // A fragment of video that is out may end behind the first frame that is back.
+    #expect(silent.first == 117 && (frames...(frames + 1)).contains(silent.count), "\(silent)")
+  }
+
   /// What a publisher sends last may never come: its audio is then behind its video.
   @Test func `Nothing is put in place of audio that a lost publisher did not send`() throws {
     var segmenter = Segmenter()

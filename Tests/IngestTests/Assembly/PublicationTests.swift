@@ -217,6 +217,34 @@ struct PublicationTests {
     #expect(wire.times(1).count == 20 && wire.times(2).count == 100)
   }
 
+  /// The first video ends, and then the clock jumps. Segments go on with the second one, or with the audio.
+  @Test(arguments: [false, true]) func aBreakIsToldWithTheTrackThatSegmentsBeginWith(hasSecondVideo: Bool) throws {
+    var wire = PacketProtocol()
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    try wire.configure(2, .aac, RTMPScript.aac48)
+    if hasSecondVideo { try wire.configure(3, .h264, RTMPScript.avc25) }
+    var sounds: UInt64 = 0
+    for frame in UInt64(0)..<150 {
+      wire.now = .at(Int64(frame) * 40_000_000)
+      let jump: UInt64 = frame < 40 ? 0 : 9_000_000
+      if frame < 25 { wire.frame(at: frame * 3600, isKey: frame == 0) }
+      if hasSecondVideo { wire.frame(3, at: frame * 3600 + jump, isKey: frame % 25 == 0) }
+      while sounds * 1920 < (frame + 1) * 3600 {
+        wire.audio(2, at: sounds * 1920 + jump)
+        sounds += 1
+      }
+      try wire.tick()
+    }
+    let breaks = wire.events.indices.filter { if case .discontinuity = wire.events[$0] { true } else { false } }
+    try #require(breaks.count == 1)
+    let after = wire.events[breaks[0]...].compactMap { if case .sample(let sample) = $0 { sample } else { nil } }
+    let sample = try #require(after.first)
+    #expect(sample.track == TrackID(hasSecondVideo ? 3 : 2) && sample.isSync)
+    // The last frame of the first video is at 0.96 s.
+    let seconds = Double(sample.decodeTime) / (hasSecondVideo ? 25_000 : 48_000)
+    #expect((3.9...4.1).contains(seconds), "\(seconds)")
+  }
+
   /// What a publisher sends is taken, early or lost, whatever it sends.
   @Test(arguments: 0..<8) func whatIsSentIsTakenEarlyOrLost(seed: UInt64) throws {
     var random = seed &* 2_654_435_761 &+ 7

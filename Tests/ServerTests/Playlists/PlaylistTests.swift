@@ -134,6 +134,23 @@ import Testing
     #expect(said == [false])
   }
 
+  /// It waits for that key frame, with which the distance of key frames is known.
+  @Test func aTrackThatJoinsWithTheSecondKeyFrameBreaksNoPromise() throws {
+    var driver = EpochDriver()
+    let (video, audio) = (try SyntheticMedia.video(), try SyntheticMedia.audio())
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    try driver.receive(.tracks([video]))
+    for sample in SyntheticMedia.interleaved(seconds: 7) {
+      if sample.track == .video, sample.decodeTime == 30_000 { try driver.receive(.tracks([video, audio])) }
+      if sample.track == .video || sample.decodeTime >= 48_000 { try driver.receive(.sample(sample)) }
+    }
+    #expect(driver.epoch.window.segments.allSatisfy(\.standsAlone))
+    #expect(driver.epoch.window.targetDuration == 2)
+    let list = lines(HLSMediaPlaylist(window: driver.epoch.window).render())
+    #expect(list.contains("#EXT-X-INDEPENDENT-SEGMENTS"))
+  }
+
   @Test func aKnownGroupReleasesThePlaylistWithTheFirstSegment() throws {
     var driver = EpochDriver(knownGroup: MediaTime(milliseconds: 4000))
     #expect(driver.epoch.window.targetDuration == 4)

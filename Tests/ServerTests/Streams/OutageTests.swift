@@ -98,6 +98,30 @@ import Testing
     }
   }
 
+  /// The camera stands still, and the audio goes on for up to as long as it is waited for. Frames into a segment of 60.
+  @Test(arguments: [StreamSettings.HLSLayout.interleaved, .separate], [1, 30, 57])
+  func noSegmentIsLongerThanTheTargetWhereAudioGoesOn(layout: StreamSettings.HLSLayout, frames: Int) throws {
+    var driver = EpochDriver(StreamSettings(layout: layout))
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
+    try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 9, isSteady: true)
+    where sample.decodeTime < (sample.track == .video ? (120 + frames) * 1000 : (120 + frames) * 1600 + 140_000) {
+      try driver.receive(.sample(sample))
+    }
+    try driver.interrupt()
+    let window = driver.epoch.window
+    let target = Double(try #require(window.targetDuration))
+    for rendition in layout == .interleaved ? [Rendition.interleaved] : [.video, .audio] {
+      let lengths = try lines(window, rendition).map(\.duration)
+      #expect(lengths.allSatisfy { $0.rounded() <= target }, "\(rendition): \(lengths)")
+    }
+    let audio = window.segments.compactMap { $0.span(of: .audio) }
+    let sounds = ((120 + frames) * 1600 + 140_000 + 1023) / 1024
+    #expect(audio.reduce(0) { $0 + $1.duration } == Int64(sounds) * 1024, "nothing is lost")
+    #expect(zip(audio, audio.dropFirst()).allSatisfy { $0.start + $0.duration == $1.start })
+  }
+
   /// Manifests list the second that has come of two that were announced: what a player asks for next is waited for.
   @Test func whatFollowsASegmentThatWasCutShortHasAnAddress() throws {
     var driver = EpochDriver(StreamSettings(layout: .separate))
