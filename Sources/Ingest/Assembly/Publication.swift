@@ -31,7 +31,7 @@ struct Publication {
   var gate = TrackDiscovery(
     announcedWait: PublicationLimits.announcedTrackWait, unannouncedWait: PublicationLimits.unannouncedTrackWait)
   /// In order of arrival.
-  private var videos: [VideoTrack] = []
+  private(set) var videos: [VideoTrack] = []
   private var audios: [AudioTrack] = []
   /// Languages and roles that the publisher states.
   private var statements: [TrackID: TrackStatement] = [:]
@@ -326,12 +326,6 @@ struct Publication {
           track: unit.track, time: place.time, composition: composition, isSync: access.isSync,
           isDisposable: access.isDisposable, payload: access.payload, isMoved: place.isMoved)),
       lag: videos[index].reorderDelay &+ frame, now, to: &out)
-  }
-
-  /// A frame of video that cannot be decoded. Before the first key frame of its track nothing is missing by that.
-  func undecodable(_ track: TrackID) -> PublicationAction {
-    let hasBegun = videos.index(of: track).map { videos[$0].description != nil } ?? false
-    return hasBegun ? .lost(.video) : .inBand(.early(.video))
   }
 
   /// Whether there is video, or such of a lower number. A loop, because a closure would copy each track for each sample.

@@ -1,10 +1,10 @@
 /// Finds out whether a publisher's clock is off, by the least delays of some slices of time. A clock that is off changes them
 /// steadily; a network does so in steps, and back. An uplink that is too narrow fills a queue, and that drains again: so delays
-/// must grow for a minute, at one rate, and fall below those before.
+/// must grow for half a minute, at one rate, and fall below those before.
 struct ClockDrift: Sendable {
-  /// A clock that is fast by a percent is known after 12 seconds, and one that is slow after a minute. Those between this and what
+  /// A clock that is fast by a percent is known after 12 seconds, and one that is slow after 26. Those between this and what
   /// `ClockFollower` follows in small steps need two minutes.
-  static let quick = ClockDrift(slice: 2_000_000_000, memory: (fall: 6, growth: 31), least: 0.005, patience: 15)
+  static let quick = ClockDrift(slice: 2_000_000_000, memory: (fall: 6, growth: 13), least: 0.005, patience: 15)
   static let slow = ClockDrift(slice: 30_000_000_000, memory: (fall: 4, growth: 4), least: 0.0005, patience: 4)
   /// A higher rate is no clock's: media is sent ahead, or falls behind.
   static let most = 0.25

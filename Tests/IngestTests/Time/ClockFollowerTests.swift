@@ -74,14 +74,14 @@ import Testing
   }
 
   /// In thousandths of real time. The dates of ten minutes of media, over a network that delays by 20 to 24 ms. A clock that is slow
-  /// looks like a narrow uplink for a minute.
+  /// looks like a narrow uplink for half a minute.
   @Test(arguments: [10, -10, 20, -20, 50, -50, 100, -100] as [Int64])
   func aClockThatIsFarOffIsToldAndDatesStayWithinASecond(_ thousandths: Int64) {
     var follower = ClockFollower(delay: 20_000_000, now: 20_000_000)
     var told = follower.told
     var steps: [UInt64] = []
     var worst: UInt64 = 0
-    let known: Int64 = thousandths < 0 ? 1750 : 500
+    let known: Int64 = thousandths < 0 ? 750 : 500
     for frame in 0..<15_000 as Range<Int64> {
       let media = frame * 40_000_000
       let delay = 20_000_000 + frame * 7919 % 4_000_000
@@ -91,7 +91,7 @@ import Testing
         if frame > 125 { steps.append((new &- told).magnitude) }
         told = new
       }
-      if frame > known || thousandths >= -20 {
+      if frame > known || thousandths >= -50 {
         worst = max(worst, (now.nanoseconds - media - told.nanoseconds).magnitude)
       }
       if frame == known {
@@ -137,8 +137,8 @@ import Testing
     }
   }
 
-  /// In percent of the rate, from the beginning and after two minutes: media falls behind for 20 s, or 50, and catches up later.
-  @Test(arguments: [0, 3000] as [Int64], [(90, 500, 110), (90, 500, 200), (95, 1250, 105)] as [(Int64, Int64, Int64)])
+  /// In percent of the rate, from the beginning and after two minutes: media falls behind for 20 s and catches up later.
+  @Test(arguments: [0, 3000] as [Int64], [(90, 500, 110), (90, 500, 200), (95, 500, 105)] as [(Int64, Int64, Int64)])
   func anUplinkThatIsTooNarrowForAWhileIsNoClock(from: Int64, _ way: (percent: Int64, frames: Int64, after: Int64)) {
     var follower = ClockFollower(delay: 20_000_000, now: 20_000_000)
     var queue: Int64 = 0

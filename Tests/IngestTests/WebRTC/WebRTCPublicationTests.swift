@@ -399,14 +399,12 @@ import Testing
     var (shown, told): ([UInt16], [String]) = ([], [])
     for number in UInt16(0)..<1400 {
       let now = Int64(number) * 30
-      func send(_ sequence: UInt16) throws {
+      driver.now = MonotonicTime(nanoseconds: now * 1_000_000)
+      for sequence in number == 100 ? [number &+ step, number] : [number] {
         let payload: [UInt8] = number % 40 == 0 ? Self.keyFrame : [0x41, 0x9A, 3]
         let packet = RTPPackets.bytes(sequence, at: UInt32(number) * 2700, source: 77, marker: true, payload)
         try driver.publication.receive(rtp: packet, now: driver.now, to: &driver.out)
       }
-      driver.now = MonotonicTime(nanoseconds: now * 1_000_000)
-      if number == 100 { try send(number &+ step) }
-      try send(number)
       _ = try driver.tick()
       for action in driver.out {
         switch action {

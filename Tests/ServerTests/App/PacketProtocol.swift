@@ -74,6 +74,7 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
   private var wire = WireClock(hertz: 90_000, bits: 33)
   private var received = ByteBuffer()
   private var context: ChannelHandlerContext?
+  private var ticks: RepeatedTask?
 
   init(_ shared: PacketListener.Shared, on channel: any Channel) {
     clock = shared.clock
@@ -91,6 +92,12 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     if !life.begin() { context.close(promise: nil) }
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    ticks = context.eventLoop.scheduleRepeatedTask(initialDelay: .milliseconds(100), delay: .milliseconds(100)) { _ in
+      let connection = bound.value
+      guard !connection.life.isAsking, !connection.life.isClosing else { return }
+      connection.act { now, actions throws(WireError) in try connection.publication.tick(now: now, to: &actions) }
+    }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -100,6 +107,7 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
   }
 
   func channelInactive(context: ChannelHandlerContext) {
+    ticks?.cancel()
     life.lose()
     life.finish("the publisher is gone", hasFailed: false)
   }
@@ -115,15 +123,18 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
 
   private func readPackets() {
     while !life.isAsking, !life.isClosing, let packet = nextPacket() {
-      let now = clock.monotonic()
-      var actions: [PublicationAction] = []
-      do {
-        try take(packet, now, to: &actions)
-      } catch {
-        return refuse("\(error)", isFailure: true)
-      }
-      for action in actions { life.perform(action, encoder: publication.encoder) }
+      act { now, actions throws(WireError) in try take(packet, now, to: &actions) }
     }
+  }
+
+  private func act(_ body: (_ now: MonotonicTime, _ actions: inout [PublicationAction]) throws(WireError) -> Void) {
+    var actions: [PublicationAction] = []
+    do {
+      try body(clock.monotonic(), &actions)
+    } catch {
+      return refuse("\(error)", isFailure: true)
+    }
+    for action in actions { life.perform(action, encoder: publication.encoder) }
   }
 
   private func take(

@@ -33,7 +33,6 @@ extension Metric {
     case .ingestKeyFrames: "Key frames of video among them."
     case .ingestLost:
       "What came and could not be used: damaged, behind its time, before a key frame, or without its configuration."
-    case .ingestEarly: "What came before the stream could begin: before the first key frame."
     case .mendedTimes: "Frames whose timestamp was wrong: they have the time at which they were expected."
     case .audioCorrections: "Gaps and dropped frames that brought audio back to its timestamps."
     case .jumps: "Breaks of the publisher's timestamps."

@@ -29,7 +29,6 @@ enum Metric: String, CaseIterable, Sendable {
   case ingestFrames = "weir_ingest_frames_total"
   case ingestKeyFrames = "weir_ingest_keyframes_total"
   case ingestLost = "weir_ingest_frames_lost_total"
-  case ingestEarly = "weir_ingest_frames_early_total"
   case mendedTimes = "weir_ingest_timestamps_mended_total"
   case audioCorrections = "weir_ingest_audio_corrections_total"
   case jumps = "weir_ingest_timestamp_jumps_total"

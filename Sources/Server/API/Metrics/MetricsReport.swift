@@ -147,8 +147,6 @@ struct MetricsReport: Sendable {
       sheet.add(.ingestKeyFrames, intake.keyFrames, of: subject, [label])
       sheet.add(.ingestLost, intake.lostFrames, of: subject, [label, video])
       sheet.add(.ingestLost, intake.lostAudioFrames, of: subject, [label, audio])
-      sheet.add(.ingestEarly, intake.earlyFrames, of: subject, [label, video])
-      sheet.add(.ingestEarly, intake.earlyAudioFrames, of: subject, [label, audio])
       sheet.add(.mendedTimes, intake.mendedFrames, of: subject, [label, video])
       sheet.add(.mendedTimes, intake.mendedAudioFrames, of: subject, [label, audio])
       // Rare, and a series for each stream.
