@@ -404,19 +404,20 @@ def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, firefox, vp9_of_f
     frames = "document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames"
     before = chromium.evaluate(frames)
     chromium.wait(f"{frames} > {before + 30}")
-    # A segment may begin without a key frame, where the browser made it late: a decoder then tells that it lacks references.
-    # ffmpeg 5.1 reads a segment again and again where the next one begins within the same second and is not there yet: so many
-    # packets as are in one.
-    dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-v", "fatal", "-read_intervals", "%+#30")
     chromium.open("about:blank")
     end_camera(firefox)
     lost = weir.stream(name)["received"]["lostVideoFrames"]
     sent = finish(firefox)
+    # When the stream has ended: of one that goes on, ffmpeg 5.1 reads a segment again and again where the next one begins within
+    # the same second and is not there yet. A segment may begin without a key frame, where the browser made it late: a decoder
+    # then tells that it lacks references.
+    weir.wait(lambda: 'type="static"' in weir.get(f"/live/{name}/manifest.mpd").body.decode(), 5, "a manifest that has ended")
+    dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-v", "fatal")
     # A browser that is held up may send its sound more than two seconds late: then a file with it begins.
     *before, last = weir.whole_recordings(name)
     assert len(before) <= 1, before
     videos = [packets.probe(file)["video"] for file in before] + [judge(last, 5)["video"]]
-    # However few frames the browser has encoded by then: those of the recording, one after the other.
+    # Those of the recording, one after the other.
     whole, read = [packet.digest for video in videos for packet in video], [packet.digest for packet in dash["video"]]
     assert len(read) > 5 and read == whole[(begin := whole.index(read[0])):begin + len(read)], (len(read), len(whole))
     assert len(whole) + lost >= 0.95 * sent["video"]["framesSent"], (len(whole), lost, sent["video"]["framesSent"])
