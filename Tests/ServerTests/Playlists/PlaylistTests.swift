@@ -145,7 +145,7 @@ import Testing
       if sample.track == .video, sample.decodeTime == 30_000 { try driver.receive(.tracks([video, audio])) }
       if sample.track == .video || sample.decodeTime >= 48_000 { try driver.receive(.sample(sample)) }
     }
-    #expect(driver.epoch.window.segments.allSatisfy(\.standsAlone))
+    #expect(driver.epoch.window.segments.allSatisfy { $0.standsAlone })
     #expect(driver.epoch.window.targetDuration == 2)
     let list = lines(HLSMediaPlaylist(window: driver.epoch.window).render())
     #expect(list.contains("#EXT-X-INDEPENDENT-SEGMENTS"))

@@ -1,3 +1,4 @@
+import FMP4
 import Ingest
 import Logging
 import Storage
