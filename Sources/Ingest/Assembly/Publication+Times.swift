@@ -48,14 +48,18 @@ extension Publication {
     let end = place.time &+ lag
     if place.isBreak {
       arrivals = ArrivalMeter()
-      handleBreak(mayBegin: mayBegin, to: &out)
+      handleBreak(at: place.time, mayBegin: mayBegin, to: &out)
     }
-    if hasUntoldBreak, isSync,
-      mayBegin || timeline.leads(unit.track, kind, at: place.time, after: PublicationLimits.leaderPatience)
-    {
-      tellBreak(end, now, to: &out)
+    if let broke = untoldBreak {
+      let leads = mayBegin || timeline.leads(unit.track, kind, at: place.time, after: PublicationLimits.leaderPatience)
+      if isSync, leads {
+        tellBreak(end, now, to: &out)
+      } else if place.time &- broke > PublicationLimits.breakPatience {
+        // There may never be a key frame, and pictures before one would be dropped: what is told is the time of day alone.
+        tellTime(end, now, to: &out)
+      }
     }
-    if !hasUntoldBreak { follow(end, now, to: &out) }
+    if untoldBreak == nil { follow(end, now, to: &out) }
     if let fallsBehind = arrivals.saw(place.time, now: now) {
       let warning = PublicationWarning.fallsBehind
       out.append(fallsBehind ? .warn(warning) : .withdraw(warning))
@@ -65,7 +69,7 @@ extension Publication {
   }
 
   /// The timeline breaks at a unit. Those up to the next key frame stay: they continue what was before, in time and in decoding.
-  private mutating func handleBreak(mayBegin: Bool, to out: inout [PublicationAction]) {
+  private mutating func handleBreak(at time: Int64, mayBegin: Bool, to out: inout [PublicationAction]) {
     if case .gathering = state {
       guard mayBegin else { return }
       // Nothing was sent yet, so the start moves here.
@@ -73,15 +77,19 @@ extension Publication {
       gate.forgetMedia()
       timesOfDay.forgetGathered()
     } else {
-      hasUntoldBreak = true
+      untoldBreak = time
       if let anchor = timesOfDay.endBurst() { out.append(.event(.clock(anchor))) }
       out.append(.log(.warning, "the publisher's timestamps jumped; the timeline continues with a discontinuity"))
     }
   }
 
   private mutating func tellBreak(_ end: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]) {
-    hasUntoldBreak = false
     out.append(.event(.discontinuity))
+    tellTime(end, now, to: &out)
+  }
+
+  private mutating func tellTime(_ end: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]) {
+    untoldBreak = nil
     if let anchor = timesOfDay.breakTimeline(end, now: now) { out.append(.event(.clock(anchor))) }
   }
 

@@ -26,8 +26,8 @@ struct Publication {
   var awaitsStart: Bool { if case .gathering = state { true } else { false } }
   var judge = TimestampJudge()
   var timeline = Timeline()
-  /// The timeline has broken, and what follows can still be decoded: that is told where players can begin.
-  var hasUntoldBreak = false
+  /// The timeline has broken at this place, and what follows can still be decoded: that is told where players can begin.
+  var untoldBreak: Int64?
   var gate = TrackDiscovery(
     announcedWait: PublicationLimits.announcedTrackWait, unannouncedWait: PublicationLimits.unannouncedTrackWait)
   /// In order of arrival.

@@ -21,6 +21,8 @@ enum PublicationLimits {
   /// Nanoseconds of other media without a video, after which a break of the timeline is told without it: segments begin without
   /// it then (a usual one and `CutPolicy.leaderPatience`).
   static let leaderPatience: Int64 = 3_000_000_000
+  /// Nanoseconds of media behind a break of the timeline without a key frame, after which its time of day is told without the break.
+  static let breakPatience: Int64 = 30_000_000_000
   /// Parameter sets that are kept until they make a configuration.
   static let parameterSets = 64
   /// Cues that wait for the start.

@@ -245,6 +245,23 @@ struct PublicationTests {
     #expect((3.9...4.1).contains(seconds), "\(seconds)")
   }
 
+  /// An encoder with one key frame, whose clock jumps by 100 s. Dates follow after half a minute, and no picture is lost.
+  @Test func withoutAKeyFrameTheTimeOfDayBehindABreakIsTold() throws {
+    var wire = PacketProtocol()
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    for frame in UInt64(0)..<1000 {
+      wire.now = .at(Int64(frame) * 40_000_000 + (frame < 100 ? 0 : 12_000_000_000))
+      wire.frame(at: frame * 3600 + (frame < 100 ? 0 : 9_000_000), isKey: frame == 0)
+      try wire.tick()
+    }
+    let breaks = wire.events.count { if case .discontinuity = $0 { true } else { false } }
+    let clocks = wire.events.compactMap { if case .clock(let clock) = $0 { clock } else { nil } }
+    #expect(breaks == 0 && clocks.count == 2 && wire.times(1).count == 1000)
+    let moved = try #require(clocks.last).wallTime(at: .zero) &- (try #require(clocks.first)).wallTime(at: .zero)
+    // The timeline goes on without the jump of the clock, and media came 12 s later.
+    #expect((11_900_000_000...12_100_000_000).contains(moved), "\(moved)")
+  }
+
   /// What a publisher sends is taken, early or lost, whatever it sends.
   @Test(arguments: 0..<8) func whatIsSentIsTakenEarlyOrLost(seed: UInt64) throws {
     var random = seed &* 2_654_435_761 &+ 7
