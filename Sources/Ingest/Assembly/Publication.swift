@@ -463,7 +463,7 @@ struct Publication {
               + "(correction \(correction.count))"))
       }
       mending.saw(correction, unit.track, at: unit.time, to: &out)
-      out.append(sample.map { .event(.sample($0)) } ?? .lost(.audio))
+      out.append(sample.map { .event(.sample($0)) } ?? .inBand(.early(.audio)))
     }
   }
 

@@ -9,9 +9,10 @@ extension LiveStream {
       guard state.publisher.holder?.token == token else { return }
       switch event {
       case .content(let content): state.publisher.carries(content)
-      // Where the stream has begun already, viewers lack it.
-      case .early(let kind) where state.life.epoch.isContinued: count(lost: kind, &state)
-      case .early(let kind): state.publisher.countEarly(kind)
+      case .early(let kind):
+        state.publisher.countEarly(kind)
+        // Where the stream has begun already, a recording tells of it.
+        if state.life.epoch.isContinued { state.life.epoch.lost.count(kind) }
       case .mendedTime(let kind): state.publisher.countMended(kind)
       case .correctedAudio: state.publisher.counters.intake.audioCorrections &+= 1
       case .keyFrameDistance(let distance):
