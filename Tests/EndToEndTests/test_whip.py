@@ -707,7 +707,8 @@ def test_vp8_of_chromium_is_encoded_anew(weir, chromium):
     assert max(lengths(media)) <= MOST, media
     assert re.search('CODECS="avc1\\.', weir.get(f"/live/{name}/index.m3u8").text)
     end_camera(chromium)
-    lost = weir.stream(name)["received"]["lostVideoFrames"]
+    received = weir.stream(name)["received"]
+    lost = received["lostVideoFrames"] + received["earlyVideoFrames"]
     sent = finish(chromium)
     movie = weir.only_recording(name)
     found = judge(movie, 4)
