@@ -279,6 +279,10 @@ struct Epoch: Sendable {
     guard let waiting = burst?.events else { return [] }
     burst = nil
     var stored: [StoredEvent] = []
+    // A recording that splits within it cannot say so in time.
+    let aligned = segmenter.alignsFrom
+    segmenter.alignsFrom = .zero
+    defer { segmenter.alignsFrom = aligned }
     for event in waiting { stored += try cut(event) }
     return stored
   }
