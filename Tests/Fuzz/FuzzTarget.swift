@@ -177,7 +177,7 @@ enum FuzzTarget: String, CaseIterable {
     _ = AAC.framesWithADTS(in: bytes, most: 64)
     // Two tags of one time.
     for coding in [CodecID.h264, .hevc] {
-      var (frames, late): (FLVFrames, [ByteBuffer?]) = (FLVFrames(coding), [])
+      var (frames, late): (FLVFrames, [FLVFrames.Late]) = (FLVFrames(coding), [])
       for part in [bytes.readableBytesView.prefix(bytes.readableBytes / 2), bytes.readableBytesView.suffix(9)] {
         let tag = FLVFrames.Frame(payload: ByteBuffer(bytes: part), time: 0, composition: 0, now: .zero)
         for frame in frames.receive(tag, late: &late) { _ = try? frames.record(inFrame: frame.payload) }

@@ -58,6 +58,9 @@ package struct FramedNALUnits {
       }
     } catch {
       areFramed = false
+      if lengthSize == 4, end > 0, isStream(payload, codec) {
+        return (split(0..<payload.readableBytes, of: payload, codec) ?? [], false)
+      }
       // A start code of four bytes looks like the length of one byte.
       if lengthSize == 4, let place = ranges.firstIndex(where: { $0.count == 1 }) {
         end = ranges[place].lowerBound &- lengthSize
@@ -70,6 +73,34 @@ package struct FramedNALUnits {
       }
     }
     return (ranges, areFramed)
+  }
+
+  /// A payload whose lengths do not hold begins with a start code of three bytes and a header, which looks like a length of 256 to
+  /// 511. It is a length if a header follows it, and the NAL unit behind it has no start code.
+  private static func isStream(_ payload: ByteBuffer, _ codec: any CodecConfiguration.Type) -> Bool {
+    let isHEVC = codec == HEVC.Configuration.self
+    guard let start: UInt32 = payload.getInteger(at: payload.readerIndex), start >> 8 == 1,
+      isHeader(at: 3, of: payload, isHEVC: isHEVC)
+    else { return false }
+    let unit = 4..<min(4 &+ Int(start), payload.readableBytes)
+    return !isHeader(at: 4, of: payload, isHEVC: isHEVC) || split(unit, of: payload, codec) != nil
+  }
+
+  /// Whether a NAL unit of a type that frames have may begin so (ITU-T H.264 §7.4.1, H.265 §7.4.2.2).
+  private static func isHeader(at offset: Int, of payload: ByteBuffer, isHEVC: Bool) -> Bool {
+    guard let header: UInt16 = payload.getInteger(at: payload.readerIndex &+ offset) else { return false }
+    if isHEVC {
+      // The forbidden bit and the layer are 0, the temporal layer is not.
+      guard header & 0x81F8 == 0, header & 7 != 0 else { return false }
+      return [0...9, 16...21, 32...40].contains { $0.contains(header >> 9) }
+    }
+    let isReference = header & 0x6000 != 0
+    return switch header >> 8 & 0x9F {
+    case 1, 14, 19, 20: true
+    case 5, 7, 8, 15: isReference
+    case 6, 9...12: !isReference
+    default: false
+    }
   }
 
   /// The NAL units between the start codes of a range. Nil if it has none: a NAL unit has no start code within itself.

@@ -233,8 +233,8 @@ struct Publication {
       return leaveOutFurtherTrack(of: coding.kind, to: &out)
     }
     unreadable.add(.unreadable(coding.kind, error.description), track, to: &out)
-    // The next frame of audio can be used again.
-    if coding.kind == .audio { unreadable.note(error.description, .audio, track, now, to: &out) }
+    // Where others state it, the next frame that can be read takes it back.
+    if !coding.type.isStatedByFrames { unreadable.note(error.description, coding.kind, track, now, to: &out) }
   }
 
   /// Leaves a further video track out; the others go on.

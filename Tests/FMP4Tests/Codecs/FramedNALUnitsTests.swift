@@ -80,6 +80,35 @@ struct FramedNALUnitsTests {
     #expect(bytes(read(mixed)) == framed([message, slice, later]))
   }
 
+  private static let parameters: [[UInt8]] = [[0x67, 0x64, 0, 0x1F, 0xAC], [0x68, 0xEE, 0x3C]]
+  private static let rest = [UInt8](repeating: 7, count: 20_000)
+
+  /// It looks like a length of 256 to 511, which is there.
+  @Test(
+    arguments: [
+      (false, [[0x65, 0x88] + rest]), (false, [[9, 0x10]] + parameters + [[0x65, 0x88] + rest]),
+      (false, parameters + [[0x65, 0x88] + rest]),
+      (false, [[6, 5, 0xFF, 0xFF, 0xA0] + rest.prefix(671), [0x41, 0x9A] + rest]),
+      (false, [[6, 1, 1, 9, 0x80], [0x41, 0x9A] + rest]), (true, [[0x26, 1, 0xAF] + rest]),
+      (true, [[0x46, 1, 0x50], [2, 1, 0xD0] + rest]),
+    ] as [(Bool, [[UInt8]])]) func aStartCodeOfThreeBytesInFrontIsNoLength(_ isHEVC: Bool, _ units: [[UInt8]])
+  {
+    let payload = ByteBuffer(bytes: units.flatMap { [0, 0, 1] + $0 })
+    let codec: any CodecConfiguration.Type = isHEVC ? HEVC.Configuration.self : H264.Configuration.self
+    let found = FramedNALUnits(payload, of: codec, lengthSize: 4)
+    #expect(
+      found.hasSlice && bytes(found) == units.flatMap { [0, 0, UInt8($0.count >> 8), UInt8($0.count & 255)] + $0 })
+  }
+
+  @Test(arguments: [0x01, 0x06, 0x09, 0x41, 0x65, 0x67] as [UInt8]) func aLengthThatLooksLikeAStartCodeIsOne(
+    _ low: UInt8
+  ) {
+    for header in [0x01, 0x41, 0x65, 0x67, 0x06] as [UInt8] {
+      let proper = [0, 0, 1, low, header] + [UInt8](repeating: 7, count: Int(low) + 255) + framed([slice])
+      for rest in [[], [0], [9, 9, 9, 9, 9]] as [[UInt8]] { #expect(bytes(read(proper + rest)) == proper, "\(header)") }
+    }
+  }
+
   @Test func whatCannotBeReadStaysAsItIs() {
     for payload in [[], [1], [0x7F, 0, 0, 5, 1, 2], [0, 0, 0, 0]] as [[UInt8]] {
       let units = read(payload)

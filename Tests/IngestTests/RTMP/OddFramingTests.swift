@@ -105,6 +105,40 @@ struct OddFramingTests {
     #expect(frames.count == 75 && frames.filter { $0.payload.readableBytes == 32 }.count == 3)
   }
 
+  /// An end of sequence, and a slice of an auxiliary picture.
+  @Test(arguments: [[0x0A], [0x13, 0x88, 7]] as [[UInt8]]) func whatFollowsAFrameInATagOfItsOwnIsNoFrame(
+    _ rest: [UInt8]
+  ) {
+    let driver = Self.published(video: { number, units in
+      Self.tag(number, Self.framed(units)) + Self.tag(number, Self.framed([rest]))
+    })
+    let frames = driver.samples.filter { $0.track == .video }
+    #expect(frames.count == 75 && driver.lost == 0 && driver.warnings.isEmpty)
+    // It is added to what waits for the start, and else left out.
+    #expect(frames.first?.payload.readableBytes == 32 + 4 + rest.count)
+    #expect(Self.samples(driver, .video).suffix(50) == Self.samples(Self.published(), .video).suffix(50))
+  }
+
+  @Test func whatHasNoSliceBelongsToTheFrameBeforeItUnlessTheNextHasBegun() {
+    func tag(_ unit: [UInt8]) -> FLVFrames.Frame {
+      FLVFrames.Frame(payload: ByteBuffer(bytes: Self.framed([unit])), time: 0, composition: 0, now: .zero)
+    }
+    var (frames, late): (FLVFrames, [FLVFrames.Late]) = (FLVFrames(.hevc), [])
+    var whole = frames.receive(tag([0x26, 1, 0xAF, 1]), late: &late)
+    #expect(whole.count == 1 && late.isEmpty)
+    // A message behind the slices, and ends of the sequence and of the stream. Filler is not kept.
+    let rest: [[UInt8]] = [[0x50, 1, 0x84, 1, 7], [0x48, 1], [0x4A, 1]]
+    for unit in rest + [[0x4C, 1, 0xFF]] { whole += frames.receive(tag(unit), late: &late) }
+    #expect(whole.count == 1 && late.allSatisfy { !$0.hasSlice })
+    #expect(late.map(\.units) == rest.map { tag($0).payload } + [ByteBuffer()])
+
+    (frames, late) = (FLVFrames(.h264), [])
+    let units: [[UInt8]] = [Self.sets[0], [0x6D, 0x88, 0x80], [0x65, 0x88, 7]]
+    for unit in units { _ = frames.receive(tag(unit), late: &late) }
+    let frame = frames.finish()
+    #expect(frame?.payload == ByteBuffer(bytes: Self.framed(units)) && late.isEmpty)
+  }
+
   @Test func startCodesInPlaceOfLengthsAreTaken() {
     isWhole(Self.published(video: { Self.tag($0, Self.stream($1)) }))
     // The sequence header, too; and parameter sets and delimiters before key frames.
@@ -135,6 +169,18 @@ struct OddFramingTests {
           headers: header + S.audio(S.aacHeader(), 0),
           video: { number, units in Self.tag(number, Self.framed((number % 25 == 0 ? Self.sets : []) + units)) }))
     }
+  }
+
+  @Test func whatIsToldOfATagWithoutANALUnitIsTakenBackWithTheNextFrame() {
+    var driver = SessionDriver()
+    driver.feed(S.opening() + S.metadata(audio: false))
+    for number in 0..<5 as Range<UInt32> {
+      driver.now = .at(Int64(number) * 40_000_000)
+      let sets = number == 0 ? Self.sets : []
+      driver.feed(Self.tag(number, number == 3 ? [0x7F, 0, 0, 5, 1, 2] : Self.framed(sets + Self.slices(number))))
+      #expect(driver.warnings.count == (number == 3 ? 1 : 0), "\(number)")
+    }
+    #expect(driver.lost == 1 && driver.times(.video).count == 4)
   }
 
   @Test func whatHasNoConfigurationAtAllIsNamed() {

@@ -13,6 +13,14 @@ struct FLVFrames {
     var now: MonotonicTime
   }
 
+  /// NAL units whose frame was passed on before them.
+  struct Late {
+    /// With lengths of four bytes. Nil if they cannot be kept.
+    var units: ByteBuffer?
+    /// A frame is lost without them.
+    var hasSlice = true
+  }
+
   private enum Form {
     /// Nothing says otherwise. `isProven`: a frame whose slices might have come alone was whole.
     case whole(isProven: Bool)
@@ -61,33 +69,39 @@ struct FLVFrames {
   mutating func record(inFrame payload: ByteBuffer) throws(CodecError) -> ByteBuffer? {
     guard var sets = parameters else { return nil }
     defer { parameters = sets }
-    let unit =
-      coding == .hevc
-      ? try HEVC.accessUnit(payload, lengthSize: lengthSize) : try H264.accessUnit(payload, lengthSize: lengthSize)
-    guard try sets.receive(unit.parameterSets), let codec = sets.codec else { return nil }
+    guard try sets.receive(try accessUnit(payload).parameterSets), let codec = sets.codec else { return nil }
     return ByteBuffer(bytes: codec.record())
   }
 
-  /// Takes the content of a tag. Returns the frames that are whole with it. `late`: slices, with lengths of four bytes or to be
-  /// counted as lost (nil), whose frame was passed on before them.
-  mutating func receive(_ tag: Frame, late: inout [ByteBuffer?]) -> [Frame] {
+  private func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit {
+    coding == .hevc
+      ? try HEVC.accessUnit(payload, lengthSize: lengthSize) : try H264.accessUnit(payload, lengthSize: lengthSize)
+  }
+
+  /// Takes the content of a tag. Returns the frames that are whole with it.
+  mutating func receive(_ tag: Frame, late: inout [Late]) -> [Frame] {
     let units = FramedNALUnits(tag.payload, of: codec, lengthSize: lengthSize)
     var tag = tag
     tag.payload = units.payload
     guard let beginning = units.beginning else {
-      if frame == nil { return [tag] }
-      if units.isEmpty { late.append(nil) } else { join(tag, late: &late) }
+      if units.isEmpty {
+        if frame == nil { return [tag] }
+        late.append(Late())
+      } else if leading.readableBytes > 0 {
+        lead(tag)
+      } else {
+        join(tag, hasSlice: false, late: &late)
+      }
       return []
     }
     guard units.hasSlice else {
       if case .whole(isProven: false) = form { form = .unsure }
-      leading.writeImmutableBuffer(tag.payload)
-      if leading.readableBytes > Self.longestFrame { leading = ByteBuffer() }
+      lead(tag)
       return [frame.take()].compactMap(\.self)
     }
     if beginning == .slice, goesOn(tag) {
       form = .pieces
-      if frame == nil { late.append(lengthSize == 4 ? tag.payload : nil) } else { join(tag, late: &late) }
+      join(tag, hasSlice: true, late: &late)
       return []
     }
     begun = beginning == .slice ? nil : tag.time
@@ -115,10 +129,19 @@ struct FLVFrames {
   /// Drops what is unfinished.
   mutating func drop() { (frame, leading) = (nil, ByteBuffer()) }
 
-  private mutating func join(_ tag: Frame, late: inout [ByteBuffer?]) {
+  private mutating func lead(_ tag: Frame) {
+    leading.writeImmutableBuffer(tag.payload)
+    if leading.readableBytes > Self.longestFrame { leading = ByteBuffer() }
+  }
+
+  /// Adds a tag to the frame before it.
+  private mutating func join(_ tag: Frame, hasSlice: Bool, late: inout [Late]) {
+    guard frame != nil else {
+      return late.append(Late(units: (try? accessUnit(tag.payload))?.payload, hasSlice: hasSlice))
+    }
     frame?.payload.writeImmutableBuffer(tag.payload)
     guard let bytes = frame?.payload.readableBytes, bytes > Self.longestFrame else { return }
     frame = nil
-    late.append(nil)
+    late.append(Late())
   }
 }

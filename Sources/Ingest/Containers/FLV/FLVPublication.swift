@@ -73,18 +73,18 @@ struct FLVPublication {
         let frame = FLVFrames.Frame(
           payload: bytes, time: time, composition: Int64(composition) * 1_000_000 + Int64(tag.nanoseconds), now: now)
         if coding.type.hasNALUnits, begin(track.number, coding) {
-          var late: [ByteBuffer?] = []
+          var late: [FLVFrames.Late] = []
           let whole = frames[track.number]?.receive(frame, late: &late) ?? []
           if heldInFrames > FLVFrames.longestFrame {
             frames[track.number]?.drop()
-            late.append(nil)
+            late.append(FLVFrames.Late())
           }
-          for slice in late {
+          for rest in late {
             // What still waits for the start can be completed, unless it waits for its time as well.
-            guard let slice, !publication.judge.holds(id),
-              publication.held.extend(id, by: slice, most: FLVFrames.longestFrame)
+            guard let units = rest.units, !publication.judge.holds(id),
+              publication.held.extend(id, by: units, most: FLVFrames.longestFrame)
             else {
-              out.append(.lost(.video))
+              if rest.hasSlice { out.append(.lost(.video)) }
               continue
             }
           }
