@@ -451,7 +451,7 @@ import Testing
     }
     let starts = fragments(events + segmenter.interrupt()).filter(\.startsSegment)
     #expect(starts.map(\.isIndependent) == [true, true, false], "a part without a picture is no place to join")
-    #expect(starts.allSatisfy(\.beginsIndependently))
+    #expect(starts.allSatisfy { $0.beginsIndependently })
     #expect(starts.last?.run(of: .video) == nil)
   }
 }
