@@ -54,6 +54,14 @@ package struct Fragment: Sendable {
     return start.rescaled(to: run.timescale) < run.baseDecodeTime &+ Int64(first.compositionOffset)
   }
 
+  /// Whether the segment that it starts can be decoded without the one before: from its key frame on, or because nothing of the
+  /// leading track is in it, and the other tracks begin with sync samples.
+  package var beginsIndependently: Bool {
+    isIndependent
+      || startsSegment && isExpectedLast && run(of: leader) == nil
+        && runs.allSatisfy { $0.samples.first?.isSync == true }
+  }
+
   package var mediaByteCount: Int { runs.reduce(0) { $0 + $1.byteCount } }
 
   package func run(of track: TrackID) -> TrackRun? {

@@ -43,6 +43,8 @@ struct LeadingTrack: Sendable {
   /// The tracks that go on while this one joins a running stream: their samples from before its first frame are kept. Nil at
   /// the beginning of a timeline.
   var goingOn: Set<TrackID>?
+  /// Presentation time at which the newest tracks that do not go on may begin; nil before the first segment.
+  var joinStart: Int64?
 
   /// Opens a segment. `presentationStart` is its earliest presentation time, as far as it is known.
   mutating func openSegment(at decodeTime: Int64, presentationStart: Int64, isSync: Bool) {
@@ -51,6 +53,7 @@ struct LeadingTrack: Sendable {
     segmentStart = decodeTime
     segmentBytes = 0
     reorderDelay = presentationStart &- decodeTime
+    joinStart = joinStart ?? presentationStart
     if isSync { leastDelay = min(leastDelay, reorderDelay) }
     (steps, newest) = ((0, 0), decodeTime)
     openGroup = nil

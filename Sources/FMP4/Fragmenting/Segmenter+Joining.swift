@@ -17,6 +17,7 @@ extension Segmenter {
     tracks = waiting.tracks
     queues = tracks.map { track in before.first { $0.track == track } ?? SampleQueue(track: track) }
     leaderIndex = tracks.firstIndex { $0.id == tracks.leader?.id } ?? 0
+    leader.joinStart = boundary.rescaled(to: queues[leaderIndex].timescale)
     initVersion += 1
     output.append(.initialization(InitSegment(version: initVersion, tracks: tracks, continues: true)))
     let changed = tracks.filter { track in !before.contains { $0.track == track } }
@@ -101,15 +102,14 @@ extension Segmenter {
     return MediaTime(ticks: sample.decodeTime, timescale: timescale)
   }
 
-  /// Whether a track that has joined or changed would begin before the segment. Nobody has seen or heard it yet.
-  func precedesSegment(_ sample: Sample, in queue: SampleQueue) -> Bool {
-    guard let goingOn = leader.goingOn, leader.fragmentStart != nil, queue.isEmpty, queue.reach == nil,
+  /// Whether a track that has joined or changed would begin before its first segment. Nobody has seen or heard it yet. Later segments
+  /// do not count: it may be more than one behind.
+  func precedesJoin(_ sample: Sample, in queue: SampleQueue) -> Bool {
+    guard let goingOn = leader.goingOn, let start = leader.joinStart, queue.isEmpty, queue.reach == nil,
       !goingOn.contains(sample.track), !early.contains(sample.track)
     else { return false }
     let end = MediaTime(ticks: sample.decodeTime &+ Int64(sample.duration ?? 0), timescale: queue.timescale)
-    let start = MediaTime(
-      ticks: leader.segmentStart &+ leader.reorderDelay, timescale: queues[leaderIndex].timescale)
-    return end <= min(start, closing.first?.start ?? start)
+    return end <= MediaTime(ticks: start, timescale: queues[leaderIndex].timescale)
   }
 
   /// Drops audio that ends before the first video frame, if it begins with that.

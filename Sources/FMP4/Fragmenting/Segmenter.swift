@@ -210,7 +210,7 @@ package struct Segmenter: Sendable {
       if queues[index].track.kind == .video { awaitsSync.insert(sample.track) }
       return false
     }
-    guard !overlaps(sample, in: queues[index]), !precedesSegment(sample, in: queues[index]) else { return false }
+    guard !overlaps(sample, in: queues[index]), !precedesJoin(sample, in: queues[index]) else { return false }
     // What was dropped before it is a pause.
     let pause = awaitsSync.remove(sample.track) == nil ? policy.segmentTarget : .zero
     queues[index].fillReturn(until: sample.decodeTime, pause: pause)

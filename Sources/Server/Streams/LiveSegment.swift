@@ -59,6 +59,7 @@ struct LiveSegment: Sendable {
   let initVersion: Int
   /// The timeline breaks before it.
   let followsDiscontinuity: Bool
+  /// Decoding can start with it: with a key frame, or with audio alone.
   let isIndependent: Bool
   /// Earliest presentation time of the leading track.
   let start: MediaTime

@@ -338,7 +338,7 @@ struct LiveWindow: Sendable {
   ) {
     var segment = LiveSegment(
       sequenceNumber: nextSequenceNumber, initVersion: initVersion, followsDiscontinuity: followsDiscontinuity,
-      isIndependent: fragment.isIndependent, start: fragment.start, wallStart: wallStart, memory: memory,
+      isIndependent: fragment.beginsIndependently, start: fragment.start, wallStart: wallStart, memory: memory,
       expectedDuration: fragment.expectedSegmentDuration, expectedFollowersEnd: fragment.expectedFollowersEnd,
       duration: MediaTime(ticks: 0, timescale: fragment.duration.timescale))
     segment.opensGroup = fragment.opensGroup

@@ -169,6 +169,31 @@ struct ChangedAudioTests {
     #expect(found[1].audio.map(\.start) == (187..<375).map { Int64($0) * 1024 })
   }
 
+  /// A multiplexer sends so many seconds of video ahead of its audio, which changes in the second segment, or begins there.
+  @Test(arguments: [false, true], [1.2, 2.6])
+  func `Audio that joins more than a segment behind begins where it joined`(begins: Bool, lag: Double) throws {
+    func arrival(_ sample: Sample) -> Double {
+      sample.track == .audio ? Double(sample.decodeTime) / 48_000 + lag : Double(sample.decodeTime) / 30_000
+    }
+    let video = try SyntheticMedia.video()
+    var segmenter = Segmenter(policy: CutPolicy(segmentTarget: MediaTime(milliseconds: 500)))
+    var events = segmenter.receive(.tracks(begins ? [video] : [video, try SyntheticMedia.audio()]))
+    let all = SyntheticMedia.interleaved(seconds: 8, group: 15, isSteady: true)
+    for sample in all.sorted(by: { arrival($0) < arrival($1) }) {
+      if begins, sample.track == .audio, sample.decodeTime < 117 * 1024 { continue }
+      if sample.track == .audio, sample.decodeTime == 117 * 1024 {
+        events += segmenter.receive(.tracks([video, try SyntheticMedia.mono()]))
+      }
+      events += segmenter.receive(.sample(sample))
+    }
+    let found = stretches(events + segmenter.receive(.end(.finished)))
+    try #require(found.count == 2)
+    let start = try #require(found[1].fragments.first).start.rescaled(to: 48_000)
+    let heard = found[1].audio.map(\.start)
+    #expect(heard.first.map { $0 > start - 1024 && $0 <= start } == true, "\(heard.first ?? -1), \(start)")
+    #expect(heard == ((heard.first ?? 0) / 1024..<375).map { $0 * 1024 })
+  }
+
   /// The audio changes and is back as it was before the next key frame, a little behind the video.
   @Test func `Audio that is back keeps its times behind the silence`() throws {
     let video = try SyntheticMedia.video()

@@ -440,4 +440,18 @@ import Testing
     }
     #expect(groups == [MediaTime(milliseconds: 2000)])
   }
+
+  /// The camera stands still two frames before the end of a segment, and the audio goes on for longer than the segment may.
+  @Test func audioAloneAtTheEndNeedsNoOtherSegment() throws {
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 6, isSteady: true)
+    where sample.decodeTime < (sample.track == .video ? 118_000 : 240_000) {
+      events += segmenter.receive(.sample(sample))
+    }
+    let starts = fragments(events + segmenter.interrupt()).filter(\.startsSegment)
+    #expect(starts.map(\.isIndependent) == [true, true, false], "a part without a picture is no place to join")
+    #expect(starts.allSatisfy { $0.beginsIndependently })
+    #expect(starts.last?.run(of: .video) == nil)
+  }
 }

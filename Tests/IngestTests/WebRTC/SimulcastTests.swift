@@ -28,6 +28,8 @@ import Testing
     var publication: WebRTCPublication
     var out: [PublicationAction] = []
     var now = MonotonicTime.zero
+    /// For how long its clocks stood, in nanoseconds.
+    var stood: Int64 = 0
     /// Which of its encodings come.
     var sends = [true, true, true]
     /// The encoding whose next key frame comes without its first packet, which has the parameter sets.
@@ -76,9 +78,15 @@ import Testing
       try publication.receive(rtp: audio, now: now, to: &out)
       frame += 1
       for part in Int64(1)...2 {
-        now = MonotonicTime(nanoseconds: Int64(frame - 1) * 33_333_333 + part * 16_666_666)
+        now = MonotonicTime(nanoseconds: stood + Int64(frame - 1) * 33_333_333 + part * 16_666_666)
         read(try publication.tick(now: now, to: &out))
       }
+    }
+
+    /// Nothing is sent, and its clocks stand.
+    mutating func pause(milliseconds: Int64) {
+      stood += milliseconds * 1_000_000
+      now = now &+ milliseconds * 1_000_000
     }
 
     mutating func run(_ frames: Int) throws { for _ in 0..<frames { try step() } }

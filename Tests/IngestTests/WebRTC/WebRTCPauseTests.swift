@@ -117,4 +117,31 @@ import Testing
     let after = driver.out.count { if case .event(.sample) = $0 { true } else { false } }
     #expect(before == 300 && after - before == 30)
   }
+
+  /// Three encodings and their sound, whose clocks stood. A frame comes first, of an encoding that is on the clock of the picture or
+  /// not yet.
+  @Test(arguments: [false, true]) func `The pause of a simulcast is judged`(isUnknown: Bool) throws {
+    var sender = try SimulcastTests.Sender()
+    if isUnknown { sender.sends[0] = false }
+    try sender.run(150)
+    sender.sends[0] = true
+    let end = sender.out.count
+    let pause: Int64 = 12_000
+    sender.pause(milliseconds: pause)
+    sender.wantsKey = true
+    try sender.run(50)
+    sender.publication.finish(to: &sender.out)
+    let anchors = sender.out[end...].compactMap { action -> WallClockAnchor? in
+      if case .event(.clock(let told)) = action { told } else { nil }
+    }
+    let pictures = sender.out[end...].compactMap { action -> Sample? in
+      if case .event(.sample(let sample)) = action, sample.track == .video { sample } else { nil }
+    }
+    #expect(sender.out[end...].count { if case .event(.discontinuity) = $0 { true } else { false } } == 1)
+    let (first, anchor) = (try #require(pictures.first), try #require(anchors.last))
+    #expect(first.isSync)
+    let date = anchor.wallTime(at: MediaTime(ticks: first.decodeTime, timescale: 90_000))
+    let late = (date &- Self.wall) / 1_000_000 - 5000 - pause
+    #expect(late.magnitude <= 50, "\(late)")
+  }
 }

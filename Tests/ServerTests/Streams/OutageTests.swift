@@ -120,6 +120,7 @@ import Testing
     let sounds = ((120 + frames) * 1600 + 140_000 + 1023) / 1024
     #expect(audio.reduce(0) { $0 + $1.duration } == Int64(sounds) * 1024, "nothing is lost")
     #expect(zip(audio, audio.dropFirst()).allSatisfy { $0.start + $0.duration == $1.start })
+    #expect(window.segments.allSatisfy { $0.standsAlone }, "audio alone needs no key frame")
   }
 
   /// Manifests list the second that has come of two that were announced: what a player asks for next is waited for.

@@ -33,14 +33,16 @@ extension WebRTCPublication {
     guard let (timestamp, size) = event.media else { return try pass(event, track, now, to: &out) }
     if isResuming(now) {
       resumedAt = now
-      // Encodings of one picture share a clock that is none of theirs.
-      if simulcast(of: track.id) == nil, let lag = clocks.lag(track.id, timestamp, now), lag >= Self.leastLag {
+      let lag = lag(track.id, timestamp, now)
+      // An encoding that is not on the clock of its picture says nothing: what comes next does.
+      if lag == nil, simulcast(of: track.id) != nil { return try pass(event, track, now, to: &out) }
+      if let lag, lag >= Self.leastLag {
         resumption = Resumption(track: track.id, at: now, firstLag: lag, lag: lag)
       }
     }
     newestMedia = now
     guard let least = resumption?.lag else { return try pass(event, track, now, to: &out) }
-    if resumption?.track == track.id, let lag = clocks.lag(track.id, timestamp, now) {
+    if resumption?.track == track.id, let lag = lag(track.id, timestamp, now) {
       resumption?.lag = min(least, lag)
     }
     resumption?.events.append((event, track, now))
@@ -48,7 +50,15 @@ extension WebRTCPublication {
     if resumption?.isFull == true { try resume(to: &out) }
   }
 
-  /// Whether this is the first media behind a pause.
+  /// By how much less the timestamps of a track have gone on than time has, in nanoseconds; nil if that is not known. Encodings of one
+  /// picture share a clock.
+  private func lag(_ id: TrackID, _ timestamp: UInt32, _ now: MonotonicTime) -> Int64? {
+    guard let simulcast = simulcast(of: id).map({ simulcasts[$0] }) else { return clocks.lag(id, timestamp, now) }
+    guard let clock = simulcast.members.first, let common = simulcast.clocks.common(id, timestamp) else { return nil }
+    return clocks.lag(clock, common, now)
+  }
+
+  /// Whether this is the first media behind a pause that says something of it.
   private func isResuming(_ now: MonotonicTime) -> Bool {
     guard resumption == nil, !publication.awaitsStart, let newestMedia else { return false }
     return now &- newestMedia >= WebRTCLimits.longestPause
