@@ -10,8 +10,8 @@ package struct FramedNALUnits {
   package private(set) var beginning: NALUnitRole?
   /// It has a slice of a frame.
   package private(set) var hasSlice = false
-  /// No NAL unit was found: it cannot be read.
-  package let isEmpty: Bool
+  /// No NAL unit was found, or none that is whole: it cannot be read.
+  package private(set) var isEmpty = true
 
   /// Fewer bytes are no NAL unit: a header and something behind it.
   private static let leastUnit = 2
@@ -20,18 +20,31 @@ package struct FramedNALUnits {
   package init(_ payload: ByteBuffer, of codec: any CodecConfiguration.Type, lengthSize: Int) {
     self.payload = payload
     let units = Self.units(payload, of: codec, lengthSize: lengthSize)
-    isEmpty = units.ranges.isEmpty
     if !units.areFramed, !units.ranges.isEmpty {
       self.payload = Self.written(units.ranges, of: payload, lengthSize: lengthSize) ?? payload
     }
     for unit in units.ranges where !hasSlice {
-      switch codec.role(ofUnitAt: unit.lowerBound, in: payload) {
-      case .first?: (beginning, hasSlice) = (beginning ?? .first, true)
-      case .slice?: (beginning, hasSlice) = (beginning ?? .slice, true)
-      case .leading?: beginning = beginning ?? .leading
-      case .other?, nil: break
+      guard let role = codec.role(ofUnitAt: unit.lowerBound, in: payload) ?? Self.role(of: unit, payload, codec) else {
+        continue
+      }
+      isEmpty = false
+      switch role {
+      case .first: (beginning, hasSlice) = (beginning ?? .first, true)
+      case .slice: (beginning, hasSlice) = (beginning ?? .slice, true)
+      case .leading: beginning = beginning ?? .leading
+      case .other: break
       }
     }
+  }
+
+  /// The role of a NAL unit that ends before its role is read: as the end of a sequence may. Nil: of a slice more is needed.
+  private static func role(
+    of unit: Range<Int>, _ payload: ByteBuffer, _ codec: any CodecConfiguration.Type
+  ) -> NALUnitRole? {
+    guard var bytes = payload.getSlice(at: payload.readerIndex &+ unit.lowerBound, length: unit.count) else { return nil }
+    bytes.writeRepeatingByte(0, count: leastUnit)
+    let role = codec.role(ofUnitAt: 0, in: bytes)
+    return role == .other || role == .leading ? role : nil
   }
 
   /// A payload begins with a start code of three or four bytes.
