@@ -41,7 +41,8 @@ package struct FramedNALUnits {
   private static func role(
     of unit: Range<Int>, _ payload: ByteBuffer, _ codec: any CodecConfiguration.Type
   ) -> NALUnitRole? {
-    guard var bytes = payload.getSlice(at: payload.readerIndex &+ unit.lowerBound, length: unit.count) else { return nil }
+    guard var bytes = payload.getSlice(at: payload.readerIndex &+ unit.lowerBound, length: unit.count)
+    else { return nil }
     bytes.writeRepeatingByte(0, count: leastUnit)
     let role = codec.role(ofUnitAt: 0, in: bytes)
     return role == .other || role == .leading ? role : nil
