@@ -414,7 +414,8 @@ def place(kind_of_place):
 def leave_recordings(folder: pathlib.Path, home: pathlib.Path, streams: int = 3) -> dict[str, dict[int, int]]:
     """Recordings as a killed weir leaves them, and their complete samples."""
     weir = Weir(folder=home, recordings=folder)
-    recorded = Recorded(weir, streams)
+    # At its pace: what comes faster waits for a second at first, and all of that is in them.
+    recorded = Recorded(weir, streams, rate=1)
     weir.wait(lambda: all(len(viewer.fragments()) >= 15 for viewer in recorded.viewers.values()), 30, "three seconds of each")
     weir.process.kill()
     weir.kill()
@@ -550,7 +551,8 @@ def test_the_server_answers_while_leftovers_are_finished(place, left_behind, tmp
         is_there = all(path.exists() for path in left.values())
         # A program would begin too late.
         with RawRTMP(weir.rtmp).start("s0") as client:
-            client.play_out(film, speed=20)
+            # At its pace: what comes faster waits until it is known when it was made.
+            client.play_out(film, until=1.5)
             weir.wait(lambda: len(list(place.glob("s0/*.part.mp4"))) == 2 or not left["s0"].exists(), 15, "another is recorded beside it")
             is_there = is_there and left["s0"].exists()
             client.finish()
@@ -570,7 +572,7 @@ def test_the_server_answers_while_leftovers_are_finished(place, left_behind, tmp
         fragments = {path: len(whole_fragments(path.read_bytes())) for path in left.values()}
         watched = [word for path in left.values() for word in ("-P", str(path))]
         wrapper = ("strace", "-D", "-f", "-qq", "-y", "-o", str(trace), *watched, "-e", "trace=pread64", "-e",
-                   "inject=pread64:delay_enter=60000")
+                   "inject=pread64:delay_enter=120000")
         began = time.monotonic()
         weir = Weir(folder=home, recordings=place, wrapper=wrapper)
         answered, is_shown = time.monotonic() - began, False
@@ -600,7 +602,7 @@ def test_the_server_answers_while_leftovers_are_finished(place, left_behind, tmp
             assert reads <= 2 * there + 20, f"{reads} reads for {there} fragments"
         finished = re.search(rf"finished a recording.*{re.escape(str(movie))}", said)
         assert finished and said.index(" started") < finished.start(), f"{movie} was finished before weir served"
-    record_property("figure", f"leftovers on a disk of 60 ms a read ({place.parent}): the server answers after "
+    record_property("figure", f"leftovers on a disk of 120 ms a read ({place.parent}): the server answers after "
                     f"{answered:.1f} s, they are finished after {took:.1f} s")
 
 

@@ -158,11 +158,18 @@ def recorded_whole(page, weir, name: str, most: float = 1.5):
     return movie
 
 
-def test_a_stream_from_start_to_stop(page, weir):
-    """Start, mute and cover, stop: live by HLS meanwhile, and each frame that came is recorded."""
+@pytest.fixture
+def show(page, weir):
+    """The page, which publishes."""
     open_page(page, weir, "show", weir.key)
     start(page)
     weir.wait_state("show", "live")
+    return page
+
+
+def test_a_stream_from_start_to_stop(show, weir):
+    """Start, mute and cover, stop: live by HLS meanwhile, and each frame that came is recorded."""
+    page = show
     live = packets.probe(f"{weir.web}/live/show/index.m3u8", "-read_intervals", "%+1")
     assert {"video", "audio"} <= set(live), live.keys()
     page.wait("/fps, key frame every .* s, 0 lost/.test(document.querySelector('#figures').textContent)")
