@@ -64,7 +64,9 @@ def test_it_is_the_init_segment_and_the_segment(live, rendition, tmp_path):
 
 
 def test_a_segment_in_the_making_is_waited_for_and_given_whole(live):
-    number = playlist(live, "av").segments[-1].sequence + 1
+    before = playlist(live, "av").segments[-1].sequence
+    # It has just begun.
+    number = live.wait(lambda: (newest := playlist(live, "av").segments[-1].sequence) > before and newest + 1, 10, "a segment's end")
     began = time.monotonic()
     answer = live.get(f"{live.base}/av/{number}.mp4").good()
     assert time.monotonic() - began > 0.1
