@@ -270,9 +270,16 @@ def sent_and_recorded(publisher, viewer, weir, name, case: Case, seconds: int) -
     return shown, recorded
 
 
-@pytest.mark.parametrize("name", ["webrtc", pytest.param("hls-lossy", marks=[pytest.mark.quiet, pytest.mark.long])])
-def test_of_a_camera_nothing_is_broken_or_lost_without_being_told(publisher, viewer, weir, name):
-    shown, recorded = sent_and_recorded(publisher, viewer, weir, f"whole-{name}", CASES[name], 2)
+@pytest.fixture
+def whole(request, publisher, viewer, weir):
+    """What is shown of two seconds of a camera, and what is recorded."""
+    return sent_and_recorded(publisher, viewer, weir, f"whole-{request.param}", CASES[request.param], 2)
+
+
+@pytest.mark.parametrize(
+    "whole", ["webrtc", pytest.param("hls-lossy", marks=[pytest.mark.quiet, pytest.mark.long])], indirect=True)
+def test_of_a_camera_nothing_is_broken_or_lost_without_being_told(whole):
+    shown, recorded = whole
     assert {time_ for time_, _, _ in shown} & set(recorded), "what is shown is what is recorded"
 
 
