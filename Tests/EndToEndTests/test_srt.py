@@ -249,8 +249,9 @@ def test_the_worker_dies_and_its_publishers_go_on(start):
             publisher.kill()
 
 
-def test_the_figures_of_a_connection_that_is_over_are_told(start):
-    """By `stream.interrupted` and `stream.ended`, with what was lost on the way; RTMP has none."""
+@pytest.fixture
+def over(start):
+    """The last figures of a connection by SRT that is over, and the events of that and of one by RTMP."""
     token = "sesame-0815-4711"
     weir = start(*FLAGS, "--admin-token", token, "--no-record", listeners=LISTENERS)
     weir.secrets.append(token)
@@ -274,14 +275,19 @@ def test_the_figures_of_a_connection_that_is_over_are_told(start):
         weir.wait_state("told", "ended", seconds=15)
         weir.wait_state("plain", "ended", seconds=15)
         events = weir.get("/api/v1/events", headers={"Authorization": f"Bearer {token}"}).json["events"]
-        found = {(e["stream"], e["kind"]): e["data"].get("link") for e in events}
-        for kind in ("stream.interrupted", "stream.ended"):
-            told = found["told", kind]
-            assert told["receivedPackets"] >= last["receivedPackets"] > 100 and told["latencyMilliseconds"] == 4000, (told, last)
-            assert told["lostPackets"] >= told["droppedPackets"] == 0 and told["retransmittedPackets"] > 0, told
-        assert found["plain", "stream.ended"] is None and found["told", "stream.started"] is None
+        return last, {(e["stream"], e["kind"]): e["data"].get("link") for e in events}
     finally:
         relay.stop()
+
+
+def test_the_figures_of_a_connection_that_is_over_are_told(over):
+    """By `stream.interrupted` and `stream.ended`, with what was lost on the way; RTMP has none."""
+    last, found = over
+    for kind in ("stream.interrupted", "stream.ended"):
+        told = found["told", kind]
+        assert told["receivedPackets"] >= last["receivedPackets"] > 100 and told["latencyMilliseconds"] == 4000, (told, last)
+        assert told["lostPackets"] >= told["droppedPackets"] == 0 and told["retransmittedPackets"] > 0, told
+    assert found["plain", "stream.ended"] is None and found["told", "stream.started"] is None
 
 
 def test_a_sender_that_comes_back_from_another_port(start):
@@ -341,9 +347,9 @@ def frames(path: pathlib.Path) -> list[str]:
         "packet=data_hash", "-of", "csv=p=0", path).decode().split()
 
 
-def test_a_hole_is_told_to_the_packet(weir):
-    """An outage that is longer than what the caller keeps (a second): what is missing is counted, and no frame that has lost
-    a part of its bytes is stored."""
+@pytest.fixture
+def holed(weir):
+    """The recording of a stream with an outage that is longer than what the caller keeps (a second): what is missing is counted."""
     relay = Relay(port(weir))
 
     def told() -> int:
@@ -362,7 +368,12 @@ def test_a_hole_is_told_to_the_packet(weir):
         sender.stop()
     finally:
         relay.stop()
-    known, stored = frames(sources.source("steady")), frames(recording(weir, "hole"))
+    return recording(weir, "hole")
+
+
+def test_a_hole_is_told_to_the_packet(holed):
+    """No frame that has lost a part of its bytes is stored."""
+    known, stored = frames(sources.source("steady")), frames(holed)
     # The last one is cut off where its sender was killed.
     stored = stored[:-1]
     strangers = [n for n, frame in enumerate(stored) if frame not in known]

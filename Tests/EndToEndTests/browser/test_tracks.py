@@ -112,7 +112,9 @@ NOTE_FRAMES = """(() => {
 })()"""
 
 
-def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server):
+@pytest.fixture
+def lost(chromium, server):
+    """The name of a stream that plays with audio, and whose publisher was lost."""
     name = f"silent-{server.way}"
     publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=-1)
     try:
@@ -122,6 +124,11 @@ def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server)
     finally:
         publisher.kill()
     watching.wait_phase(chromium, "reconnecting")
+    return name
+
+
+def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server, lost):
+    name = lost
     publisher = publishers.ffmpeg("loop", f"{server.rtmp}/live/{name}", loop=-1, options=("-an",))
     try:
         server.wait_state(name, "live")
