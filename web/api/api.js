@@ -93,7 +93,7 @@ import { base, root } from "../media/root.js";
  * @property {number} audioFrames
  * @property {number} lostVideoFrames They came, but could not be used.
  * @property {number} lostAudioFrames
- * @property {number} earlyVideoFrames They came before the stream could begin.
+ * @property {number} earlyVideoFrames They came before the first key frame of the publication, or are audio that overlaps the frames before it.
  * @property {number} earlyAudioFrames
  * @property {number} mendedVideoFrames Their timestamp was wrong and is mended.
  * @property {number} mendedAudioFrames

@@ -11,8 +11,8 @@ package enum InBandEvent: Sendable {
   case keyFrameDistance(MediaTime)
   /// The timestamp of a frame was wrong, and the frame has the time at which it was expected.
   case mendedTime(MediaKind)
-  /// A frame is left out since it came before its place: before the stream, or its track, could begin, or, of audio, within the
-  /// frames before it. Nothing is missing by that.
+  /// A frame is left out because it came too early: before the first key frame, or as audio that overlaps the frames before it.
+  /// Nothing is missing by that.
   case early(MediaKind)
   /// Audio and its timestamps were apart: a gap, or frames that were dropped.
   case correctedAudio

@@ -165,7 +165,7 @@ struct StreamAnswer: APIObject {
     /// They came, but could not be used.
     let lostVideoFrames: Int
     let lostAudioFrames: Int
-    /// They came before their place: before the first key frame of the publication, or audio within the frames before it.
+    /// They came before the first key frame of the publication, or are audio that overlaps the frames before it.
     let earlyVideoFrames: Int
     let earlyAudioFrames: Int
     /// Their timestamp was wrong and is mended. They count above as well.
