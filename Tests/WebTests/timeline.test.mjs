@@ -85,3 +85,15 @@ test("a playlist has its place when its media have told of it, or there are none
   rendition.timeline.anchor(6, 90);
   assert.deepEqual(told([gap, whole, parts]), [true, 6], "its beginning was read");
 });
+
+test("a segment that a rendition does not list yet is expected to be as the newest one", () => {
+  const audio = new Rendition("audio", "https://weir.test/audio.m3u8", 0);
+  assert.equal(audio.hasMedia(10), false, "nothing is listed");
+  audio.timeline.update(listed(10, 2));
+  assert.deepEqual([11, 12].map((number) => audio.hasMedia(number)), [true, true]);
+  audio.isReported = false;
+  assert.deepEqual([11, 12].map((number) => audio.hasMedia(number)), [true, false]);
+  audio.isReported = null;
+  audio.timeline.update([...listed(10, 2), { ...listed(12, 1)[0], gap: true }]);
+  assert.deepEqual([11, 12, 13].map((number) => audio.hasMedia(number)), [true, false, false]);
+});

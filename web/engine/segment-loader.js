@@ -197,12 +197,7 @@ export class SegmentLoader {
    */
   #choose(segment) {
     this.#chosenAt = segment.discontinuity;
-    const chosen = this.#window.renditions.filter(({ kind, timeline, isReported }) => {
-      if (kind === "main") return true;
-      const own = timeline.numbered(segment.sequence);
-      // A segment that is not listed yet is expected if the segment before it had audio.
-      return own === null ? isReported !== false && !(timeline.segments.at(-1)?.gap ?? true) : !own.gap;
-    });
+    const chosen = this.#window.renditions.filter((one) => one.kind === "main" || one.hasMedia(segment.sequence));
     this.#kinds = chosen.map((r) => r.kind);
     return chosen;
   }
@@ -218,7 +213,10 @@ export class SegmentLoader {
     if (segment === null || segment.gap || audio === undefined) return;
     const own = audio.timeline.numbered(sequence);
     if (!this.#kinds.includes("audio")) {
-      if (own !== null && !own.gap && own.map !== null) throw new NewTracks(segment.start);
+      // Its list may come later than the video's each time: it is not awaited, so what it has listed last counts.
+      const newest = own ?? audio.timeline.segments.at(-1) ?? null;
+      const isThere = newest !== null && newest.sequence >= sequence - 1 && newest.map !== null;
+      if (isThere && audio.hasMedia(sequence)) throw new NewTracks(segment.start);
       return;
     }
     const isNext = own === null && sequence > (audio.timeline.segments.at(-1)?.sequence ?? Infinity);

@@ -46,6 +46,15 @@ export class Rendition {
     return segments.length > 0 && (isAnchored || readable === null);
   }
 
+  /**
+   * Whether it has media in a segment. One that is not listed yet is expected to if the newest one has.
+   * @param {number} sequence
+   */
+  hasMedia(sequence) {
+    const own = this.timeline.numbered(sequence);
+    return own === null ? this.isReported !== false && !(this.timeline.segments.at(-1)?.gap ?? true) : !own.gap;
+  }
+
   /** URL of the init segment of the newest media; "" without any. */
   get map() { return this.playlist?.segments.at(-1)?.map?.url ?? ""; }
 
