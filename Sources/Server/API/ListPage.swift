@@ -1,15 +1,6 @@
 internal import Basics
 internal import HTTP
 
-/// A page of a list.
-protocol PagedAnswer: APIObject {
-  /// `after` of the next page; nil on the last one.
-  var next: String? { get }
-
-  /// Adds the page that follows.
-  mutating func append(_ page: Self)
-}
-
 /// Which page of a list is wanted: how many entries, and behind which one.
 struct ListPage: Sendable {
   /// Without `limit`.

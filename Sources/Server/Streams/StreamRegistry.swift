@@ -1,6 +1,5 @@
 internal import Basics
 internal import FMP4
-internal import HTTP
 internal import Ingest
 internal import Logging
 internal import NIOCore

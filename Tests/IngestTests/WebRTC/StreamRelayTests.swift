@@ -179,7 +179,7 @@ import Testing
     let text = OfferTests.offer(OfferTests.audio, OfferTests.video).replacing("sendonly", with: "recvonly")
     return try (0..<count).map { _ in
       let negotiation = try ViewerNegotiation(try SessionOffer(text), of: watched)
-      let viewer = try #require(WebRTCViewer(negotiation, watched, setup.relay, peer: "192.0.2.7", hub: hub))
+      let viewer = try #require(WebRTCViewer(negotiation, watched, setup.relay, peer: "192.0.2.7", in: hub))
       try #require(viewer.begin())
       return viewer
     }

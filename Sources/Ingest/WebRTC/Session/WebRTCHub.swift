@@ -41,6 +41,7 @@ final class WebRTCHub: WebRTCDirectory {
 
   var identity: DTLSIdentity { shared.identity }
   var clock: SteadyClock { shared.clock }
+  var logger: Logger { shared.logger }
 
   init(_ shared: Shared, on loop: any EventLoop) {
     (self.shared, self.loop) = (shared, loop)
@@ -135,7 +136,7 @@ final class WebRTCHub: WebRTCDirectory {
     guard negotiation.needs.isEmpty else { return .needs(negotiation.needs) }
     makeRoom(for: .watching)
     guard let relay = relays.relay(of: watched.stream) else { return .noRoom }
-    guard !isClosing, let viewer = WebRTCViewer(negotiation, watched, relay, peer: peer, hub: self), viewer.begin()
+    guard !isClosing, let viewer = WebRTCViewer(negotiation, watched, relay, peer: peer, in: self), viewer.begin()
     else {
       if relay.isUnused { relays.drop(relay) }
       return .ended(isClosing ? "the server is shutting down" : "the stream has ended")

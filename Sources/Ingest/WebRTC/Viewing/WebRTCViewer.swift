@@ -27,7 +27,8 @@ final class WebRTCViewer: RelayViewer {
   private static let epoch: Int64 = 2_208_988_800
 
   let transport: WebRTCTransport
-  private let hub: WebRTCHub
+  private let directory: any WebRTCDirectory
+  private let batch: PacketBatch
   private let relay: StreamRelay
   private let negotiation: ViewerNegotiation
   private let watched: WatchedMedia
@@ -49,13 +50,16 @@ final class WebRTCViewer: RelayViewer {
   private var isOver = false
 
   init?(
-    _ negotiation: ViewerNegotiation, _ watched: WatchedMedia, _ relay: StreamRelay, peer: String, hub: WebRTCHub
+    _ negotiation: ViewerNegotiation, _ watched: WatchedMedia, _ relay: StreamRelay, peer: String,
+    in directory: any WebRTCDirectory
   ) {
-    guard let transport = WebRTCTransport(watched.stream.name, .watching, negotiation.transport, peer: peer, in: hub)
+    guard
+      let transport = WebRTCTransport(watched.stream.name, .watching, negotiation.transport, peer: peer, in: directory)
     else { return nil }
-    (self.transport, self.hub, self.relay, self.negotiation, self.watched) =
-      (transport, hub, relay, negotiation, watched)
-    let now = hub.shared.clock.monotonic()
+    (self.transport, self.directory, self.relay, self.negotiation, self.watched) =
+      (transport, directory, relay, negotiation, watched)
+    batch = directory.batch
+    let now = directory.clock.monotonic()
     (begunAt, heardAt, quality) = (now, now, QualityChoice(now))
     allowance = ByteAllowance(Self.burst, now: now)
     repeats = ByteAllowance(Self.repeatBurst, now: now)
@@ -68,14 +72,14 @@ final class WebRTCViewer: RelayViewer {
     transport.owner = self
   }
 
-  private var now: MonotonicTime { hub.shared.clock.monotonic() }
+  private var now: MonotonicTime { directory.clock.monotonic() }
 
   /// False if its stream has ended.
   func begin() -> Bool {
     guard relay.add(self) else { return false }
     // The place is held by this viewer, so it must not hold it.
-    let bound = NIOLoopBound(Reference(self), eventLoop: hub.loop)
-    let loop = hub.loop
+    let bound = NIOLoopBound(Reference(self), eventLoop: directory.loop)
+    let loop = directory.loop
     watched.place.whenRevoked {
       loop.execute { bound.value.viewer?.end(because: "its place is given away, or an administrator has ended it") }
     }
@@ -84,8 +88,8 @@ final class WebRTCViewer: RelayViewer {
 
   var answer: WebRTCAnswer {
     let text = ViewerAnswer(
-      negotiation: negotiation, agent: transport.agent, fingerprint: hub.shared.identity.fingerprint,
-      candidates: hub.candidates, session: transport.number, sources: relay.sources
+      negotiation: negotiation, agent: transport.agent, fingerprint: directory.identity.fingerprint,
+      candidates: directory.candidates, session: transport.number, sources: relay.sources
     ).text
     return WebRTCAnswer(
       description: text, session: transport.id, entityTag: transport.entityTag, omissions: negotiation.omissions,
@@ -118,7 +122,7 @@ final class WebRTCViewer: RelayViewer {
   /// Goes over to another video of the stream.
   private func show(_ track: RelayTrack, _ sender: inout TrackSender) {
     guard let encoding = encoding(of: track) else { return }
-    hub.shared.logger.debug(
+    directory.logger.debug(
       "WebRTC: a viewer of \(transport.stream) at \(transport.peer) gets \(track.description.summary) from now on")
     shown = track.id
     sender.move(to: encoding.format.payloadType)
@@ -178,7 +182,7 @@ final class WebRTCViewer: RelayViewer {
       hasSent = serveVideo(&sender, log, srtp, path, now) || hasSent
       video = sender
     }
-    hub.batch.flush(path)
+    batch.flush(path)
     return hasSent ? path : nil
   }
 
@@ -196,8 +200,8 @@ final class WebRTCViewer: RelayViewer {
         return false
       case .end:
         sender.skip(log, now: now)
-        let bound = NIOLoopBound(self, eventLoop: hub.loop)
-        hub.loop.execute { bound.value.end(.ended("its connection is too slow for the stream")) }
+        let bound = NIOLoopBound(self, eventLoop: directory.loop)
+        directory.loop.execute { bound.value.end(.ended("its connection is too slow for the stream")) }
         return false
       }
     }
@@ -251,7 +255,7 @@ final class WebRTCViewer: RelayViewer {
     }
     sent.add(piece.byteCount)
     if path.takesSeveral {
-      hub.batch.add(to: path) { srtp.close(rtp: size, into: &$0, write) }
+      batch.add(to: path) { srtp.close(rtp: size, into: &$0, write) }
     } else if let closed = srtp.close(rtp: size, write) {
       path.write(closed)
     }
@@ -271,7 +275,7 @@ final class WebRTCViewer: RelayViewer {
       repeats.take(packet.piece.byteCount &+ Self.headAndTag)
       if network.limit != nil { allowance.take(packet.piece.byteCount) }
     }
-    hub.batch.flush(path)
+    batch.flush(path)
     path.flush()
   }
 
@@ -312,7 +316,7 @@ final class WebRTCViewer: RelayViewer {
   }
 
   private func sendings(_ now: MonotonicTime) -> [RTCPWriter.Sending] {
-    let wall = hub.shared.clock.reading.wallTime(at: now).nanoseconds
+    let wall = directory.clock.reading.wallTime(at: now).nanoseconds
     let seconds = UInt64(clamping: wall / 1_000_000_000 + Self.epoch)
     let fraction = (UInt64(clamping: wall % 1_000_000_000) << 32) / 1_000_000_000
     return [(MediaKind.video, video), (.audio, audio)].compactMap { kind, sender in
@@ -339,7 +343,7 @@ final class WebRTCViewer: RelayViewer {
         goodbye.bye([video, audio].compactMap { $0?.source }, because: reason)
         transport.send(rtcp: goodbye.bytes)
       }
-      hub.shared.logger.debug("WebRTC: a viewer of \(transport.stream) at \(transport.peer) is ended: \(reason)")
+      directory.logger.debug("WebRTC: a viewer of \(transport.stream) at \(transport.peer) is ended: \(reason)")
     }
     transport.close(because: told)
     relay.remove(self)

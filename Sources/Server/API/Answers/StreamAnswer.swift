@@ -273,8 +273,3 @@ struct TrackAnswer: APIObject {
     (sampleRate, channels) = (format.map { Int($0.sampleRate) }, format?.channels)
   }
 }
-
-extension MediaTime {
-  /// Seconds, rounded to thousandths.
-  var thousandths: Double { Double(rescaled(to: 1000)) / 1000 }
-}

@@ -1,3 +1,4 @@
+internal import Logging
 internal import NIOCore
 
 /// Whom a transport carries the media of. Called on the listener's event loop.
@@ -22,6 +23,10 @@ protocol WebRTCTransportOwner: AnyObject {
 protocol WebRTCDirectory: AnyObject {
   var identity: DTLSIdentity { get }
   var clock: SteadyClock { get }
+  var logger: Logger { get }
+  var loop: any EventLoop { get }
+  /// Packets of the viewer that is served now.
+  var batch: PacketBatch { get }
   /// Where peers reach this listener.
   var candidates: [ICECandidate] { get }
   /// It has other names since ICE began again.

@@ -1,0 +1,6 @@
+internal import FMP4
+
+extension MediaTime {
+  /// Seconds, rounded to thousandths.
+  var thousandths: Double { Double(rescaled(to: 1000)) / 1000 }
+}
