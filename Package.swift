@@ -40,7 +40,8 @@ let package = Package(
   ],
   targets: [
     // What media is, and how it is boxed. Knows no socket, file, clock, task, protocol or playlist.
-    .target(name: "FMP4", dependencies: [nio], swiftSettings: house),
+    .target(
+      name: "FMP4", dependencies: [nio], exclude: ["README.md", "Fragmenting/README.md"], swiftSettings: house),
 
     // Publishers' bytes to samples. Knows no box, segment, playlist or HTTP route.
     .target(
@@ -55,6 +56,8 @@ let package = Package(
         "LibAV/CLibAV", "LibAV/CLibAVCalls", "Local/Camera/CV4L2", "Local/Microphone/CALSA", "Admission/COpenSSL",
         "Workers/CProcess", "SRT/CSRT", "WebRTC/CSRTP", "WebRTC/CSRTPCiphers",
         "WebRTC/CDTLS", "WebRTC/CLibSSL",
+        "README.md", "Assembly/README.md", "Local/README.md", "MPEGTS/README.md", "RTMP/README.md", "SRT/README.md",
+        "Transcode/README.md", "WebRTC/README.md",
       ],
       cSettings: gnuSource,
       swiftSettings: house),
@@ -94,7 +97,7 @@ let package = Package(
     .target(
       name: "Basics",
       dependencies: ["CChecksum", nio, logging, .product(name: "NIOPosix", package: "swift-nio")],
-      path: "Sources/Server/Basics", exclude: ["CChecksum"], cSettings: gnuSource, swiftSettings: house),
+      path: "Sources/Server/Basics", exclude: ["CChecksum", "README.md"], cSettings: gnuSource, swiftSettings: house),
     // The one instruction that Swift cannot say.
     .target(name: "CChecksum", path: "Sources/Server/Basics/CChecksum"),
 
@@ -105,7 +108,7 @@ let package = Package(
         "Basics", "CSQLite", nio, system, .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
-      path: "Sources/Server/Storage", exclude: ["CSQLite"], cSettings: gnuSource, swiftSettings: house),
+      path: "Sources/Server/Storage", exclude: ["CSQLite", "README.md"], cSettings: gnuSource, swiftSettings: house),
     .systemLibrary(name: "CSQLite", path: "Sources/Server/Storage/CSQLite"),
 
     // Connections, requests, responses, TLS. Knows no stream, playlist or route.
@@ -119,7 +122,7 @@ let package = Package(
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
-      path: "Sources/Server/HTTP", exclude: ["CZlib"], cSettings: gnuSource, swiftSettings: house),
+      path: "Sources/Server/HTTP", exclude: ["CZlib", "README.md"], cSettings: gnuSource, swiftSettings: house),
     .systemLibrary(
       name: "CZlib", path: "Sources/Server/HTTP/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
@@ -139,7 +142,12 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
       ],
-      exclude: ["CWeb", "Basics", "Storage", "HTTP", "Commands/Doctor/CMachine"],
+      exclude: [
+        "CWeb", "Basics", "Storage", "HTTP", "Commands/Doctor/CMachine",
+        "API/README.md", "Access/README.md", "App/README.md", "Commands/README.md", "Configuration/README.md",
+        "Events/README.md", "LocalSources/README.md", "Playlists/README.md", "Recording/README.md",
+        "Recording/Catalogue/README.md", "Streams/README.md",
+      ],
       cSettings: gnuSource,
       swiftSettings: house),
     // The files of web/, embedded by #embed.

@@ -18,6 +18,8 @@ from harness import publishers, sources, tools
 
 DOCUMENTS = [tools.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
 DOCUMENTS += sorted((tools.ROOT / "docs").glob("*.md"))
+#: What stands in the folders of the sources: drawings, no commands.
+FOLDERS = [*sorted((tools.ROOT / "Sources").rglob("README.md")), tools.ROOT / "web" / "README.md"]
 
 #: Document and beginning of a block → why it is not run here.
 NOT_RUN = {
@@ -86,6 +88,10 @@ BLOCKS = [Block(path.name, match[1].strip()) for path in DOCUMENTS
           for match in re.finditer(r"^```\w*\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)]
 
 
+def named(path: pathlib.Path) -> str:
+    return str(path.relative_to(tools.ROOT))
+
+
 def anchors(path: pathlib.Path) -> set[str]:
     """The anchors of its headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
@@ -94,13 +100,13 @@ def anchors(path: pathlib.Path) -> set[str]:
 
 def test_links_lead_somewhere():
     broken = []
-    for path in DOCUMENTS:
+    for path in DOCUMENTS + FOLDERS:
         for target, _, anchor in (link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text())):
             if target.startswith("http"):
                 continue
             found = path.parent / target if target else path
             if not found.exists() or (anchor and anchor not in anchors(found)):
-                broken.append(f"{path.name}: {target}#{anchor}")
+                broken.append(f"{named(path)}: {target}#{anchor}")
     assert broken == []
 
 
@@ -116,13 +122,28 @@ def rows(path: pathlib.Path):
             table = []
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS + FOLDERS, ids=named)
 def test_every_row_of_a_table_has_as_many_cells_as_its_head(path):
     wrong = []
     for table in rows(path):
         assert len(table) > 2 and all(re.fullmatch(r" ?:?-+:? ?", cell) for cell in table[1][1]), f"{path.name}:{table[0][0]}"
         wrong += [f"{path.name}:{number}: {len(cells)} of {len(table[0][1])}"
                   for number, cells in table if len(cells) != len(table[0][1])]
+    assert wrong == []
+
+
+def test_each_test_that_the_players_are_held_by_is_there():
+    files = {path.stem if path.suffix == ".swift" else path.name: path.read_text()
+             for path in (tools.ROOT / "Tests").rglob("*") if path.suffix in (".swift", ".py", ".mjs")}
+    shapes = (tools.ROOT / "Tests" / "Players" / "shapes.py").read_text()
+    table = next(rows(tools.ROOT / "docs" / "players.md"))
+    wrong = []
+    for number, cells in table[2:]:
+        tests, shown = re.findall(r"`([^`/]+)/([^`]+)`", cells[-1]), re.findall(r"make players` \(`([^`]+)`\)", cells[-1])
+        wrong += [f"players.md:{number}: {file}/{name}" for file, name in tests if name not in files.get(file, "")]
+        wrong += [f"players.md:{number}: {shape}" for shape in shown if f'Shape("{shape}"' not in shapes]
+        if not tests and not shown and cells[-1].strip() != "–":
+            wrong.append(f"players.md:{number}: {cells[-1]}")
     assert wrong == []
 
 
@@ -146,14 +167,14 @@ def test_flags_that_documents_name_exist():
         said = tools.run(weir, *command, "--help")
         known |= set(re.findall(r"--[a-z][a-z-]*", said.stdout + said.stderr))
     missing = []
-    for path in DOCUMENTS:
+    for path in DOCUMENTS + FOLDERS:
         if path.name in ("CHANGELOG.md", "CONTRIBUTING.md"):
             continue
         # A flag of weir stands alone in its quotes, or follows another flag or `weir …`. Others follow their program's name.
         for quoted in re.findall(r"`([^`\n]+)`", path.read_text()):
             if re.match(r"(weir\b|--)", quoted):
                 flags = re.findall(r"(?<![\w-])--[a-z][a-z-]*", re.split(r"[|;]", quoted)[0])
-                missing += [f"{path.name}: {flag}" for flag in flags if flag not in known]
+                missing += [f"{named(path)}: {flag}" for flag in flags if flag not in known]
     assert missing == []
 
 
