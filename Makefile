@@ -48,7 +48,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # When it began, what each step took, and how well the machine kept time meanwhile.
 export WEIR_STEPS ?= $(abspath .build/steps)
 
-.PHONY: help run build tested check-sources rules test-long all-deps clean-cache install uninstall dist deb pack-deps test-packages check web docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz fuzz-coverage sanitize players bench exclusivity deps test-deps bench-deps clean
+.PHONY: help run build tested check-sources rules test-long all-deps clean-cache install uninstall dist deb pack-deps test-packages check web docs library-docs format test test-devices test-devices-short unit quick e2e faults torture soak many-streams calls contract fuzz fuzz-coverage sanitize players bench exclusivity deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -109,9 +109,24 @@ web: ## the pages' scripts: that all are embedded, their types, and tests of wha
 	tsc -p web
 	.ci/within 10 node --test --test-reporter=spec Tests/WebTests/*.test.mjs
 
-docs: build ## write the tables of docs/flags.md and docs/http.md: what the help of the commands and the API's description say
+docs: build library-docs ## write the tables of docs/flags.md and docs/http.md, and the documentation of FMP4 into .build/docs
 	.ci/write-flags "$(BIN)"
 	.ci/write-api "$(BIN)"
+
+DOCS := .build/docs
+# The toolchain's own, beside its compiler.
+DOCC = $(dir $(shell command -v $(SWIFT)))docc
+
+# The compiler writes a graph of the public names of each module that it compiles. What has not changed is not compiled again,
+# so all graphs stay, and FMP4's alone is documented. A warning fails: a link to a name that is gone is one.
+library-docs: deps # the documentation of FMP4: its comments, in the order of Sources/FMP4/FMP4.docc
+	mkdir -p $(DOCS)/graphs
+	$(SWIFT) build --target FMP4 --scratch-path $(DOCS)/build \
+	  -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc "$(abspath $(DOCS)/graphs)"
+	rm -rf $(DOCS)/FMP4 $(DOCS)/FMP4.doccarchive
+	install -D -m 644 -t $(DOCS)/FMP4 $(DOCS)/graphs/FMP4.symbols.json
+	$(DOCC) convert Sources/FMP4/FMP4.docc --additional-symbol-graph-dir $(DOCS)/FMP4 \
+	  --output-dir $(DOCS)/FMP4.doccarchive --fallback-default-module-kind Library --warnings-as-errors
 
 format: ## lay the sources out as `make check` wants them
 	$(SWIFT) format -i -r Package.swift Sources Tests

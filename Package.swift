@@ -23,7 +23,8 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let package = Package(
   name: "weir",
   products: [
-    .executable(name: "weir", targets: ["Server"])
+    .executable(name: "weir", targets: ["Server"]),
+    .library(name: "FMP4", targets: ["FMP4"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -39,7 +40,7 @@ let package = Package(
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
-    // What media is, and how it is boxed. Knows no socket, file, clock, task, protocol or playlist.
+    // What media is, and how it is boxed. Knows no socket, file, clock, task, protocol or playlist. A library of its own.
     .target(
       name: "FMP4", dependencies: [nio], exclude: ["README.md", "Fragmenting/README.md"], swiftSettings: house),
 
@@ -156,7 +157,11 @@ let package = Package(
     .systemLibrary(name: "CMachine", path: "Sources/Server/Commands/Doctor/CMachine"),
 
     .target(name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support", swiftSettings: testing),
-    .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "Support", nio], swiftSettings: testing),
+    .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "FMP4Example", "Support", nio], swiftSettings: testing),
+    // FMP4 as other packages use it: what is `package` is hidden from it.
+    .executableTarget(
+      name: "FMP4Example", dependencies: ["FMP4", nio], path: "Tests/FMP4Example", packageAccess: false,
+      swiftSettings: testing),
     .testTarget(
       name: "IngestTests",
       dependencies: [
@@ -197,7 +202,7 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
   let instrumented: [SwiftSetting] =
     house + [.unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing", "-Xcc", "-fsanitize=address"] + counting)]
   let shared = package.targets.filter {
-    !["Server", "Support"].contains($0.name) && $0.type != .test && $0.name != "CProbe"
+    !["Server", "Support", "FMP4Example"].contains($0.name) && $0.type != .test && $0.name != "CProbe"
   }
   for target in shared where ["Ingest", "FMP4", "Basics", "Storage", "HTTP"].contains(target.name) {
     target.swiftSettings = instrumented

@@ -1,10 +1,10 @@
-package import FMP4
+public import FMP4
 package import Ingest
 
 // Tests write times as numbers.
 
 extension WallTime: ExpressibleByIntegerLiteral {
-  package init(integerLiteral nanoseconds: Int64) { self.init(nanoseconds: nanoseconds) }
+  public init(integerLiteral nanoseconds: Int64) { self.init(nanoseconds: nanoseconds) }
 
   package static func at(_ nanoseconds: Int64) -> WallTime { WallTime(nanoseconds: nanoseconds) }
   package static func + (time: WallTime, nanoseconds: Int64) -> WallTime { time &+ nanoseconds }

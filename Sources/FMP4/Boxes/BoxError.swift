@@ -1,6 +1,7 @@
 /// Why bytes are not valid boxes: the error, the box, and the place.
-package struct BoxError: Error, Sendable, Hashable, CustomStringConvertible {
-  package enum Code: Sendable, Hashable {
+public struct BoxError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// What is wrong.
+  public enum Code: Sendable, Hashable {
     /// Zeros at the place where a box should begin: nothing was written there.
     case blank
     /// The file does not begin with a box of an MP4.
@@ -23,11 +24,12 @@ package struct BoxError: Error, Sendable, Hashable, CustomStringConvertible {
     case codec(CodecError)
   }
 
-  package let code: Code
+  /// What is wrong.
+  public let code: Code
   /// Box types from the outermost box to the box with the error.
-  package let path: [FourCC]
+  public let path: [FourCC]
   /// Offset of that box or field in the file, in bytes.
-  package let offset: UInt64
+  public let offset: UInt64
 
   package init(_ code: Code, _ path: [FourCC], at offset: UInt64) {
     self.code = code
@@ -36,7 +38,7 @@ package struct BoxError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   /// One line: `moov/trak at byte 532: it has no tkhd`.
-  package var description: String {
+  public var description: String {
     let name = path.map(\.description).joined(separator: "/")
     return (name.isEmpty ? "" : "\(name) ") + "at byte \(offset): \(reason)"
   }

@@ -1,12 +1,12 @@
-package import NIOCore
+public import NIOCore
 
 /// Writes the headers of a fragment in each layout: `moof` and the header of the `mdat`. A `prft` precedes the first
 /// `moof` of a segment, if the publication's clock is known. The media has the same bytes in every layout, so only
 /// headers are written more than once.
-package enum FragmentBoxes {
+public enum FragmentBoxes {
   /// Optional `prft`, `moof` and `mdat` header with all runs. The media is all payloads of the fragment. The `prft`
   /// refers to the leading track.
-  package static func interleavedHead(of fragment: Fragment, clock: WallClockAnchor? = nil) -> ByteBuffer {
+  public static func interleavedHead(of fragment: Fragment, clock: WallClockAnchor? = nil) -> ByteBuffer {
     // One clock per segment is enough.
     head(sequenceNumber: fragment.sequenceNumber, runs: fragment.runs[...], fragment.startsSegment ? clock : nil)
   }
@@ -14,7 +14,7 @@ package enum FragmentBoxes {
   /// Optional `prft`, `moof` and `mdat` header of one track. The media is that track's run. Nil if the track has no
   /// samples here. `clock` is set only for the track's first run in its segment, which may come after the first
   /// fragment.
-  package static func singleHead(
+  public static func singleHead(
     of fragment: Fragment, track: TrackID, clock: WallClockAnchor? = nil
   ) -> ByteBuffer? {
     guard let index = fragment.runs.firstIndex(where: { $0.track == track }) else { return nil }
@@ -29,10 +29,10 @@ package enum FragmentBoxes {
     return runs.isEmpty ? nil : head(sequenceNumber: fragment.sequenceNumber, runs: runs[...], clock)
   }
 
-  /// `styp` of a segment (ISO/IEC 23009-1 §6.3.4.2). Segments with one track also have the CMAF brands (ISO/IEC
-  /// 23000-19 §7.2).
-  package static let interleavedSegmentType = segmentType(["msdh", "iso6"])
-  package static let singleSegmentType = segmentType(["msdh", "cmfs", "cmff"])
+  /// `styp` of a segment with all tracks (ISO/IEC 23009-1 §6.3.4.2).
+  public static let interleavedSegmentType = segmentType(["msdh", "iso6"])
+  /// `styp` of a segment with one track, with the CMAF brands (ISO/IEC 23000-19 §7.2).
+  public static let singleSegmentType = segmentType(["msdh", "cmfs", "cmff"])
 
   private static func segmentType(_ brands: [FourCC]) -> ByteBuffer {
     .boxes(capacity: 16 + 4 * brands.count) {

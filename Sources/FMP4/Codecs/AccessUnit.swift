@@ -1,20 +1,20 @@
-package import NIOCore
+public import NIOCore
 
 /// The bytes of one frame as stored in a sample, and facts found in them.
-package struct AccessUnit: Sendable {
+public struct AccessUnit: Sendable {
   /// NAL units with four-byte lengths, without delimiters, parameter sets and filler. For AV1: a temporal unit without
   /// its delimiter. For VP9: a frame or superframe. Empty if the access unit had nothing else. If nothing had to
   /// change, it is the incoming buffer.
-  package var payload: ByteBuffer
+  public var payload: ByteBuffer
   /// Decoding can start here.
-  package var isSync: Bool
+  public var isSync: Bool
   /// No other frame refers to this one. False for AV1 and VP9, where the frame's first header bits do not state it.
-  package var isDisposable = false
+  public var isDisposable = false
   /// Its picture becomes whole from here on, over some frames (intra refresh). Decoding cannot start here.
   package var isGradualRefresh = false
   /// Parameter sets found in the access unit, without start code or length (AV1: sequence headers as OBUs with a size
-  /// field; VP9: the beginning of a key frame). Input for `Configuration.updated(withParameterSets:)`.
-  package var parameterSets: [[UInt8]]
+  /// field; VP9: the beginning of a key frame). Input for `Codec.updated(withParameterSets:)`.
+  public var parameterSets: [[UInt8]]
   /// High dynamic range values from its messages.
   package var masteringDisplay: MasteringDisplay?
   package var lightLevel: ContentLightLevel?

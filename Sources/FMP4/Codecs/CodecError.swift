@@ -1,19 +1,21 @@
 /// Why codec bytes are unusable: the structure, the error, and the place.
-package struct CodecError: Error, Sendable, Hashable, CustomStringConvertible {
-  package enum Code: Sendable, Hashable {
+public struct CodecError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// What kind of error it is.
+  public enum Code: Sendable, Hashable {
     /// The bytes end before the structure does.
     case truncated
     /// A field has a value that the specification forbids.
     case invalid
-    /// Valid, but not supported by weir.
+    /// Valid, but not supported here.
     case unsupported
   }
 
-  package var code: Code
+  /// What kind of error it is.
+  public var code: Code
   /// One line: the structure, the field, its value.
-  package var reason: String
+  public var reason: String
   /// Offset from the start of the parsed bytes. Nil if an offset means nothing.
-  package var offset: Int?
+  public var offset: Int?
 
   package init(_ code: Code, _ reason: String, offset: Int? = nil) {
     self.code = code
@@ -21,7 +23,8 @@ package struct CodecError: Error, Sendable, Hashable, CustomStringConvertible {
     self.offset = offset
   }
 
-  package var description: String {
+  /// The reason, and the offset if there is one.
+  public var description: String {
     offset.map { "\(reason) (at byte \($0))" } ?? reason
   }
 }

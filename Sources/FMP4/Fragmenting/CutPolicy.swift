@@ -1,21 +1,21 @@
 /// Rules for the end of fragments and segments. Durations are media time of the leading track.
-package struct CutPolicy: Sendable, Hashable {
+public struct CutPolicy: Sendable, Hashable {
   /// A fragment ends with the first sample that makes it at least this long.
-  package var partTarget: MediaTime
+  public var partTarget: MediaTime
   /// Longest fragment, as far as the samples allow it. Nil until the leading track is known. At a variable frame rate
   /// it also stays nil until the usual frame duration is known.
-  package var partLimit: MediaTime?
+  public package(set) var partLimit: MediaTime?
   /// Every fragment waits for the other tracks to reach its end, not only the last of a segment. Parts of all tracks
   /// are then equally long, as needed when tracks are delivered one by one.
-  package var fragmentsWaitForFollowers: Bool
+  public var fragmentsWaitForFollowers: Bool
   /// Makes the first fragment of the stream short, so that a waiting viewer gets a frame at once. That fragment starts
   /// with a sync sample, so it may be shorter than the others.
-  package var startsEarly: Bool
+  public var startsEarly: Bool
   /// A segment ends before the first sync sample that makes it at least this long.
-  package var segmentTarget: MediaTime
+  public var segmentTarget: MediaTime
   /// Longest segment in seconds, after rounding to whole seconds. Without a sync sample in time, the segment is cut at
   /// another sample. Nil: the first GOP sets the limit, which then admits that GOP.
-  package var wholeSecondLimit: Int?
+  public var wholeSecondLimit: Int?
   /// Distance of sync samples, where it is certain in advance. Nil: only those that have come tell it.
   package var syncDistance: MediaTime?
   /// A segment of this many bytes is cut whatever its duration. At most `segmentByteLimit`.
@@ -76,7 +76,8 @@ package struct CutPolicy: Sendable, Hashable {
   /// Longest first GOP that is waited for while the real GOP duration is unknown.
   package static let longestFirstSegment = MediaTime(milliseconds: 10_000)
 
-  package init(
+  /// Rules with these targets and limits. No limit of parts is known yet.
+  public init(
     partTarget: MediaTime = MediaTime(milliseconds: 200), segmentTarget: MediaTime = MediaTime(milliseconds: 2000),
     wholeSecondLimit: Int? = nil, fragmentsWaitForFollowers: Bool = false, startsEarly: Bool = false
   ) {

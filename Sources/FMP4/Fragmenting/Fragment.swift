@@ -1,16 +1,16 @@
-package import NIOCore
+public import NIOCore
 
 /// A fragment: moof and mdat. Holds the samples' bytes and all values of its boxes. `FragmentBoxes` writes the headers
 /// of every layout from it.
-package struct Fragment: Sendable {
-  /// `mfhd.sequence_number`; strictly rising within an epoch (ISO/IEC 14496-12 §8.8.5).
-  package var sequenceNumber: UInt32
+public struct Fragment: Sendable {
+  /// `mfhd.sequence_number`; strictly rising from 1 on (ISO/IEC 14496-12 §8.8.5).
+  public var sequenceNumber: UInt32
   /// The first fragment of its segment.
-  package var startsSegment: Bool
+  public var startsSegment: Bool
   /// Decoding can start at its first sample of the leading track.
-  package var isIndependent: Bool
+  public var isIndependent: Bool
   /// The track that sets the cuts. It may have no run in this fragment.
-  package var leader: TrackID
+  public var leader: TrackID
   /// The segment is complete with this fragment, or is expected to be with the next sample.
   package var isExpectedLast = false
   /// Only in a fragment that starts a segment: expected duration of the segment, if the sync samples keep their
@@ -20,15 +20,15 @@ package struct Fragment: Sendable {
   /// Their samples that begin earlier belong to this segment, if it gets the expected duration.
   package var expectedFollowersEnd: MediaTime?
   /// One run per track with samples here. The leading track comes first; additional tracks of a kind come last.
-  package var runs: [TrackRun]
+  public var runs: [TrackRun]
   /// The samples' bytes, run by run, in order. `mediaByteCount` bytes in total.
-  package var payloads: [ByteBuffer]
-  /// Earliest presentation time of the leading track, and the duration of its samples. If the fragment starts a
-  /// segment, `start` is the earliest time in that segment.
-  package var start: MediaTime
-  package var duration: MediaTime
+  public var payloads: [ByteBuffer]
+  /// Earliest presentation time of the leading track. If the fragment starts a segment: the earliest in that segment.
+  public var start: MediaTime
+  /// Duration of the leading track's samples.
+  public var duration: MediaTime
   /// Presentation time of the leading track at which the next fragment begins.
-  package var end: MediaTime
+  public var end: MediaTime
   /// Only in the last fragments of a publication: presentation time at which they end with all tracks, if another track goes
   /// on for longer than the leading one.
   package var longestEnd: MediaTime?
@@ -62,29 +62,35 @@ package struct Fragment: Sendable {
         && runs.allSatisfy { $0.samples.first?.isSync == true }
   }
 
-  package var mediaByteCount: Int { runs.reduce(0) { $0 + $1.byteCount } }
+  /// Bytes of all samples.
+  public var mediaByteCount: Int { runs.reduce(0) { $0 + $1.byteCount } }
 
-  package func run(of track: TrackID) -> TrackRun? {
+  /// The samples of a track. Nil if it has none here.
+  public func run(of track: TrackID) -> TrackRun? {
     runs.first { $0.track == track }
   }
 }
 
 /// The consecutive samples of one track in one fragment.
-package struct TrackRun: Sendable {
-  package var track: TrackID
-  package var timescale: UInt32
+public struct TrackRun: Sendable {
+  /// The track.
+  public var track: TrackID
+  /// Ticks per second of the times here.
+  public var timescale: UInt32
   /// Decode time of the first sample, in ticks of the timescale (`tfdt`, ISO/IEC 14496-12 §8.8.12).
-  package var baseDecodeTime: Int64
-  package var samples: [RunSample]
+  public var baseDecodeTime: Int64
+  /// The samples' fields, in decode order. Their bytes are in the fragment's `payloads`.
+  public var samples: [RunSample]
   /// Sum of the samples' sizes.
-  package var byteCount: Int
+  public var byteCount: Int
   /// Sum of the samples' durations, in ticks.
-  package var duration: Int64
+  public var duration: Int64
 
-  package var endDecodeTime: Int64 { baseDecodeTime &+ duration }
+  /// Decode time at which the last sample ends, in ticks.
+  public var endDecodeTime: Int64 { baseDecodeTime &+ duration }
 
   /// Earliest presentation time of any sample, in ticks.
-  package var earliestPresentationTime: Int64 {
+  public var earliestPresentationTime: Int64 {
     var decodeTime = baseDecodeTime
     var earliest = Int64.max
     for sample in samples {
@@ -110,16 +116,17 @@ extension TrackRun {
 }
 
 /// The `trun` fields of one sample (ISO/IEC 14496-12 §8.8.8).
-package struct RunSample: Sendable, Hashable {
+public struct RunSample: Sendable, Hashable {
   /// Bytes.
-  package var size: UInt32
+  public var size: UInt32
   /// Ticks; never 0.
-  package var duration: UInt32
+  public var duration: UInt32
   /// Presentation minus decode time, in ticks.
-  package var compositionOffset: Int32
-  package var isSync: Bool
+  public var compositionOffset: Int32
+  /// Decoding can start here.
+  public var isSync: Bool
   /// No other sample depends on it for decoding.
-  package var isDisposable: Bool
+  public var isDisposable: Bool
 
   package init(size: UInt32, duration: UInt32, compositionOffset: Int32, isSync: Bool, isDisposable: Bool = false) {
     self.size = size
@@ -131,17 +138,20 @@ package struct RunSample: Sendable, Hashable {
 }
 
 /// Output of a `Segmenter`, in order.
-package enum FragmentEvent: Sendable {
+public enum FragmentEvent: Sendable {
   /// A new init segment for the fragments that follow. It begins a segment. Every one but the first comes after a
   /// `.discontinuity`, or continues the one before.
   case initialization(InitSegment)
+  /// The next fragment.
   case fragment(Fragment)
   /// The segment is complete: the fragments since the last `startsSegment`.
   case segmentEnd
+  /// Wall clock time of a media time, as it was received.
   case clock(WallClockAnchor)
   /// The next segment does not continue the one before.
   case discontinuity
   /// Distance of two sync samples of the leading track. Sent each time a longer one is found.
   case groupOfPictures(MediaTime)
+  /// The publication is over: no event follows.
   case end(EndReason)
 }

@@ -1,16 +1,18 @@
 /// The tracks of the fragments that follow. `Boxes` writes it as `ftyp` and `moov` without media, in every layout
 /// (ISO/IEC 14496-12 §8.2, 23000-19 §7.3).
-package struct InitSegment: Sendable {
-  /// 1 for the first of an epoch. Each parameter change adds 1.
-  package let version: Int
-  package let tracks: [TrackDescription]
+public struct InitSegment: Sendable {
+  /// 1 for the first of a stream. Each parameter change adds 1.
+  public let version: Int
+  /// Those of a `Segmenter` begin with the default tracks: the first of each kind.
+  public let tracks: [TrackDescription]
   /// No discontinuity comes before it: the tracks that it shares with the one before go on.
-  package let continues: Bool
+  public let continues: Bool
   /// The version since which the default tracks are the same.
   package private(set) var defaultsVersion: Int
   private var versions: [TrackID: Int] = [:]
 
-  package init(version: Int, tracks: [TrackDescription], continues: Bool = false) {
+  /// An init segment of these tracks, for fragments that no `Segmenter` made.
+  public init(version: Int, tracks: [TrackDescription], continues: Bool = false) {
     self.version = version
     self.tracks = tracks
     self.continues = continues

@@ -4,8 +4,9 @@ internal import NIOCore
 /// else the first audio), and the other tracks follow its boundaries. In a fragment, the default tracks come first,
 /// then the additional tracks of a kind. A value type: media events go in, fragment events come out. It knows no clock,
 /// file or playlist.
-package struct Segmenter: Sendable {
-  package var policy: CutPolicy
+public struct Segmenter: Sendable {
+  /// The rules by which it cuts, with the limit of fragments once it is known.
+  public package(set) var policy: CutPolicy
   /// Segments that end shortly before this time or later wait for all their samples, so that all tracks are cut
   /// together.
   package var alignsFrom: MediaTime?
@@ -46,14 +47,15 @@ package struct Segmenter: Sendable {
   /// Presentation end of each track when the timeline last broke or the tracks changed.
   private var reached: [TrackID: MediaTime] = [:]
 
-  /// `lastInitVersion` is the version of the last init segment before this one; 0 if there is none.
-  package init(policy: CutPolicy = CutPolicy(), lastInitVersion: Int = 0) {
+  /// A segmenter that has seen nothing. `lastInitVersion` is the version of the last init segment before its first one;
+  /// 0 if there is none.
+  public init(policy: CutPolicy = CutPolicy(), lastInitVersion: Int = 0) {
     self.policy = policy
     initVersion = lastInitVersion
   }
 
   /// Takes one event and returns what it completes. Samples of unknown tracks are ignored.
-  package mutating func receive(_ event: MediaEvent) -> [FragmentEvent] {
+  public mutating func receive(_ event: MediaEvent) -> [FragmentEvent] {
     var output: [FragmentEvent] = []
     switch event {
     case .tracks(let newTracks):
@@ -83,14 +85,14 @@ package struct Segmenter: Sendable {
   }
 
   /// Bytes of samples that are in no fragment yet.
-  package var pendingBytes: Int {
+  public var pendingBytes: Int {
     var bytes = closing.reduce(deferred?.byteCount ?? 0) { $0 + $1.byteCount }
     for index in queues.indices { bytes += queues[index].byteCount }
     return bytes
   }
 
   /// Ends the open segment as soon as possible. Does nothing when its end is decided and only waits for other tracks.
-  package mutating func endSegmentSoon() {
+  public mutating func endSegmentSoon() {
     if !closing.contains(where: \.endsSegment) { endsSegmentNext = true }
   }
 

@@ -1,36 +1,40 @@
 /// A point or a duration on a media timeline, in ticks of a timescale.
 ///
 /// Comparison is exact across timescales, because the product of 64 by 32 bits never rounds.
-package struct MediaTime: Hashable, Sendable {
+public struct MediaTime: Hashable, Sendable {
   /// Ticks since the timeline's origin; may be negative.
-  package var ticks: Int64
+  public var ticks: Int64
   /// Ticks per second; never 0.
-  package var timescale: UInt32
+  public var timescale: UInt32
 
-  package init(ticks: Int64, timescale: UInt32) {
+  /// A time in ticks of a timescale. A timescale of 0 counts as 1.
+  public init(ticks: Int64, timescale: UInt32) {
     self.ticks = ticks
     self.timescale = max(timescale, 1)
   }
 
-  package init(milliseconds: Int64) {
+  /// A time in milliseconds, which are its ticks.
+  public init(milliseconds: Int64) {
     self.init(ticks: milliseconds, timescale: 1000)
   }
 
-  package init(nanoseconds: Int64) {
+  /// A time in nanoseconds, which are its ticks.
+  public init(nanoseconds: Int64) {
     self.init(ticks: nanoseconds, timescale: 1_000_000_000)
   }
 
-  package static let zero = MediaTime(ticks: 0, timescale: 1000)
+  /// The timeline's origin, or no duration; in milliseconds.
+  public static let zero = MediaTime(ticks: 0, timescale: 1000)
 
   /// Seconds, for text and for metrics only. Never converted back to media time.
-  package var seconds: Double { Double(ticks) / Double(timescale) }
+  public var seconds: Double { Double(ticks) / Double(timescale) }
 
   /// Whole nanoseconds, rounded to the nearest. Saturates beyond ±292 years.
-  package var nanoseconds: Int64 { rescaled(to: 1_000_000_000) }
+  public var nanoseconds: Int64 { rescaled(to: 1_000_000_000) }
 
   /// The same time in ticks of another timescale, rounded to the nearest (halves away from zero). Saturates if 64 bits
   /// cannot hold it.
-  package func rescaled(to other: UInt32) -> Int64 {
+  public func rescaled(to other: UInt32) -> Int64 {
     if other == timescale { return ticks }
     let product = ticks.magnitude.multipliedFullWidth(by: UInt64(other))
     let divisor = UInt64(timescale)
@@ -41,35 +45,38 @@ package struct MediaTime: Hashable, Sendable {
     return ticks < 0 ? -Int64(rounded) : Int64(rounded)
   }
 
-  package func converted(to other: UInt32) -> MediaTime {
+  /// The same time in another timescale, rounded as `rescaled(to:)` does.
+  public func converted(to other: UInt32) -> MediaTime {
     MediaTime(ticks: rescaled(to: other), timescale: other)
   }
 
   /// The sum, in the timescale of the left side. Wraps at 2⁶³ ticks; never traps.
-  package static func + (a: MediaTime, b: MediaTime) -> MediaTime {
+  public static func + (a: MediaTime, b: MediaTime) -> MediaTime {
     MediaTime(ticks: a.ticks &+ b.rescaled(to: a.timescale), timescale: a.timescale)
   }
 
   /// The difference, in the timescale of the left side. Wraps at 2⁶³ ticks; never traps.
-  package static func - (a: MediaTime, b: MediaTime) -> MediaTime {
+  public static func - (a: MediaTime, b: MediaTime) -> MediaTime {
     MediaTime(ticks: a.ticks &- b.rescaled(to: a.timescale), timescale: a.timescale)
   }
 }
 
 extension MediaTime: Comparable {
-  package static func < (a: MediaTime, b: MediaTime) -> Bool {
+  /// Exact for any two timescales.
+  public static func < (a: MediaTime, b: MediaTime) -> Bool {
     if a.timescale == b.timescale { return a.ticks < b.ticks }
     let left = a.ticks.multipliedFullWidth(by: Int64(b.timescale))
     let right = b.ticks.multipliedFullWidth(by: Int64(a.timescale))
     return left.high != right.high ? left.high < right.high : left.low < right.low
   }
 
-  package static func == (a: MediaTime, b: MediaTime) -> Bool {
+  /// The same time, in whichever timescales: 1 s is 1000 ms.
+  public static func == (a: MediaTime, b: MediaTime) -> Bool {
     !(a < b) && !(b < a)
   }
 
-  package func hash(into hasher: inout Hasher) {
-    // Equal times of different timescales need the same hash, so the value is hashed.
+  /// Equal times of different timescales have the same hash: that of their milliseconds.
+  public func hash(into hasher: inout Hasher) {
     hasher.combine(rescaled(to: 1000))
   }
 }

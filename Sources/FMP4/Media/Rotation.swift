@@ -1,14 +1,21 @@
 /// How a player turns the video: mirrored or not, then rotated clockwise (the matrix of ISO/IEC 14496-12 §8.3.2). These are all
 /// eight ways in which a rectangle lies upright on its sides.
-package enum Rotation: UInt16, Sendable, Hashable, CaseIterable {
+public enum Rotation: UInt16, Sendable, Hashable, CaseIterable {
+  /// Shown as it is coded.
   case none = 0
+  /// A quarter turn.
   case clockwise90 = 90
+  /// Upside down.
   case clockwise180 = 180
+  /// Three quarter turns.
   case clockwise270 = 270
   /// Left and right exchanged.
   case mirrored = 1
+  /// Mirrored, then a quarter turn.
   case mirrored90 = 91
+  /// Mirrored, then upside down: top and bottom exchanged.
   case mirrored180 = 181
+  /// Mirrored, then three quarter turns.
   case mirrored270 = 271
 
   package var isMirrored: Bool { rawValue & 1 == 1 }
@@ -49,9 +56,9 @@ extension Rotation {
   }
 }
 
-/// As settings write it: `0`, `90`, `mirrored`, `mirrored-90`.
 extension Rotation: CustomStringConvertible {
-  package var description: String {
+  /// As settings write it: `0`, `90`, `mirrored`, `mirrored-90`.
+  public var description: String {
     if !isMirrored { return String(degrees) }
     return degrees == 0 ? "mirrored" : "mirrored-\(degrees)"
   }

@@ -1,22 +1,37 @@
 /// Description of a track; it holds until the next parameter change. Two equal descriptions share an init segment.
-package struct TrackDescription: Sendable, Hashable {
-  package var id: TrackID
-  package var codec: Codec
+public struct TrackDescription: Sendable, Hashable {
+  /// Its number within the stream, and in boxes.
+  public var id: TrackID
+  /// The codec of its samples, with its configuration.
+  public var codec: Codec
   /// Ticks per second of the track's times. Audio: the sample rate. Video: the numerator of a recognised frame rate
   /// (24000, 30000, 60000 …), else 90000.
-  package var timescale: UInt32
+  public var timescale: UInt32
   /// Ticks between two frames at a constant rate. Nil if the rate is variable or unknown.
-  package var frameDuration: UInt32?
+  public var frameDuration: UInt32?
   /// ISO 639-2/T code of three letters. "und" if unknown.
-  package var language: String
-  package var role: TrackRole
-  package var rotation: Rotation
+  public var language: String
+  /// What it is for.
+  public var role: TrackRole
+  /// How players turn the video.
+  public var rotation: Rotation
   /// Colours stated outside of the parameter sets. Nil if there are none, and for audio.
   package var statedColor: VideoColor?
 
+  /// A track. Its timescale is at least 1. Colours are those that the parameter sets state.
+  public init(
+    id: TrackID, codec: Codec, timescale: UInt32, frameDuration: UInt32? = nil, language: String = "und",
+    role: TrackRole = .main, rotation: Rotation = .none
+  ) {
+    self.init(
+      id: id, codec: codec, timescale: timescale, frameDuration: frameDuration, language: language, role: role,
+      rotation: rotation, statedColor: nil)
+  }
+
+  /// The same with colours that are stated outside of the parameter sets.
   package init(
     id: TrackID, codec: Codec, timescale: UInt32, frameDuration: UInt32? = nil, language: String = "und",
-    role: TrackRole = .main, rotation: Rotation = .none, statedColor: VideoColor? = nil
+    role: TrackRole = .main, rotation: Rotation = .none, statedColor: VideoColor?
   ) {
     self.id = id
     self.codec = codec
@@ -28,7 +43,8 @@ package struct TrackDescription: Sendable, Hashable {
     self.statedColor = statedColor
   }
 
-  package var kind: MediaKind { codec.kind }
+  /// Video or audio, by its codec.
+  public var kind: MediaKind { codec.kind }
 
   /// The same track, turned further; audio as it is.
   package func turned(by rotation: Rotation) -> TrackDescription {

@@ -1,5 +1,6 @@
 /// What an audio track is for (ISO/IEC 13818-1 §2.6.19, audio_type).
-package enum TrackRole: String, Sendable, Hashable {
+public enum TrackRole: String, Sendable, Hashable {
+  /// The programme's own sound.
   case main
   /// For viewers who are hard of hearing.
   case hearingImpaired

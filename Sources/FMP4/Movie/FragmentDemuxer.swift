@@ -1,9 +1,9 @@
-package import NIOCore
+public import NIOCore
 
 /// Reads fragmented MP4 that arrives in pieces of any size. Returns its tracks and samples as media events, with the
 /// times of the fragments (ISO/IEC 14496-12 §8.8). Each sample is returned as soon as its last byte is there. A value
 /// type without connection or clock. The sender may be hostile: the memory kept is bounded.
-package struct FragmentDemuxer: Sendable {
+public struct FragmentDemuxer: Sendable {
   /// Most bytes of a `moov` or `moof`, and of a sample.
   package static let largestHead: UInt64 = 4 << 20
   package static let largestSample = 16 << 20
@@ -13,9 +13,9 @@ package struct FragmentDemuxer: Sendable {
   package static let maximumSamples = 16_384
 
   /// Tracks of the newest `moov`.
-  package private(set) var tracks: [TrackDescription] = []
-  /// Why tracks of that `moov` were left out, mostly because weir does not support their codec.
-  package private(set) var leftOut: [BoxError] = []
+  public private(set) var tracks: [TrackDescription] = []
+  /// Why tracks of that `moov` were left out, mostly because their codec is not supported.
+  public private(set) var leftOut: [BoxError] = []
 
   private var buffer = ByteBuffer()
   /// Stream offset of the buffer's first byte.
@@ -43,10 +43,11 @@ package struct FragmentDemuxer: Sendable {
     var sample: Sample
   }
 
-  package init() {}
+  /// A demuxer that has received nothing.
+  public init() {}
 
   /// Takes received bytes. Then call `next` until it returns nil.
-  package mutating func receive(_ bytes: ByteBuffer) {
+  public mutating func receive(_ bytes: ByteBuffer) {
     if case .failed = place { return }
     if buffer.readableBytes == 0 {
       buffer = bytes
@@ -57,7 +58,7 @@ package struct FragmentDemuxer: Sendable {
   }
 
   /// The next event. Nil if more bytes are needed. After an error nothing more can be read.
-  package mutating func next() throws(BoxError) -> MediaEvent? {
+  public mutating func next() throws(BoxError) -> MediaEvent? {
     do throws(BoxError) {
       return try read()
     } catch {
@@ -99,7 +100,7 @@ package struct FragmentDemuxer: Sendable {
   }
 
   /// Call it when no more bytes will arrive.
-  package func end() throws(BoxError) {
+  public func end() throws(BoxError) {
     switch place {
     case .failed(let error): throw error
     case .betweenBoxes, .passing(until: .max), .media(until: .max):

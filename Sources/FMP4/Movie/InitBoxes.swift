@@ -1,8 +1,8 @@
-package import NIOCore
+public import NIOCore
 
 extension InitSegment {
-  /// Init segment with all tracks, for recordings.
-  package var whole: ByteBuffer { InitBoxes.initSegment(of: tracks) }
+  /// Init segment with all tracks, for files and for fragments of `FragmentBoxes.interleavedHead(of:clock:)`.
+  public var whole: ByteBuffer { InitBoxes.initSegment(of: tracks) }
 
   /// Init segment with the first track of each kind.
   package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks.defaults) }
@@ -10,8 +10,8 @@ extension InitSegment {
   /// Init segment with these of its tracks, for progressive fMP4.
   package func showing(_ tracks: [TrackDescription]) -> ByteBuffer { InitBoxes.initSegment(of: tracks) }
 
-  /// CMAF init segment with one track.
-  package func single(_ track: TrackDescription) -> ByteBuffer { InitBoxes.initSegment(of: [track]) }
+  /// CMAF init segment with one track, for fragments of `FragmentBoxes.singleHead(of:track:clock:)`.
+  public func single(_ track: TrackDescription) -> ByteBuffer { InitBoxes.initSegment(of: [track]) }
 }
 
 /// Writes init segments: `ftyp` and `moov` with empty sample tables (ISO/IEC 14496-12 §8.2, §8.8.1).

@@ -1,15 +1,18 @@
-package import NIOCore
+public import NIOCore
 
-/// Metadata of a movie.
-package struct MovieMetadata: Sendable, Hashable {
-  package var title: String
+/// What a movie says of itself; players show it. An empty text is left out.
+public struct MovieMetadata: Sendable, Hashable {
+  /// What it is called.
+  public var title: String
   /// Time of recording as text: `2026-11-21T07:24:10Z`.
-  package var date: String
+  public var date: String
   /// Name and version of the program.
-  package var tool: String
-  package var creation: WallTime
+  public var tool: String
+  /// Its creation time (ISO/IEC 14496-12 §8.2.2), to the second.
+  public var creation: WallTime
 
-  package init(title: String, date: String, tool: String, creation: WallTime) {
+  /// The metadata with these texts and this time.
+  public init(title: String, date: String, tool: String, creation: WallTime) {
     self.title = title
     self.date = date
     self.tool = tool
@@ -18,7 +21,7 @@ package struct MovieMetadata: Sendable, Hashable {
 }
 
 /// Writes the movie header of a finished recording. Placed before the fragmented file, it makes an ordinary movie of it.
-package struct MovieBuilder: Sendable {
+public struct MovieBuilder: Sendable {
   private let tracks: [MovieTables.Track]
   private let metadata: MovieMetadata
   private let timeline: MovieTimeline
@@ -26,7 +29,7 @@ package struct MovieBuilder: Sendable {
   package var annex = ByteBuffer()
 
   /// Leaves out tracks without samples. Nil if no track has any. `shown` is the media time to show; nil for all of it.
-  package init?(_ tables: MovieTables, metadata: MovieMetadata, showing shown: Range<MediaTime>? = nil) {
+  public init?(_ tables: MovieTables, metadata: MovieMetadata, showing shown: Range<MediaTime>? = nil) {
     tracks = tables.tracks.filter { $0.table.sampleCount > 0 }
     guard !tracks.isEmpty else { return nil }
     self.metadata = metadata
@@ -41,7 +44,7 @@ package struct MovieBuilder: Sendable {
   /// `ftyp`, `moov`, a `free` box as padding, and the header of one `mdat`. That `mdat` encloses the fragmented file's
   /// `contentLength` bytes, which follow. The length is a multiple of `blockSize`, so that the file system can insert
   /// the movie header without moving the media. Chunk offsets count from the start of the new file.
-  package func movieHeader(contentLength: UInt64, blockSize: Int) -> ByteBuffer {
+  public func movieHeader(contentLength: UInt64, blockSize: Int) -> ByteBuffer {
     let block = max(blockSize, 1)
     func whole(_ movieSize: Int) -> Int {
       (movieSize + 8 + annex.readableBytes + Self.mediaHeaderSize + block - 1) / block * block

@@ -1,5 +1,5 @@
 /// Tables for the `moov` of a recording that still grows: tracks, sample descriptions and sample tables.
-package struct MovieTables: Sendable {
+public struct MovieTables: Sendable {
   /// One track. Each parameter change adds a sample description.
   struct Track: Sendable {
     /// Never empty. The first one sets what a track has only once: timescale, language, rotation, size.
@@ -11,12 +11,13 @@ package struct MovieTables: Sendable {
 
   private(set) var tracks: [Track]
 
-  package init(tracks: [TrackDescription]) {
+  /// Empty tables of these tracks.
+  public init(tracks: [TrackDescription]) {
     self.tracks = tracks.map { Track(descriptions: [$0], table: SampleTable(timescale: $0.timescale)) }
   }
 
   /// Whether the recording can continue in the same file with these tracks.
-  package func canContinue(with descriptions: [TrackDescription]) -> Bool {
+  public func canContinue(with descriptions: [TrackDescription]) -> Bool {
     Self.canHold(tracks.compactMap(\.descriptions.first), and: descriptions)
   }
 
@@ -32,7 +33,7 @@ package struct MovieTables: Sendable {
   }
 
   /// Changes the descriptions for the samples to come. Ignores unknown tracks.
-  package mutating func change(to descriptions: [TrackDescription]) {
+  public mutating func change(to descriptions: [TrackDescription]) {
     for new in descriptions {
       guard let index = tracks.firstIndex(where: { $0.descriptions.first?.id == new.id }) else { continue }
       // Only values that are part of a sample entry need another description.
@@ -48,7 +49,7 @@ package struct MovieTables: Sendable {
   }
 
   /// Appends a fragment's runs, whose media is contiguous in the file from `mediaOffset` on.
-  package mutating func append(_ runs: [TrackRun], mediaOffset: UInt64) {
+  public mutating func append(_ runs: [TrackRun], mediaOffset: UInt64) {
     var offset = mediaOffset
     for run in runs {
       append(run, at: offset)
@@ -81,7 +82,7 @@ package struct MovieTables: Sendable {
   }
 
   /// Number of samples of all tracks.
-  package var sampleCount: Int { tracks.reduce(0) { $0 + $1.table.sampleCount } }
+  public var sampleCount: Int { tracks.reduce(0) { $0 + $1.table.sampleCount } }
 
   /// Presentation duration of the longest track, in seconds. For display.
   package var seconds: Double {

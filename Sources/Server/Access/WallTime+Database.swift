@@ -1,11 +1,11 @@
-package import FMP4
-package import GRDB
+public import FMP4
+public import GRDB
 
-/// In tables a time is its nanoseconds.
+/// In tables a time is its nanoseconds. Public, since the type and the protocol are.
 extension WallTime: DatabaseValueConvertible {
-  package var databaseValue: DatabaseValue { nanoseconds.databaseValue }
+  public var databaseValue: DatabaseValue { nanoseconds.databaseValue }
 
-  package static func fromDatabaseValue(_ value: DatabaseValue) -> WallTime? {
+  public static func fromDatabaseValue(_ value: DatabaseValue) -> WallTime? {
     Int64.fromDatabaseValue(value).map(WallTime.init(nanoseconds:))
   }
 }
