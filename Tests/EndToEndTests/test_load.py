@@ -491,10 +491,10 @@ def test_a_flood_of_handshakes_does_not_hold_up_the_live_edge(start, measured, t
         record_property("figure", f"a flood of TLS handshakes: {made / took:.0f} a second, none completed")
 
 
-@pytest.mark.parametrize("count", [2000 if LONG else 800])
-def test_when_memory_runs_short_the_newest_viewers_are_refused_and_nothing_is_killed(
-        start, tmp_path, monkeypatch, count, record_property):
-    """A crowd of one address, of which nobody reads: some are served, some wait for memory, some are told 503."""
+@pytest.fixture
+def confined(start, tmp_path, monkeypatch):
+    """A server in 256 MiB with a stream of a megabyte a second, the memory's group, the publisher, its media playlist, and a viewer
+    over TLS that has read the playlist, with its request."""
     group = MemoryGroup(256 << 20)
     try:
         monkeypatch.setenv("WEIR_BIN", str(group.program(tmp_path)))
@@ -508,55 +508,63 @@ def test_when_memory_runs_short_the_newest_viewers_are_refused_and_nothing_is_ki
             first, request = tls_connection(url), f"GET {urllib.parse.urlsplit(url).path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
             first.sendall(request)
             assert b"#EXTM3U" in first.recv(1 << 16)
-            guide = llhls.Connection(plain)
-            crowd: list[ssl.SSLSocket] = []
-
-            def view(number: int, segment: str) -> str:
-                """Requests a segment over TLS and reads only its beginning, which costs the server most."""
-                try:
-                    viewer = tls_connection(url)
-                    viewer.sendall(f"GET {segment} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-                    viewer.settimeout(0.3)
-                    answer = viewer.recv(1024)
-                except TimeoutError:
-                    answer = b"HTTP/1.1 waits"
-                except OSError:
-                    return "closed"
-                if answer.startswith(b"HTTP/1.1 503"):
-                    assert b"retry-after:" in answer.lower()
-                    viewer.close()
-                else:
-                    crowd.append(viewer)
-                return answer[9:14].decode().split()[0] if answer else "closed"
-
-            answers: list[str] = []
-            with concurrent.futures.ThreadPoolExecutor(40) as pool:
-                # In waves, because a segment stays in the window only for a limited time.
-                for _ in range(0, count, 200):
-                    playlist = hls.parse_media(guide.get(plain).good().text, plain)
-                    path = urllib.parse.urlsplit(playlist.absolute(playlist.segments[-1].uri)).path
-                    answers += pool.map(lambda number: view(number, path), range(200))
-            served, refused = answers.count("200"), answers.count("503")
-            assert publisher.process.poll() is None and weir.process.poll() is None
-            # Present viewers play on during the crowd.
-            first.sendall(request)
-            assert b"#EXTM3U" in first.recv(1 << 16)
-            record_property("figure", f"256 MiB, {count} viewers over TLS that read nothing: {served} served, {refused} told "
-                                      f"503, {answers.count('waits')} wait, {answers.count('closed')} closed, "
-                                      f"at most {group.most >> 20} MiB used")
-            assert group.kills() == 0
-            # An address has a sixteenth of the memory, and each of its viewers 256 KiB of that at most.
-            assert served >= 60
-            assert answers.count("closed") <= refused, "too many were closed without a word"
-            for viewer in crowd:
-                viewer.close()
-            if refused:
-                weir.wait_log("memory runs short")
-            weir.wait(lambda: has_room(weir.addresses["https"]), 15, "room")
-            assert weir.stream(NAME)["state"] == "live"
+            yield weir, group, publisher, plain, first, request
         weir.stop()
     finally:
         group.remove()
+
+
+@pytest.mark.parametrize("count", [2000 if LONG else 800])
+def test_when_memory_runs_short_the_newest_viewers_are_refused_and_nothing_is_killed(confined, count, record_property):
+    """A crowd of one address, of which nobody reads: some are served, some wait for memory, some are told 503."""
+    weir, group, publisher, plain, first, request = confined
+    url = plain.replace(weir.web, weir.addresses["https"])
+    guide = llhls.Connection(plain)
+    crowd: list[ssl.SSLSocket] = []
+
+    def view(number: int, segment: str) -> str:
+        """Requests a segment over TLS and reads only its beginning, which costs the server most."""
+        try:
+            viewer = tls_connection(url)
+            viewer.sendall(f"GET {segment} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            viewer.settimeout(0.3)
+            answer = viewer.recv(1024)
+        except TimeoutError:
+            answer = b"HTTP/1.1 waits"
+        except OSError:
+            return "closed"
+        if answer.startswith(b"HTTP/1.1 503"):
+            assert b"retry-after:" in answer.lower()
+            viewer.close()
+        else:
+            crowd.append(viewer)
+        return answer[9:14].decode().split()[0] if answer else "closed"
+
+    answers: list[str] = []
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        # In waves, because a segment stays in the window only for a limited time.
+        for _ in range(0, count, 200):
+            playlist = hls.parse_media(guide.get(plain).good().text, plain)
+            path = urllib.parse.urlsplit(playlist.absolute(playlist.segments[-1].uri)).path
+            answers += pool.map(lambda number: view(number, path), range(200))
+    served, refused = answers.count("200"), answers.count("503")
+    assert publisher.process.poll() is None and weir.process.poll() is None
+    # Present viewers play on during the crowd.
+    first.sendall(request)
+    assert b"#EXTM3U" in first.recv(1 << 16)
+    record_property("figure", f"256 MiB, {count} viewers over TLS that read nothing: {served} served, {refused} told "
+                              f"503, {answers.count('waits')} wait, {answers.count('closed')} closed, "
+                              f"at most {group.most >> 20} MiB used")
+    assert group.kills() == 0
+    # An address has a sixteenth of the memory, and each of its viewers 256 KiB of that at most.
+    assert served >= 60
+    assert answers.count("closed") <= refused, "too many were closed without a word"
+    for viewer in crowd:
+        viewer.close()
+    if refused:
+        weir.wait_log("memory runs short")
+    weir.wait(lambda: has_room(weir.addresses["https"]), 15, "room")
+    assert weir.stream(NAME)["state"] == "live"
 
 
 def has_room(address: str) -> bool:

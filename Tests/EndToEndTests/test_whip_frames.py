@@ -378,10 +378,9 @@ def studio():
         yield studio
 
 
-@pytest.mark.parametrize("codec", ["VP9", "AV1"])
-@PAUSES
-def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir, chromium, studio, codec, pauses, tmp_path):
-    """Chromium to Chromium by HLS. Each frame that was sent is recorded, in its own size, or told as lost."""
+@pytest.fixture
+def filmed(weir, chromium, studio, codec, pauses):
+    """The name of a stream that Chromium publishes in a codec, that another one watches, and that is recorded."""
     name = f"sizes-{codec.lower()}{'' if pauses else '-alone'}"
     answer = publish(studio, weir, name, types=[f"video/{codec}"])
     assert f"{codec}/90000" in answer["sdp"], answer["sdp"]
@@ -389,6 +388,14 @@ def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir
     watch(chromium)
     # The recording has begun, about a second behind the stream. A change before it leaves out what came first.
     weir.wait(lambda: weir.stream(name)["recording"]["seconds"] > 0, 40, "a recording")
+    return name
+
+
+@pytest.mark.parametrize("codec", ["VP9", "AV1"])
+@PAUSES
+def test_a_true_change_of_size_in_other_codecs_loses_no_viewer_and_no_frame(weir, chromium, studio, codec, pauses, filmed, tmp_path):
+    """Chromium to Chromium by HLS. Each frame that was sent is recorded, in its own size, or told as lost."""
+    name = filmed
     for width, height in ((320, 180), (640, 360)):
         studio.evaluate(f"resize({width}, {height})")
         shows(chromium, height)

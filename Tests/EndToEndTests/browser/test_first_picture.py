@@ -78,10 +78,9 @@ def test_a_page_that_waits_for_a_stream_asks_for_the_list_of_parts_once(page, st
     judge_lists(first_picture(page, start("--no-record", "--target-duration", "2"), "show", "hls")[2], "hls")
 
 
-@pytest.mark.parametrize("player", ["hls", pytest.param("mse", marks=pytest.mark.long)])
-def test_a_gop_that_is_longer_than_known_is_cut_and_the_page_goes_on(page, start, tmp_path, player):
-    """A name with key frames 2 s apart is published again with 4 s. The list comes with the first part. Segments are cut at the
-    target, without a key frame, which is told; no part is longer than it may be, and the page plays on across the cuts."""
+@pytest.fixture
+def known(start, tmp_path):
+    """A server that knows a name, from the process before it, as one with key frames 2 s apart."""
     (tmp_path / "state").mkdir()
     weir = start("--no-record", "--state", tmp_path / "state")
     with RawRTMP(weir.rtmp).start("cam") as client:
@@ -89,8 +88,14 @@ def test_a_gop_that_is_longer_than_known_is_cut_and_the_page_goes_on(page, start
         client.finish()
     weir.wait_state("cam", "ended")
     weir.stop()
-    # Another process, in which the page finds no stream, and which knows the name.
-    weir = start("--no-record", "--state", tmp_path / "state")
+    return start("--no-record", "--state", tmp_path / "state")
+
+
+@pytest.mark.parametrize("player", ["hls", pytest.param("mse", marks=pytest.mark.long)])
+def test_a_gop_that_is_longer_than_known_is_cut_and_the_page_goes_on(page, known, player):
+    """The name is published again with key frames 4 s apart. The list comes with the first part. Segments are cut at the
+    target, without a key frame, which is told; no part is longer than it may be, and the page plays on across the cuts."""
+    weir = known
     page.open(f"{weir.web}/watch/cam?player={player}")
     watching.wait_phase(page, "notStarted")
     page.evaluate(NOTE_FIRST_FRAME)
