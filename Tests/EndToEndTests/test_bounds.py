@@ -682,34 +682,43 @@ def test_a_publisher_that_never_stays_for_a_group_of_pictures_is_seen(start):
         thread.join(10)
 
 
-def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(start, tmp_path):
+@pytest.fixture
+def few_files(start, tmp_path):
+    """A server whose streams may make three files an hour, with an honest publisher."""
     weir = start("--target-duration", "2", "--record", tmp_path / "recordings", "--record-max-files", "3")
     honest = Honest(weir)
+    yield weir, honest
+    honest.publisher.kill()
 
-    def names() -> list[str]:
-        return sorted(r["stream"] for r in weir.json("/api/v1/recordings")["recordings"])
 
-    try:
-        # Formats that last less than a second make no period, and neither do names that are left at once.
-        with RawRTMP(weir.rtmp).start("flipper") as client:
-            client.play_out(scripts.two_formats_in_turn("h264-30", "portrait", 20, step=200, filler=2), speed=2)
-        for number in range(5):
-            with RawRTMP(weir.rtmp).start(f"gone{number}") as client:
-                client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 500])
-        assert set(names()) <= {NAME}
-        # A stream may make this many longer ones per hour, and then gets a warning.
-        for number in range(5):
-            with RawRTMP(weir.rtmp).start("changing") as client:
-                client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 2000], speed=2)
-                client.finish()
-            # The next one has the name once this one's end is known.
-            weir.wait_state("changing", "ended")
-        weir.wait_log("has begun 3 files within an hour.*--record-max-files")
-        weir.wait(lambda: names().count("changing") >= 3, 20, "three recordings")
-        assert names().count("changing") == 3
-        honest.lost_nothing()
-    finally:
-        honest.publisher.kill()
+def recorded_names(weir) -> list[str]:
+    return sorted(r["stream"] for r in weir.json("/api/v1/recordings")["recordings"])
+
+
+def test_formats_that_last_less_than_a_second_make_no_recording(few_files):
+    """Nor do names that are left at once."""
+    weir, _ = few_files
+    with RawRTMP(weir.rtmp).start("flipper") as client:
+        client.play_out(scripts.two_formats_in_turn("h264-30", "portrait", 20, step=200, filler=2), speed=2)
+    for number in range(5):
+        with RawRTMP(weir.rtmp).start(f"gone{number}") as client:
+            client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 500])
+    assert set(recorded_names(weir)) <= {NAME}
+
+
+def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(few_files):
+    """A stream may make this many longer ones per hour, and then gets a warning."""
+    weir, honest = few_files
+    for number in range(5):
+        with RawRTMP(weir.rtmp).start("changing") as client:
+            client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 2000], speed=2)
+            client.finish()
+        # The next one has the name once this one's end is known.
+        weir.wait_state("changing", "ended")
+    weir.wait_log("has begun 3 files within an hour.*--record-max-files")
+    weir.wait(lambda: recorded_names(weir).count("changing") >= 3, 20, "three recordings")
+    assert recorded_names(weir).count("changing") == 3
+    honest.lost_nothing()
 
 
 class Download:

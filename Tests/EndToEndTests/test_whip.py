@@ -296,12 +296,18 @@ def publish_through(start_shared, canary, chromium, name: str, count: int, tmp_p
     return weir, between, answer, sent, received["lostVideoFrames"] + received["earlyVideoFrames"]
 
 
-def test_a_network_that_loses_packets_costs_no_frames(start_shared, canary, chromium, tmp_path):
+@pytest.fixture
+def lossy(start_shared, canary, chromium, tmp_path):
+    """What Chromium published through a network that loses packets in either direction."""
+    path = relay.Path(delay=0.025)
+    return publish_through(
+        start_shared, canary, chromium, "lossy", 240, tmp_path, forth=path, back=path, later=relay.Path(delay=0.025, loss=0.05))
+
+
+def test_a_network_that_loses_packets_costs_no_frames(lossy):
     """5 % of the packets in either direction, with a round trip of 50 ms: what is lost is asked for again, in time. Of the first packet
     of all no number shows that it is missing: what that costs is judged below, and here none is lost before the stream is live."""
-    path = relay.Path(delay=0.025)
-    weir, network, answer, sent, lost = publish_through(
-        start_shared, canary, chromium, "lossy", 240, tmp_path, forth=path, back=path, later=relay.Path(delay=0.025, loss=0.05))
+    weir, network, answer, sent, lost = lossy
     assert network.lost >= 50, network.lost
     found = judge(weir.only_recording("lossy"), 7)
     # What browsers send to probe the network is none of the video: lost, it is no lost frame.

@@ -159,28 +159,36 @@ def grows(watch: hls.Watch, sequence: int) -> int:
     return watch.last.segments[-1].sequence
 
 
-@pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_publisher_that_offers_again_goes_on_over_a_restart_of_the_server(supervise, how):
-    """ffmpeg is started again by hand: it does not always end by itself when its peer has gone."""
+@pytest.fixture
+def watched(supervise):
+    """A service that a publisher sends to by WHIP, by ffmpeg; its epoch, a watch of its playlist, and the number of its newest
+    segment. Whoever publishes last is ended."""
     service = supervise("--webrtc", "127.0.0.1:0", "--target-duration", "2", "--publish-key", KEY)
     running = [publishers.whip("h264-30", f"{service.web}/whip/cam", KEY, loop=-1)]
     try:
         epoch = service.epoch("cam")
         watch = hls.Watch(f"{service.web}/live/cam/index.m3u8")
-        last = grows(watch, 3)
-        service.process.send_signal(signal.SIGTERM if how == "stop" else signal.SIGKILL)
-        service.wait_ready(2)
-        running[0].kill()
-        running.append(publishers.whip("h264-30", f"{service.web}/whip/cam", KEY, loop=-1))
-        grows(watch, last + 3)
-        playlist = watch.stop().last
-        assert service.epoch("cam") == epoch
-        # What was recorded before is whole, and the stream is recorded on, in another file.
-        service.wait(
-            lambda: sorted(recording["state"] for recording in service.get("/api/v1/recordings").good().json["recordings"])
-            == ["completed", "running"], 20, "one recording that is over, and one that runs")
+        yield service, running, epoch, watch, grows(watch, 3)
     finally:
         running[-1].kill()
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_publisher_that_offers_again_goes_on_over_a_restart_of_the_server(watched, how):
+    """ffmpeg is started again by hand: it does not always end by itself when its peer has gone."""
+    service, running, epoch, watch, last = watched
+    service.process.send_signal(signal.SIGTERM if how == "stop" else signal.SIGKILL)
+    service.wait_ready(2)
+    running[0].kill()
+    running.append(publishers.whip("h264-30", f"{service.web}/whip/cam", KEY, loop=-1))
+    grows(watch, last + 3)
+    playlist = watch.stop().last
+    assert service.epoch("cam") == epoch
+    # What was recorded before is whole, and the stream is recorded on, in another file.
+    service.wait(
+        lambda: sorted(recording["state"] for recording in service.get("/api/v1/recordings").good().json["recordings"])
+        == ["completed", "running"], 20, "one recording that is over, and one that runs")
+    running[-1].kill()
     problems = [problem for problem in watch.problems if not re.search("Connection|RemoteDisconnected|closed|IncompleteRead", problem)]
     nothing_wrong(hls.unexplained(problems, (service.folder / "log").read_text(errors="replace"), "cam"))
     assert playlist.segments[-1].sequence >= last + 3 and not playlist.ended, playlist.text
