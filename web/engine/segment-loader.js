@@ -213,10 +213,10 @@ export class SegmentLoader {
     if (segment === null || segment.gap || audio === undefined) return;
     const own = audio.timeline.numbered(sequence);
     if (!this.#kinds.includes("audio")) {
-      // Its list may come later than the video's each time: it is not awaited, so what it has listed last counts.
-      const newest = own ?? audio.timeline.segments.at(-1) ?? null;
-      const isThere = newest !== null && newest.sequence >= sequence - 1 && newest.map !== null;
-      if (isThere && audio.hasMedia(sequence)) throw new NewTracks(segment.start);
+      // Its list may come later than the video's each time: it is not awaited. Where that ends with the segment before,
+      // that one counts.
+      const newest = own ?? audio.timeline.numbered(sequence - 1);
+      if (newest !== null && newest.map !== null && audio.hasMedia(sequence)) throw new NewTracks(segment.start);
       return;
     }
     const isNext = own === null && sequence > (audio.timeline.segments.at(-1)?.sequence ?? Infinity);
