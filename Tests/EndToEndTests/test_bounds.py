@@ -697,13 +697,14 @@ def recorded_names(weir) -> list[str]:
 
 def test_formats_that_last_less_than_a_second_make_no_recording(few_files):
     """Nor do names that are left at once."""
-    weir, _ = few_files
+    weir, honest = few_files
     with RawRTMP(weir.rtmp).start("flipper") as client:
         client.play_out(scripts.two_formats_in_turn("h264-30", "portrait", 20, step=200, filler=2), speed=2)
     for number in range(5):
         with RawRTMP(weir.rtmp).start(f"gone{number}") as client:
             client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 500])
     assert set(recorded_names(weir)) <= {NAME}
+    honest.lost_nothing()
 
 
 def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(few_files):

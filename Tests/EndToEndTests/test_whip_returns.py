@@ -170,7 +170,8 @@ def watched(supervise):
         watch = hls.Watch(f"{service.web}/live/cam/index.m3u8")
         yield service, running, epoch, watch, grows(watch, 3)
     finally:
-        running[-1].kill()
+        if running[-1].process.poll() is None:
+            running[-1].kill()
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
