@@ -119,7 +119,9 @@ export class SegmentLoader {
     const stopped = new AbortController();
     const both = anySignal(signal, stopped.signal);
     try {
-      await Promise.all(renditions.map((rendition) => this.#feed(rendition, begins, atEdge, both)));
+      // Numbers are the same in all renditions, and times only once media of each were read.
+      const { sequence } = segmentAt(main, begins);
+      await Promise.all(renditions.map((rendition) => this.#feed(rendition, sequence, atEdge, both)));
     } finally {
       stopped.abort();
       this.#early.clear();
@@ -141,11 +143,13 @@ export class SegmentLoader {
     return time;
   }
 
-  /** @param {Rendition} rendition @param {number} from @param {boolean} atEdge @param {AbortSignal} signal */
-  async #feed(rendition, from, atEdge, signal) {
-    const first = segmentAt(rendition, from);
+  /**
+   * @param {Rendition} rendition @param {number} first Number of the first segment. @param {boolean} atEdge
+   * @param {AbortSignal} signal
+   */
+  async #feed(rendition, first, atEdge, signal) {
     /** @type {Cursor} */
-    let cursor = { sequence: first.sequence, part: 0 };
+    let cursor = { sequence: first, part: 0 };
     let hasBegun = false;
     for (;;) {
       await this.#room(rendition, signal);

@@ -47,12 +47,16 @@ export class Rendition {
   }
 
   /**
-   * Whether it has media in a segment. One that is not listed yet is expected to if the newest one has.
+   * Whether it has media in a segment. One that is not listed yet is expected to if the newest one has. One that is not listed any
+   * more had them, but not one before that: there the rendition began later.
    * @param {number} sequence
    */
   hasMedia(sequence) {
-    const own = this.timeline.numbered(sequence);
-    return own === null ? this.isReported !== false && !(this.timeline.segments.at(-1)?.gap ?? true) : !own.gap;
+    const { segments } = this.timeline;
+    const own = this.timeline.numbered(sequence), oldest = segments.at(0), newest = segments.at(-1);
+    if (own !== null) return !own.gap;
+    if (oldest === undefined || newest === undefined || sequence < oldest.sequence - 1) return false;
+    return this.isReported !== false && !newest.gap;
   }
 
   /** URL of the init segment of the newest media; "" without any. */
