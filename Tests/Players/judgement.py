@@ -212,7 +212,9 @@ def _audio(record: dict, figures: Figures, wanted: Expectation) -> None:
         index = bisect.bisect_right(times, at) - 1
         if index < 0 or at - times[index] > 200:
             continue
-        position = frames[index][2] % SECOND / wanted.rate + (at - times[index]) / 1000
+        # By the element's clock, not by the moment on the screen, which is up to one of its refreshes (17 ms) later.
+        _, media, number, *_, clock = frames[index]
+        position = number % SECOND / wanted.rate + clock + at / 1000 - media
         offsets.append((position + 0.5) % 1 - 0.5)
     if len(offsets) >= 5:
         third = max(len(offsets) // 3, 2)

@@ -27,8 +27,12 @@ window.measure = (() => {
       let number = null;
       try { number = read(video); } catch (error) { if (!fault) { fault = error; tell("harness", String(error)); } }
       const quality = video.getVideoPlaybackQuality();
-      log.first ??= now();
-      log.frames.push([Math.round(now()), frame.mediaTime, number, frame.presentedFrames, quality.totalVideoFrames, quality.droppedVideoFrames]);
+      const at = now();
+      log.first ??= at;
+      log.frames.push([
+        Math.round(at), frame.mediaTime, number, frame.presentedFrames, quality.totalVideoFrames, quality.droppedVideoFrames,
+        video.currentTime - at / 1000,
+      ]);
       const size = `${video.videoWidth}x${video.videoHeight}`;
       if (log.sizes.at(-1) !== size) log.sizes.push(size);
       video.requestVideoFrameCallback(shown);
