@@ -187,6 +187,18 @@ struct Epoch: Sendable {
     return stored
   }
 
+  /// Lists that the publisher has been away for a while. False where nothing has changed.
+  mutating func beginOutage() -> Bool {
+    let first = window.nextSequenceNumber
+    guard window.beginOutage() else { return false }
+    followOutage(from: first)
+    return true
+  }
+
+  private mutating func followOutage(from first: Int) {
+    for index in rungs.indices { rungs[index].followOutage(in: window, from: first) }
+  }
+
   mutating func end(_ reason: EndReason) throws(StorageError) -> [StoredEvent] {
     try releaseBurst() + store(segmenter.receive(.end(reason)))
   }
@@ -405,10 +417,11 @@ struct Epoch: Sendable {
   private mutating func openSegment(_ fragment: Fragment) throws(StorageError) {
     let wallStart = anchor?.wallTime(at: fragment.start) ?? .zero
     let memory = try SegmentMemory(in: store)
-    if breaksBeforeNextSegment, window.outage(before: wallStart) != nil {
+    if breaksBeforeNextSegment, window.outage(before: wallStart) != nil || window.segments.last?.isOutage == true {
+      let first = window.nextSequenceNumber
       (keptPeriods, keptInits) = (settings.periodsToKeep(viewWithRungs, 1), initsToKeep)
       window.passOutage(before: fragment.start, until: wallStart, memory: memory)
-      for index in rungs.indices { rungs[index].followOutage(in: window) }
+      followOutage(from: first)
     }
     window.open(
       fragment, initVersion: window.currentInit?.version ?? 1, followsDiscontinuity: breaksBeforeNextSegment,

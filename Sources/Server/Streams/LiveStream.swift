@@ -299,6 +299,7 @@ final class LiveStream: Sendable {
       switch state.life.phase {
       case .starting, .live: return true
       case .reconnecting:
+        if age >= LiveWindow.firstGapAfter.nanoseconds { beginOutage(&state) }
         if age >= settings.reconnectWindow.nanoseconds, state.turns.pending == nil {
           logger.notice("ended, because its publisher did not return in time")
           turn(.ended(.connectionLost("the publisher did not return in time")), &state)
@@ -310,6 +311,13 @@ final class LiveStream: Sendable {
         return !isOver
       }
     }
+  }
+
+  private func beginOutage(_ state: inout State) {
+    let rungs = state.life.epoch.rungs.versions
+    guard state.life.epoch.beginOutage() else { return }
+    publish([], &state)
+    _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
   }
 
   /// Ends a publication whose key no longer gives the right to the name. The stream waits for another publisher.

@@ -3,13 +3,26 @@ internal import Storage
 
 /// Outages: time without a publisher. Media time does not include it. Playlists list it as gap segments (EXT-X-GAP), so that
 /// lengths and PROGRAM-DATE-TIME agree. Shaka Player places segments by their date, and stops for good when the list does not
-/// account for the time. The gaps are listed together with the first segment after the outage: only then is the length known,
-/// and a list must not end with gaps.
+/// account for the time. The gaps are listed together with the first segment after the outage: only then is the length known. A
+/// short one comes before, when the publisher has been away for a second.
 extension LiveWindow {
   /// A jump of the date by less does not disturb players.
   static let shortestOutage = MediaTime(milliseconds: 100)
   /// In seconds. Limits gaps before EXT-X-TARGETDURATION is decided, which is never less.
   private static let leastTarget = 1
+
+  /// What is listed of an outage while it lasts, and after how long. hls.js takes all media to lie later than they do, by what their
+  /// decoding begins before them (0.15 s). Where it has played beyond the end of a list that stands still, it goes back by seconds,
+  /// again and again.
+  static let firstGap = MediaTime(milliseconds: 250)
+  static let firstGapAfter = MediaTime(milliseconds: 1000)
+
+  /// Lists the beginning of the outage that there is now. False where it is listed, or nothing lies before it.
+  mutating func beginOutage() -> Bool {
+    guard isInterrupted, let last = segments.last, last.isComplete, !last.isOutage else { return false }
+    addOutage(before: last.start + last.duration, wallStart: last.wallEnd, lasting: Self.firstGap, memory: last.memory)
+    return true
+  }
 
   /// The outage before a segment that begins at a wall-clock time, in nanoseconds. Nil when it is too short to list, or
   /// nothing precedes it.

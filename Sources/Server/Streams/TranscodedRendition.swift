@@ -93,10 +93,9 @@ struct TranscodedRendition: Sendable {
     for segment in planned where segment.source.sequenceNumber < number { complete(segment.source) }
   }
 
-  /// Copies the outage at the end of the source's window, if there is one.
-  mutating func followOutage(in source: LiveWindow) {
-    let start = source.segments.lastIndex { !$0.isOutage }.map { $0 + 1 } ?? 0
-    for segment in source.segments[start...] {
+  /// Copies the outage at the end of the source's window from a segment's number on.
+  mutating func followOutage(in source: LiveWindow, from first: Int) {
+    for segment in source.segments where segment.sequenceNumber >= first {
       planned.append(PlannedSegment(source: segment))
       try? apply(segmenter.endSegment(segment.sequenceNumber))
     }

@@ -65,27 +65,40 @@ window.measure = (() => {
     api.stall = () => stall;
   };
 
-  // Start of each beep, by the audio output of the element.
-  const beeps = (video) => {
-    const context = new AudioContext();
+  // Calls `heard` with the context's time of each beginning of a sound, and `part` with the part that was loud so far.
+  const listen = (source, heard, part = () => {}) => {
+    const { context } = source;
     const processor = context.createScriptProcessor(512, 2, 1);
     let quiet = 0, total = 0, loud = 0;
-    processor.onaudioprocess = (event) => {
-      const samples = event.inputBuffer.getChannelData(0);
-      const base = now() - (context.currentTime - event.playbackTime) * 1000;
+    processor.onaudioprocess = ({ inputBuffer, playbackTime }) => {
+      const samples = inputBuffer.getChannelData(0);
       for (let n = 0; n < samples.length; n += 1) {
         total += 1;
         if (Math.abs(samples[n]) > 0.1) {
           loud += 1;
-          if (quiet > context.sampleRate * 0.2) log.beeps.push([base + n / context.sampleRate * 1000, video.currentTime]);
+          if (quiet > context.sampleRate * 0.2) heard(playbackTime + n / context.sampleRate);
           quiet = 0;
         } else quiet += 1;
       }
-      api.loud = loud / total;
+      part(loud / total);
     };
-    context.createMediaElementSource(video).connect(processor);
+    source.connect(processor);
     processor.connect(context.destination);
-    context.resume();
+  };
+
+  // Start of each beep, by the audio output of the element. A processor tells times that are later than those of the samples that
+  // it gets: by how much, a sound of a known time says.
+  const beeps = async (video) => {
+    const context = new AudioContext();
+    const media = context.createMediaElementSource(video), known = context.createConstantSource();
+    let late = 0;
+    listen(media, (time) => log.beeps.push([now() - (context.currentTime - time + late) * 1000, video.currentTime]),
+      (loud) => { api.loud = loud; });
+    await context.resume();
+    const begin = context.currentTime + 0.3;
+    listen(known, (time) => { log.late = late = time - begin; });
+    known.start(begin);
+    known.stop(begin + 0.05);
   };
 
   const request = (url, range) => {
@@ -140,7 +153,7 @@ window.measure = (() => {
       log.began = now();
       frames(video);
       progress(video);
-      try { beeps(video); } catch (error) { tell("harness", error); }
+      beeps(video).catch((error) => tell("harness", error));
     },
     // The whole record, with the player's own value of its latency.
     result(video) {
