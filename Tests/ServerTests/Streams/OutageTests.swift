@@ -35,13 +35,14 @@ import Testing
     return lines
   }
 
-  /// Five seconds of media, an outage of `outage` seconds, and four seconds of media.
-  private func driver(outage: Double, _ settings: StreamSettings = StreamSettings(layout: .separate)) throws
-    -> EpochDriver
-  {
+  /// Five seconds of media, an outage of `outage` seconds, which may be listed while it lasts, and four seconds of media.
+  private func driver(
+    outage: Double, isBegun: Bool = false, _ settings: StreamSettings = StreamSettings(layout: .separate)
+  ) throws -> EpochDriver {
     var driver = EpochDriver(settings)
     try driver.publish(seconds: 5, isSteady: true)
     try driver.interrupt()
+    if isBegun { _ = driver.epoch.beginOutage() }
     try driver.publish(
       seconds: 5, wall: EpochDriver.wall + 5_000_000_000 + Int64(outage * 1e9), isSteady: true)
     return driver
@@ -138,9 +139,28 @@ import Testing
     #expect(window.sequenceNumber(ofTime: 151_000, .video, initVersion: 1) == nil)
   }
 
-  @Test(arguments: [0.3, 1.9, 2.4, 2.5, 4, 11.3])
-  func datesFollowFromLengthsOverAnOutage(outage: Double) throws {
-    let epoch = try driver(outage: outage).epoch
+  /// hls.js goes back where it has played beyond the end of a list that stands still.
+  @Test func anOutageThatLastsIsListedOnceByAShortGap() throws {
+    var driver = EpochDriver(StreamSettings(layout: .separate))
+    let isBegunBefore = driver.epoch.beginOutage()
+    try driver.publish(seconds: 5, isSteady: true)
+    let isBegunLive = driver.epoch.beginOutage()
+    try driver.interrupt()
+    let before = try lines(driver.epoch.window, .video)
+    let isBegun = driver.epoch.beginOutage()
+    let isBegunAgain = driver.epoch.beginOutage()
+    #expect([isBegunBefore, isBegunLive, isBegun, isBegunAgain] == [false, false, true, false])
+    for rendition in [Rendition.interleaved, .video, .audio] {
+      let lines = try lines(driver.epoch.window, rendition)
+      #expect(lines.count == before.count + 1)
+      #expect(lines.last?.isGap == true && lines.last?.duration == 0.25)
+    }
+    #expect(driver.epoch.window.isInterrupted)
+  }
+
+  @Test(arguments: [0.3, 1.9, 2.4, 2.5, 4, 11.3], [false, true])
+  func datesFollowFromLengthsOverAnOutage(outage: Double, isBegun: Bool) throws {
+    let epoch = try driver(outage: outage, isBegun: isBegun).epoch
     for rendition in [Rendition.interleaved, .video] {
       let lines = try lines(epoch.window, rendition)
       let gaps = lines.filter(\.isGap)
