@@ -163,11 +163,23 @@ struct HLSMediaPlaylist {
   }
 
   private func writeParts(of segment: LiveSegment, _ offer: LowLatency, _ out: inout ByteBuffer) {
+    if segment.isOutage, segment.duration <= LiveWindow.longestFirstGap { return writeGapParts(of: segment, &out) }
     switch window.layout(rendition, of: segment) {
     case .interleaved: write(segment.parts(of: nil, isAudio: isAudio(segment)), segment, offer, &out)
     case .track(let track):
       write(segment.parts(of: track.id, isAudio: track.kind == .audio), segment, offer, &out)
     case nil: break
+    }
+  }
+
+  /// Those of the beginning of an outage: for hls.js a list ends with its last part.
+  private func writeGapParts(of segment: LiveSegment, _ out: inout ByteBuffer) {
+    guard let target = window.partTarget(of: rendition)?.nanoseconds, target > 0 else { return }
+    let count = max(1, (segment.duration.nanoseconds &+ target &- 1) / target)
+    let length = Decimals.fixed(MediaTime(nanoseconds: segment.duration.nanoseconds / count), digits: 6)
+    for part in 0..<Int(count) {
+      let name = MediaName.part(PartPosition(segment: segment.sequenceNumber, part: part))
+      out.writeString("#EXT-X-PART:DURATION=\(length),URI=\"\(name)\",GAP=YES\n")
     }
   }
 

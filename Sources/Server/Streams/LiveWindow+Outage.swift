@@ -11,16 +11,20 @@ extension LiveWindow {
   /// In seconds. Limits gaps before EXT-X-TARGETDURATION is decided, which is never less.
   private static let leastTarget = 1
 
-  /// What is listed of an outage while it lasts, and after how long. hls.js takes all media to lie later than they do, by what their
-  /// decoding begins before them (0.15 s). Where it has played beyond the end of a list that stands still, it goes back by seconds,
-  /// again and again.
-  static let firstGap = MediaTime(milliseconds: 250)
+  /// After how long it is listed that there is an outage, and the most of it that is listed then. hls.js takes all media to lie later
+  /// than they do, by what their decoding begins before them (0.15 s). Where it has played beyond the end of a list that stands
+  /// still, it goes back by seconds, again and again.
   static let firstGapAfter = MediaTime(milliseconds: 1000)
+  static let longestFirstGap = MediaTime(milliseconds: 400)
+  private static let firstGap = (least: MediaTime(milliseconds: 200), usual: MediaTime(milliseconds: 250))
 
-  /// Lists the beginning of the outage that there is now. False where it is listed, or nothing lies before it.
+  /// Lists the beginning of the outage that there is now: a part, or several short ones. False where it is listed, or nothing lies
+  /// before it.
   mutating func beginOutage() -> Bool {
     guard isInterrupted, let last = segments.last, last.isComplete, !last.isOutage else { return false }
-    addOutage(before: last.start + last.duration, wallStart: last.wallEnd, lasting: Self.firstGap, memory: last.memory)
+    var length = min(partTarget ?? Self.firstGap.usual, Self.firstGap.usual)
+    if let part = partTarget, part > .zero { while length < Self.firstGap.least { length = length + part } }
+    addOutage(before: last.start + last.duration, wallStart: last.wallEnd, lasting: length, memory: last.memory)
     return true
   }
 
