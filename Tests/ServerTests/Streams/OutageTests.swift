@@ -156,8 +156,9 @@ import Testing
       #expect(lines.last?.isGap == true && (0.2...0.4).contains(lines.last?.duration ?? 0))
     }
     // hls.js lets a list end with its last part.
-    let offer = HLSMediaPlaylist.LowLatency()
-    let text = String(buffer: HLSMediaPlaylist(window: driver.epoch.window, rendition: .video, lowLatency: offer).render())
+    var playlist = HLSMediaPlaylist(window: driver.epoch.window, rendition: .video)
+    playlist.lowLatency = HLSMediaPlaylist.LowLatency()
+    let text = String(buffer: playlist.render())
     let number = driver.epoch.window.nextSequenceNumber - 1
     #expect(text.contains("URI=\"\(number).0.m4s\",GAP=YES\n#EXT-X-GAP\n#EXTINF:"))
     #expect(text.hasSuffix("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"\(number + 1).0.m4s\"\n"))
