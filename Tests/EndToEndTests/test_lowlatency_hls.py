@@ -306,7 +306,12 @@ def test_a_hinted_part_is_empty_when_the_publisher_stays_away(start):
     finally:
         publisher.kill()
     weir.wait_state(NAME, "reconnecting")
+    early = llhls.parse(http.fetch(url).text, url)
+    # It turns out to be a gap, which is listed after a second.
+    gap = http.fetch(urllib.parse.urljoin(url, early.hint["URI"]), timeout=30)
+    assert gap.status == 200 and gap.body[4:8] == b"styp" and b"moof" in gap.body, gap
     playlist = llhls.parse(http.fetch(url).text, url)
+    assert "GAP=YES" in playlist.text and playlist.hint["URI"] != early.hint["URI"], playlist.text
     began = time.monotonic()
     answer = http.fetch(urllib.parse.urljoin(url, playlist.hint["URI"]), timeout=30)
     assert 3 * playlist.target - 0.5 <= time.monotonic() - began <= 3 * playlist.target + 5

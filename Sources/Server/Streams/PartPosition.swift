@@ -36,9 +36,10 @@ extension LiveWindow {
   func hasReached(_ position: PartPosition, in rendition: Rendition) -> Bool {
     let edge = edge(of: rendition)
     guard position.segment < edge.segment else { return position < edge }
-    guard let segment = segment(position.segment), position.part >= partCount(of: rendition, in: segment) else {
-      return true
-    }
+    // Of an outage nothing else comes.
+    guard let segment = segment(position.segment), !segment.isOutage,
+      position.part >= partCount(of: rendition, in: segment)
+    else { return true }
     return PartPosition(segment: position.segment + 1, part: 0) < edge
   }
 
