@@ -42,8 +42,9 @@ def recording(weir, name: str):
     return found[0]
 
 
-def test_what_arrives_is_recorded_with_the_senders_times(start):
-    """Unicast, multicast, and two programmes, each as a stream of its own: frames and times are the published ones."""
+@pytest.fixture
+def arrived(start):
+    """A server to which unicast, multicast, and two programmes were sent, and the ports by name."""
     ports = {name: free_port() for name in ("uni", "multi", "second")}
     ports["first"] = ports["second"]
     film = transport.film("short")
@@ -61,6 +62,12 @@ def test_what_arrives_is_recorded_with_the_senders_times(start):
     for sender in senders:
         sender.wait()
     weir.wait(lambda: source_of(weir, "uni")["reception"]["packets"] == len(film.read_bytes()) // 188, 10, "all packets")
+    return weir, ports
+
+
+def test_what_arrives_is_recorded_with_the_senders_times(arrived):
+    """Each is a stream of its own: frames and times are the published ones."""
+    weir, ports = arrived
     for name in ports:
         told = source_of(weir, name)
         assert (told["kind"], told["state"], told["reception"]["state"]) == ("udp", "live", "receiving"), told
