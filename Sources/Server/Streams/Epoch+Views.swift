@@ -49,7 +49,8 @@ extension LiveWindow {
       if next.map({ names($0, rendition, initVersion) && $0.span(of: track.id) == nil }) ?? true,
         segment.isComplete || span.announced != nil, ends
       {
-        return segment.sequenceNumber + 1
+        // While an outage lasts, what follows it is waited for.
+        return isInterrupted && next?.isOutage == true ? nextSequenceNumber : segment.sequenceNumber + 1
       }
     }
     return nil

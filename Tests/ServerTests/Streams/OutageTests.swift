@@ -137,6 +137,9 @@ import Testing
     #expect(window.sequenceNumber(ofTime: 180_000, .video, initVersion: 1) == next, "as it was announced")
     #expect(window.sequenceNumber(ofTime: span.start + span.duration, .audio, initVersion: 1) == next)
     #expect(window.sequenceNumber(ofTime: 151_000, .video, initVersion: 1) == nil)
+    let isBegun = driver.epoch.beginOutage()
+    #expect(isBegun)
+    #expect(driver.epoch.window.sequenceNumber(ofTime: 150_000, .video, initVersion: 1) == next + 1, "behind the gap")
   }
 
   /// hls.js goes back where it has played beyond the end of a list that stands still.
