@@ -46,9 +46,7 @@ struct MediaRoutes {
         return oldSegment(at: time, initVersion: version, window)
       }
       // A segment expected at that time may begin at another time, or with other parameters.
-      return segment(number, request, window) {
-        $0.sequenceNumber(ofTime: time, rendition, initVersion: version) == number
-      }
+      return segment(number, request, window) { $0.sequenceNumber(ofTime: time, rendition, initVersion: version) }
     case .part(let position): return part(position, window).shared(sharing)
     case .firstPart(let number, let version):
       guard let segment = window.segment(number), window.changesInit(rendition, at: segment),
@@ -281,10 +279,9 @@ struct MediaRoutes {
     return layout
   }
 
-  /// `isMeant` is checked again after a wait.
+  /// `meant` is the number that the address leads to, which is looked at again after a wait; nil if it is `number` always.
   private func segment(
-    _ number: Int, _ request: HTTPRequest, _ window: LiveWindow,
-    isMeant: @escaping @Sendable (LiveWindow) -> Bool = { _ in true }
+    _ number: Int, _ request: HTTPRequest, _ window: LiveWindow, meant: (@Sendable (LiveWindow) -> Int?)? = nil
   ) -> HTTPAnswer {
     if let response = segment(number, request, in: window) { return response }
     if window.segment(number) == nil, number < window.nextSequenceNumber {
@@ -296,7 +293,11 @@ struct MediaRoutes {
       return .now(missing)
     }
     return when(.part(first, rendition, epoch: epoch), window) { _, window in
-      guard isMeant(window) else { return .now(missing) }
+      if let found = meant.map({ $0(window) }), found != number {
+        // An outage is listed in its place, and what is behind that is meant.
+        guard let found, window.isInterrupted, found == window.nextSequenceNumber else { return .now(missing) }
+        return segment(found, request, window, meant: meant)
+      }
       return segment(number, request, in: window)
         ?? .now(window.hasReached(first, in: rendition) || window.isEnded ? missing : late(window))
     }
