@@ -17,8 +17,24 @@ let testing: [SwiftSetting] = house + [.unsafeFlags(["-Onone", "-no-whole-module
 let gnuSource: [CSetting] = [.define("_GNU_SOURCE")]
 
 let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+
+/// The modules below the executable, from the lowest up.
+let ingest: [Target.Dependency] = [
+  "FMP4", "RecordingFormat", "Base", "Publishing", "RTMP", "MPEGTS", "SRT", "WebRTC", "LibAV", "Transcode", "Local",
+]
+let server: [Target.Dependency] =
+  ingest + [
+    "Storage", "HTTP", "Control", "Streams", "Playlists", "Recording", "Delivery", "LocalSources", "API", "Settings",
+  ]
 
 let package = Package(
   name: "weir",
@@ -42,45 +58,53 @@ let package = Package(
   targets: [
     // What media is, and how it is boxed. Knows no socket, file, clock, task, protocol or playlist. A library of its own.
     .target(
-      name: "FMP4", dependencies: [nio], exclude: ["README.md", "Fragmenting/README.md"], swiftSettings: house),
-
-    // Publishers' bytes to samples. Knows no box, segment, playlist or HTTP route.
-    .target(
-      name: "Ingest",
-      dependencies: [
-        "FMP4", "CLibAV", "CLibAVCalls", "CV4L2", "CALSA", "COpenSSL", "CProcess", "CSRT", "CSRTP",
-        "CSRTPCiphers", "CDTLS", nio, logging,
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
-      ],
-      exclude: [
-        "LibAV/CLibAV", "LibAV/CLibAVCalls", "Local/Camera/CV4L2", "Local/Microphone/CALSA", "Admission/COpenSSL",
-        "Workers/CProcess", "SRT/CSRT", "WebRTC/CSRTP", "WebRTC/CSRTPCiphers",
-        "WebRTC/CDTLS", "WebRTC/CLibSSL",
-        "README.md", "Assembly/README.md", "Local/README.md", "MPEGTS/README.md", "RTMP/README.md", "SRT/README.md",
-        "Transcode/README.md", "WebRTC/README.md",
-      ],
-      cSettings: gnuSource,
+      name: "FMP4", dependencies: [nio], exclude: ["Recording", "README.md", "Fragmenting/README.md"],
       swiftSettings: house),
-    // Its headers alone: without pkgConfig it is not linked.
-    .systemLibrary(
-      name: "CLibAV", path: "Sources/Ingest/LibAV/CLibAV",
-      providers: [
-        .apt(["libavcodec-dev", "libavformat-dev", "libavutil-dev", "libswscale-dev", "libswresample-dev"])
-      ]),
-    // Its functions, each of which loads it.
-    .target(name: "CLibAVCalls", path: "Sources/Ingest/LibAV/CLibAVCalls"),
-    .systemLibrary(
-      name: "CV4L2", path: "Sources/Ingest/Local/Camera/CV4L2", pkgConfig: "libv4l2",
-      providers: [.apt(["libv4l-dev"])]),
-    .systemLibrary(
-      name: "CALSA", path: "Sources/Ingest/Local/Microphone/CALSA", pkgConfig: "alsa",
-      providers: [.apt(["libasound2-dev"])]),
 
-    .systemLibrary(name: "CProcess", path: "Sources/Ingest/Workers/CProcess"),
+    // The format of a recording's file: seals, notes, changes of parameters.
+    .target(
+      name: "RecordingFormat", dependencies: ["FMP4", nio], path: "Sources/FMP4/Recording", exclude: ["README.md"],
+      swiftSettings: house),
+
+    // What knows no publisher, stream or request: text, times, addresses, budgets, threads, worker processes.
+    .target(
+      name: "Base",
+      dependencies: ["FMP4", "CChecksum", "CProcess", nio, nioPosix, nioSSL, logging],
+      path: "Sources/Ingest/Base", exclude: ["CChecksum", "Workers/CProcess", "README.md"], cSettings: gnuSource,
+      swiftSettings: house),
+    // The one instruction that Swift cannot say.
+    .target(name: "CChecksum", path: "Sources/Ingest/Base/CChecksum"),
+    .systemLibrary(name: "CProcess", path: "Sources/Ingest/Base/Workers/CProcess"),
+
+    // Who may publish; a connection and its publication in any protocol. Knows no wire format.
+    .target(
+      name: "Publishing", dependencies: ["Base", "FMP4", "COpenSSL", nio, logging],
+      path: "Sources/Ingest/Publishing", exclude: ["Admission/COpenSSL", "Assembly/README.md", "README.md"],
+      cSettings: gnuSource, swiftSettings: house),
+    .systemLibrary(
+      name: "COpenSSL", path: "Sources/Ingest/Publishing/Admission/COpenSSL", pkgConfig: "libcrypto",
+      providers: [.apt(["libssl-dev"])]),
+
+    // The protocols. Each knows Publishing, and none another but SRT, which carries MPEG-TS.
+    .target(
+      name: "RTMP", dependencies: ["Publishing", "Base", "FMP4", "COpenSSL", nio, nioPosix, nioSSL, logging],
+      path: "Sources/Ingest/RTMP", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
+    .target(
+      name: "MPEGTS", dependencies: ["Publishing", "Base", "FMP4", nio, logging],
+      path: "Sources/Ingest/MPEGTS", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
+    .target(
+      name: "SRT", dependencies: ["MPEGTS", "Publishing", "Base", "FMP4", "CSRT", "CProcess", nio, nioPosix, logging],
+      path: "Sources/Ingest/SRT", exclude: ["CSRT", "README.md"], cSettings: gnuSource, swiftSettings: house),
     // The flavour with GnuTLS: libavformat brings the same one, and two copies of libsrt crash at exit.
     .systemLibrary(
       name: "CSRT", path: "Sources/Ingest/SRT/CSRT", pkgConfig: "srt", providers: [.apt(["libsrt-gnutls-dev"])]),
+    .target(
+      name: "WebRTC",
+      dependencies: [
+        "Publishing", "Base", "FMP4", "COpenSSL", "CSRTP", "CSRTPCiphers", "CDTLS", nio, nioPosix, logging,
+      ],
+      path: "Sources/Ingest/WebRTC", exclude: ["CSRTP", "CSRTPCiphers", "CDTLS", "CLibSSL", "README.md"],
+      cSettings: gnuSource, swiftSettings: house),
     // DTLS has no other library here: NIOSSL's copy of BoringSSL knows only TLS. The names of that copy have a prefix.
     .target(name: "CDTLS", dependencies: ["CLibSSL"], path: "Sources/Ingest/WebRTC/CDTLS"),
     .systemLibrary(
@@ -90,25 +114,44 @@ let package = Package(
     // OpenSSL's ciphers for it: those of Debian's libsrtp2 are NSS's, which are slower by far.
     .target(
       name: "CSRTPCiphers", dependencies: ["CSRTP", "COpenSSL"], path: "Sources/Ingest/WebRTC/CSRTPCiphers"),
-    .systemLibrary(
-      name: "COpenSSL", path: "Sources/Ingest/Admission/COpenSSL", pkgConfig: "libcrypto",
-      providers: [.apt(["libssl-dev"])]),
 
-    // What knows no media: text, sizes, JSON, checksums, budgets.
+    // libav's frames, decoders and encoders. Knows media alone.
     .target(
-      name: "Basics",
-      dependencies: ["CChecksum", nio, logging, .product(name: "NIOPosix", package: "swift-nio")],
-      path: "Sources/Server/Basics", exclude: ["CChecksum", "README.md"], cSettings: gnuSource, swiftSettings: house),
-    // The one instruction that Swift cannot say.
-    .target(name: "CChecksum", path: "Sources/Server/Basics/CChecksum"),
+      name: "LibAV", dependencies: ["FMP4", "CLibAV", "CLibAVCalls", "CV4L2", nio],
+      path: "Sources/Ingest/LibAV", exclude: ["CLibAV", "CLibAVCalls", "README.md"], cSettings: gnuSource,
+      swiftSettings: house),
+    // Its headers alone: without pkgConfig it is not linked.
+    .systemLibrary(
+      name: "CLibAV", path: "Sources/Ingest/LibAV/CLibAV",
+      providers: [
+        .apt(["libavcodec-dev", "libavformat-dev", "libavutil-dev", "libswscale-dev", "libswresample-dev"])
+      ]),
+    // Its functions, each of which loads it.
+    .target(name: "CLibAVCalls", path: "Sources/Ingest/LibAV/CLibAVCalls"),
+
+    // Renditions and still images, made by a worker process. Knows no stream.
+    .target(
+      name: "Transcode", dependencies: ["LibAV", "Publishing", "Base", "FMP4", "CLibAV", "CProcess", nio, logging],
+      path: "Sources/Ingest/Transcode", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
+
+    // The server's own sources: cameras, microphones, files, test patterns, datagrams, calls by SRT.
+    .target(
+      name: "Local",
+      dependencies: [
+        "LibAV", "SRT", "MPEGTS", "Publishing", "Base", "FMP4", "CLibAV", "CV4L2", "CALSA", nio, nioPosix, logging,
+      ],
+      path: "Sources/Ingest/Local", exclude: ["Camera/CV4L2", "Microphone/CALSA", "README.md"], cSettings: gnuSource,
+      swiftSettings: house),
+    .systemLibrary(
+      name: "CV4L2", path: "Sources/Ingest/Local/Camera/CV4L2", pkgConfig: "libv4l2",
+      providers: [.apt(["libv4l-dev"])]),
+    .systemLibrary(
+      name: "CALSA", path: "Sources/Ingest/Local/Microphone/CALSA", pkgConfig: "alsa",
+      providers: [.apt(["libasound2-dev"])]),
 
     // Files, ranges of them, memory of segments. Knows nobody who asks for them.
     .target(
-      name: "Storage",
-      dependencies: [
-        "Basics", "CSQLite", nio, system, .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "GRDB", package: "GRDB.swift"),
-      ],
+      name: "Storage", dependencies: ["Base", "CSQLite", nio, nioPosix, system, grdb],
       path: "Sources/Server/Storage", exclude: ["CSQLite", "README.md"], cSettings: gnuSource, swiftSettings: house),
     .systemLibrary(name: "CSQLite", path: "Sources/Server/Storage/CSQLite"),
 
@@ -116,47 +159,103 @@ let package = Package(
     .target(
       name: "HTTP",
       dependencies: [
-        "Basics", "Storage", "Ingest", "CZlib", nio, logging,
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
+        "Storage", "Base", "CZlib", nio, nioPosix, nioHTTP1, nioSSL, logging, signals,
         .product(name: "NIOTLS", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
       path: "Sources/Server/HTTP", exclude: ["CZlib", "README.md"], cSettings: gnuSource, swiftSettings: house),
     .systemLibrary(
       name: "CZlib", path: "Sources/Server/HTTP/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
-    // Streams by name, playlists, recordings, configuration: the executable.
-    .executableTarget(
-      name: "Server",
+    // Keys, tokens, callbacks; events and where they are told. Knows no stream's media.
+    .target(
+      name: "Control",
       dependencies: [
-        "FMP4", "Ingest", "Basics", "Storage", "HTTP", "CWeb", "CMachine", nio, logging,
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-        .product(name: "GRDB", package: "GRDB.swift"),
-        .product(name: "Yams", package: "Yams"),
-        .product(name: "Crypto", package: "swift-crypto"),
+        "Storage", "Publishing", "Base", "FMP4", nio, nioPosix, nioHTTP1, logging, grdb, crypto,
         .product(name: "CryptoExtras", package: "swift-crypto"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
       ],
-      exclude: [
-        "CWeb", "Basics", "Storage", "HTTP", "Commands/Doctor/CMachine",
-        "API/README.md", "Access/README.md", "App/README.md", "Commands/README.md", "Configuration/README.md",
-        "Events/README.md", "LocalSources/README.md", "Playlists/README.md", "Recording/README.md",
-        "Recording/Catalogue/README.md", "Streams/README.md",
+      path: "Sources/Server/Control", exclude: ["README.md", "Access/README.md", "Events/README.md"],
+      cSettings: gnuSource, swiftSettings: house),
+
+    // Live streams by name. Knows no HTTP, playlist or recording.
+    .target(
+      name: "Streams",
+      dependencies: [
+        "Control", "Storage", "Transcode", "Publishing", "Base", "FMP4", nio, nioPosix, logging, grdb,
       ],
-      cSettings: gnuSource,
+      path: "Sources/Server/Streams", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
+
+    // HLS and DASH as text.
+    .target(
+      name: "Playlists", dependencies: ["Streams", "HTTP", "Base", "FMP4", nio, nioPosix],
+      path: "Sources/Server/Playlists", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
+
+    // Recordings: written, found, kept, played. Knows no route.
+    .target(
+      name: "Recording",
+      dependencies: [
+        "Playlists", "Streams", "Control", "HTTP", "Storage", "Publishing", "Base", "RecordingFormat", "FMP4", nio,
+        nioPosix, logging, grdb,
+      ],
+      path: "Sources/Server/Recording", exclude: ["README.md", "Catalogue/README.md"], cSettings: gnuSource,
       swiftSettings: house),
+
+    // Routes of media: live, recorded, by WebRTC, uploaded; live segments in a folder. Knows no JSON.
+    .target(
+      name: "Delivery",
+      dependencies: [
+        "Recording", "Playlists", "Streams", "Control", "HTTP", "Storage", "WebRTC", "MPEGTS", "Transcode",
+        "Publishing", "Base", "RecordingFormat", "FMP4", nio, nioHTTP1, logging,
+      ],
+      path: "Sources/Server/Delivery", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
+
+    // Own sources, on air and recorded.
+    .target(
+      name: "LocalSources",
+      dependencies: [
+        "Recording", "Streams", "Control", "HTTP", "Storage", "Local", "SRT", "LibAV", "Transcode", "Publishing",
+        "Base", "FMP4", nio, logging,
+      ],
+      path: "Sources/Server/LocalSources", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
+
+    // The API: its table, answers and description; metrics; pages.
+    .target(
+      name: "API",
+      dependencies: [
+        "Delivery", "LocalSources", "Recording", "Streams", "Control", "HTTP", "Storage", "Local", "LibAV",
+        "Transcode", "Publishing", "Base", "FMP4", "CWeb", nio, nioPosix, nioHTTP1, logging,
+      ],
+      path: "Sources/Server/API", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
     // The files of web/, embedded by #embed.
     .target(name: "CWeb", path: "Sources/Server/CWeb", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
 
+    // Flags, variables, the configuration file, and the settings made of them.
+    .target(
+      name: "Settings",
+      dependencies: [
+        "LocalSources", "Recording", "Playlists", "Streams", "Control", "HTTP", "SRT", "LibAV", "Transcode",
+        "Publishing", "Base", "FMP4", nio, logging, crypto, .product(name: "Yams", package: "Yams"),
+      ],
+      path: "Sources/Server/Settings", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
+
+    // The executable: the parts of a server put together, and the commands.
+    .executableTarget(
+      name: "Server",
+      dependencies: server + [
+        "CMachine", nio, nioPosix, nioHTTP1, logging, signals, argumentParser,
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+      ],
+      exclude: [
+        "API", "CWeb", "Control", "Delivery", "HTTP", "LocalSources", "Playlists", "Recording", "Settings", "Storage",
+        "Streams", "Commands/Doctor/CMachine", "App/README.md", "Commands/README.md", "README.md",
+      ],
+      cSettings: gnuSource,
+      swiftSettings: house),
     .systemLibrary(name: "CMachine", path: "Sources/Server/Commands/Doctor/CMachine"),
 
-    .target(name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support", swiftSettings: testing),
+    .target(
+      name: "Support", dependencies: ["FMP4", "Base", "Publishing", nio], path: "Tests/Support", swiftSettings: testing),
     .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "FMP4Example", "Support", nio], swiftSettings: testing),
     // FMP4 as other packages use it: what is `package` is hidden from it.
     .executableTarget(
@@ -164,11 +263,9 @@ let package = Package(
       swiftSettings: testing),
     .testTarget(
       name: "IngestTests",
-      dependencies: [
-        "Ingest", "FMP4", "Support", "CLibAV", "CProcess", "CProbe", nio, logging,
+      dependencies: ingest + [
+        "Support", "CLibAV", "CProcess", "CProbe", nio, nioPosix, nioSSL, logging,
         .product(name: "NIOEmbedded", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       exclude: ["Transcode/CProbe"],
       swiftSettings: testing),
@@ -176,15 +273,10 @@ let package = Package(
     .systemLibrary(name: "CProbe", path: "Tests/IngestTests/Transcode/CProbe"),
     .testTarget(
       name: "ServerTests",
-      dependencies: [
-        "Server", "HTTP", "Storage", "Basics", "Ingest", "FMP4", "CChecksum", "Support", nio, logging,
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Crypto", package: "swift-crypto"),
+      dependencies: server + [
+        "Server", "CChecksum", "Support", nio, nioPosix, nioHTTP1, nioSSL, logging, argumentParser, crypto,
         .product(name: "CryptoExtras", package: "swift-crypto"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOHPACK", package: "swift-nio-http2"),
       ],

@@ -1,7 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Testing
 
-@testable import FMP4
 @testable import FMP4Example
 
 @Suite("The example of the library")

@@ -1,5 +1,5 @@
+package import Base
 public import FMP4
-package import Ingest
 
 // Tests write times as numbers.
 

@@ -55,7 +55,7 @@ package struct BoxHeader: Sendable, Hashable {
 
 extension FourCC {
   /// Box types on the outermost level of such files.
-  static let outermost: Set<FourCC> = [
+  package static let outermost: Set<FourCC> = [
     "ftyp", "styp", "moov", "mdat", "moof", "mfra", "free", "skip", "wide", "uuid", "sidx", "ssix", "pdin", "prft",
     "emsg", "meta",
   ]

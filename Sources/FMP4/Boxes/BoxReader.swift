@@ -14,12 +14,12 @@ package struct BoxView: Sendable {
 
   package var type: FourCC { header.type }
   /// Whether the complete payload is there.
-  var isWhole: Bool { UInt64(payload.readableBytes) == header.payloadSize }
+  package var isWhole: Bool { UInt64(payload.readableBytes) == header.payloadSize }
   /// Box types from the outermost box to this one.
   var path: [FourCC] { parents + [type] }
 
   /// Makes an error about this box.
-  func error(_ code: BoxError.Code) -> BoxError { BoxError(code, path, at: header.range.lowerBound) }
+  package func error(_ code: BoxError.Code) -> BoxError { BoxError(code, path, at: header.range.lowerBound) }
 
   /// The boxes within it, after its first `fields` bytes.
   func boxes(behind fields: Int = 0) -> BoxReader {
@@ -29,12 +29,12 @@ package struct BoxView: Sendable {
   }
 
   /// The first child box of a type.
-  func first(_ type: FourCC) -> BoxView? {
+  package func first(_ type: FourCC) -> BoxView? {
     boxes().first { $0.type == type }
   }
 
   /// The box at the end of a path of types. Throws if one of them is missing.
-  func child(_ types: FourCC...) throws(BoxError) -> BoxView {
+  package func child(_ types: FourCC...) throws(BoxError) -> BoxView {
     var box = self
     for type in types {
       guard let inner = box.first(type) else { throw box.error(.missing(type)) }
@@ -68,23 +68,23 @@ struct BoxReader: Sequence, IteratorProtocol {
 }
 
 /// Reads the fields of a box in order, big-endian. The error states where the bytes end.
-struct BoxFields {
+package struct BoxFields {
   private let box: BoxView
   /// The unread bytes.
-  private(set) var rest: ByteBuffer
+  package private(set) var rest: ByteBuffer
 
-  init(_ box: BoxView) {
+  package init(_ box: BoxView) {
     self.box = box
     rest = box.payload
   }
 
   mutating func u8() throws(BoxError) -> UInt8 { try integer() }
   mutating func u16() throws(BoxError) -> UInt16 { try integer() }
-  mutating func u32() throws(BoxError) -> UInt32 { try integer() }
-  mutating func u64() throws(BoxError) -> UInt64 { try integer() }
+  package mutating func u32() throws(BoxError) -> UInt32 { try integer() }
+  package mutating func u64() throws(BoxError) -> UInt64 { try integer() }
   mutating func i32() throws(BoxError) -> Int32 { try integer() }
   mutating func i64() throws(BoxError) -> Int64 { try integer() }
-  mutating func fourCC() throws(BoxError) -> FourCC { FourCC(rawValue: try integer()) }
+  package mutating func fourCC() throws(BoxError) -> FourCC { FourCC(rawValue: try integer()) }
 
   /// Version and flags of a full box (ISO/IEC 14496-12 §4.2.2).
   mutating func versionAndFlags() throws(BoxError) -> (version: UInt8, flags: UInt32) {

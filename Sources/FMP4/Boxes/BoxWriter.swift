@@ -1,4 +1,4 @@
-internal import NIOCore
+package import NIOCore
 
 /// Writes boxes with nested closures into a span of reserved capacity. Sizes are filled in afterwards, so each is
 /// computed once. All integers are big-endian (ISO/IEC 14496-12 §4.2).
@@ -9,14 +9,14 @@ extension OutputRawSpan {
     u8(UInt8(truncatingIfNeeded: value >> 16))
     u16(UInt16(truncatingIfNeeded: value))
   }
-  @inline(__always) mutating func u32(_ value: UInt32) { append(value.bigEndian, as: UInt32.self) }
-  @inline(__always) mutating func u64(_ value: UInt64) { append(value.bigEndian, as: UInt64.self) }
+  @inline(__always) package mutating func u32(_ value: UInt32) { append(value.bigEndian, as: UInt32.self) }
+  @inline(__always) package mutating func u64(_ value: UInt64) { append(value.bigEndian, as: UInt64.self) }
   @inline(__always) mutating func i16(_ value: Int16) { u16(UInt16(bitPattern: value)) }
   @inline(__always) mutating func i32(_ value: Int32) { u32(UInt32(bitPattern: value)) }
   @inline(__always) mutating func i64(_ value: Int64) { u64(UInt64(bitPattern: value)) }
-  @inline(__always) mutating func fourCC(_ value: FourCC) { u32(value.rawValue) }
+  @inline(__always) package mutating func fourCC(_ value: FourCC) { u32(value.rawValue) }
 
-  mutating func bytes(_ bytes: [UInt8]) {
+  package mutating func bytes(_ bytes: [UInt8]) {
     for byte in bytes { u8(byte) }
   }
 
@@ -38,7 +38,7 @@ extension OutputRawSpan {
 
   /// A box: size, type, then the output of `body` (ISO/IEC 14496-12 §4.2.2).
   @inline(__always)
-  mutating func box(_ type: FourCC, _ body: (inout OutputRawSpan) -> Void) {
+  package mutating func box(_ type: FourCC, _ body: (inout OutputRawSpan) -> Void) {
     let start = byteCount
     u32(0)
     fourCC(type)
@@ -71,7 +71,7 @@ extension OutputRawSpan {
 
 extension ByteBuffer {
   /// A buffer filled by `body`. Writing past `capacity` traps, so callers compute the size first.
-  static func boxes(capacity: Int, _ body: (inout OutputRawSpan) -> Void) -> ByteBuffer {
+  package static func boxes(capacity: Int, _ body: (inout OutputRawSpan) -> Void) -> ByteBuffer {
     var buffer = ByteBuffer()
     buffer.reserveCapacity(capacity)
     buffer.writeWithOutputRawSpan(minimumWritableBytes: capacity) { span in body(&span) }

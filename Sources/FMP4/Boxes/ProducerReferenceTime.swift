@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// `prft` (ISO/IEC 14496-12 §8.16.5): wall clock time of a media time of a track. It precedes the fragment that it
 /// refers to.
-struct ProducerReferenceTime: Hashable {
+package struct ProducerReferenceTime: Hashable {
   let track: TrackID
   /// Ticks of the track's timescale.
   let mediaTime: Int64
@@ -32,7 +32,7 @@ struct ProducerReferenceTime: Hashable {
   }
 
   /// Size of the box in bytes.
-  static let size = 32
+  package static let size = 32
 
   /// Flag for "a consistent, small offset from the real-time of the experience depicted in the media" (§8.16.5.3).
   /// Media reaches a server later than the camera saw it, by an encoder's and a network's delay. The server cannot know

@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// Builds fragments from the headers of a file, box by box. A value type: the caller reads the file.
-struct FragmentAssembler: Sendable {
+package struct FragmentAssembler: Sendable {
   private var leader: TrackID?
   private var timescales: [TrackID: UInt32] = [:]
   private var defaults: [TrackID: FragmentReader.Defaults] = [:]
@@ -11,28 +11,30 @@ struct FragmentAssembler: Sendable {
   /// Presentation time at which the leading track's media ended.
   private var leaderEnd = MediaTime.zero
 
+  package init() {}
+
   /// Whether a `moof` listed samples whose `mdat` has not come yet.
-  var hasPendingSamples: Bool { pending.map { !$0.fragment.runs.isEmpty } ?? false }
+  package var hasPendingSamples: Bool { pending.map { !$0.fragment.runs.isEmpty } ?? false }
 
   /// Changes the tracks of the fragments that follow.
-  mutating func change(to tracks: [TrackDescription]) {
+  package mutating func change(to tracks: [TrackDescription]) {
     leader = tracks.leader?.id
     timescales = Dictionary(tracks.map { ($0.id, $0.timescale) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// Changes the tracks, and takes the defaults of fragment fields from the `moov`.
-  mutating func change(to tracks: [TrackDescription], movie: BoxView) {
+  package mutating func change(to tracks: [TrackDescription], movie: BoxView) {
     change(to: tracks)
     defaults = MovieReader.fragmentDefaults(movie, tracks: tracks)
   }
 
   /// Takes a `prft`, which belongs to the next fragment.
-  mutating func reference(_ box: BoxView) {
+  package mutating func reference(_ box: BoxView) {
     reference = (try? ProducerReferenceTime(box)).map { ($0, box.header.range.lowerBound) }
   }
 
   /// Takes a `moof`.
-  mutating func head(_ box: BoxView) throws(BoxError) {
+  package mutating func head(_ box: BoxView) throws(BoxError) {
     let offset = box.header.range.lowerBound
     guard let leader else { throw BoxError(.missing("moov"), [], at: offset) }
     let number = try FragmentReader.sequenceNumber(box)
@@ -52,7 +54,7 @@ struct FragmentAssembler: Sendable {
   }
 
   /// Takes a complete `mdat` and returns its fragment. Nil if it belongs to none.
-  mutating func media(_ box: BoxHeader) throws(BoxError) -> WalkedFragment? {
+  package mutating func media(_ box: BoxHeader) throws(BoxError) -> WalkedFragment? {
     guard let (fragment, offset, mediaOffsets) = pending else { return nil }
     pending = nil
     for (run, offset) in zip(fragment.runs, mediaOffsets) {
@@ -74,7 +76,7 @@ struct FragmentAssembler: Sendable {
   }
 
   /// Drops the open fragment, because the next box does not continue it.
-  mutating func forgetPending() {
+  package mutating func forgetPending() {
     pending = nil
     reference = nil
   }

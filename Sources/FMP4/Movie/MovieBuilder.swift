@@ -103,7 +103,7 @@ public struct MovieBuilder: Sendable {
   }
 
   /// Size of an `mdat` header with a 64-bit size, in bytes.
-  static let mediaHeaderSize = 16
+  package static let mediaHeaderSize = 16
   private static let fileTypeRoom = 64
 
   /// Most bytes of the `moov`.

@@ -1,6 +1,6 @@
 /// Reads the `moov` of weir's init segments and finished movies, and of other programs' files.
-enum MovieReader {
-  enum Kind {
+package enum MovieReader {
+  package enum Kind {
     /// Has `mvex`: samples follow in fragments.
     case fragmented
     /// The sample tables are complete.
@@ -8,7 +8,7 @@ enum MovieReader {
   }
 
   /// Tracks of a `moov`, each with its first sample description.
-  static func read(_ movie: BoxView) throws(BoxError) -> (tracks: [TrackDescription], kind: Kind) {
+  package static func read(_ movie: BoxView) throws(BoxError) -> (tracks: [TrackDescription], kind: Kind) {
     var tracks: [TrackDescription] = []
     for box in movie.boxes() where box.type == "trak" { tracks.append(try track(box)) }
     guard !tracks.isEmpty else { throw movie.error(.missing("trak")) }

@@ -11,7 +11,7 @@ package struct MovieSummary: Sendable, Hashable {
   }
 
   /// Number of samples in the tables of a `moov`.
-  static func samples(_ movie: BoxView) throws(BoxError) -> Int {
+  package static func samples(_ movie: BoxView) throws(BoxError) -> Int {
     var samples = 0
     for track in movie.boxes() where track.type == "trak" {
       samples += try SampleTableReader.sampleCount(try track.child("mdia", "minf", "stbl"))

@@ -57,7 +57,7 @@ public struct MovieTables: Sendable {
     }
   }
 
-  mutating func append(_ run: TrackRun, at offset: UInt64) {
+  package mutating func append(_ run: TrackRun, at offset: UInt64) {
     guard let index = tracks.firstIndex(where: { $0.descriptions.first?.id == run.track }) else { return }
     tracks[index].table.append(run, at: offset, description: tracks[index].current)
   }

@@ -1,3 +1,4 @@
+package import FMP4
 package import NIOCore
 
 /// Byte ranges of the parts of a recording's file, found by its outermost boxes.

@@ -1,3 +1,4 @@
+package import FMP4
 package import NIOCore
 
 /// Walks over the fragments of a file or of a part of it, and reads only their headers. A value type: it asks for byte

@@ -1,3 +1,4 @@
+package import FMP4
 package import NIOCore
 
 /// Space that a file reserves before its fragments from the start. It is for file systems that cannot insert space

@@ -1,3 +1,4 @@
+package import FMP4
 package import NIOCore
 
 /// A parameter change within a recording: the new init segment in a `free` box, which players skip.

@@ -1,3 +1,4 @@
+internal import FMP4
 package import NIOCore
 
 /// Metadata written while a recording grows, so that it survives a crash: a `free` box between fragments, which players

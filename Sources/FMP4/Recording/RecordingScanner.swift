@@ -1,3 +1,4 @@
+package import FMP4
 package import NIOCore
 
 /// Reads a recording that was left fragmented and rebuilds its tables from every complete fragment. A value type: it

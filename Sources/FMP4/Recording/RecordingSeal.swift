@@ -1,3 +1,4 @@
+internal import FMP4
 package import NIOCore
 
 /// Seal written before each fragment of a growing recording: the fragment's length and checksum, and how much of the

@@ -1,5 +1,5 @@
 /// A line of large text that redraws only changed letters. Each letter has five by seven dots.
-struct BitmapText {
+package struct BitmapText {
   private let x: Int
   private let y: Int
   /// Side of a dot in pixels.
@@ -11,14 +11,14 @@ struct BitmapText {
   private static let letterWidth = 5
   private static let letterHeight = 7
 
-  init(x: Int, y: Int, dot: Int) {
+  package init(x: Int, y: Int, dot: Int) {
     self.x = x
     self.y = y
     self.dot = dot
   }
 
   /// Replaces the text. Letters without a shape leave a gap.
-  mutating func show(_ text: String, in plane: LumaPlane, ink: UInt8, paper: UInt8) {
+  package mutating func show(_ text: String, in plane: LumaPlane, ink: UInt8, paper: UInt8) {
     let letters = Array(text.utf8)
     for position in 0..<max(letters.count, shown.count) {
       let letter = position < letters.count ? letters[position] : UInt8(ascii: " ")

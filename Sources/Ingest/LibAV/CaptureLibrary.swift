@@ -3,15 +3,15 @@ internal import CLibAV
 /// The codec library, which is loaded when it is first used.
 package enum CaptureLibrary {
   /// It is not installed, or not in the release that weir was built for.
-  struct Missing: Error, CustomStringConvertible {
-    let description: String
+  package struct Missing: Error, CustomStringConvertible {
+    package let description: String
   }
 
   /// Why it cannot be used, in one line that says what to do. Nil if it can.
   package static var failure: String? { weir_libav_failure().map { String(cString: $0) } }
 
   /// Asked before a server uses it: a call without it ends the process.
-  static func require() throws(Missing) {
+  package static func require() throws(Missing) {
     if let failure { throw Missing(description: failure) }
   }
 

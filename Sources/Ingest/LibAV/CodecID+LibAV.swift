@@ -1,5 +1,5 @@
-internal import CLibAV
 internal import FMP4
+package import CLibAV
 
 /// Codecs in libavcodec: the number, and a decoder to use instead of libavcodec's own.
 extension CodecID {
@@ -21,7 +21,7 @@ extension CodecID {
   }
 
   /// Nil if weir does not support the codec.
-  init?(_ id: AVCodecID) {
+  package init?(_ id: AVCodecID) {
     guard let codec = Self.allCases.first(where: { $0.libAV.id == id }) else { return nil }
     self = codec
   }

@@ -1,17 +1,17 @@
-internal import CLibAV
-internal import FMP4
+package import FMP4
+package import CLibAV
 internal import Glibc
 internal import NIOCore
 
 /// Opens decoders for untrusted input: a key frame or a whole stream, video or audio.
-enum DecoderContext {
+package enum DecoderContext {
   /// Most pixels of a single decoded frame: 8K with some room.
-  static let maximumPixels = 8192 * 4608
+  package static let maximumPixels = 8192 * 4608
 
   /// Opens libavcodec's decoder with one thread, for a track with that configuration record (avcC, hvcC, av1C,
   /// AudioSpecificConfig, OpusHead). Frames with more pixels are refused before memory is allocated for them. The
   /// caller frees the context.
-  static func open(
+  package static func open(
     _ coding: CodecID, record: [UInt8], maximumPixels: Int64 = 0, timescale: Int32? = nil
   ) throws(LibAVError) -> UnsafeMutablePointer<AVCodecContext> {
     // The library's own log lines would bypass weir's log. Errors are thrown with the library's reason.

@@ -1,9 +1,9 @@
-internal import CLibAV
+package import CLibAV
 internal import Glibc
 
 /// Scales frames and converts them to planar 4:2:0 with limited range, from any range. The swscale context is kept
 /// while the frames have the same format. Used on one thread.
-final class FrameScaler {
+package final class FrameScaler {
   /// Parameters of the prepared swscale context.
   private struct Purpose: Equatable {
     var width: Int32
@@ -20,7 +20,7 @@ final class FrameScaler {
   private var prepared: (purpose: Purpose, context: OpaquePointer)?
 
   /// - Parameter flags: of swscale, such as SWS_BICUBIC.
-  init(flags: Int32) { self.flags = flags }
+  package init(flags: Int32) { self.flags = flags }
 
   deinit { sws_freeContext(prepared?.context) }
 
@@ -29,7 +29,7 @@ final class FrameScaler {
   /// - Parameters:
   ///   - size: of the output frames, in pixels.
   ///   - matrix: AVColorSpace of both sides.
-  func context(
+  package func context(
     for source: AVFrame, to size: (width: Int, height: Int), matrix: Int32
   ) throws(LibAVError) -> OpaquePointer {
     let isFull = source.color_range == AVCOL_RANGE_JPEG || Self.isFullByName(source.format)

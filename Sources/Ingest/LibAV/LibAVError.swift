@@ -7,7 +7,7 @@ package struct LibAVError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The library's code; negative.
   package let code: Int32
 
-  init(_ attempt: String, code: Int32) {
+  package init(_ attempt: String, code: Int32) {
     self.attempt = attempt
     self.code = code
   }
@@ -15,14 +15,14 @@ package struct LibAVError: Error, Sendable, Hashable, CustomStringConvertible {
   package var description: String { "cannot \(attempt): \(reason) (libav error \(code))" }
 
   /// The library's reason.
-  var reason: String {
+  package var reason: String {
     var text = [CChar](repeating: 0, count: 128)
     av_strerror(code, &text, text.count)
     return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   /// Throws if a libav* call returned a negative code.
-  static func check(_ code: Int32, _ attempt: @autoclosure () -> String) throws(LibAVError) {
+  package static func check(_ code: Int32, _ attempt: @autoclosure () -> String) throws(LibAVError) {
     guard code < 0 else { return }
     throw LibAVError(attempt(), code: code)
   }

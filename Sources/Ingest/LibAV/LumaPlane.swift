@@ -20,7 +20,7 @@ package struct LumaPlane {
   }
 
   /// Fills a rectangle, clipped to the frame.
-  func fill(x: Int, y: Int, width rectangleWidth: Int, height rectangleHeight: Int, with value: UInt8) {
+  package func fill(x: Int, y: Int, width rectangleWidth: Int, height rectangleHeight: Int, with value: UInt8) {
     let (left, right) = (max(x, 0), min(x + rectangleWidth, width))
     let (top, bottom) = (max(y, 0), min(y + rectangleHeight, height))
     guard left < right else { return }
@@ -32,7 +32,7 @@ package struct LumaPlane {
   }
 
   /// Writes words of eight pixels along the rows of a rectangle. Its width is a multiple of eight.
-  func fillWords(x: Int, y: Int, width rectangleWidth: Int, height rectangleHeight: Int, next: () -> UInt64) {
+  package func fillWords(x: Int, y: Int, width rectangleWidth: Int, height rectangleHeight: Int, next: () -> UInt64) {
     precondition(x >= 0 && y >= 0 && x + rectangleWidth <= width && y + rectangleHeight <= height)
     for row in y..<y + rectangleHeight {
       for column in Swift.stride(from: x, to: x + rectangleWidth & ~7, by: 8) {
@@ -42,7 +42,7 @@ package struct LumaPlane {
   }
 
   /// The mean of a rectangle inside the frame.
-  func mean(x: Int, y: Int, width rectangleWidth: Int, height rectangleHeight: Int) -> Int {
+  package func mean(x: Int, y: Int, width rectangleWidth: Int, height rectangleHeight: Int) -> Int {
     precondition(x >= 0 && y >= 0 && x + rectangleWidth <= width && y + rectangleHeight <= height)
     var sum = 0
     for row in y..<y + rectangleHeight {

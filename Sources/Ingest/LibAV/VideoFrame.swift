@@ -1,22 +1,22 @@
-internal import CLibAV
-internal import FMP4
+package import FMP4
+package import CLibAV
 internal import Glibc
 
 /// A frame in memory that libav* reads and writes.
-final class VideoFrame {
+package final class VideoFrame {
   /// Format for JPEGs: 4:2:0 with full range.
-  static let format = AV_PIX_FMT_YUVJ420P
+  package static let format = AV_PIX_FMT_YUVJ420P
 
-  let frame: UnsafeMutablePointer<AVFrame>
+  package let frame: UnsafeMutablePointer<AVFrame>
 
   /// An empty frame for a decoder to fill.
-  init() throws(LibAVError) {
+  package init() throws(LibAVError) {
     guard let frame = av_frame_alloc() else { throw LibAVError("allocate a frame", code: -ENOMEM) }
     self.frame = frame
   }
 
   /// A frame with memory for its pixels. Sides are even.
-  convenience init(width: Int, height: Int, format: AVPixelFormat = VideoFrame.format) throws(LibAVError) {
+  package convenience init(width: Int, height: Int, format: AVPixelFormat = VideoFrame.format) throws(LibAVError) {
     try self.init()
     frame.pointee.width = Int32(width)
     frame.pointee.height = Int32(height)
@@ -31,21 +31,21 @@ final class VideoFrame {
   }
 
   /// Another frame with the same pixels. They are copied only on a write.
-  func shared() throws(LibAVError) -> VideoFrame {
+  package func shared() throws(LibAVError) -> VideoFrame {
     let other = try VideoFrame()
     try LibAVError.check(av_frame_ref(other.frame, frame), "allocate a frame")
     return other
   }
 
   /// Closed captions, which encoders write as messages of their own: triples of `cc_data` (ATSC A/53-4 §6.2.3.1).
-  var captions: [UInt8] {
+  package var captions: [UInt8] {
     guard let found = av_frame_get_side_data(frame, AV_FRAME_DATA_A53_CC)?.pointee, let data = found.data else {
       return []
     }
     return Array(UnsafeBufferPointer(start: data, count: Int(found.size)))
   }
 
-  func set(captions: [UInt8]) throws(LibAVError) {
+  package func set(captions: [UInt8]) throws(LibAVError) {
     av_frame_remove_side_data(frame, AV_FRAME_DATA_A53_CC)
     guard !captions.isEmpty else { return }
     guard let own = av_frame_new_side_data(frame, AV_FRAME_DATA_A53_CC, captions.count) else {
@@ -55,7 +55,7 @@ final class VideoFrame {
   }
 
   /// Makes a planar frame of limited range black.
-  func blacken() throws(LibAVError) {
+  package func blacken() throws(LibAVError) {
     let view = frame.pointee
     var planes = [view.data.0, view.data.1, view.data.2, nil]
     let strides = [Int(view.linesize.0), Int(view.linesize.1), Int(view.linesize.2), 0]
@@ -66,7 +66,7 @@ final class VideoFrame {
   }
 
   /// The planar 4:2:0 frame, mirrored and rotated clockwise. Returns itself without a rotation.
-  func turned(by rotation: Rotation) throws(LibAVError) -> VideoFrame {
+  package func turned(by rotation: Rotation) throws(LibAVError) -> VideoFrame {
     if rotation == .none { return self }
     let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
     let format = AVPixelFormat(frame.pointee.format)

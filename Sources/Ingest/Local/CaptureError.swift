@@ -1,3 +1,4 @@
+internal import LibAV
 internal import Glibc
 
 /// Why a camera or a microphone cannot be used. The text is one line and says what to do.

@@ -1,3 +1,4 @@
+internal import Base
 internal import Synchronization
 
 /// Requests for a key frame. They come from rungs that can begin with one, from viewers that wait for the end of the

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Publishing
 internal import Logging
 internal import Synchronization
 

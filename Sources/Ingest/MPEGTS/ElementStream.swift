@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import Publishing
 internal import NIOCore
 
 /// One elementary stream of a followed programme: packets go in, frames and cues come out.

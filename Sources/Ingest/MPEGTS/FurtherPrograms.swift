@@ -1,11 +1,13 @@
-internal import FMP4
+package import Base
+package import FMP4
+package import Publishing
 internal import Logging
-internal import NIOCore
+package import NIOCore
 
 /// The programmes of a connection beside its own publication. Each is a stream of its own, with the connection's name and
 /// the programme's number: `cam-7`. The first programme is among them, as `cam`, once it has left and comes again. The gate is
 /// asked for each when its media comes, with the connection's key. Confined to an event loop.
-final class FurtherPrograms {
+package final class FurtherPrograms {
   private let stream: StreamName
   private let publisher: Publisher
   private let key: Secret?
@@ -18,9 +20,9 @@ final class FurtherPrograms {
   private var hasTold = false
 
   /// Why a programme ends that the stream has no longer.
-  static let gone = EndReason.connectionLost("the programme is no longer in the stream")
+  package static let gone = EndReason.connectionLost("the programme is no longer in the stream")
 
-  init(
+  package init(
     beside stream: StreamName, of publisher: Publisher, key: Secret?, software: String, clock: SteadyClock,
     loop: any EventLoop
   ) {
@@ -29,7 +31,7 @@ final class FurtherPrograms {
   }
 
   /// Does what the programmes ask for. Returns how many samples there were.
-  func perform(_ all: [TransportPublication.Further]) -> Int {
+  package func perform(_ all: [TransportPublication.Further]) -> Int {
     var samples = 0
     for further in all {
       if further.end == .gone, further.actions.isEmpty, publications[further.program] == nil { continue }
@@ -50,10 +52,10 @@ final class FurtherPrograms {
   }
 
   /// Bytes of media that wait for the gate.
-  var heldBytes: Int { publications.values.reduce(0) { $0 &+ $1.heldBytes } }
+  package var heldBytes: Int { publications.values.reduce(0) { $0 &+ $1.heldBytes } }
 
   /// Takes the figures of the connection.
-  func measured(_ figures: LinkFigures) {
+  package func measured(_ figures: LinkFigures) {
     for publication in publications.values { publication.sink?.measured(figures) }
   }
 
@@ -64,7 +66,7 @@ final class FurtherPrograms {
   }
 
   /// The connection is over, as its first programme ended.
-  func end(with first: EndReason) {
+  package func end(with first: EndReason) {
     switch first {
     case .shutdown, .connectionLost: end(first)
     case .finished, .failed, .replaced:

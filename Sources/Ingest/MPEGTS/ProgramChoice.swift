@@ -19,7 +19,7 @@ package enum ProgramChoice: Hashable, Sendable {
   }
 
   /// Four bytes for the worker of SRT. Programmes have numbers of 16 bits.
-  var code: UInt32 {
+  package var code: UInt32 {
     switch self {
     case .first: 0
     case .number(let number): UInt32(number)
@@ -29,7 +29,7 @@ package enum ProgramChoice: Hashable, Sendable {
   }
 
   /// Nil if no choice has that code.
-  init?(code: UInt32) {
+  package init?(code: UInt32) {
     switch code {
     case 0: self = .first
     case 0x1_0000: self = .each

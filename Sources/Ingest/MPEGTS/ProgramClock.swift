@@ -1,3 +1,5 @@
+internal import Base
+
 /// The clock of a programme: all of its tracks share the counter of 33 bits, so that they wrap together.
 enum ProgramClock {
   /// Ticks per second of PTS and DTS (ISO/IEC 13818-1 §2.4.3.7).

@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import Publishing
 internal import NIOCore
 
 /// One programme of a transport stream as a publication, with all of its tracks.

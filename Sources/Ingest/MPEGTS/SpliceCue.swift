@@ -1,3 +1,4 @@
+internal import Publishing
 internal import NIOCore
 
 /// Reads a splice information section (ANSI/SCTE 35 §9.6).

@@ -1,4 +1,4 @@
-internal import FMP4
+internal import Publishing
 internal import NIOCore
 
 /// What a transport stream yields, in order.
@@ -18,18 +18,18 @@ enum TransportEvent {
 }
 
 /// Counters of a transport stream since its beginning.
-struct TransportCounts: Hashable {
+package struct TransportCounts: Hashable {
   /// Packets of 188 bytes, null packets included.
-  var packets = 0
+  package var packets = 0
   /// Bytes that are no part of a packet.
   var skippedBytes = 0
   /// Packets that are marked as erroneous, have lost their first byte, or are of a form that does not exist.
-  var damagedPackets = 0
+  package var damagedPackets = 0
   /// Places at which packets of a PID are missing.
-  var gaps = 0
+  package var gaps = 0
   var duplicates = 0
   /// Scrambled packets, and scrambled PES packets. They are dropped.
-  var scrambled = 0
+  package var scrambled = 0
   /// Sections with a wrong checksum, of a length that does not exist, or that end within a field.
   var damagedSections = 0
   /// Those of `damagedSections` that are cues.

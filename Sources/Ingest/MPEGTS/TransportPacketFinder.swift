@@ -3,9 +3,9 @@ internal import NIOCore
 /// Finds the packets in the bytes of a transport stream, from any byte on (ISO/IEC 13818-1 §2.4.3.2). Takes packets of
 /// 188 bytes, those with a time code in front (192 bytes), and those with a checksum behind (204 bytes). Bytes go in,
 /// in pieces of any size; packets of 188 bytes come out.
-struct TransportPacketFinder {
+package struct TransportPacketFinder {
   static let packetBytes = 188
-  static let syncByte: UInt8 = 0x47
+  package static let syncByte: UInt8 = 0x47
   /// Distances from packet to packet. The time code of 192 belongs to the packet behind it, but that makes no
   /// difference here.
   private static let distances = [188, 192, 204]

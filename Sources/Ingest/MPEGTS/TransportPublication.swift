@@ -1,11 +1,12 @@
-internal import FMP4
-internal import NIOCore
+package import Base
+package import Publishing
+package import NIOCore
 
 /// A publication whose media comes as an MPEG transport stream: by HTTP, UDP or SRT. It takes one programme with all of
 /// its tracks. With `ProgramChoice.each` the others are publications beside it.
-struct TransportPublication {
+package struct TransportPublication {
   /// What one of the other programmes asks for.
-  struct Further {
+  package struct Further {
     var program: UInt16
     var actions: [PublicationAction]
     var encoder: String
@@ -14,7 +15,7 @@ struct TransportPublication {
     /// It is the connection's first one, which has left before.
     var isFirst = false
     /// It is the connection's first one, whose own publication ends.
-    var firstHasLeft = false
+    package var firstHasLeft = false
 
     enum End: Hashable {
       /// Its media cannot be used.
@@ -42,17 +43,17 @@ struct TransportPublication {
   /// Between two accounts of the content, in nanoseconds.
   private static let contentInterval: Int64 = 1_000_000_000
 
-  init(reading: ClockReading, _ choice: ProgramChoice = .first) {
+  package init(reading: ClockReading, _ choice: ProgramChoice = .first) {
     stream = TransportStream(choice == .all ? .first : choice)
     self.reading = reading
     program = ProgramPublication(reading: reading)
   }
 
   /// Bytes of media that wait for the start of their programme, at most. Programmes that have not begun have equal parts.
-  var mostHeldAtStart = Int.max { didSet { divideStart() } }
+  package var mostHeldAtStart = Int.max { didSet { divideStart() } }
 
   /// Whether a programme has not begun.
-  var awaitsStart: Bool { waitingPrograms > 0 }
+  package var awaitsStart: Bool { waitingPrograms > 0 }
 
   private var waitingPrograms: Int {
     others.values.reduce(program.awaitsStart && !firstHasLeft ? 1 : 0) { $0 + ($1?.awaitsStart == true ? 1 : 0) }
@@ -65,17 +66,17 @@ struct TransportPublication {
   }
 
   /// Bytes that are held: unfinished ones of all tracks, and media before the start of each programme.
-  var heldBytes: Int {
+  package var heldBytes: Int {
     others.values.reduce(stream.heldBytes &+ program.heldBytes) { $0 &+ ($1?.heldBytes ?? 0) }
   }
 
-  var encoder: String { program.encoder }
-  var counts: TransportCounts { stream.counts }
+  package var encoder: String { program.encoder }
+  package var counts: TransportCounts { stream.counts }
   /// Why nothing of it is published, by what came.
   var fault: WireError { stream.fault() }
 
   /// Time of the next `tick`. Nil if nothing waits.
-  func deadline(after now: MonotonicTime) -> MonotonicTime? {
+  package func deadline(after now: MonotonicTime) -> MonotonicTime? {
     guard !program.hasMap, let begunAt else {
       return others.values.reduce(firstHasLeft ? nil : program.deadline(after: now)) { earliest, other in
         guard let own = other?.deadline(after: now) else { return earliest }
@@ -86,7 +87,7 @@ struct TransportPublication {
   }
 
   /// Handles the passing of time. Throws if no programme or no supported media has come.
-  mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
+  package mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     if !program.hasMap, let begunAt, now &- begunAt >= Self.programWait {
       throw stream.fault(" within \(Self.programWait / 1_000_000_000) s")
     }
@@ -97,7 +98,9 @@ struct TransportPublication {
   }
 
   /// Takes received bytes. `now` is the arrival time.
-  mutating func receive(_ bytes: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
+  package mutating func receive(_ bytes: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction])
+    throws(WireError)
+  {
     begunAt = begunAt ?? now
     stream.receive(bytes, to: &events)
     try passOn(now, to: &out)
@@ -107,10 +110,10 @@ struct TransportPublication {
   }
 
   /// The transport has lost bytes before those that come next.
-  mutating func noteLoss(bytes: Int) { stream.noteLoss(bytes: bytes) }
+  package mutating func noteLoss(bytes: Int) { stream.noteLoss(bytes: bytes) }
 
   /// The sender has ended: what is complete still counts.
-  mutating func finish(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
+  package mutating func finish(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     stream.finish(to: &events)
     try passOn(now, to: &out)
     // One that has not begun yet would ask the gate for a stream that is over.
@@ -122,7 +125,7 @@ struct TransportPublication {
   }
 
   /// What the other programmes have asked for since the last call, in order.
-  mutating func takeFurther() -> [Further] {
+  package mutating func takeFurther() -> [Further] {
     guard !further.isEmpty else { return [] }
     defer { further = [] }
     return further

@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import Publishing
 internal import NIOCore
 
 /// An MPEG transport stream as a value (ISO/IEC 13818-1): bytes go in, in pieces of any size; events come out. It may be

@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+package import Publishing
 internal import Logging
 package import NIOCore
 
@@ -196,15 +198,15 @@ package final class TransportUpload {
 }
 
 extension TransportUpload: PublisherConnectionOwner {
-  func admitted() {
+  package func admitted() {
     transport.mostHeldAtStart = life.mostHeldAtStart
     owner?.uploadIsAdmitted()
   }
 
-  func refuse(_ refusal: PublishRefusal, isFailure: Bool) { end(.gate(refusal), hasFailed: isFailure) }
-  func refuse(_ reason: String, isFailure: Bool) { end(.ended(reason), hasFailed: isFailure) }
+  package func refuse(_ refusal: PublishRefusal, isFailure: Bool) { end(.gate(refusal), hasFailed: isFailure) }
+  package func refuse(_ reason: String, isFailure: Bool) { end(.ended(reason), hasFailed: isFailure) }
 
-  func closeAtOnce() {
+  package func closeAtOnce() {
     let hadOwner = !isOver
     quit("", hasFailed: false)
     if hadOwner { owner?.uploadIsSilent() }

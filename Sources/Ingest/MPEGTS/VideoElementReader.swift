@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import Publishing
 internal import NIOCore
 
 /// Reads one elementary stream of H.264 or HEVC: bytes of PES packets go in, access units with times come out. Nothing

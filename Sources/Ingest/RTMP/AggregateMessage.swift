@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// The messages inside an aggregate message (RTMP 7.1.6): a sequence of FLV tags. Their times are relative to the time

@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// Assembles messages from chunks (RTMP 5.3): all header formats, extended timestamps, interleaved chunk streams, Set

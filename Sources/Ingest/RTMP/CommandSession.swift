@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import Publishing
 internal import NIOCore
 
 /// NetConnection and NetStream commands (RTMP 7.2), server side: from connect to publish and to the end. Responses are

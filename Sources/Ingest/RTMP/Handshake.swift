@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// The RTMP handshake, server side (RTMP 5.2). C0 and C1 are answered at once with S0, S1 and S2; C2 is read and

@@ -1,3 +1,5 @@
+internal import Base
+
 /// Limits the rate of messages of one connection: a burst, then a fixed rate. A peer that sends faster is not
 /// disconnected; weir stops reading from it for a while. Large messages cost little here, because other limits bound
 /// their bytes. A value type.

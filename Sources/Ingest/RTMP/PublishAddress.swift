@@ -1,3 +1,6 @@
+internal import Base
+internal import Publishing
+
 /// Address that a publisher sends: application, stream name and key. The key leaves this type only as a `Secret`.
 ///
 /// Encoders divide an address between two fields as they like, so both are one path. Of it `live` is left out, and `_definst_`,

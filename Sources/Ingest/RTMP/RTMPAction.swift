@@ -1,3 +1,4 @@
+internal import Publishing
 internal import Logging
 internal import NIOCore
 

@@ -1,4 +1,4 @@
-internal import FMP4
+internal import Base
 
 /// How many bytes the system collects before it wakes the reader of a publisher (SO_RCVLOWAT). A wake-up costs more than
 /// a read, and most messages are audio frames of a few hundred bytes. They wait for the next frame of video, which comes

@@ -1,3 +1,5 @@
+internal import Base
+
 /// When the worker gives back the memory of connections that have ended: a while afterwards, as libsrt frees it later, and once
 /// for many that end one after another. A value type; the caller gives it the time.
 struct SRTLeftovers {

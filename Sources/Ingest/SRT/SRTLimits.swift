@@ -1,5 +1,5 @@
 /// Limits of SRT. What comes from the worker is not trusted, because it handles packets from anywhere.
-enum SRTLimits {
+package enum SRTLimits {
   /// Bytes of one message from the worker.
   static let messageBytes = 256 << 10
   /// Bytes of one message to the worker: the table with all names and keys.
@@ -34,11 +34,11 @@ enum SRTLimits {
   /// Pause of the worker between turns in nanoseconds, so that packets come in batches.
   static let turn: Int64 = 4_000_000
   /// The time within which the server looks for changes of the table, in nanoseconds.
-  static let tableInterval: Int64 = 250_000_000
+  package static let tableInterval: Int64 = 250_000_000
   /// Pause before a worker is started again, in nanoseconds. It doubles with each that does not live for `healthyLife`.
   static let shortestPause: Int64 = 100_000_000
   static let longestPause: Int64 = 10_000_000_000
-  static let healthyLife: Int64 = 10_000_000_000
+  package static let healthyLife: Int64 = 10_000_000_000
   /// Time without a caller, after which the worker ends, in nanoseconds. A caller that shakes hands in that very moment has to call
   /// again, so it is long.
   static let rest: Int64 = 600_000_000_000

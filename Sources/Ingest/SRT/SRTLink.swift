@@ -1,13 +1,16 @@
+package import Base
+internal import MPEGTS
+package import Publishing
 internal import Glibc
 internal import Logging
-internal import NIOCore
+package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
 /// The server's end of a worker's socket. Every connection of the worker is an `SRTConnection`. Used on its event loop.
-final class SRTLink: ChannelInboundHandler {
-  typealias InboundIn = ByteBuffer
-  typealias OutboundOut = ByteBuffer
+package final class SRTLink: ChannelInboundHandler {
+  package typealias InboundIn = ByteBuffer
+  package typealias OutboundOut = ByteBuffer
 
   /// What the worker has to do, for the thread that watches it.
   final class Activity: Sendable {
@@ -17,7 +20,7 @@ final class SRTLink: ChannelInboundHandler {
   }
 
   /// Sends requests from any thread.
-  struct Handle: Sendable {
+  package struct Handle: Sendable {
     let channel: any Channel
     fileprivate let activity: Activity
 
@@ -26,9 +29,9 @@ final class SRTLink: ChannelInboundHandler {
     /// Callers that came so far, let in or rejected.
     var callers: Int { activity.callers.load(ordering: .relaxed) }
 
-    var isActive: Bool { channel.isActive }
+    package var isActive: Bool { channel.isActive }
 
-    func send(_ request: SRTRequest) { channel.writeAndFlush(SRTWire.encode(request), promise: nil) }
+    package func send(_ request: SRTRequest) { channel.writeAndFlush(SRTWire.encode(request), promise: nil) }
 
     /// Lets the worker end: it reads the end of its input.
     func close() { channel.close(mode: .output, promise: nil) }
@@ -63,11 +66,11 @@ final class SRTLink: ChannelInboundHandler {
   /// - Parameters:
   ///   - stream: of a call that `tend` asks for, and the programme that is taken of it.
   ///   - tend: says what is to be done. Its semaphore is raised when the worker has ended.
-  static func serve(
+  package static func serve(
     _ worker: RunningWorker, _ shared: SRTShared, stream: StreamName? = nil, program: UInt16? = nil,
-    loop: any EventLoop, tend: (Handle, Semaphore) -> Void
+    loop: any EventLoop, tend: (Handle, CountingSemaphore) -> Void
   ) -> String {
-    let isOver = Semaphore()
+    let isOver = CountingSemaphore()
     let failure = Mutex<String?>(nil)
     let activity = Activity()
     do {
@@ -96,9 +99,9 @@ final class SRTLink: ChannelInboundHandler {
     return failure.withLock { $0 } ?? how
   }
 
-  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  package func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+  package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     reader.append(unwrapInboundIn(data))
     do throws(SRTProtocolError) {
       while let (type, body) = try reader.next() { handle(try SRTWire.reply(type, body)) }
@@ -108,7 +111,7 @@ final class SRTLink: ChannelInboundHandler {
     }
   }
 
-  func channelInactive(context: ChannelHandlerContext) {
+  package func channelInactive(context: ChannelHandlerContext) {
     let all = connections
     connections = [:]
     for connection in all.values { connection.lose("the SRT worker ended") }
@@ -116,7 +119,7 @@ final class SRTLink: ChannelInboundHandler {
     context.fireChannelInactive()
   }
 
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+  package func errorCaught(context: ChannelHandlerContext, error: any Error) {
     fail("\(error)")
     context.close(promise: nil)
   }

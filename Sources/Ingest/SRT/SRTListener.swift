@@ -1,5 +1,7 @@
-internal import Glibc
+package import Base
 internal import FMP4
+package import Publishing
+internal import Glibc
 package import Logging
 package import NIOCore
 internal import NIOPosix

@@ -1,7 +1,9 @@
+internal import MPEGTS
+internal import Publishing
 internal import NIOCore
 
 /// Messages from the server to the worker.
-enum SRTRequest: Sendable, Hashable {
+package enum SRTRequest: Sendable, Hashable {
   /// Replaces the table.
   case table(SRTTable)
   /// Connect to a listener and take its media.

@@ -1,3 +1,4 @@
+internal import Base
 internal import Glibc
 
 /// The address of a caller, read from the system's form by its offsets (ip(7), ipv6(7)). Several C modules declare its

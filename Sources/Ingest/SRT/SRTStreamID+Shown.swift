@@ -1,3 +1,5 @@
+internal import Base
+
 extension SRTStreamID {
   /// Modes, in IDs that begin with one.
   private static let modes: Set<Substring> = ["publish", "read", "request", "play", "subscribe"]

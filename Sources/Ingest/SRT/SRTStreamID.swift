@@ -1,3 +1,7 @@
+internal import Base
+internal import MPEGTS
+internal import Publishing
+
 /// The stream and the key that a caller asks for by its stream ID:
 ///
 /// - `#!::r=NAME,m=publish,s=KEY`, the form of the SRT Access Control Guidelines. Without `m` it publishes; other

@@ -1,4 +1,4 @@
-internal import FMP4
+internal import Base
 internal import Glibc
 internal import Logging
 internal import NIOCore
@@ -27,8 +27,8 @@ final class SRTSupervisor: Sendable {
   /// Nanoseconds without a caller, after which the worker ends.
   private let rest: Int64
   private let state = Mutex(State())
-  private let wake = Semaphore()
-  private let hasEnded = Semaphore()
+  private let wake = CountingSemaphore()
+  private let hasEnded = CountingSemaphore()
 
   /// Takes over the socket.
   init(
@@ -154,7 +154,7 @@ final class SRTSupervisor: Sendable {
   }
 
   /// Keeps the worker's table current. True if it returns because nobody has called for a while.
-  private func tend(_ link: SRTLink.Handle, until isOver: Semaphore) -> Bool {
+  private func tend(_ link: SRTLink.Handle, until isOver: CountingSemaphore) -> Bool {
     var told: SRTTable?
     var last = (callers: link.callers, at: MonotonicTime.now())
     while link.isActive, !isStopped {

@@ -1,3 +1,5 @@
+package import Publishing
+
 /// What the worker knows about streams and keys, so that it can reject a caller within the handshake. The server keeps
 /// it current. What it cannot say, the server decides when the caller is connected.
 package struct SRTTable: Sendable, Hashable {

@@ -1,3 +1,6 @@
+internal import Base
+internal import MPEGTS
+internal import Publishing
 internal import CProcess
 internal import CSRT
 internal import Glibc

@@ -1,11 +1,11 @@
 internal import CSRT
 internal import Glibc
-internal import NIOCore
+package import NIOCore
 
 /// UDP sockets of the system, for a worker.
-enum UDPSocket {
+package enum UDPSocket {
   /// A bound socket. An IPv6 address takes IPv4, too. Throws the system's error.
-  static func bind(_ address: SocketAddress) throws -> Int32 {
+  package static func bind(_ address: SocketAddress) throws -> Int32 {
     let isIPv6 = address.protocol == .inet6
     let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     let udp = socket(isIPv6 ? AF_INET6 : AF_INET, kind, 0)

@@ -1,4 +1,5 @@
 package import FMP4
+internal import LibAV
 
 /// An additional audio encoding of a stream.
 package struct AudioSpecification: Sendable, Hashable {

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import LibAV
 internal import NIOCore
 
 /// Worker configuration for audio: coding of the source and of the output.

@@ -1,4 +1,6 @@
+package import Base
 internal import FMP4
+package import Publishing
 package import Logging
 
 /// A gate whose publications may have media that outputs do not carry: it is decoded before the stream sees it.

@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import Publishing
 internal import NIOCore
 
 /// The start of a publication that waits for the configuration of its audio. In order; bounded.

@@ -1,5 +1,6 @@
-internal import CLibAV
 internal import FMP4
+internal import LibAV
+internal import CLibAV
 internal import Glibc
 internal import NIOCore
 

@@ -1,3 +1,5 @@
+internal import LibAV
+
 /// Most bytes that a worker may output for a rung: the output of an encoder at that bit rate, with room to spare. It is
 /// a bucket. Each frame adds its bytes, after the bucket has lost one frame's share of the bit rate. An encoder
 /// distributes its bits by the frame rate that the source states, whatever the frame times are. So the limit counts

@@ -1,3 +1,5 @@
+package import LibAV
+
 /// One rung of a ladder: frame size and bit rate.
 package struct RungSpecification: Sendable, Hashable {
   /// Name in addresses: "720p".

@@ -1,3 +1,4 @@
+package import Base
 package import FMP4
 internal import Glibc
 package import NIOCore

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import LibAV
 internal import NIOCore
 
 /// Worker configuration for video: coding of the source, and the rungs.

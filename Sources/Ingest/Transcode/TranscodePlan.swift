@@ -1,4 +1,5 @@
 internal import FMP4
+internal import LibAV
 internal import NIOCore
 
 /// What to make of one video or audio track.

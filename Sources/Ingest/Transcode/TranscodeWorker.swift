@@ -1,6 +1,8 @@
+internal import Base
+internal import FMP4
+internal import LibAV
 internal import CLibAV
 internal import CProcess
-internal import FMP4
 internal import Glibc
 internal import NIOCore
 

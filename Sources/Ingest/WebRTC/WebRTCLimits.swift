@@ -1,3 +1,5 @@
+internal import Publishing
+
 /// Limits of WebRTC. Rows in docs/limits.md.
 enum WebRTCLimits {
   /// Bytes of an offer.

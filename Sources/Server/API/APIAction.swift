@@ -1,4 +1,5 @@
-internal import Basics
+internal import Base
+internal import Delivery
 internal import HTTP
 internal import NIOCore
 internal import NIOHTTP1

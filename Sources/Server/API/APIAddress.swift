@@ -1,7 +1,7 @@
 internal import HTTP
 
 /// The routes of one address.
-struct APIAddress: Sendable {
+package struct APIAddress: Sendable {
   let pattern: String
   var routes: [APIRoute]
   private let segments: [Segment]

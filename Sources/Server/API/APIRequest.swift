@@ -1,5 +1,6 @@
+internal import Base
+internal import Delivery
 internal import HTTP
-internal import Ingest
 internal import NIOCore
 
 /// A request of the API, with the values from its address.

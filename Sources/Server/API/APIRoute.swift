@@ -1,3 +1,5 @@
+internal import Control
+internal import Delivery
 internal import HTTP
 
 /// A route of the API: method, address, access, handler, and what the API's description (`OpenAPIDocument`) says about it.

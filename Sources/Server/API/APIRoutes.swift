@@ -1,39 +1,59 @@
-internal import Basics
-internal import FMP4
-internal import HTTP
-internal import Ingest
-internal import NIOCore
+package import Base
+internal import Control
+package import Delivery
+package import HTTP
+internal import Publishing
+package import Recording
+package import Streams
+package import NIOCore
 
 /// The handlers of `/api/v1/…` (APITable) and `/time`, for programs and the pages.
-struct APIRoutes {
-  let streams: StreamRegistry
-  let viewers: ViewerRegistry
-  let recordings: RecordingLibrary?
-  let captures: CaptureAPI
-  let sources: SourcesAPI
-  let replay: ReplayRoutes
-  let events: EventsAPI
-  let authorize: AuthorizeAPI
+package struct APIRoutes {
+  package let streams: StreamRegistry
+  package let viewers: ViewerRegistry
+  package let recordings: RecordingLibrary?
+  package let captures: CaptureAPI
+  package let sources: SourcesAPI
+  package let replay: ReplayRoutes
+  package let events: EventsAPI
+  package let authorize: AuthorizeAPI
   /// Checks whether a client may change things.
-  let gate: AdminGate
-  let clock: SteadyClock
+  package let gate: AdminGate
+  package let clock: SteadyClock
   /// For the publishing instructions on the pages.
-  let ports: PublisherPorts
+  package let ports: PublisherPorts
   var publishKeyRequired: Bool { gate.authorizer.isClosed }
   /// For the pages' links; nil if none is configured.
-  let publicURL: PublicURL?
+  package let publicURL: PublicURL?
   /// How the pages play.
-  let player: PlayerChoice
-  let oEmbed: OEmbedAPI
+  package let player: PlayerChoice
+  package let oEmbed: OEmbedAPI
   /// The origins whose pages may embed the player.
-  let embedFrom: Reloadable<[String]>
-  let capacity: @Sendable () -> ServerCapacity
-  let control: ControlAPI
+  package let embedFrom: Reloadable<[String]>
+  package let capacity: @Sendable () -> ServerCapacity
+  package let control: ControlAPI
   /// For the list of streams: a list of a thousand takes tens of milliseconds, too long for an event loop.
-  let lists: SingleFlight<ListKey, ByteBuffer>
+  package let lists: SingleFlight<ListKey, ByteBuffer>
+
+  package init(
+    streams: StreamRegistry, viewers: ViewerRegistry, recordings: RecordingLibrary?, captures: CaptureAPI,
+    sources: SourcesAPI, replay: ReplayRoutes, events: EventsAPI, authorize: AuthorizeAPI, gate: AdminGate,
+    clock: SteadyClock, ports: PublisherPorts, publicURL: PublicURL?, player: PlayerChoice, oEmbed: OEmbedAPI,
+    embedFrom: Reloadable<[String]>, capacity: @escaping @Sendable () -> ServerCapacity, control: ControlAPI,
+    lists: SingleFlight<ListKey, ByteBuffer>
+  ) {
+    (self.streams, self.viewers, self.recordings, self.captures, self.sources) = (
+      streams, viewers, recordings, captures, sources
+    )
+    (self.replay, self.events, self.authorize, self.gate, self.clock) = (replay, events, authorize, gate, clock)
+    (self.ports, self.publicURL, self.player, self.oEmbed, self.embedFrom) = (
+      ports, publicURL, player, oEmbed, embedFrom
+    )
+    (self.capacity, self.control, self.lists) = (capacity, control, lists)
+  }
 
   /// Lists differ by what their readers may see, and by what absolute paths begin with.
-  struct ListKey: Hashable {
+  package struct ListKey: Hashable {
     let tokens: [ObjectIdentifier]
     let base: String
   }
@@ -67,7 +87,7 @@ struct APIRoutes {
 
   /// The same for players, at an address that caches keep for a second (`/live/{stream}/status.json`). It is the same for all
   /// who may watch, so its addresses have no token.
-  func status(of stream: LiveStream) -> HTTPResponse {
+  package func status(of stream: LiveStream) -> HTTPResponse {
     .json(text: JSONText.encode(describe(stream, base: publicURL?.path ?? "")), cache: .state)
   }
 

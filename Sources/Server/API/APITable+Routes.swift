@@ -1,5 +1,7 @@
-internal import Basics
+internal import Base
+internal import Delivery
 internal import HTTP
+internal import Recording
 
 /// The routes, by what they are about.
 extension APITable {

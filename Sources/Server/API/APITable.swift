@@ -1,10 +1,11 @@
-internal import Basics
+internal import Base
+internal import Delivery
 internal import HTTP
-internal import Ingest
+internal import Publishing
 
 /// All routes of the API in one list. From it follow the list at `/api/v1`, 404, 405, Allow, the check of the admin token, and
 /// docs/http.md.
-enum APITable {
+package enum APITable {
   /// By address: routes of one address stand together.
   static let routes = (general + control + recordings + sources + streams)
     .sorted { ($0.pattern, $0.method.rawValue) < ($1.pattern, $1.method.rawValue) }
@@ -44,7 +45,7 @@ enum APITable {
   }
 
   /// The address that a path matches, and its values; nil if it matches none.
-  static func find(_ path: [String]) -> (address: APIAddress, values: [String])? {
+  package static func find(_ path: [String]) -> (address: APIAddress, values: [String])? {
     // `/api` is `/api/v1`. A slash at the end changes nothing: programs do not follow redirections by themselves.
     let path = path == ["api"] ? ["api", "v1"] : path
     for address in addresses {

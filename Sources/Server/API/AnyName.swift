@@ -1,5 +1,7 @@
+internal import Control
+internal import Delivery
 internal import HTTP
-internal import Ingest
+internal import Publishing
 
 /// What is answered under names that are not this server's (`AllowedHosts`).
 struct AnyName {

@@ -1,14 +1,22 @@
+internal import Control
+package import Delivery
 internal import HTTP
 internal import NIOCore
 internal import NIOHTTP1
 
 /// `/api/v1/authorize`: whether a viewer may have what an address names, for caches that answer in weir's place.
-struct AuthorizeAPI {
-  let gate: ViewerGate
+package struct AuthorizeAPI {
+  package let gate: ViewerGate
   /// How long a cache may go by the answer, in seconds.
-  let recheck: @Sendable () -> Int64
+  package let recheck: @Sendable () -> Int64
   /// Whether the API has an address.
-  let isOfAPI: @Sendable ([String]) -> Bool
+  package let isOfAPI: @Sendable ([String]) -> Bool
+
+  package init(
+    gate: ViewerGate, recheck: @escaping @Sendable () -> Int64, isOfAPI: @escaping @Sendable ([String]) -> Bool
+  ) {
+    (self.gate, self.recheck, self.isOfAPI) = (gate, recheck, isOfAPI)
+  }
 
   /// The address stands in the field X-Original-URI, or in the query as `path`. 204, or a refusal as the address itself has it. A
   /// cache goes by the answer for all that it takes for the same stream. So an address of any other form is refused.

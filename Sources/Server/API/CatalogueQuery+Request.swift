@@ -1,7 +1,8 @@
-internal import Basics
+package import Base
 internal import FMP4
 internal import HTTP
-internal import Ingest
+internal import Publishing
+internal import Recording
 
 extension CatalogueQuery {
   /// `?stream=&from=&to=&state=&sort=&limit=&cursor=`; a missing or empty value does not restrict the query.
@@ -34,7 +35,7 @@ extension CatalogueQuery {
   }
 
   /// Restricts the query to one stream or one state, where given.
-  init(stream: String?, state: String?) throws(ValueError) {
+  package init(stream: String?, state: String?) throws(ValueError) {
     self.init()
     if let stream {
       guard let name = StreamName(stream) else {

@@ -1,21 +1,34 @@
-internal import Basics
+package import Base
+package import Control
+internal import Delivery
 internal import FMP4
 internal import HTTP
-internal import Ingest
-internal import Logging
+internal import Publishing
+package import Streams
+package import Logging
 internal import NIOCore
 internal import NIOPosix
 
 /// `/api/v1/keys…` and settings: what is changed while the server runs, and outlives it.
-struct ControlAPI {
-  let authorizer: Authorizer
-  let streams: StreamRegistry
+package struct ControlAPI {
+  package let authorizer: Authorizer
+  package let streams: StreamRegistry
   /// Nil without a state folder. Then nothing can be changed, since it would be forgotten.
-  let database: ControlDatabase?
-  let settings: SettingsHolder
-  let events: EventLog?
-  let clock: SteadyClock
-  let logger: Logger
+  package let database: ControlDatabase?
+  package let settings: SettingsHolder
+  package let events: EventLog?
+  package let clock: SteadyClock
+  package let logger: Logger
+
+  package init(
+    authorizer: Authorizer, streams: StreamRegistry, database: ControlDatabase?, settings: SettingsHolder,
+    events: EventLog?, clock: SteadyClock, logger: Logger
+  ) {
+    (self.authorizer, self.streams, self.database, self.settings, self.events) = (
+      authorizer, streams, database, settings, events
+    )
+    (self.clock, self.logger) = (clock, logger)
+  }
 
   // MARK: Keys
 
@@ -73,7 +86,7 @@ struct ControlAPI {
   /// Tells that publishers need a key from now on.
   ///
   /// - Parameter key: the name of the first key; nil where a reload brought it.
-  static func tellClosed(by who: String?, key: String?, _ events: EventLog?, _ logger: Logger) {
+  package static func tellClosed(by who: String?, key: String?, _ events: EventLog?, _ logger: Logger) {
     logger.warning("\(Authorizer.closed)", metadata: key.map { ["key": "\($0)"] })
     events?.tell(.accessClosed, by: who, ["key": .text(orNull: key)])
   }

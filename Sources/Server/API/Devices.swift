@@ -1,17 +1,22 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Ingest
-internal import NIOCore
+package import LibAV
+package import Local
+package import NIOCore
 
 /// The devices and encoders of this machine, as text.
-struct Devices {
-  let cameras: [CameraListing]
-  let microphones: [MicrophoneListing]
-  let encoders: [EncoderListing]
+package struct Devices {
+  package let cameras: [CameraListing]
+  package let microphones: [MicrophoneListing]
+  package let encoders: [EncoderListing]
+
+  package init(cameras: [CameraListing], microphones: [MicrophoneListing], encoders: [EncoderListing]) {
+    (self.cameras, self.microphones, self.encoders) = (cameras, microphones, encoders)
+  }
 
   // MARK: Text
 
-  var text: String {
+  package var text: String {
     var lines = ["cameras"]
     if cameras.isEmpty { lines.append("  none") }
     for camera in cameras { lines += Self.lines(camera) }
@@ -61,7 +66,7 @@ struct Devices {
 }
 
 /// `/api/v1/devices`
-struct DevicesAnswer: APIObject {
+package struct DevicesAnswer: APIObject {
   let cameras: [Camera]
   let microphones: [Microphone]
 
@@ -86,7 +91,7 @@ struct DevicesAnswer: APIObject {
     let problem: String?
   }
 
-  init(cameras: [CameraListing], microphones: [MicrophoneListing]) {
+  package init(cameras: [CameraListing], microphones: [MicrophoneListing]) {
     self.cameras = cameras.map { camera in
       Camera(
         device: "v4l2:\(camera.path)", name: camera.name, problem: camera.problem?.description,
@@ -102,7 +107,7 @@ struct DevicesAnswer: APIObject {
   }
 
   /// What `weir devices --json` prints: the encoders as well. Probing them takes seconds.
-  func json(with encoders: [EncoderListing]) -> ByteBuffer {
+  package func json(with encoders: [EncoderListing]) -> ByteBuffer {
     let listed = encoders.map {
       ListedEncoder(
         name: $0.name, codec: $0.coding, hardware: $0.isHardware, works: $0.problem == nil, problem: $0.problem)

@@ -1,5 +1,4 @@
-internal import HTTP
-internal import Ingest
+internal import Base
 internal import Synchronization
 
 /// Counts the open streams of events, of all clients and of each address.

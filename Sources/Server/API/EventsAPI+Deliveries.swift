@@ -1,3 +1,4 @@
+internal import Control
 internal import HTTP
 
 /// `/api/v1/events/deliveries`: the hooks, and their latest attempts, the newest first.

@@ -1,14 +1,20 @@
-internal import Basics
+internal import Base
+package import Control
+internal import Delivery
 internal import HTTP
-internal import Ingest
+internal import Publishing
 internal import NIOCore
 internal import NIOHTTP1
 
 /// `/api/v1/events`: what happened, as a stream of events or as a page.
-struct EventsAPI: Sendable {
-  let log: EventLog
-  let hooks: Hooks
+package struct EventsAPI: Sendable {
+  package let log: EventLog
+  package let hooks: Hooks
   let streams = EventStreams()
+
+  package init(log: EventLog, hooks: Hooks) {
+    (self.log, self.hooks) = (log, hooks)
+  }
 
   static let usualPage = 100
   static let longestPage = 1000

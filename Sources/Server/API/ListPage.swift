@@ -1,11 +1,12 @@
-internal import Basics
+internal import Base
+internal import Delivery
 internal import HTTP
 
 /// Which page of a list is wanted: how many entries, and behind which one.
-struct ListPage: Sendable {
+package struct ListPage: Sendable {
   /// Without `limit`.
   static let usual = 100
-  static let longest = 1000
+  package static let longest = 1000
   /// Bytes of `after`.
   private static let longestName = 256
 

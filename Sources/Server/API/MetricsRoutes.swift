@@ -1,14 +1,14 @@
-internal import Basics
+package import Base
 internal import HTTP
-internal import Ingest
+internal import Storage
+internal import Streams
 internal import NIOCore
 internal import NIOHTTP1
-internal import Storage
 internal import Synchronization
 
 /// `/metrics`, `/healthz` and `/readyz` for monitoring. Open to every client, as all reading is. They contain no key and no
 /// address of a publisher or viewer.
-final class MetricsRoutes: Sendable {
+package final class MetricsRoutes: Sendable {
   private let report: MetricsReport
   private let clock: SteadyClock
   private let flight: SingleFlight<Int, ByteBuffer>
@@ -21,7 +21,7 @@ final class MetricsRoutes: Sendable {
   }
 
   /// - Parameter pool: makes the reports, since an event loop must not, and a disk thread may be blocked.
-  init(report: MetricsReport, clock: SteadyClock, pool: any WorkThreads) {
+  package init(report: MetricsReport, clock: SteadyClock, pool: any WorkThreads) {
     self.report = report
     self.clock = clock
     flight = SingleFlight(limit: 1, on: pool)

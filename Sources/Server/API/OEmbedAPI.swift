@@ -1,10 +1,12 @@
-internal import Basics
+package import Base
+internal import Delivery
 internal import HTTP
-internal import Ingest
+package import Publishing
+package import Streams
 
 /// `/api/v1/oembed`: how a page shows the player for an address of this server (oEmbed 1.0). The address is parsed and never
 /// requested. What is given has no token.
-struct OEmbedAPI: Sendable {
+package struct OEmbedAPI: Sendable {
   /// The size of the player where the asker sets no limit, in pixels.
   static let width = 1280
   static let height = 720
@@ -13,8 +15,12 @@ struct OEmbedAPI: Sendable {
   /// The largest limit of a side that is understood.
   static let largestSide = 100_000
 
-  let publicURL: PublicURL?
-  let settings: @Sendable (StreamName) -> StreamSettings
+  package let publicURL: PublicURL?
+  package let settings: @Sendable (StreamName) -> StreamSettings
+
+  package init(publicURL: PublicURL?, settings: @escaping @Sendable (StreamName) -> StreamSettings) {
+    (self.publicURL, self.settings) = (publicURL, settings)
+  }
 
   func answer(_ request: APIRequest) -> HTTPAnswer {
     let query = request.http

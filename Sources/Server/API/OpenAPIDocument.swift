@@ -1,12 +1,14 @@
-internal import Basics
+internal import Control
+internal import Base
+internal import Delivery
 internal import HTTP
 internal import NIOCore
 internal import NIOHTTP1
 
 /// The description of the API (OpenAPI 3.1), made from `APITable.routes`.
-enum OpenAPIDocument {
+package enum OpenAPIDocument {
   /// As `/api/v1/openapi.json` serves it and `weir openapi` prints it.
-  static let text: String = JSONTree.object(root).text(depth: 0) + "\n"
+  package static let text: String = JSONTree.object(root).text(depth: 0) + "\n"
 
   static let response = HTTPResponse(PreencodedResponse(type: .json, cache: .page, body: ByteBuffer(string: text)))
 

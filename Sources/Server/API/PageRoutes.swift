@@ -1,12 +1,17 @@
+internal import Delivery
 internal import HTTP
-internal import Ingest
+internal import Publishing
 internal import NIOCore
 internal import NIOHTTP1
 
 /// The pages and their files.
-struct PageRoutes {
-  let files: WebFiles
-  let sharing: PageSharing
+package struct PageRoutes {
+  package let files: WebFiles
+  package let sharing: PageSharing
+
+  package init(files: WebFiles, sharing: PageSharing) {
+    (self.files, self.sharing) = (files, sharing)
+  }
 
   func respond(to request: HTTPRequest, for viewer: Viewer, on eventLoop: any EventLoop) -> HTTPAnswer {
     let path = request.path

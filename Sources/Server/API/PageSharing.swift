@@ -1,5 +1,6 @@
-internal import Basics
-internal import Ingest
+package import Base
+package import Publishing
+package import Streams
 
 /// A page of one stream.
 enum StreamPage: String, Sendable {
@@ -18,15 +19,22 @@ struct PageHead: Sendable, Hashable {
 
 /// What the pages of a stream tell to those who link to them: title, description and picture (Open Graph, oEmbed discovery).
 /// Absolute addresses need `--public-url`; they never have a token.
-struct PageSharing: Sendable {
+package struct PageSharing: Sendable {
   /// The mark in the pages that the tags replace.
   static let mark = "<title>weir</title>"
   static let onlyThisServer = "'self'"
 
-  let publicURL: PublicURL?
-  let settings: @Sendable (StreamName) -> StreamSettings
+  package let publicURL: PublicURL?
+  package let settings: @Sendable (StreamName) -> StreamSettings
   /// The origins whose pages may embed the player; `*` stands for all.
   let embedders: @Sendable () -> [String]
+
+  package init(
+    publicURL: PublicURL?, settings: @escaping @Sendable (StreamName) -> StreamSettings,
+    embedders: @escaping @Sendable () -> [String]
+  ) {
+    (self.publicURL, self.settings, self.embedders) = (publicURL, settings, embedders)
+  }
 
   var frameAncestors: String {
     let origins = embedders()

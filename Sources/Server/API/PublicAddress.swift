@@ -1,5 +1,7 @@
+internal import Delivery
 internal import HTTP
-internal import Ingest
+internal import Publishing
+internal import Streams
 
 /// The addresses outside of the API, by their form alone, and the methods that each allows. From it follow 405, Allow, OPTIONS, and
 /// the 404 of requests that would change something. Whether a stream or a file has that name is left to the routes.

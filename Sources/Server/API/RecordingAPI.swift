@@ -1,6 +1,8 @@
-internal import Basics
+internal import Base
+internal import Delivery
 internal import HTTP
-internal import Ingest
+internal import Publishing
+internal import Recording
 internal import NIOCore
 internal import NIOHTTP1
 

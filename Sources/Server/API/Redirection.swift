@@ -1,5 +1,5 @@
 internal import HTTP
-internal import Ingest
+internal import Publishing
 
 /// Redirects browsers from addresses that are nearly right.
 struct Redirection {

@@ -1,6 +1,8 @@
-internal import Basics
+internal import Control
+internal import Delivery
 internal import HTTP
-internal import Ingest
+internal import Publishing
+internal import Streams
 internal import NIOCore
 internal import NIOHTTP1
 

@@ -1,7 +1,8 @@
-internal import Basics
+internal import Delivery
 internal import FMP4
 internal import HTTP
-internal import Ingest
+internal import Publishing
+internal import Recording
 internal import NIOCore
 
 /// `/api/v1/recordings/{stream}/{file}/keyframes`: the times at which decoding can begin, and their wall-clock times. They come

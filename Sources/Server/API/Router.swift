@@ -1,24 +1,34 @@
-internal import HTTP
-internal import Ingest
-internal import NIOCore
+package import Delivery
+package import HTTP
+package import NIOCore
 
 /// Chooses the routes by the first segment of the path.
-struct Router: HTTPResponder {
-  let live: LiveRoutes
-  let ingest: IngestRoutes
-  let whip: WHIPRoutes
-  let whep: WHEPRoutes
-  let api: APIRoutes
-  let recordings: RecordingRoutes
-  let replay: ReplayRoutes
-  let pages: PageRoutes
-  let metrics: MetricsRoutes
+package struct Router: HTTPResponder {
+  package let live: LiveRoutes
+  package let ingest: IngestRoutes
+  package let whip: WHIPRoutes
+  package let whep: WHEPRoutes
+  package let api: APIRoutes
+  package let recordings: RecordingRoutes
+  package let replay: ReplayRoutes
+  package let pages: PageRoutes
+  package let metrics: MetricsRoutes
   /// Checks whether a request may have a body.
-  let gate: AdminGate
+  package let gate: AdminGate
   /// Checks whether a request may read what it is for.
-  let viewers: ViewerGate
+  package let viewers: ViewerGate
 
-  func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+  package init(
+    live: LiveRoutes, ingest: IngestRoutes, whip: WHIPRoutes, whep: WHEPRoutes, api: APIRoutes,
+    recordings: RecordingRoutes, replay: ReplayRoutes, pages: PageRoutes, metrics: MetricsRoutes, gate: AdminGate,
+    viewers: ViewerGate
+  ) {
+    (self.live, self.ingest, self.whip, self.whep, self.api) = (live, ingest, whip, whep, api)
+    (self.recordings, self.replay, self.pages, self.metrics, self.gate) = (recordings, replay, pages, metrics, gate)
+    self.viewers = viewers
+  }
+
+  package func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     pages.explaining(
       request, on: eventLoop, viewers.admit(request, on: eventLoop) { answer(request, for: $0, on: eventLoop) })
   }
@@ -35,7 +45,7 @@ struct Router: HTTPResponder {
     return pages.guiding(request, on: eventLoop, route(request, for: viewer, on: eventLoop))
   }
 
-  func options(of request: HTTPRequest) -> HTTPResponse {
+  package func options(of request: HTTPRequest) -> HTTPResponse {
     if WHIPRoutes.isAsked(by: request) || WHEPRoutes.isAsked(by: request) { return WebRTCSessions.options(of: request) }
     guard request.path.first == "api" else {
       return PublicAddress.methods(of: request).map { StandardResponse.preflight(allowing: $0) }
@@ -46,19 +56,19 @@ struct Router: HTTPResponder {
   }
 
   /// Probes, metrics and commands are served even by a full server.
-  func answersAlways(_ request: HTTPRequest) -> Bool {
+  package func answersAlways(_ request: HTTPRequest) -> Bool {
     isProbe(request) || request.path == ["metrics"] || request.source.isControl
   }
 
-  func isProbe(_ request: HTTPRequest) -> Bool {
+  package func isProbe(_ request: HTTPRequest) -> Bool {
     request.path.count == 1 && ["healthz", "readyz"].contains(request.path.first)
   }
 
-  func answersUnderAnyName(_ request: HTTPRequest) -> Bool {
+  package func answersUnderAnyName(_ request: HTTPRequest) -> Bool {
     AnyName(authorizer: gate.authorizer, viewers: viewers).answers(request)
   }
 
-  func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
+  package func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
     if IngestRoutes.isAsked(by: request) { return IngestRoutes.refusal(of: request) }
     if WHIPRoutes.isAsked(by: request) { return whip.refusal(ofBodyOf: request) }
     if WHEPRoutes.isAsked(by: request) { return whep.refusal(ofBodyOf: request) }
@@ -69,11 +79,11 @@ struct Router: HTTPResponder {
     }
   }
 
-  func takesArrivingBody(of request: HTTPRequest) -> Bool {
+  package func takesArrivingBody(of request: HTTPRequest) -> Bool {
     IngestRoutes.isAsked(by: request) || WHIPRoutes.isOffer(request) || WHEPRoutes.isOffer(request)
   }
 
-  func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? {
+  package func arrivingBody(of request: HTTPRequest) -> (any ArrivingBody)? {
     if WHIPRoutes.isOffer(request) { return whip.body(of: request) }
     if WHEPRoutes.isOffer(request) { return whep.body(of: request) }
     return IngestRoutes.isAsked(by: request) ? ingest.body(of: request) : nil

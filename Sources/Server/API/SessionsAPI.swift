@@ -1,7 +1,9 @@
-internal import Basics
+internal import Base
+internal import Delivery
 internal import FMP4
 internal import HTTP
-internal import Ingest
+internal import Publishing
+internal import Streams
 internal import NIOCore
 internal import NIOPosix
 
@@ -104,12 +106,12 @@ struct SessionsAPI {
 }
 
 /// `/api/v1/sessions`
-struct SessionsAnswer: APIObject, PagedAnswer {
-  private(set) var sessions: [SessionAnswer]
+package struct SessionsAnswer: APIObject, PagedAnswer {
+  package private(set) var sessions: [SessionAnswer]
   let viewers: [String: Int]
-  private(set) var next: String?
+  package private(set) var next: String?
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "sessions": "A page of publishers, and viewers whose responses have no end.",
     "viewers": "The number of all viewers of each stream that has any.",
     "next": "`after` of the next page; null on the last one.",
@@ -119,24 +121,24 @@ struct SessionsAnswer: APIObject, PagedAnswer {
     (self.sessions, self.viewers, self.next) = (sessions, viewers, next)
   }
 
-  mutating func append(_ page: SessionsAnswer) {
+  package mutating func append(_ page: SessionsAnswer) {
     sessions += page.sessions
     next = page.next
   }
 }
 
 /// `/api/v1/sessions/{session}`
-struct SessionAnswer: APIObject {
-  let id: String
+package struct SessionAnswer: APIObject {
+  package let id: String
   let kind: String
-  let stream: String
-  let `protocol`: String
-  let address: String?
-  let software: String?
-  let since: String
-  let bytes: Int?
+  package let stream: String
+  package let `protocol`: String
+  package let address: String?
+  package let software: String?
+  package let since: String
+  package let bytes: Int?
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "kind": .words(["publisher", "viewer"], "Who is connected."),
     "protocol": "How it is published or watched.",
     "address": "Null for the server's own sources.",

@@ -1,8 +1,8 @@
-internal import Ingest
+package import Publishing
 internal import Synchronization
 
 /// What the API can do with the settings of a running server.
-protocol SettingsControl: Sendable {
+package protocol SettingsControl: Sendable {
   /// Reads the configuration file again.
   ///
   /// - Parameter who: who asked for it, for the event.
@@ -16,18 +16,24 @@ protocol SettingsControl: Sendable {
 }
 
 /// Why settings were refused: one line that names the setting, the value, and what to do.
-struct SettingsMistake: Error {
-  let text: String
+package struct SettingsMistake: Error {
+  package let text: String
   /// The request is right, but the server cannot do it: no state folder, or a disk that fails.
-  var isOfServer = false
+  package var isOfServer = false
+
+  package init(text: String, isOfServer: Bool = false) {
+    (self.text, self.isOfServer) = (text, isOfServer)
+  }
 }
 
 /// Passes the settings' control to the routes, which are made before it.
-final class SettingsHolder: Sendable {
+package final class SettingsHolder: Sendable {
   private let state = Mutex<(any SettingsControl)?>(nil)
 
+  package init() {}
+
   /// Nil where the configuration cannot be read again.
-  var control: (any SettingsControl)? {
+  package var control: (any SettingsControl)? {
     get { state.withLock { $0 } }
     set { state.withLock { $0 = newValue } }
   }

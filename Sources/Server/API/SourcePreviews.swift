@@ -1,19 +1,23 @@
-internal import Basics
+package import Base
+package import Delivery
 internal import HTTP
-internal import Ingest
+internal import LocalSources
+internal import Publishing
+internal import Storage
+internal import Streams
+internal import Transcode
 internal import NIOCore
 internal import NIOHTTP1
-internal import Storage
 internal import Synchronization
 
 /// `/api/v1/sources/{source}/preview.jpg`: the newest key frame of a local source, on air or off. A worker makes it, as for
 /// thumbnails, once for each key frame.
-final class SourcePreviews: Sendable {
+package final class SourcePreviews: Sendable {
   private let make: Thumbnails.Maker
   private let flight: SingleFlight<StreamName, ByteBuffer?>
   private let made = Mutex<[StreamName: (number: Int, jpeg: ByteBuffer)]>([:])
 
-  init(pool: any WorkThreads, make: @escaping Thumbnails.Maker = StillImageMaker(launcher: .ownProcess).jpeg) {
+  package init(pool: any WorkThreads, make: @escaping Thumbnails.Maker = StillImageMaker(launcher: .ownProcess).jpeg) {
     self.make = make
     // No limit is needed: the sources are those of the configuration.
     flight = SingleFlight(limit: .max, on: pool)

@@ -1,19 +1,30 @@
-internal import Basics
+internal import Base
+internal import Delivery
 internal import FMP4
 internal import HTTP
-internal import Ingest
+internal import Local
+package import LocalSources
+package import Publishing
+internal import Recording
 internal import NIOCore
 internal import NIOPosix
 
 /// `/api/v1/sources` and `/api/v1/devices`: the local sources, running or not, and the capture devices of this machine. Both need
 /// the admin token, because they describe the machine and listing devices opens them.
-struct SourcesAPI {
-  let sources: LocalSources
-  let previews: SourcePreviews
+package struct SourcesAPI {
+  package let sources: LocalSources
+  package let previews: SourcePreviews
   /// Nil if nothing is recorded.
-  let recordings: SourceRecordings?
+  package let recordings: SourceRecordings?
   /// A new film of a source.
-  let film: @Sendable (StreamName) -> SourceFilm
+  package let film: @Sendable (StreamName) -> SourceFilm
+
+  package init(
+    sources: LocalSources, previews: SourcePreviews, recordings: SourceRecordings?,
+    film: @escaping @Sendable (StreamName) -> SourceFilm
+  ) {
+    (self.sources, self.previews, self.recordings, self.film) = (sources, previews, recordings, film)
+  }
 
   func list(_: APIRequest) -> HTTPAnswer { .now(.json(SourcesAnswer(sources: sources.all.map(SourceAnswer.init)))) }
 

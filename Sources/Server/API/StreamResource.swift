@@ -1,5 +1,7 @@
+internal import Delivery
 internal import HTTP
-internal import Ingest
+internal import Recording
+internal import Streams
 
 /// Whether an address names exactly one thing of one stream, by its form: what `Router` would look for. A cache that asks about an
 /// address may have decoded it. So an escaped slash in it may hide where the name of the stream ends: such an address has another

@@ -1,16 +1,16 @@
-internal import Glibc
 internal import HTTP
+internal import Storage
+internal import Glibc
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOPosix
-internal import Storage
+package import NIOPosix
 internal import Synchronization
 
 /// The files of web/: embedded in the binary, or read from a folder during development (`--web`). Pages carry a
 /// Content-Security-Policy and a Permissions-Policy and are revalidated, with 304 while they are unchanged. Their scripts and
 /// styles have addresses that contain the name of the build, and are cached for good. A script directly in web/
 /// (`/web/weir-player.js`) has a lasting address for other sites: it is revalidated, and its imports name the build.
-final class WebFiles: Sendable {
+package final class WebFiles: Sendable {
   /// The largest file that is read from a folder, in bytes.
   static let largestFile = 8 << 20
   /// The page for addresses that do not exist.
@@ -57,7 +57,7 @@ final class WebFiles: Sendable {
   /// Made once, because a page is compressed on an event loop.
   private let made = Mutex<[OwnPage: PreencodedResponse]>([:])
 
-  init(
+  package init(
     folder: String? = nil, prefix: String = "", pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool
   ) {
     self.prefix = prefix

@@ -1,5 +1,5 @@
 internal import HTTP
-internal import Ingest
+internal import Settings
 internal import Logging
 internal import Synchronization
 

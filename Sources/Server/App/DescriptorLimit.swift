@@ -1,4 +1,5 @@
-internal import Basics
+internal import Base
+internal import Settings
 internal import Glibc
 internal import NIOCore
 

@@ -1,4 +1,5 @@
-internal import Basics
+internal import Base
+internal import Settings
 internal import Glibc
 
 /// Listening sockets that systemd opens before this process starts and keeps after it ends. Connections made in between wait

@@ -1,5 +1,5 @@
-internal import Basics
-internal import Ingest
+internal import Base
+internal import Settings
 internal import NIOCore
 
 /// An address to listen at, and how.

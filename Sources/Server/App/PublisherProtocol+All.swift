@@ -1,6 +1,12 @@
-internal import Basics
+internal import Base
+internal import Control
 internal import HTTP
-internal import Ingest
+internal import Publishing
+internal import RTMP
+internal import SRT
+internal import Settings
+internal import Streams
+internal import WebRTC
 internal import NIOCore
 internal import NIOPosix
 

@@ -1,5 +1,5 @@
-internal import Basics
-internal import Ingest
+internal import Base
+internal import Settings
 internal import NIOCore
 
 /// A protocol for publishers: its listener and its addresses. The server has a list of them.

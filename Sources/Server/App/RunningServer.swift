@@ -1,7 +1,10 @@
-internal import Basics
-internal import FMP4
+internal import API
+internal import Base
+internal import Control
 internal import HTTP
-internal import Ingest
+internal import LocalSources
+internal import Recording
+internal import Streams
 internal import Logging
 internal import ServiceLifecycle
 internal import Synchronization

@@ -1,5 +1,8 @@
-internal import Basics
+internal import API
+internal import Base
 internal import HTTP
+internal import Settings
+internal import Streams
 
 extension ServerCapacity {
   /// What a process with these settings has room for. The API, the banner and `weir doctor` say the same.

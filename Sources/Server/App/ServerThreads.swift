@@ -1,4 +1,5 @@
-internal import Basics
+internal import Base
+internal import Recording
 
 /// The threads of a server for work that may wait. There are three pools: disks, databases, and work beside the media. Programs
 /// of hooks have the fourth (`Hooks`). Each queue can be blocked without the others: by its disk, its database or its worker.

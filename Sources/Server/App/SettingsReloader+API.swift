@@ -1,5 +1,7 @@
-internal import Basics
-internal import Ingest
+internal import API
+internal import Control
+internal import Publishing
+internal import Settings
 
 extension SettingsReloader: SettingsControl {
   func reload(by who: String?) async -> Result<ReloadAnswer, SettingsMistake> {

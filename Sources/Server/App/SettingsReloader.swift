@@ -1,5 +1,5 @@
-internal import Basics
-internal import Ingest
+internal import Control
+internal import Settings
 internal import Logging
 internal import NIOCore
 internal import NIOPosix

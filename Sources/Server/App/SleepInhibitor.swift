@@ -1,6 +1,5 @@
-internal import Basics
+internal import Base
 internal import Glibc
-internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOPosix

@@ -1,6 +1,10 @@
-internal import Basics
+internal import API
+internal import Base
+internal import Control
+internal import LocalSources
+internal import Publishing
+internal import Settings
 internal import Glibc
-internal import Ingest
 internal import Logging
 internal import NIOCore
 

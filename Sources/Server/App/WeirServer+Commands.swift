@@ -1,6 +1,7 @@
-internal import Basics
-internal import Glibc
+internal import Base
 internal import HTTP
+internal import Settings
+internal import Glibc
 internal import Logging
 
 /// The socket for commands of the same user.

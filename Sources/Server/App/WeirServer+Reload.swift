@@ -1,6 +1,11 @@
-internal import Basics
+internal import API
+internal import Base
+internal import Control
 internal import HTTP
-internal import Ingest
+internal import Publishing
+internal import Recording
+internal import Settings
+internal import Streams
 internal import Logging
 internal import NIOCore
 internal import NIOPosix

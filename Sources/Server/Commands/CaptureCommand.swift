@@ -1,5 +1,6 @@
+internal import Local
+internal import Settings
 internal import ArgumentParser
-internal import Ingest
 
 /// `weir capture`: a server with one camera and one microphone, and its page.
 struct CaptureCommand: AsyncParsableCommand {

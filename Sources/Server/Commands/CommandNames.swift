@@ -1,5 +1,6 @@
+internal import Base
+internal import Settings
 internal import ArgumentParser
-internal import Basics
 
 /// Finds a mistyped command before the parser takes it for an argument of `weir serve`.
 enum CommandNames {

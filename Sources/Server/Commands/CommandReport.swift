@@ -1,7 +1,7 @@
+internal import API
+internal import Base
 internal import ArgumentParser
-internal import Basics
 internal import Glibc
-internal import Ingest
 internal import NIOCore
 
 /// The results of a command for its files: one line each, or a JSON array at the end. The exit status is 1 if one file is not

@@ -1,6 +1,9 @@
+internal import Base
+internal import Control
+internal import LocalSources
+internal import Publishing
+internal import Settings
 internal import ArgumentParser
-internal import Basics
-internal import Ingest
 
 extension SettingSources {
   /// The same sources with what is kept in the state folder.

@@ -1,7 +1,7 @@
-internal import Basics
+internal import Base
 internal import FMP4
+internal import Settings
 internal import Glibc
-internal import Ingest
 internal import Logging
 
 /// Writes log lines to stderr: `12:03:04 notice rtmp studio: connected`, or JSON objects. Times are UTC.

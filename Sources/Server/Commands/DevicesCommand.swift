@@ -1,6 +1,7 @@
+internal import API
+internal import LibAV
+internal import Local
 internal import ArgumentParser
-internal import Basics
-internal import Ingest
 internal import NIOCore
 
 /// `weir devices`: lists the devices and encoders of this machine.

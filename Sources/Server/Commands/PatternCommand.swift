@@ -1,8 +1,9 @@
-internal import ArgumentParser
-internal import Basics
+internal import Base
 internal import FMP4
+internal import Local
+internal import Settings
+internal import ArgumentParser
 internal import Glibc
-internal import Ingest
 
 /// `weir pattern`: writes the uncoded frames of the test pattern.
 struct PatternCommand: ParsableCommand {

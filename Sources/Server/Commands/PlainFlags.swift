@@ -1,3 +1,5 @@
+internal import Settings
+
 /// The flags of `weir serve` where they are plain: `--name value`, `--name=value` and switches. ArgumentParser makes and looks
 /// through a description of each flag first, which was a quarter of a start's processor time. Help, mistakes and whatever else is
 /// left to it. For what is plain, both give the same (`PlainFlagsTests`).

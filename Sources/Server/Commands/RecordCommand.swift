@@ -1,6 +1,7 @@
+internal import Base
+internal import Recording
+internal import RecordingFormat
 internal import ArgumentParser
-internal import Basics
-internal import FMP4
 
 /// `weir record`: work on recordings without a server.
 struct RecordCommand: ParsableCommand {

@@ -1,5 +1,8 @@
+internal import API
+internal import Base
+internal import Recording
+internal import Settings
 internal import ArgumentParser
-internal import Basics
 internal import NIOCore
 
 /// `weir record list`: lists recordings from the catalogue and the files. Changes nothing.

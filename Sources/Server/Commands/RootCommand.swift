@@ -1,6 +1,7 @@
+internal import API
+internal import Base
+internal import LibAV
 internal import ArgumentParser
-internal import Basics
-internal import Ingest
 
 /// `weir` itself; runs `serve` if no command is named.
 struct RootCommand: AsyncParsableCommand {

@@ -1,7 +1,8 @@
-internal import ArgumentParser
-internal import Basics
-internal import Logging
+internal import Base
+internal import Settings
 internal import Storage
+internal import ArgumentParser
+internal import Logging
 
 /// `weir serve`: the flags as texts (`SettingFlags`). `ServerConfiguration` parses them, together with the environment.
 struct ServeCommand: AsyncParsableCommand {

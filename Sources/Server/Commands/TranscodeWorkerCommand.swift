@@ -1,5 +1,7 @@
+internal import Base
+internal import Streams
+internal import Transcode
 internal import ArgumentParser
-internal import Ingest
 
 /// `weir transcode-worker`: decodes and encodes for the server that started it. The server talks to it through standard input.
 /// For internal use.

@@ -1,5 +1,6 @@
+internal import Base
+internal import Settings
 internal import ArgumentParser
-internal import Basics
 internal import Glibc
 
 /// The program: finds the command, runs it, and turns an error into one line and an exit status: 0 ok, 1 failed, 2 usage, 78

@@ -1,4 +1,4 @@
-package import Basics
+package import Base
 internal import NIOCore
 
 /// The names under which this server answers. A page of another site whose name leads to the server's address (DNS rebinding) has,

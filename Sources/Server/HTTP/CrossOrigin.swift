@@ -13,7 +13,7 @@ package struct CrossOrigin: Sendable, Hashable {
     self.embedders = origins + embedders
   }
 
-  static let playersOnly = CrossOrigin(origins: [])
+  package static let playersOnly = CrossOrigin(origins: [])
 
   private static let exposed = HeaderField("Access-Control-Expose-Headers", "Content-Length, Content-Range, Date")
   /// What a peer by WebRTC reads of its answer (RFC 9725 §4.6).

@@ -1,4 +1,4 @@
-internal import Ingest
+internal import Base
 internal import NIOCore
 internal import Synchronization
 

@@ -1,5 +1,4 @@
-internal import Basics
-internal import Ingest
+internal import Base
 internal import NIOCore
 
 /// How clients reach an address.

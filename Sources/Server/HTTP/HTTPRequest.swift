@@ -1,4 +1,4 @@
-package import Ingest
+package import Base
 package import NIOCore
 package import NIOHTTP1
 

@@ -1,5 +1,4 @@
-package import Basics
-package import Ingest
+package import Base
 package import NIOCore
 internal import NIOHTTP1
 

@@ -1,5 +1,4 @@
-internal import Basics
-internal import Ingest
+internal import Base
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1

@@ -1,4 +1,4 @@
-internal import Ingest
+internal import Base
 internal import NIOCore
 
 /// The client of a connection's last request. A client sends the same fields with each request, and comparing them costs less

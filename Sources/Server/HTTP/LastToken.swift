@@ -1,4 +1,4 @@
-internal import Basics
+internal import Base
 internal import NIOCore
 
 /// The token that a connection sent last. A viewer sends the same one with each request, so it is looked up once.

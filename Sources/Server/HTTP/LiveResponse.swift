@@ -1,5 +1,5 @@
-internal import NIOCore
 internal import Storage
+internal import NIOCore
 
 /// An endless body that is sent to one viewer. Stops the body when the viewer disconnects.
 final class LiveResponse {

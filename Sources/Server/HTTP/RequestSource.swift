@@ -1,4 +1,4 @@
-package import Ingest
+package import Base
 package import NIOCore
 
 /// The peer of a connection, and whether it is trusted to name other clients.
@@ -13,7 +13,7 @@ package struct RequestSource: Sendable {
   /// Set when the peer is a proxy that may name its clients.
   private let proxies: TrustedProxies?
 
-  init(peer: SocketAddress? = nil, isTLS: Bool = false, proxies: TrustedProxies = .none) {
+  package init(peer: SocketAddress? = nil, isTLS: Bool = false, proxies: TrustedProxies = .none) {
     self.peer = peer
     self.isTLS = isTLS
     isControl = false

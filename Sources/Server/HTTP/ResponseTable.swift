@@ -1,7 +1,6 @@
-internal import Ingest
+internal import Base
 internal import NIOCore
 internal import NIOHTTP1
-internal import Storage
 
 /// Recent and awaited responses of one event loop, by request target. Thousands of players request the same playlist and part
 /// within milliseconds; only the first request is routed, rendered and encoded. Holds responses to unconditional

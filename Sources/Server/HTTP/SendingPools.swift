@@ -1,6 +1,6 @@
+internal import Storage
 internal import NIOCore
 internal import NIOPosix
-internal import Storage
 
 /// What connections share while they send: memory for bytes that are on their way to a socket and for responses of one client,
 /// and turns at a disk.

@@ -1,6 +1,4 @@
-internal import Basics
-internal import Ingest
-internal import Storage
+internal import Base
 
 /// How a connection uses the table of responses of its loop, in every version of HTTP. It remembers the token and the client
 /// of the last request: a connection sends the same ones with each. Confined to its event loop.

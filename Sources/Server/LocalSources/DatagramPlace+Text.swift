@@ -1,5 +1,5 @@
-internal import Basics
-internal import Ingest
+internal import Base
+internal import Local
 internal import NIOCore
 
 extension DatagramPlace {

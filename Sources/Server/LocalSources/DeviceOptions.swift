@@ -1,16 +1,17 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+package import Base
+package import LibAV
+package import Local
+internal import Transcode
 
 /// A capture device with its options: `/dev/video0?size=1280x720&fps=30`.
-struct DeviceOptions {
+package struct DeviceOptions {
   private let device: String
   private let options: [(name: String, value: String)]
 
   /// - Parameters:
   ///   - kind: "a camera", for messages.
   ///   - example: an example of a device, for messages.
-  init(_ text: String, device kind: String, example: String) throws(ValueError) {
+  package init(_ text: String, device kind: String, example: String) throws(ValueError) {
     let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     device = String(parts.first ?? "")
     guard !device.isEmpty, !device.utf8.contains(0) else {
@@ -31,14 +32,14 @@ struct DeviceOptions {
   }
 
   /// - Parameter encoder: the encoder if the options name none; nil for the best of this machine.
-  func camera(encoder: VideoEncoderName? = nil) throws(ValueError) -> CameraSettings {
+  package func camera(encoder: VideoEncoderName? = nil) throws(ValueError) -> CameraSettings {
     try camera(CameraSettings(device: device), EncodingOptions(encoder: encoder))
   }
 
   /// New settings for a live camera. Settings that are not named stay; those of the encoding stay even for another camera.
   ///
   /// - Parameter present: the present settings.
-  func camera(insteadOf present: CameraSettings) throws(ValueError) -> CameraSettings {
+  package func camera(insteadOf present: CameraSettings) throws(ValueError) -> CameraSettings {
     var settings = present.device == device ? present : CameraSettings(device: device)
     // Controls were applied when the camera was opened, and may have changed since.
     settings.controls = []
@@ -73,10 +74,12 @@ struct DeviceOptions {
     return settings
   }
 
-  func microphone() throws(ValueError) -> MicrophoneSettings { try microphone(MicrophoneSettings(device: device)) }
+  package func microphone() throws(ValueError) -> MicrophoneSettings {
+    try microphone(MicrophoneSettings(device: device))
+  }
 
   /// New settings for a live microphone. Settings that are not named stay.
-  func microphone(insteadOf present: MicrophoneSettings) throws(ValueError) -> MicrophoneSettings {
+  package func microphone(insteadOf present: MicrophoneSettings) throws(ValueError) -> MicrophoneSettings {
     try microphone(
       present.device == device
         ? present : MicrophoneSettings(device: device, bitRate: present.bitRate, coding: present.coding))
@@ -98,7 +101,7 @@ struct DeviceOptions {
   }
 
   /// A control by its name, as `weir devices` lists it, and a whole number.
-  static func control(_ name: String, _ text: String) throws(ValueError) -> CameraSettings.Control {
+  package static func control(_ name: String, _ text: String) throws(ValueError) -> CameraSettings.Control {
     guard let value = Int32(text) else {
       throw ValueError("the control \(name) is not set to a whole number", advice: "weir devices lists its range")
     }

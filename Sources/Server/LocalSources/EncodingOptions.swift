@@ -1,9 +1,9 @@
-internal import Basics
+package import Base
 internal import FMP4
-internal import Ingest
+package import LibAV
 
 /// The options of an encoder, shared by everything that encodes: `codec=hevc&bitrate=2M&preset=fast&gop=1s`.
-struct EncodingOptions {
+package struct EncodingOptions {
   private(set) var encoding: VideoEncoding
 
   static let names = [
@@ -65,7 +65,7 @@ struct EncodingOptions {
   }
 
   /// `auto`, which is nil, or an encoder's name in libavcodec.
-  static func encoder(_ name: String, _ text: String) throws(ValueError) -> VideoEncoderName? {
+  package static func encoder(_ name: String, _ text: String) throws(ValueError) -> VideoEncoderName? {
     if text == "auto" { return nil }
     guard let encoder = VideoEncoderName(rawValue: text) else {
       let words = VideoEncoderName.allCases.map(\.rawValue).joined(separator: ", ")

@@ -1,5 +1,5 @@
 internal import FMP4
-internal import Ingest
+internal import Publishing
 
 /// A sink that receives a local source from its first event on, or joins while the source runs. In the second case it receives a
 /// publication of its own, which begins with a key frame at time 0. A value.

@@ -1,20 +1,22 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+internal import Base
+package import FMP4
+package import Local
+package import Publishing
+internal import Recording
 
 /// A local source by its name. It can be started, taken off air and stopped while the server runs. Each run is a new
 /// `MediaSource`, so the state of devices and encoders ends with the run.
-final class LocalSource: Sendable {
+package final class LocalSource: Sendable {
   /// Makes the source for the next run.
   /// |
   /// - Parameters:
   ///   - settings: the device settings at the end of the last run, so that changes persist. Nil before the first run and
   ///     without devices.
   ///   - gate: what it publishes through.
-  typealias Maker = @Sendable (_ settings: CaptureSettings?, _ gate: any PublishGate) -> any MediaSource
+  package typealias Maker = @Sendable (_ settings: CaptureSettings?, _ gate: any PublishGate) -> any MediaSource
 
   /// The state of a source.
-  enum Activity: Sendable {
+  package enum Activity: Sendable {
     /// Captured and on air, or about to be.
     case live
     /// Captured but not published.
@@ -25,9 +27,9 @@ final class LocalSource: Sendable {
     case stopped(EndReason?)
   }
 
-  let name: StreamName
+  package let name: StreamName
   /// Its name in the API, also used as the protocol of the stream.
-  let kind: String
+  package let kind: String
   private let requestedRecording: PublishRequest.RecordingMode
   private let make: Maker
   private let output: SourceOutput
@@ -55,7 +57,7 @@ final class LocalSource: Sendable {
   /// - Parameters:
   ///   - recording: `.never` for a source that must not be recorded.
   ///   - gate: where it is published while it is on air.
-  init(
+  package init(
     name: StreamName, kind: String, recording: PublishRequest.RecordingMode = .asConfigured, gate: any PublishGate,
     make: @escaping Maker
   ) {
@@ -70,7 +72,7 @@ final class LocalSource: Sendable {
 
   // MARK: State
 
-  var activity: Activity {
+  package var activity: Activity {
     state.withLock { state in
       switch state.phase {
       case .due, .running, .stopping(_, startsAgain: true): output.isOnAir ? .live : .preview
@@ -81,22 +83,22 @@ final class LocalSource: Sendable {
   }
 
   /// Figures of capturing and encoding; nil without those, or if it does not run.
-  var status: CaptureStatus? { current?.status }
+  package var status: CaptureStatus? { current?.status }
 
   /// State of its reception; nil if it receives nothing from a network, or does not run.
-  var reception: ReceptionStatus? { current?.reception }
+  package var reception: ReceptionStatus? { current?.reception }
 
   /// Its newest key frame, on air or off.
-  var keyFrame: SourceOutput.KeyFrame? { output.keyFrame }
+  package var keyFrame: SourceOutput.KeyFrame? { output.keyFrame }
 
   /// The tracks of its run; empty before they are known, and if it does not run.
-  var tracks: [TrackDescription] { current == nil ? [] : output.tracks }
+  package var tracks: [TrackDescription] { current == nil ? [] : output.tracks }
 
   /// The present settings of its devices; nil without devices, or if it does not run.
-  var settings: CaptureSettings? { current?.settings }
+  package var settings: CaptureSettings? { current?.settings }
 
   /// Changes the devices while it runs. Returns the reason if that is refused.
-  func change(_ change: CaptureChange) -> CaptureRefusal? {
+  package func change(_ change: CaptureChange) -> CaptureRefusal? {
     guard let current else { return .hasEnded }
     return current.change(change)
   }
@@ -113,14 +115,14 @@ final class LocalSource: Sendable {
   // MARK: Starting and stopping
 
   /// Captures and publishes, unless it does so already. If it cannot be published, returns the reason and changes nothing.
-  func start() async -> PublishRefusal? {
+  package func start() async -> PublishRefusal? {
     if let refusal = await output.begin() { return refusal }
     open()
     return nil
   }
 
   /// Captures without publishing. If it is live, its stream ends and its devices stay open.
-  func preview() {
+  package func preview() {
     output.end()
     open()
   }
@@ -139,7 +141,7 @@ final class LocalSource: Sendable {
   }
 
   /// Ends its stream as finished and closes its devices, soon.
-  func stop() {
+  package func stop() {
     let source = state.withLock { state -> (any MediaSource)? in
       switch state.phase {
       case .due: state.phase = .stopped(nil)
@@ -164,7 +166,7 @@ final class LocalSource: Sendable {
   // MARK: Recording
 
   /// Its newest recording; nil before the first.
-  var recording: SourceRecording? { state.withLock { $0.recording } }
+  package var recording: SourceRecording? { state.withLock { $0.recording } }
 
   /// Records from its next key frame on, on air and off, until the recording is ended or the source stops. If the source does not
   /// run, its devices are opened without publishing. `makeRecording` is called if recording is possible.

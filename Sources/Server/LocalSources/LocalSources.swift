@@ -1,11 +1,10 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+internal import Base
+package import Publishing
 
 /// The local sources of the server, from their start until their encoders are flushed.
-final class LocalSources: Sendable {
+package final class LocalSources: Sendable {
   /// In the order of the configuration.
-  let all: [LocalSource]
+  package let all: [LocalSource]
   private let named: [StreamName: LocalSource]
   private let haveEnded = Latch()
 
@@ -13,15 +12,15 @@ final class LocalSources: Sendable {
   private static let longestFlush = Duration.seconds(2)
 
   /// - Parameter sources: no two have the same name.
-  init(_ sources: [LocalSource]) {
+  package init(_ sources: [LocalSource]) {
     all = sources
     named = Dictionary(sources.map { ($0.name, $0) }) { first, _ in first }
   }
 
-  subscript(name: StreamName) -> LocalSource? { named[name] }
+  package subscript(name: StreamName) -> LocalSource? { named[name] }
 
   /// Whether any has devices open.
-  var isCapturing: Bool {
+  package var isCapturing: Bool {
     all.contains { source in
       switch source.activity {
       case .live, .preview: source.kind == "capture"
@@ -31,7 +30,7 @@ final class LocalSources: Sendable {
   }
 
   /// Whether none does anything.
-  var areStopped: Bool {
+  package var areStopped: Bool {
     all.allSatisfy { source in
       switch source.activity {
       case .stopped: true
@@ -41,7 +40,7 @@ final class LocalSources: Sendable {
   }
 
   /// Runs all of them until the server stops.
-  func run() async {
+  package func run() async {
     await withTaskGroup(of: Void.self) { group in
       for source in all { group.addTask { await source.run() } }
     }
@@ -49,7 +48,7 @@ final class LocalSources: Sendable {
   }
 
   /// Ends them, and waits for the media that still belongs to their streams and recordings.
-  func stop() async {
+  package func stop() async {
     for source in all { source.shutDown() }
     if !all.isEmpty { _ = await haveEnded.wait(patience: Self.longestFlush) }
   }

@@ -1,9 +1,9 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+package import Base
+package import FMP4
+internal import Local
 
 /// Parses the values of source options: `size=1280x720`, `bitrate=2.5M`.
-enum OptionValues {
+package enum OptionValues {
   static func size(_ text: String) throws(ValueError) -> CameraSettings.Size {
     let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
     guard sides.count == 2, let width = sides[0], let height = sides[1], (16...8192).contains(width),
@@ -13,7 +13,7 @@ enum OptionValues {
   }
 
   /// `90`, `mirrored`, `mirrored-90`.
-  static func rotation(_ text: String) throws(ValueError) -> Rotation {
+  package static func rotation(_ text: String) throws(ValueError) -> Rotation {
     guard let rotation = Rotation.allCases.first(where: { $0.description == text }) else {
       let words = Rotation.allCases.map(\.description).joined(separator: ", ")
       throw ValueError("rotate=\(text) is unknown", advice: "use one of \(words)")
@@ -40,7 +40,7 @@ enum OptionValues {
   }
 
   /// `2500000`, `2500k` or `2.5M` bits per second.
-  static func bitRate(_ text: String, _ range: ClosedRange<Int>) throws(ValueError) -> Int {
+  package static func bitRate(_ text: String, _ range: ClosedRange<Int>) throws(ValueError) -> Int {
     let units: [Character: Double] = ["k": 1e3, "K": 1e3, "M": 1e6]
     let unit = text.last.flatMap { units[$0] }
     let number = Double(unit == nil ? text[...] : text.dropLast()).map { $0 * (unit ?? 1) }
@@ -62,7 +62,7 @@ enum OptionValues {
   }
 
   /// One of the words of a type, or of the given words.
-  static func word<Word: RawRepresentable & CaseIterable>(
+  package static func word<Word: RawRepresentable & CaseIterable>(
     _ name: String, _ text: String, _ words: [Word] = Array(Word.allCases)
   ) throws(ValueError) -> Word where Word.RawValue == String {
     guard let word = words.first(where: { $0.rawValue == text }) else {

@@ -1,6 +1,7 @@
-internal import Basics
+internal import Base
+internal import Local
+internal import SRT
 internal import Glibc
-internal import Ingest
 
 extension SRTSource.Target {
   private static let advice = "write srt://HOST:PORT?streamid=ID&latency=120&passphrase-variable=NAME&program=NUMBER"

@@ -1,15 +1,16 @@
-internal import Basics
-internal import FMP4
+internal import Base
+package import FMP4
 internal import HTTP
-internal import Ingest
-internal import Logging
+package import Publishing
+package import Storage
+package import Streams
+package import Logging
 internal import NIOCore
-internal import Storage
 
 /// The moving preview of a local source for its administrators, on air or off: an endless MP4. Like a recording it cuts the
 /// source's samples itself, since off the air there is no stream. It exists while it is watched: otherwise
 /// the source is not cut.
-final class SourceFilm: MediaSink {
+package final class SourceFilm: MediaSink {
   private struct State {
     /// Nil once it has ended.
     var epoch: Epoch?
@@ -23,12 +24,12 @@ final class SourceFilm: MediaSink {
   private let state: RankedMutex<State>
 
   /// - Parameter settings: those of the stream, which also apply to the cutting of the preview.
-  init(name: StreamName, settings: StreamSettings, logger: Logger) {
+  package init(name: StreamName, settings: StreamSettings, logger: Logger) {
     (self.name, self.logger) = (name, logger)
     state = RankedMutex(.sourceRecording, State(epoch: Epoch(id: "film", settings: settings.forOwnUse)))
   }
 
-  func receive(_ event: MediaEvent) -> SinkVerdict {
+  package func receive(_ event: MediaEvent) -> SinkVerdict {
     state.withLock { state in
       do {
         for stored in try state.epoch?.receive(event) ?? [] {
@@ -80,27 +81,27 @@ final class SourceFilm: MediaSink {
     audience?.remove(key)
   }
 
-  func warn(_ warning: PublicationWarning) {}
-  func withdraw(_ warning: PublicationWarning) {}
+  package func warn(_ warning: PublicationWarning) {}
+  package func withdraw(_ warning: PublicationWarning) {}
 }
 
 /// The response to a request for a film.
-final class SourceFilmBody: LiveBody {
+package final class SourceFilmBody: LiveBody {
   private let source: LocalSource
   private let make: @Sendable () -> SourceFilm
   private let joined = RankedMutex<(film: SourceFilm, eventLoop: any EventLoop)?>(.queue, nil)
 
   /// - Parameter make: makes a film where none runs.
-  init(source: LocalSource, make: @escaping @Sendable () -> SourceFilm) {
+  package init(source: LocalSource, make: @escaping @Sendable () -> SourceFilm) {
     (self.source, self.make) = (source, make)
   }
 
-  func start(_ writer: LiveBodyWriter) {
+  package func start(_ writer: LiveBodyWriter) {
     guard let film = source.watch(make), film.join(writer, key: ObjectIdentifier(self)) else { return writer.finish() }
     joined.withLock { $0 = (film, writer.eventLoop) }
   }
 
-  func stop() {
+  package func stop() {
     guard let (film, eventLoop) = joined.withLock({ $0.take() }) else { return }
     film.leave(key: ObjectIdentifier(self), eventLoop: eventLoop)
   }

@@ -1,19 +1,19 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
-internal import NIOCore
+internal import Base
+package import FMP4
+package import Publishing
+package import NIOCore
 
 /// The gate through which a local source publishes. On air, its events go on to the registry. Off air, only its newest key frame
 /// is kept for previews: the source captures and encodes, but nothing is published. Going on or off air leaves the devices
 /// running; each time on air is a publication of its own that begins with a key frame. A recording receives everything, on air
 /// and off.
-final class SourceOutput: PublishGate, MediaSink {
+package final class SourceOutput: PublishGate, MediaSink {
   /// A frame with which decoding can begin.
-  struct KeyFrame: Sendable {
-    let sample: ByteBuffer
-    let track: TrackDescription
+  package struct KeyFrame: Sendable {
+    package let sample: ByteBuffer
+    package let track: TrackDescription
     /// Increases with each key frame.
-    let number: Int
+    package let number: Int
   }
 
   private struct State {
@@ -136,7 +136,7 @@ final class SourceOutput: PublishGate, MediaSink {
 
   // MARK: Input from the source
 
-  func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
+  package func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     let account = gate.account(of: request.stream) { request.onEviction(.failed($0)) }
     let published = state.withLock { state in
       state = State(
@@ -160,7 +160,7 @@ final class SourceOutput: PublishGate, MediaSink {
     return self
   }
 
-  func receive(_ event: MediaEvent) -> SinkVerdict {
+  package func receive(_ event: MediaEvent) -> SinkVerdict {
     state.withLock { state in
       note(event, &state)
       let begun = (air: state.air?.hasBegun, recording: state.recording?.hasBegun)
@@ -178,26 +178,26 @@ final class SourceOutput: PublishGate, MediaSink {
     }
   }
 
-  func account(of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void) -> (any HeldBytes)? {
+  package func account(of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void) -> (any HeldBytes)? {
     gate.account(of: stream, end: end)
   }
 
-  func note(_ refused: RefusedPublication) { gate.note(refused) }
+  package func note(_ refused: RefusedPublication) { gate.note(refused) }
 
-  func lost(_ kind: MediaKind) { sink?.lost(kind) }
-  func warn(_ warning: PublicationWarning) { sink?.warn(warning) }
-  func withdraw(_ warning: PublicationWarning) { sink?.withdraw(warning) }
-  func measured(_ figures: LinkFigures) { sink?.measured(figures) }
+  package func lost(_ kind: MediaKind) { sink?.lost(kind) }
+  package func warn(_ warning: PublicationWarning) { sink?.warn(warning) }
+  package func withdraw(_ warning: PublicationWarning) { sink?.withdraw(warning) }
+  package func measured(_ figures: LinkFigures) { sink?.measured(figures) }
 
-  var mostHeldAtStart: Int { sink?.mostHeldAtStart ?? state.withLock { $0.account }?.mostAtStart ?? .max }
+  package var mostHeldAtStart: Int { sink?.mostHeldAtStart ?? state.withLock { $0.account }?.mostAtStart ?? .max }
 
-  func holds(_ bytes: Int) {
+  package func holds(_ bytes: Int) {
     let sink = sink
     sink?.holds(bytes)
     state.withLock { $0.account }?.hold(sink == nil ? bytes : 0)
   }
 
-  func carries(_ event: InBandEvent) {
+  package func carries(_ event: InBandEvent) {
     let recording = state.withLock { state in
       if case .captions(let track, let services) = event { state.captions[track] = services }
       return state.recording?.hasBegun == true ? state.recording?.sink : nil

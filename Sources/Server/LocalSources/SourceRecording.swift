@@ -1,13 +1,15 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+internal import Base
+package import FMP4
+package import Publishing
+package import Recording
+internal import Streams
 internal import Logging
 
 /// A recording of a local source, from a key frame until it or the source is stopped, on air or off. The published stream may not
 /// exist, and begins anew at time 0 each time the source goes on air. The recording therefore cuts the source's samples itself,
 /// as a stream does, for its recorder alone.
-final class SourceRecording: MediaSink {
-  let recorder: Recorder
+package final class SourceRecording: MediaSink {
+  package let recorder: Recorder
   private let logger: Logger
   /// The epoch: nil once it has ended. The reason: nil unless the source ended it.
   private let state: RankedMutex<(epoch: Epoch?, reason: EndReason?)>
@@ -21,13 +23,13 @@ final class SourceRecording: MediaSink {
   }
 
   /// More may still be recorded.
-  var isActive: Bool { recorder.isActive }
+  package var isActive: Bool { recorder.isActive }
 
   /// Why the source ended it. Known once its recorder is closed, which may be before the source's own state tells. Nil if the
   /// recording was ended otherwise.
-  var endReason: EndReason? { state.withLock { $0.reason } }
+  package var endReason: EndReason? { state.withLock { $0.reason } }
 
-  func receive(_ event: MediaEvent) -> SinkVerdict {
+  package func receive(_ event: MediaEvent) -> SinkVerdict {
     state.withLock { state in
       guard state.epoch != nil, recorder.isActive else {
         state.epoch = nil
@@ -68,11 +70,11 @@ final class SourceRecording: MediaSink {
     }
   }
 
-  func carries(_ event: InBandEvent) {
+  package func carries(_ event: InBandEvent) {
     guard case .captions(let track, let services) = event else { return }
     state.withLock { state in _ = state.epoch?.note(services, of: track) }
   }
 
-  func warn(_ warning: PublicationWarning) {}
-  func withdraw(_ warning: PublicationWarning) {}
+  package func warn(_ warning: PublicationWarning) {}
+  package func withdraw(_ warning: PublicationWarning) {}
 }

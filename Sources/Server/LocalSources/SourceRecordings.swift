@@ -1,20 +1,28 @@
-internal import Ingest
-internal import Logging
+package import Publishing
+package import Recording
+package import Streams
+package import Logging
 
 /// Starts, stops and cancels recordings of the local sources, on air and off.
-struct SourceRecordings: Sendable {
-  let library: RecordingLibrary
+package struct SourceRecordings: Sendable {
+  package let library: RecordingLibrary
   /// Recordings are cut as streams are.
-  let settings: @Sendable (StreamName) -> StreamSettings
-  let logger: Logger
+  package let settings: @Sendable (StreamName) -> StreamSettings
+  package let logger: Logger
+
+  package init(
+    library: RecordingLibrary, settings: @escaping @Sendable (StreamName) -> StreamSettings, logger: Logger
+  ) {
+    (self.library, self.settings, self.logger) = (library, settings, logger)
+  }
 
   /// The requested action.
-  enum Action: Sendable {
+  package enum Action: Sendable {
     case start(RecordingOrder = RecordingOrder())
     case stop, cancel
   }
 
-  func perform(_ action: Action, on source: LocalSource) -> RecordingAnswer {
+  package func perform(_ action: Action, on source: LocalSource) -> RecordingAnswer {
     switch action {
     case .start(let order): start(source, order)
     case .stop: source.endRecording { $0.stop() }

@@ -1,12 +1,14 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+package import Base
+package import FMP4
+package import LibAV
+package import Local
+package import Publishing
 
 /// A local source: `demo=test`, `loop=file:clip.mp4`, `cam=v4l2:/dev/video0?size=1280x720,alsa:default`,
 /// `field=udp://239.1.1.1:5000`.
-struct SourceSpecification: Sendable, Hashable {
+package struct SourceSpecification: Sendable, Hashable {
   /// Where video and audio come from.
-  enum Kind: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
     /// The built-in test pattern, its frames turned before they are encoded.
     case test(rotation: Rotation = .none)
     /// A file of this machine, in a loop.
@@ -18,10 +20,10 @@ struct SourceSpecification: Sendable, Hashable {
     case srt(SRTSource.Target)
   }
 
-  var name: StreamName
-  var kind: Kind
+  package var name: StreamName
+  package var kind: Kind
 
-  init(name: StreamName, kind: Kind) {
+  package init(name: StreamName, kind: Kind) {
     self.name = name
     self.kind = kind
   }
@@ -33,7 +35,7 @@ struct SourceSpecification: Sendable, Hashable {
   /// Parses `NAME=KIND`.
   ///
   /// - Parameter encoder: the encoder of cameras whose options name none.
-  init(parsing text: String, encoder: VideoEncoderName? = nil) throws(ValueError) {
+  package init(parsing text: String, encoder: VideoEncoderName? = nil) throws(ValueError) {
     guard let equals = text.firstIndex(of: "=") else {
       throw ValueError("a source needs a name and a kind", advice: Self.advice)
     }
@@ -90,7 +92,7 @@ struct SourceSpecification: Sendable, Hashable {
   }
 
   /// The sources in a variable, separated by commas. A comma that no new source follows belongs to the source before it.
-  static func list(_ text: String) -> [String] {
+  package static func list(_ text: String) -> [String] {
     var sources: [String] = []
     for piece in text.split(separator: ",").map(String.init) {
       let equals = piece.firstIndex(of: "=")
@@ -112,14 +114,14 @@ struct SourceSpecification: Sendable, Hashable {
 
 extension String {
   /// The rest after a prefix; nil if the text does not begin with it.
-  func rest(after prefix: String) -> String? {
+  package func rest(after prefix: String) -> String? {
     hasPrefix(prefix) ? String(dropFirst(prefix.count)) : nil
   }
 }
 
 extension StreamName {
   /// Parses the name; throws the reason if it is none.
-  init(parsing text: String) throws(ValueError) {
+  package init(parsing text: String) throws(ValueError) {
     guard let name = StreamName(text) else {
       throw ValueError("\"\(text)\" cannot name a stream", advice: "use \(StreamName.grammar)")
     }

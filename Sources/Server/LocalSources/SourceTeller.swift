@@ -1,7 +1,9 @@
-internal import Ingest
+package import Control
+internal import Local
+internal import Publishing
 
 /// Tells of devices of the server's own sources that go away and come back. Looks at their status about twice a second.
-struct SourceTeller {
+package struct SourceTeller {
   private let events: EventLog
   /// The devices that are away.
   private var away: [Device: String] = [:]
@@ -11,9 +13,9 @@ struct SourceTeller {
     let kind: String
   }
 
-  init(_ events: EventLog) { self.events = events }
+  package init(_ events: EventLog) { self.events = events }
 
-  mutating func look(at sources: LocalSources) {
+  package mutating func look(at sources: LocalSources) {
     for source in sources.all {
       let status = source.status
       note(status?.video?.state, Device(source: source.name.description, kind: "camera"), status?.video?.device)

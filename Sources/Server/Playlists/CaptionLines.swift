@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Streams
 internal import NIOCore
 
 /// Closed captions of a video, as HLS and DASH declare them.

@@ -1,5 +1,6 @@
-internal import Basics
+internal import Base
 internal import FMP4
+internal import Streams
 internal import NIOCore
 
 /// UTCTiming elements: clocks that clients synchronise with (ISO/IEC 23009-1 §5.8.4.11), best first.

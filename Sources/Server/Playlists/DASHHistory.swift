@@ -1,5 +1,6 @@
 internal import FMP4
 internal import HTTP
+internal import Streams
 internal import NIOCore
 
 /// The newest manifests of one epoch. Gives each version a publish time that never decreases (ISO/IEC 23009-1 §5.4), and

@@ -1,8 +1,9 @@
 internal import FMP4
+package import Streams
 
 extension DASHManifest {
   /// The implementation of `StreamSettings.periodsToKeep`.
-  static func periodsToKeep(of epoch: EpochView, _ count: Int) -> [KeptPeriod] {
+  package static func periodsToKeep(of epoch: EpochView, _ count: Int) -> [KeptPeriod] {
     DASHManifest(epoch: epoch, source: .server).periodsToKeep(count)
   }
 

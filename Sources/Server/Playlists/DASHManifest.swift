@@ -1,6 +1,6 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+internal import Base
+package import FMP4
+package import Streams
 internal import NIOCore
 
 /// A DASH manifest (ISO/IEC 23009-1 §5.3) of the one-track renditions: dynamic while the stream is live, static after its
@@ -10,12 +10,12 @@ internal import NIOCore
 ///
 /// Segments are addressed by `$Time$`. With `$Number$`, libavformat (to 9.0 at least) counts from the first listed segment
 /// of a live timeline and plays the oldest one again and again. Also, a track may lack samples in a segment.
-struct DASHManifest {
+package struct DASHManifest {
   let epoch: EpochView
   let source: Source
 
   /// The server of the manifest and its segments.
-  enum Source: Sendable, Hashable {
+  package enum Source: Sendable, Hashable {
     /// This server, live: it serves its clock, growing segments and manifest patches.
     case server
     /// This server, for a recording: it serves its clock; all listed segments are complete.
@@ -27,7 +27,7 @@ struct DASHManifest {
   /// The listed segments.
   let segments: [LiveSegment]
 
-  init(epoch: EpochView, source: Source) {
+  package init(epoch: EpochView, source: Source) {
     self.epoch = epoch
     self.source = source
     var segments = epoch.window.listed.filter { !$0.isOutage }
@@ -47,7 +47,7 @@ struct DASHManifest {
   static let referenceTimeID = "0"
 
   /// The root element of the manifest with this publish time.
-  func root(publishTime: WallTime) -> XMLElement {
+  package func root(publishTime: WallTime) -> XMLElement {
     let head = window.isEnded ? attributesAtTheEnd(publishTime) : liveAttributes(publishTime)
     var children: [XMLElement] = []
     // Without a publisher, players load whole manifests: a patch cannot add the next Period.

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Streams
 
 /// A Period of a manifest and its content (ISO/IEC 23009-1 §5.3.2 to §5.3.9). Its start and its presentationTimeOffset map
 /// media time to the wall clock: availabilityStartTime + start + (t − presentationTimeOffset). With an outage between two

@@ -1,15 +1,16 @@
-internal import Basics
+internal import Base
 internal import FMP4
+package import Streams
 
 /// The delivery directives in the query of a media playlist (RFC 8216bis §6.2.5): blocking reload, and delta updates.
-struct HLSDirectives: Equatable, Sendable {
+package struct HLSDirectives: Equatable, Sendable {
   /// The response waits until the playlist contains this, or something later. Nil: respond at once.
-  var goal: Goal?
+  package var goal: Goal?
   /// `_HLS_skip`: the client accepts a delta update, without the segments that it already knows.
-  var skips = false
+  package var skips = false
 
   /// What a blocking reload waits for.
-  enum Goal: Hashable, Sendable, CustomStringConvertible {
+  package enum Goal: Hashable, Sendable, CustomStringConvertible {
     /// `_HLS_msn` and `_HLS_part`.
     case part(PartPosition)
     /// `_HLS_msn` alone: the whole segment.
@@ -23,7 +24,7 @@ struct HLSDirectives: Equatable, Sendable {
       }
     }
 
-    var description: String {
+    package var description: String {
       switch self {
       case .part(let position): "Segment \(position.segment), part \(position.part),"
       case .segment(let number): "Segment \(number)"
@@ -31,7 +32,7 @@ struct HLSDirectives: Equatable, Sendable {
     }
 
     /// The same in numbers of segments, of which Media Sequence Numbers are `offset` higher.
-    func lower(by offset: Int) -> Goal {
+    package func lower(by offset: Int) -> Goal {
       switch self {
       case .part(let position): .part(PartPosition(segment: max(0, position.segment - offset), part: position.part))
       case .segment(let number): .segment(max(0, number - offset))
@@ -39,7 +40,7 @@ struct HLSDirectives: Equatable, Sendable {
     }
 
     /// The condition in the wait queue.
-    func condition(_ rendition: Rendition, epoch: String) -> WaitQueue.Condition {
+    package func condition(_ rendition: Rendition, epoch: String) -> WaitQueue.Condition {
       switch self {
       case .part(let position): .part(position, rendition, epoch: epoch)
       case .segment(let number): .segment(number, rendition, epoch: epoch)
@@ -48,12 +49,12 @@ struct HLSDirectives: Equatable, Sendable {
   }
 
   /// An invalid directive; the response is 400.
-  struct Malformed: Error, Equatable {
-    var detail: String
+  package struct Malformed: Error, Equatable {
+    package var detail: String
   }
 
   /// `value` returns the query's value of a name.
-  init(_ value: (String) -> String?) throws(Malformed) {
+  package init(_ value: (String) -> String?) throws(Malformed) {
     let part = try Self.number("_HLS_part", value)
     if let segment = try Self.number("_HLS_msn", value) {
       goal = part.map { .part(PartPosition(segment: segment, part: $0)) } ?? .segment(segment)
@@ -76,7 +77,7 @@ struct HLSDirectives: Equatable, Sendable {
 
   // MARK: When to respond
 
-  enum Verdict: Equatable {
+  package enum Verdict: Equatable {
     case now
     /// When the goal is reached.
     case wait
@@ -85,7 +86,7 @@ struct HLSDirectives: Equatable, Sendable {
   }
 
   /// When to respond, by the state of the window.
-  func verdict(_ window: LiveWindow, _ rendition: Rendition) -> Verdict {
+  package func verdict(_ window: LiveWindow, _ rendition: Rendition) -> Verdict {
     guard let goal, !window.isEnded else { return .now }
     if window.hasReached(goal, in: rendition) { return .now }
     let edge = window.edge(of: rendition)
@@ -107,10 +108,10 @@ struct HLSDirectives: Equatable, Sendable {
 
 extension LiveWindow {
   /// Whether the rendition's playlist contains the goal, or something later.
-  func hasReached(_ goal: HLSDirectives.Goal, in rendition: Rendition) -> Bool {
+  package func hasReached(_ goal: HLSDirectives.Goal, in rendition: Rendition) -> Bool {
     switch goal {
     case .part(let position): hasReached(position, in: rendition)
-    case .segment(let number): number < edge(of: rendition).segment
+    case .segment(let number): hasReached(segment: number, in: rendition)
     }
   }
 }

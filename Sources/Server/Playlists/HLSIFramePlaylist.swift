@@ -1,16 +1,20 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Ingest
-internal import NIOCore
+package import Streams
+package import NIOCore
 
 /// The I-frame playlist: key frames of the video as byte ranges of its segments (RFC 8216bis §4.4.3.6), for trick play and
 /// previews while seeking. Rendered from a window.
-struct HLSIFramePlaylist {
-  let window: LiveWindow
+package struct HLSIFramePlaylist {
+  package let window: LiveWindow
   var rendition = Rendition.video
 
+  package init(window: LiveWindow, rendition: Rendition = Rendition.video) {
+    (self.window, self.rendition) = (window, rendition)
+  }
+
   /// URIs are relative to the playlist: `…/{epoch}/video/iframes.m3u8`.
-  func render() -> ByteBuffer {
+  package func render() -> ByteBuffer {
     let listed = window.listed
     var out = ByteBuffer()
     let keyFrames = listed.map { segment in

@@ -1,17 +1,25 @@
 internal import FMP4
-internal import NIOCore
+package import Streams
+package import NIOCore
 
 /// A live media playlist (RFC 8216bis §4.4.3), rendered from a window. Uses no clock, lock or socket.
-struct HLSMediaPlaylist {
-  let window: LiveWindow
-  var rendition = Rendition.interleaved
+package struct HLSMediaPlaylist {
+  package let window: LiveWindow
+  package var rendition = Rendition.interleaved
   /// Nil for a server without blocking reload: an ordinary playlist of whole segments.
   var lowLatency: LowLatency?
   /// `gap` has numbers of its own, and a segment in front.
   var start = HLSStart.wholeSegment
 
+  package init(
+    window: LiveWindow, rendition: Rendition = Rendition.interleaved, lowLatency: LowLatency? = nil,
+    start: HLSStart = HLSStart.wholeSegment
+  ) {
+    (self.window, self.rendition, self.lowLatency, self.start) = (window, rendition, lowLatency, start)
+  }
+
   /// The low-latency features of a playlist.
-  struct LowLatency {
+  package struct LowLatency {
     var addressing = StreamSettings.PartAddressing.url
     /// The other renditions of the presentation, for EXT-X-RENDITION-REPORT.
     var siblings: [Sibling] = []
@@ -31,7 +39,7 @@ struct HLSMediaPlaylist {
   static let partTargets = 3
 
   /// URIs are relative to the playlist: `…/{epoch}/{rendition}/index.m3u8`.
-  func render() -> ByteBuffer {
+  package func render() -> ByteBuffer {
     let listed = window.listed
     let growing = growingSegment
     // The end leaves the parts where they are: a player that has some of a segment fetches the others, not all of it again.
@@ -90,7 +98,7 @@ struct HLSMediaPlaylist {
   }
 
   /// Writes the lines of whole segments only.
-  func writeSegments(_ segments: some Sequence<LiveSegment>, _ out: inout ByteBuffer) {
+  package func writeSegments(_ segments: some Sequence<LiveSegment>, _ out: inout ByteBuffer) {
     var head = HLSSegmentLines()
     for segment in segments {
       writeHead(of: segment, &head, &out)

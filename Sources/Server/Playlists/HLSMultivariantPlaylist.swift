@@ -1,11 +1,12 @@
-internal import FMP4
-internal import NIOCore
+package import FMP4
+package import Streams
+package import NIOCore
 
 /// The multivariant playlist (RFC 8216bis §4.4.6) at the stable address of a stream. It refers to the media playlists of the
 /// current epoch. Bandwidths are measured.
-struct HLSMultivariantPlaylist {
-  let epoch: EpochView
-  var layout = StreamSettings.HLSLayout.interleaved
+package struct HLSMultivariantPlaylist {
+  package let epoch: EpochView
+  package var layout = StreamSettings.HLSLayout.interleaved
   /// The name of the media playlists.
   var mediaPlaylist = MediaName.playlist
   /// How far back the playlist of the whole programme reaches. Nil when there is no such playlist.
@@ -13,11 +14,21 @@ struct HLSMultivariantPlaylist {
   /// What the addresses of media playlists end with.
   var query = ""
   /// The number of the video that is shown. Nil for the first one, with those that players may switch to.
-  var video: Int?
+  package var video: Int?
+
+  package init(
+    epoch: EpochView, layout: StreamSettings.HLSLayout = StreamSettings.HLSLayout.interleaved,
+    mediaPlaylist: String = MediaName.playlist, rewind: MediaTime? = nil, query: String = "", video: Int? = nil
+  ) {
+    (self.epoch, self.layout, self.mediaPlaylist, self.rewind, self.query) = (
+      epoch, layout, mediaPlaylist, rewind, query
+    )
+    self.video = video
+  }
 
   private var window: LiveWindow { epoch.window }
 
-  func render() -> ByteBuffer {
+  package func render() -> ByteBuffer {
     let tracks = window.currentInit?.tracks ?? []
     let videos = video.map { number in tracks.track(.video, number).map { [$0] } ?? [] } ?? switchable
     let audios = tracks.filter { $0.kind == .audio }

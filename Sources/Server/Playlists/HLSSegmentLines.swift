@@ -1,18 +1,20 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
-internal import NIOCore
+internal import Base
+package import FMP4
+package import Streams
+package import NIOCore
 
 /// Writes the lines of one segment after the other in a media playlist, live or recorded: first `writeHead` with the tags, then
 /// `write` with length and name. EXT-X-MAP is written only when the init segment changes.
-struct HLSSegmentLines: Sendable {
+package struct HLSSegmentLines: Sendable {
   /// The version in the last EXT-X-MAP.
   private var initVersion: Int?
+
+  package init() {}
 
   /// - Parameters:
   ///   - initVersion: of the segment's init segment; nil when the rendition has no media in the segment.
   ///   - wallStart: nil when the last EXT-X-PROGRAM-DATE-TIME and the lengths since tell it.
-  mutating func writeHead(
+  package mutating func writeHead(
     followsDiscontinuity: Bool, initVersion: Int?, wallStart: WallTime?, _ out: inout ByteBuffer
   ) {
     if followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
@@ -26,9 +28,9 @@ struct HLSSegmentLines: Sendable {
   }
 
   /// Makes the next head write EXT-X-MAP in any case, so that a playlist can begin there.
-  mutating func startOver() { initVersion = nil }
+  package mutating func startOver() { initVersion = nil }
 
-  static func write(_ name: SegmentName, duration: MediaTime, isGap: Bool, _ out: inout ByteBuffer) {
+  package static func write(_ name: SegmentName, duration: MediaTime, isGap: Bool, _ out: inout ByteBuffer) {
     if isGap { out.writeStaticString("#EXT-X-GAP\n") }
     out.writeStaticString("#EXTINF:")
     out.writeSeconds(duration)

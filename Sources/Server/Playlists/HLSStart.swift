@@ -1,9 +1,11 @@
+package import Streams
+
 /// The first list that a player takes.
 ///
 /// A playlist of parts without a whole segment is there a part after the first key frame. Some players take it for broken
 /// (libavformat, GStreamer, hls.js), so only who asks by `?start=parts` gets it. Once a whole segment is listed, and where the
 /// distance of key frames is not known, the query makes no difference.
-enum HLSStart: Sendable, Hashable {
+package enum HLSStart: Sendable, Hashable {
   case wholeSegment
   case parts
   /// Parts behind a segment without media (EXT-X-GAP), which is as long as a part: hls.js asks for a list without any segment
@@ -20,7 +22,7 @@ enum HLSStart: Sendable, Hashable {
   }
 
   /// - Parameter value: Returns the query's value of a name.
-  init(_ value: (String) -> String?) {
+  package init(_ value: (String) -> String?) {
     switch value("start") {
     case "parts": self = .parts
     case "gap": self = .gap
@@ -29,8 +31,8 @@ enum HLSStart: Sendable, Hashable {
   }
 
   /// Whether it makes a difference now.
-  func isEarly(_ window: LiveWindow) -> Bool { self != .wholeSegment && window.listsPartsAlone }
+  package func isEarly(_ window: LiveWindow) -> Bool { self != .wholeSegment && window.listsPartsAlone }
 
   /// Media Sequence Numbers less the numbers of segments.
-  var offset: Int { self == .gap ? 1 : 0 }
+  package var offset: Int { self == .gap ? 1 : 0 }
 }

@@ -1,13 +1,13 @@
-internal import Basics
-internal import FMP4
-internal import HTTP
-internal import Ingest
-internal import NIOCore
+package import Base
+package import FMP4
+package import HTTP
+package import Streams
+package import NIOCore
 internal import Synchronization
 
 extension LiveStream {
   /// A playlist or manifest of the view, or of a later state. Takes no lock of the stream.
-  func rendered(_ kind: PlaylistCache.Kind, of view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
+  package func rendered(_ kind: PlaylistCache.Kind, of view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
     let cache = view.renderings.kept { PlaylistCache() }
     if let known = cache.known(kind, of: view.epoch) { return .now(HTTPResponse(known)) }
     return cache.response(kind, of: view.epoch, on: eventLoop) { self.render(kind, view.epoch, cache) }
@@ -15,7 +15,7 @@ extension LiveStream {
   }
 
   /// The patch from the manifest published at `base` to the current one.
-  func patch(from base: WallTime, to view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
+  package func patch(from base: WallTime, to view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
     let now = clock.wallTime
     switch rendered(.manifest, of: view, on: eventLoop).kind {
     case .now: return .now(patch(from: base, to: view, at: now))
@@ -76,7 +76,7 @@ extension LiveStream {
   }
 
   /// How long a client counts as a viewer after each request: three target durations.
-  var viewerLifetime: MediaTime {
+  package var viewerLifetime: MediaTime {
     MediaTime(milliseconds: 3000 * Int64(targetDuration ?? 2))
   }
 }
@@ -94,7 +94,9 @@ extension EpochView {
 
   /// Whether playlists of a rendition have parts. The multivariant playlist names no other ones, so those get ordinary playlists.
   /// A rung that no longer grows stays available to its viewers.
-  func hasParts(_ rendition: Rendition) -> Bool { rendition.isRung || presented(with: rendition).contains(rendition) }
+  package func hasParts(_ rendition: Rendition) -> Bool {
+    rendition.isRung || presented(with: rendition).contains(rendition)
+  }
 
   /// The cache policy of multivariant playlists and manifests.
   var cachePolicy: CachePolicy { window.isEnded ? .endedPlaylist : .livePlaylist }
@@ -113,7 +115,7 @@ extension EpochView {
 
 extension Eventual {
   /// Maps the value to a response, now or when it arrives.
-  func answer(_ answer: @escaping @Sendable (Value) -> HTTPAnswer) -> HTTPAnswer {
+  package func answer(_ answer: @escaping @Sendable (Value) -> HTTPAnswer) -> HTTPAnswer {
     switch self {
     case .now(let value): answer(value)
     case .later(let future): .later(future.flatMap { answer($0).response(on: future.eventLoop) })

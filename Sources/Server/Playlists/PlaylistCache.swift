@@ -1,14 +1,15 @@
-internal import Basics
+internal import Base
 internal import HTTP
+package import Streams
 internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
 /// The newest playlists and manifests of one epoch. Each version is rendered once, by the first request; concurrent requests
 /// wait for the result. The stream is not blocked.
-final class PlaylistCache: Sendable {
+package final class PlaylistCache: Sendable {
   /// What is rendered.
-  enum Kind: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
     case multivariant
     /// The multivariant playlist of a video by its number.
     case videoMultivariant(Int)
@@ -24,7 +25,7 @@ final class PlaylistCache: Sendable {
   }
 
   /// The cache lifetime of a playlist's response.
-  enum Form: Sendable, Hashable {
+  package enum Form: Sendable, Hashable {
     /// The current playlist: the next request may get another.
     case current
     /// The result of a blocking reload: its address names a position, so the response stays valid.

@@ -1,8 +1,8 @@
-internal import NIOCore
+package import NIOCore
 
 /// An XML element (XML 1.0 §3) as a value, so that two documents can be compared node by node. It holds either text or
 /// elements. No white space is written between elements: it would be content, which a patch would have to include.
-struct XMLElement: Sendable, Hashable {
+package struct XMLElement: Sendable, Hashable {
   struct Attribute: Sendable, Hashable {
     let name: String
     let value: String
@@ -55,7 +55,7 @@ struct XMLElement: Sendable, Hashable {
   }
 
   /// The document with this root.
-  var document: ByteBuffer {
+  package var document: ByteBuffer {
     var out = ByteBuffer()
     out.writeStaticString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
     write(to: &out)

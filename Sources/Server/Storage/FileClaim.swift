@@ -1,4 +1,4 @@
-package import Basics
+package import Base
 internal import Synchronization
 
 /// The budget's descriptor for one file that is open for viewers, from `take` until the file is closed.

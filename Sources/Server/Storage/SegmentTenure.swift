@@ -1,4 +1,4 @@
-internal import Basics
+internal import Base
 internal import Synchronization
 
 /// How long a segment's memory is in use: first by its window, then by connections that still send it.

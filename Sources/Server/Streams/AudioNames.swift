@@ -1,13 +1,15 @@
-internal import FMP4
+package import FMP4
 
 /// Names of the tracks of audio for viewers, as configured: of a track by its number, or of all tracks in a language.
-struct AudioNames: Sendable, Hashable {
-  var ofTracks: [Int: String] = [:]
+package struct AudioNames: Sendable, Hashable {
+  package var ofTracks: [Int: String] = [:]
   /// By ISO 639-2 code.
-  var ofLanguages: [String: String] = [:]
+  package var ofLanguages: [String: String] = [:]
+
+  package init() {}
 
   /// Nil: none is configured.
-  subscript(_ track: TrackDescription) -> String? {
+  package subscript(_ track: TrackDescription) -> String? {
     guard track.kind == .audio else { return nil }
     return ofTracks[track.number] ?? ofLanguages[track.language]
   }

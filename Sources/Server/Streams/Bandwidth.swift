@@ -1,20 +1,21 @@
-internal import FMP4
-internal import Storage
+package import FMP4
 
 /// Bit rates of a rendition, in bits per second, measured over the complete segments of an epoch. They include the heads of
 /// fragments.
-struct Bandwidth: Sendable, Hashable {
+package struct Bandwidth: Sendable, Hashable {
   /// The highest rate of a segment.
-  private(set) var peak = 0
+  package private(set) var peak = 0
   /// Sums over all segments, for the average.
   private var bytes = 0
   private var nanoseconds: Int64 = 0
   /// The highest rate of the I-frame playlist: bytes of a segment's key frame over the length of the segment.
-  private(set) var keyFramePeak = 0
+  package private(set) var keyFramePeak = 0
   /// The same as `peak`, for segments that have one track alone.
-  private(set) var peakOfTrack: [TrackID: Int] = [:]
+  package private(set) var peakOfTrack: [TrackID: Int] = [:]
   /// Sums for each track, over the segments that have it.
   private var sums: [TrackID: Sum] = [:]
+
+  package init() {}
 
   private struct Sum: Sendable, Hashable {
     var bytes = 0
@@ -22,12 +23,12 @@ struct Bandwidth: Sendable, Hashable {
   }
 
   /// The mean rate over all segments. 0 before the first.
-  var average: Int {
+  package var average: Int {
     nanoseconds > 0 ? Int(Double(bytes) * 8e9 / Double(nanoseconds)) : peak
   }
 
   /// `keyFrameLength` is the length of the segment's key frame in the I-frame playlist, in bytes.
-  mutating func add(_ segment: LiveSegment, keyFrameLength: Int?, fragmentCount: Int) {
+  package mutating func add(_ segment: LiveSegment, keyFrameLength: Int?, fragmentCount: Int) {
     let length = segment.duration.nanoseconds
     // The last segment before a break may be a single frame. Its rate would be far too high.
     guard length > 100_000_000 else { return }
@@ -47,14 +48,14 @@ struct Bandwidth: Sendable, Hashable {
   }
 
   /// The mean rate of a track; its peak before the first segment.
-  func average(of track: TrackID) -> Int {
+  package func average(of track: TrackID) -> Int {
     guard let sum = sums[track], sum.nanoseconds > 0 else { return peakOfTrack[track] ?? 0 }
     return Int(Double(sum.bytes) * 8e9 / Double(sum.nanoseconds))
   }
 
   /// An upper bound of the track's peak, in bits per second: at least 1, and at most an eighth too high. It is rounded so that it
   /// seldom changes: manifests contain it, and after each change clients load a whole manifest.
-  func steadyPeak(of track: TrackID) -> Int {
+  package func steadyPeak(of track: TrackID) -> Int {
     let peak = max(peakOfTrack[track] ?? 0, 1)
     let step = max(1, 1 << max(0, Int.bitWidth - 1 - peak.leadingZeroBitCount - 3))
     return (peak &+ step &- 1) / step * step

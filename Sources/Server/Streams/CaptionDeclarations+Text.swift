@@ -4,7 +4,7 @@ internal import FMP4
 /// tracks: `1:CC1,SERVICE1 3:CC2`.
 extension CaptionDeclarations {
   /// Nil if nothing is declared. What does not fit into that many bytes is left out at the end.
-  func text(maximumBytes: Int) -> String? {
+  package func text(maximumBytes: Int) -> String? {
     var items: [String] = []
     switch rule {
     case .none: items = ["none"]
@@ -30,7 +30,7 @@ extension CaptionDeclarations {
   }
 
   /// Reads such a text; what it does not know is left out.
-  init(text: String) {
+  package init(text: String) {
     if text == "none" {
       self.init(.none)
     } else if text.contains(":") {

@@ -1,25 +1,29 @@
-internal import FMP4
+package import FMP4
 
 /// A service of closed captions as playlists declare it.
-struct Caption: Sendable, Hashable {
-  var service: CaptionService
+package struct Caption: Sendable, Hashable {
+  package var service: CaptionService
   /// ISO 639-2; "und" if unknown.
-  var language = "und"
+  package var language = "und"
+
+  package init(service: CaptionService, language: String = "und") {
+    (self.service, self.language) = (service, language)
+  }
 }
 
 /// Which closed captions playlists declare: those that are found in the media, or those that a setting states.
-struct CaptionDeclarations: Sendable, Hashable {
-  enum Rule: Sendable, Hashable {
+package struct CaptionDeclarations: Sendable, Hashable {
+  package enum Rule: Sendable, Hashable {
     case found
     /// Playlists promise that there are none.
     case none
     case stated([Caption])
   }
 
-  let rule: Rule
+  package let rule: Rule
   private(set) var found: [TrackID: CaptionServices] = [:]
 
-  init(_ rule: Rule = .found) { self.rule = rule }
+  package init(_ rule: Rule = .found) { self.rule = rule }
 
   /// Takes all services that were found in a track. False if that declares nothing new.
   mutating func note(_ services: CaptionServices, of track: TrackID) -> Bool {
@@ -32,7 +36,7 @@ struct CaptionDeclarations: Sendable, Hashable {
   }
 
   /// What is declared of a video track and of its rungs.
-  func captions(of track: TrackID) -> [Caption] {
+  package func captions(of track: TrackID) -> [Caption] {
     switch rule {
     case .found: (found[track]?.all ?? []).map { Caption(service: $0) }
     case .none: []

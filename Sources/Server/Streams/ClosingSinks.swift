@@ -1,7 +1,7 @@
 /// The sinks of ended streams and epochs that still have open files. A disk may be slow.
-struct ClosingSinks: Sendable {
+package struct ClosingSinks: Sendable {
   /// A stream with this many closing sinks gets no new ones.
-  static let limit = 4
+  package static let limit = 4
 
   private var sinks: [any FragmentSink] = []
 

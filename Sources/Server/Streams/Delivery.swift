@@ -1,5 +1,5 @@
 /// The protocol by which a viewer receives a stream.
-enum Delivery: String, CaseIterable, Sendable {
+package enum Delivery: String, CaseIterable, Sendable {
   case hls
   case dash
   /// The endless `stream.mp4`.
@@ -7,7 +7,7 @@ enum Delivery: String, CaseIterable, Sendable {
   case webrtc
 
   /// From the last path segment of an address below `/live/NAME`. Nil when several protocols use the address.
-  init?(lastPathSegment name: String) {
+  package init?(lastPathSegment name: String) {
     let name = name.utf8
     if name.elementsEqual("stream.mp4".utf8) {
       self = .mp4

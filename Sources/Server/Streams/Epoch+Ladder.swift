@@ -1,6 +1,6 @@
 internal import FMP4
-internal import Ingest
 internal import Storage
+internal import Transcode
 
 /// The rungs of an epoch.
 extension Epoch {

@@ -1,11 +1,11 @@
-internal import FMP4
-internal import Storage
+package import FMP4
+package import Storage
 
 extension Epoch {
   /// The init segment, and the fragments since the newest one at which decoding can start. A new viewer of `stream.mp4`
   /// begins with these. `tracks`: of these, each in fragments of its own; of the first of each kind for nil. Empty before
   /// the first init segment.
-  func piecesSinceLastKeyFrame(of tracks: [TrackID]? = nil) -> [BodyPiece] {
+  package func piecesSinceLastKeyFrame(of tracks: [TrackID]? = nil) -> [BodyPiece] {
     guard let initSegment else { return [] }
     let head = tracks.map { ids in initSegment.showing(initSegment.tracks.filter { ids.contains($0.id) }) }
     let start = BodyPiece.bytes(head ?? initSegment.interleaved)
@@ -36,7 +36,7 @@ extension LiveWindow {
   /// The segment whose samples of that rendition begin at `time` (ticks of the track). This is a segment in memory, or the next one
   /// if the newest ends, or is expected to end, at that time. Only segments count in which the track is the same as in this version
   /// of the init segment: another one may count other ticks.
-  func sequenceNumber(ofTime time: Int64, _ rendition: Rendition, initVersion: Int) -> Int? {
+  package func sequenceNumber(ofTime time: Int64, _ rendition: Rendition, initVersion: Int) -> Int? {
     for segment in segments.reversed() where names(segment, rendition, initVersion) {
       guard let track = (inits[segment.initVersion]?.tracks).flatMap(rendition.track),
         let span = segment.span(of: track.id)
@@ -62,7 +62,7 @@ extension LiveWindow {
   }
 
   /// Bits per second of the newest segment, as far as it exists.
-  var bitrateOfNewest: Int {
+  package var bitrateOfNewest: Int {
     guard let newest = segments.last, newest.duration.nanoseconds > 0 else { return 0 }
     return Int(Double(newest.memory.byteCount) * 8e9 / Double(newest.duration.nanoseconds))
   }

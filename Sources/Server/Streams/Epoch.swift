@@ -1,15 +1,17 @@
-internal import FMP4
-internal import Ingest
+internal import Base
+package import FMP4
+internal import Publishing
+package import Storage
+internal import Transcode
 internal import NIOCore
-internal import Storage
 
 /// The life of a stream under one address: from its first publisher to its end. It continues across reconnects and changes
 /// of parameters; what players were told stays true within it. A value type: media events go in, stored events come out, and
 /// the bytes are in its window.
-struct Epoch: Sendable {
+package struct Epoch: Sendable {
   /// Unique across restarts: the wall-clock millisecond of its start, in base 36. One path segment.
-  let id: String
-  private(set) var window: LiveWindow
+  package let id: String
+  package private(set) var window: LiveWindow
   private var segmenter: Segmenter
   private var splicer: Splicer
   private let store: SegmentStore
@@ -59,7 +61,7 @@ struct Epoch: Sendable {
 
   /// `store` holds the bytes; nil for a new store. `knownGroup` is the key frame interval of the last publisher with this name.
   /// `mayPromiseIndependence` is false when the name's last epoch broke the promise that each segment starts with a key frame.
-  init(
+  package init(
     id: String, settings: StreamSettings, store: SegmentStore? = nil, knownGroup: MediaTime? = nil,
     mayPromiseIndependence: Bool = true
   ) {
@@ -147,7 +149,7 @@ struct Epoch: Sendable {
   }
 
   /// The newest init segment; nil before the tracks are known.
-  var initSegment: InitSegment? { window.currentInit }
+  package var initSegment: InitSegment? { window.currentInit }
 
   /// The source's view, for renderers and followers.
   var view: EpochView {
@@ -179,7 +181,7 @@ struct Epoch: Sendable {
   }
 
   /// Ends the current publication; the epoch continues. Stores all pending media. Later media does not continue it.
-  mutating func interrupt() throws(StorageError) -> [StoredEvent] {
+  package mutating func interrupt() throws(StorageError) -> [StoredEvent] {
     var stored = try releaseBurst()
     cause = .publisher
     stored += try store(segmenter.interrupt())
@@ -203,7 +205,7 @@ struct Epoch: Sendable {
     try releaseBurst() + store(segmenter.receive(.end(reason)))
   }
 
-  mutating func receive(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
+  package mutating func receive(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
     try take(shift(event))
   }
 
@@ -250,7 +252,7 @@ struct Epoch: Sendable {
   }
 
   /// Segments that end shortly before this media time, or later, end with all tracks together.
-  mutating func alignTracks(at time: MediaTime?) { segmenter.alignsFrom = time }
+  package mutating func alignTracks(at time: MediaTime?) { segmenter.alignsFrom = time }
 
   /// Moves the publication's event to the epoch's timeline. The settings turn its video, and state languages.
   mutating func shift(_ event: MediaEvent) -> MediaEvent {
@@ -268,7 +270,7 @@ struct Epoch: Sendable {
   func shift(_ time: MediaTime) -> MediaTime { time + splicer.offset }
 
   /// Takes the closed captions that were found in a track of the publication. False if playlists declare them already.
-  mutating func note(_ services: CaptionServices, of track: TrackID) -> Bool {
+  package mutating func note(_ services: CaptionServices, of track: TrackID) -> Bool {
     window.note(services, of: splicer.place(of: track))
   }
 

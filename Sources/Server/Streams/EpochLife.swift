@@ -1,5 +1,7 @@
+internal import Base
 internal import FMP4
-internal import Ingest
+internal import Publishing
+internal import Transcode
 
 /// One epoch of a stream from start to end, with its transcoders. The previous epoch is kept while its media is available.
 struct EpochLife: Sendable {
@@ -124,7 +126,7 @@ struct EpochLife: Sendable {
     case .part(let position, let rendition, let id):
       window(ofEpoch: id, rendition)?.hasReached(position, in: rendition) ?? true
     case .segment(let number, let rendition, let id):
-      window(ofEpoch: id, rendition)?.hasReached(.segment(number), in: rendition) ?? true
+      window(ofEpoch: id, rendition)?.hasReached(segment: number, in: rendition) ?? true
     }
   }
 

@@ -1,44 +1,44 @@
-internal import Basics
-internal import FMP4
+package import Base
+package import FMP4
 
 /// An epoch at one moment, for renderers and followers: playlists and manifests are functions of it.
-struct EpochView: Sendable {
+package struct EpochView: Sendable {
   /// The epoch's name: one path segment.
-  let id: String
-  private(set) var window: LiveWindow
+  package let id: String
+  package private(set) var window: LiveWindow
   /// Wall-clock time of media time 0 (DASH availabilityStartTime).
-  let availabilityStart: WallTime
+  package let availabilityStart: WallTime
   /// The path before the rendition in addresses of media, relative to the multivariant playlist and the manifest.
-  let prefix: String
+  package let prefix: String
   /// The rungs of the video, and the audio in another codec.
   let rungs: [TranscodedRendition]
   /// Rises with each change of the window or of a rung's window.
-  let version: Int
+  package let version: Int
   /// Periods before the last outage or restart.
-  let keptPeriods: [KeptPeriod]
+  package let keptPeriods: [KeptPeriod]
   /// Init segments that those, and playlists of that time, name.
-  var keptInits: [KeptInit] = []
+  package var keptInits: [KeptInit] = []
   /// How long the stream waits for a lost publisher.
-  let patience: MediaTime
+  package let patience: MediaTime
   /// The public address of the server; nil when it is not configured.
-  let publicURL: PublicURL?
+  package let publicURL: PublicURL?
   /// The layout of HLS.
-  let layout: StreamSettings.HLSLayout
+  package let layout: StreamSettings.HLSLayout
   /// How playlists present it.
-  var presentation = Presentation()
+  package var presentation = Presentation()
 
   /// The settings that playlists follow. They stay those of the epoch when the stream's settings change.
-  struct Presentation: Sendable {
+  package struct Presentation: Sendable {
     /// The configured layout.
-    var layout = StreamSettings.HLSLayout.interleaved
-    var addressing = StreamSettings.PartAddressing.url
+    package var layout = StreamSettings.HLSLayout.interleaved
+    package var addressing = StreamSettings.PartAddressing.url
     /// How far viewers can go back on disk.
-    var rewind: MediaTime?
-    var audioNames = AudioNames()
+    package var rewind: MediaTime?
+    package var audioNames = AudioNames()
   }
 
   /// `prefix` defaults to the name of the epoch.
-  init(
+  package init(
     id: String, window: LiveWindow, availabilityStart: WallTime, prefix: String? = nil,
     rungs: [TranscodedRendition] = [],
     version: Int? = nil, keptPeriods: [KeptPeriod] = [], patience: MediaTime = .zero, publicURL: PublicURL? = nil,
@@ -57,21 +57,21 @@ struct EpochView: Sendable {
   }
 
   /// The renditions of the source's present tracks, each alone.
-  var trackRenditions: [Rendition] { window.currentInit?.tracks.map { Rendition($0) } ?? [] }
+  package var trackRenditions: [Rendition] { window.currentInit?.tracks.map { Rendition($0) } ?? [] }
 
   /// The rungs that players can choose, best first.
-  var playableRungs: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }
+  package var playableRungs: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }
 
   /// The audio that players can choose instead of the source's.
-  var playableAudio: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .audio } }
+  package var playableAudio: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .audio } }
 
   /// The window of a rendition; nil for an unknown rung.
-  func window(of rendition: Rendition) -> LiveWindow? {
+  package func window(of rendition: Rendition) -> LiveWindow? {
     rendition.isRung ? rungs.first { $0.rendition == rendition }?.window : window
   }
 
   /// A copy that is marked as ended.
-  var ended: EpochView {
+  package var ended: EpochView {
     var view = self
     view.window.end()
     return view

@@ -1,9 +1,9 @@
-internal import FMP4
-internal import Storage
+package import FMP4
+package import Storage
 
 /// Follows a stream from its start, like a recorder or a segment folder. Receives events in order, while the stream's lock is
 /// held; so it passes the work to its own thread and returns at once.
-protocol FragmentSink: AnyObject, Sendable {
+package protocol FragmentSink: AnyObject, Sendable {
   func receive(_ event: StoredEvent)
 
   /// The media time of a split: the sink continues elsewhere with a segment that begins then or later. All tracks of the
@@ -21,14 +21,14 @@ protocol FragmentSink: AnyObject, Sendable {
 }
 
 extension FragmentSink {
-  var splitsAt: MediaTime? { nil }
-  var tellsDates: Bool { false }
-  var warning: String? { nil }
-  var isClosing: Bool { false }
+  package var splitsAt: MediaTime? { nil }
+  package var tellsDates: Bool { false }
+  package var warning: String? { nil }
+  package var isClosing: Bool { false }
 }
 
 /// What happens to a stream after its bytes were stored in memory.
-enum StoredEvent: Sendable {
+package enum StoredEvent: Sendable {
   case initialization(InitSegment)
   case fragment(PublishedFragment)
   /// The segment of the fragments since the last `startsSegment` is complete. It is the newest of the view.
@@ -41,7 +41,7 @@ enum StoredEvent: Sendable {
 }
 
 /// Why the timeline of a stream breaks.
-enum TimelineBreak: Sendable, Hashable {
+package enum TimelineBreak: Sendable, Hashable {
   /// Its publisher was lost, or another one takes over.
   case publisher
   /// The publisher's timestamps jumped.
@@ -53,9 +53,13 @@ enum TimelineBreak: Sendable, Hashable {
 }
 
 /// Frames that came and could not be used.
-struct LostFrames: Sendable, Hashable, CustomStringConvertible {
+package struct LostFrames: Sendable, Hashable, CustomStringConvertible {
   var video = 0
   var audio = 0
+
+  package init(video: Int = 0, audio: Int = 0) {
+    (self.video, self.audio) = (video, audio)
+  }
 
   mutating func count(_ kind: MediaKind) {
     switch kind {
@@ -64,26 +68,26 @@ struct LostFrames: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  var description: String { "\(video) frames of video and \(audio) of audio" }
+  package var description: String { "\(video) frames of video and \(audio) of audio" }
 
-  static func - (a: LostFrames, b: LostFrames) -> LostFrames {
+  package static func - (a: LostFrames, b: LostFrames) -> LostFrames {
     LostFrames(video: a.video &- b.video, audio: a.audio &- b.audio)
   }
 }
 
 /// The end of a segment, for sinks that do not keep views: a view keeps the media of all segments in memory.
-struct SegmentEnd: Sendable, Hashable {
+package struct SegmentEnd: Sendable, Hashable {
   /// Media sequence number.
-  var number: Int
+  package var number: Int
   /// How many fragments it has.
-  var fragmentCount: Int
+  package var fragmentCount: Int
   /// EXT-X-TARGETDURATION of its stream, in seconds; nil until it is decided.
-  var targetDuration: Int?
+  package var targetDuration: Int?
   /// Closed captions that its stream declares so far.
-  var captions: CaptionDeclarations
+  package var captions: CaptionDeclarations
 
   /// For the newest segment of a view; nil when it has none.
-  init?(_ view: EpochView) {
+  package init?(_ view: EpochView) {
     guard let newest = view.window.segments.last else { return nil }
     number = newest.sequenceNumber
     fragmentCount = newest.fragments.count
@@ -93,26 +97,26 @@ struct SegmentEnd: Sendable, Hashable {
 }
 
 /// A fragment that is stored in memory.
-struct PublishedFragment: Sendable {
+package struct PublishedFragment: Sendable {
   /// Sizes and times of its samples. The payloads were removed; their bytes are in `range`.
-  var fragment: Fragment
+  package var fragment: Fragment
   /// `moof`, `mdat` header and media of all tracks, interleaved.
-  var range: FileRange
+  package var range: FileRange
   /// The same for the first track of each kind; empty when the fragment has no samples of them.
-  var shown: [BodyPiece] = []
+  package var shown: [BodyPiece] = []
   /// The fragment in the layout of each track alone, when the stream has several tracks of a kind.
   var alone: [TrackID: [BodyPiece]] = [:]
   /// Bytes of `range` before the media.
-  var headLength: Int
+  package var headLength: Int
   /// CRC-32C of the bytes in `range`.
-  var checksum: UInt32
-  var sequenceNumberOfSegment: Int
+  package var checksum: UInt32
+  package var sequenceNumberOfSegment: Int
   /// Breaks of the epoch's timeline before its segment.
-  var breaksBefore = 0
+  package var breaksBefore = 0
   /// Changes of the default tracks before its segment that did not break the timeline. They break the interleaved layout.
-  var changesOfDefaultsBefore = 0
+  package var changesOfDefaultsBefore = 0
   /// Frames that its epoch has lost so far.
-  var lostBefore = LostFrames()
+  package var lostBefore = LostFrames()
 
   /// The fragment with some of its tracks; with the first of each kind for nil.
   func pieces(of tracks: [TrackID]?) -> [BodyPiece] { tracks.map { $0.flatMap { alone[$0] ?? [] } } ?? shown }

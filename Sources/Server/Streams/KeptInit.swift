@@ -1,12 +1,13 @@
+internal import Control
 internal import FMP4
-internal import NIOCore
+package import NIOCore
 
 /// An init segment that playlists and manifests named before an outage or a restart, and whose media has left the window or
 /// belonged to another process. Who has such a list, or a kept Period, asks for it: players stop for good at 404.
-struct KeptInit: Sendable, Hashable {
-  var rendition: Rendition
-  var version: Int
-  var bytes: [UInt8]
+package struct KeptInit: Sendable, Hashable {
+  package var rendition: Rendition
+  package var version: Int
+  package var bytes: [UInt8]
 
   /// The most of an epoch; the newest are kept.
   static let limit = 64
@@ -36,7 +37,7 @@ struct KeptInit: Sendable, Hashable {
 
 extension InitSegment {
   /// Its bytes in the layout of a rendition. Nil if the rendition has no track in it.
-  func bytes(of rendition: Rendition) -> ByteBuffer? {
+  package func bytes(of rendition: Rendition) -> ByteBuffer? {
     rendition.kind == nil ? interleaved : rendition.track(in: tracks).map(single)
   }
 }

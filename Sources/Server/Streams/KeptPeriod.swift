@@ -1,19 +1,23 @@
-internal import FMP4
+package import FMP4
 
 /// A DASH Period from before an outage, whose media has left the window or belonged to another process. It stays listed for a
 /// while: dash.js stops for good when the Period that it plays disappears.
-struct KeptPeriod: Sendable, Hashable {
+package struct KeptPeriod: Sendable, Hashable {
   /// Counts from 0 within the epoch.
-  var ordinal: Int
+  package var ordinal: Int
   /// Wall-clock time of the end of its media.
-  var end: WallTime
+  package var end: WallTime
   /// The XML element, with the newest segment of each representation.
-  var text: String
+  package var text: String
+
+  package init(ordinal: Int, end: WallTime, text: String) {
+    (self.ordinal, self.end, self.text) = (ordinal, end, text)
+  }
 
   /// The most kept Periods of an epoch; the newest are kept.
-  static let limit = 4
+  package static let limit = 4
   /// The most bytes of an element; a longer Period is not kept.
-  static let longest = 16_384
+  package static let longest = 16_384
 
   /// One line each: ordinal, end and element, separated by tabs. Control characters in the element are escaped.
   static func text(of periods: [KeptPeriod]) -> String {

@@ -1,8 +1,8 @@
 internal import FMP4
-internal import Ingest
+internal import Publishing
 
 /// The key frame intervals of earlier streams by name, so that their next playlist need not wait for a measurement.
-struct KnownGOPDurations: Sendable {
+package struct KnownGOPDurations: Sendable {
   private var lengths: [StreamName: MediaTime] = [:]
   /// The names in the order in which they came.
   private var names: [StreamName] = []

@@ -1,13 +1,13 @@
-internal import FMP4
+package import FMP4
 
 /// Lists a segment before it is complete, when its length is known: a player of chunks needs its address while it grows. The
 /// listing is decided with the track's first samples and never changes.
 extension LiveSegment {
   /// A track's part of a segment as manifests list it, in ticks of the track.
-  struct Listing: Sendable, Hashable {
+  package struct Listing: Sendable, Hashable {
     /// Earliest presentation time.
-    var start: Int64
-    var duration: Int64
+    package var start: Int64
+    package var duration: Int64
   }
 
   /// The expected listing of a track. `run` holds its first samples in this segment; `first` is the first presentation time
@@ -33,7 +33,7 @@ extension LiveSegment {
   }
 
   /// The announced length of the leading track, whose samples come first.
-  var announced: MediaTime? {
+  package var announced: MediaTime? {
     spans.first.flatMap { span in
       span.announced.map { MediaTime(ticks: $0.duration, timescale: span.timescale) }
     }
@@ -42,12 +42,12 @@ extension LiveSegment {
 
 extension LiveSegment.TrackSpan {
   /// The listing in manifests: the announced one while the segment grows, the true one without an announcement.
-  var listed: LiveSegment.Listing { announced ?? LiveSegment.Listing(start: start, duration: duration) }
+  package var listed: LiveSegment.Listing { announced ?? LiveSegment.Listing(start: start, duration: duration) }
 }
 
 extension LiveWindow {
   /// The growing segment, when it can be listed already.
-  var announced: LiveSegment? {
+  package var announced: LiveSegment? {
     guard !isEnded, let newest = segments.last, !newest.isComplete, newest.announced != nil else { return nil }
     return newest
   }

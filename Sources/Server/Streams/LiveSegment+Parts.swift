@@ -1,16 +1,16 @@
-internal import FMP4
+package import FMP4
+package import Storage
 internal import NIOCore
-internal import Storage
 
 /// A part of a segment in one rendition: EXT-X-PART of LL-HLS, a chunk of LL-DASH.
-struct LivePart: Sendable {
+package struct LivePart: Sendable {
   /// Counts from 0 within the rendition's segment.
-  var index: Int
-  var duration: MediaTime
+  package var index: Int
+  package var duration: MediaTime
   /// It begins with a key frame, or contains only audio.
-  var isIndependent: Bool
+  package var isIndependent: Bool
   /// The byte range in the rendition's segment.
-  var bytes: Range<Int>
+  package var bytes: Range<Int>
 }
 
 /// The segment in the layouts of the renditions. `track` is nil for the interleaved layout: one range of the memory when the
@@ -18,7 +18,7 @@ struct LivePart: Sendable {
 /// track, or of the first track of each kind.
 extension LiveSegment {
   /// The whole segment, as far as it exists.
-  func pieces(of track: TrackID?) -> [BodyPiece] {
+  package func pieces(of track: TrackID?) -> [BodyPiece] {
     if isStored(track) { return [.file(FileRange(file: memory.file, offset: 0, length: memory.byteCount))] }
     return fragments.reduce(into: [.bytes(segmentType(track))]) { $0 += pieces(of: track, in: $1) }
   }
@@ -51,7 +51,7 @@ extension LiveSegment {
     return fragments[count...].flatMap { pieces(of: track, in: $0) }
   }
 
-  func byteCount(of track: TrackID?) -> Int {
+  package func byteCount(of track: TrackID?) -> Int {
     if isStored(track) { return memory.byteCount }
     return fragments.reduce(segmentType(track).readableBytes) { $0 + ($1.run(of: track)?.length ?? 0) }
   }
@@ -62,7 +62,7 @@ extension LiveSegment {
   }
 
   /// All parts so far. `isAudio`: each part can be decoded by itself.
-  func parts(of track: TrackID?, isAudio: Bool) -> [LivePart] {
+  package func parts(of track: TrackID?, isAudio: Bool) -> [LivePart] {
     var parts: [LivePart] = []
     parts.reserveCapacity(fragments.count)
     var end = 0
@@ -89,7 +89,7 @@ extension LiveSegment {
   }
 
   /// The bytes of one part; nil when it does not exist yet.
-  func pieces(ofPart index: Int, of track: TrackID?) -> [BodyPiece]? {
+  package func pieces(ofPart index: Int, of track: TrackID?) -> [BodyPiece]? {
     guard let found = content(ofPart: index, of: track), let first = found.first, let last = found.last else {
       return nil
     }
@@ -120,7 +120,7 @@ extension LiveSegment {
 
   /// Bytes from the start of the track's segment to the end of its first key frame, for an I-frame playlist
   /// (RFC 8216bis §4.4.3.6). Nil when the segment does not start with a key frame.
-  func keyFrameLength(of track: TrackID) -> Int? {
+  package func keyFrameLength(of track: TrackID) -> Int? {
     if let recordedKeyFrameLength { return recordedKeyFrameLength }
     guard let run = fragments.first?.run(of: track), run.isIndependent, run.firstSampleLength > 0 else { return nil }
     return FragmentBoxes.singleSegmentType.readableBytes + run.head.readableBytes + run.firstSampleLength

@@ -1,11 +1,11 @@
-internal import FMP4
-internal import Ingest
+package import Base
+package import FMP4
+package import Storage
 internal import NIOCore
-internal import Storage
 
 /// A fragment in the window: its byte range in the segment's memory, and the heads of the one-track layouts for the same
 /// media.
-struct StoredFragment: Sendable {
+package struct StoredFragment: Sendable {
   /// `moof` + `mdat`, head and media, as a range of the segment's memory.
   var offset: Int
   var length: Int
@@ -52,21 +52,21 @@ struct StoredRun: Sendable {
 }
 
 /// A segment of the window: fragments from one independent start to the next.
-struct LiveSegment: Sendable {
+package struct LiveSegment: Sendable {
   /// Media sequence number; the first of an epoch is 1.
-  let sequenceNumber: Int
+  package let sequenceNumber: Int
   /// The version of the init segment for its fragments.
-  let initVersion: Int
+  package let initVersion: Int
   /// The timeline breaks before it.
-  let followsDiscontinuity: Bool
+  package let followsDiscontinuity: Bool
   /// Decoding can start with it: with a key frame, or with audio alone.
-  let isIndependent: Bool
+  package let isIndependent: Bool
   /// Earliest presentation time of the leading track.
-  let start: MediaTime
+  package let start: MediaTime
   /// Wall-clock time of `start`.
-  var wallStart: WallTime
+  package var wallStart: WallTime
   /// Some frames after its key frame are shown before it.
-  var opensGroup = false
+  package var opensGroup = false
   /// The previous segment in memory has another init segment, for some of the tracks at least.
   var changesInit = false
   /// The default tracks have changed without a discontinuity of the others.
@@ -74,56 +74,91 @@ struct LiveSegment: Sendable {
   /// The first track of each kind, for the interleaved layout, when the stream has more tracks. Nil: it contains all tracks.
   var defaults: [TrackID]?
   /// The video tracks that follow the leading one.
-  var furtherVideos: [TrackID] = []
+  package var furtherVideos: [TrackID] = []
   /// All samples can be decoded without another segment (EXT-X-INDEPENDENT-SEGMENTS, RFC 8216bis §4.4.2.1).
   var standsAlone: Bool { isIndependent && !opensGroup }
   /// An outage: no media in any rendition.
-  var isOutage = false
-  var memory: SegmentMemory
-  var fragments: [StoredFragment] = []
+  package var isOutage = false
+  package var memory: SegmentMemory
+  package var fragments: [StoredFragment] = []
   /// Fragments of the interleaved layout that begin no part.
   var joinedCount = 0
   /// One entry for each track with samples here.
-  var spans: [TrackSpan] = []
-  var isComplete = false
+  package var spans: [TrackSpan] = []
+  package var isComplete = false
   /// When its newest media came; nil for a recorded one.
   var arrivedAt: MonotonicTime?
   /// Bytes that came too slowly for its length (`MediaArrival`).
   var slowBytes = 0
   /// For a recorded segment, whose fragments are not listed: bytes to the end of its first key frame.
-  var recordedKeyFrameLength: Int?
+  package var recordedKeyFrameLength: Int?
   /// The length if key frames keep their interval; nil without one. Known with the first fragment; not guaranteed.
-  let expectedDuration: MediaTime?
+  package let expectedDuration: MediaTime?
   /// The presentation time before which samples of the other tracks begin in that case.
-  let expectedFollowersEnd: MediaTime?
+  package let expectedFollowersEnd: MediaTime?
   /// The length of the leading track.
-  var duration: MediaTime
+  package var duration: MediaTime
 
-  /// The samples of one track in the fragments so far, in its ticks.
-  struct TrackSpan: Sendable {
-    let track: TrackID
-    let timescale: UInt32
-    /// Earliest presentation time.
-    var start: Int64
-    var duration: Int64
-    var mediaBytes: Int
-    /// The listing in manifests since its first samples; nil when no length could be given.
-    var announced: Listing?
-    /// Decoding can start with its first sample.
-    var isIndependent = true
-    /// By how much playlists list it longer: up to the end of another track, at the end of a publication.
-    var addition: Int64 = 0
+  package init(
+    sequenceNumber: Int, initVersion: Int, followsDiscontinuity: Bool, isIndependent: Bool, start: MediaTime,
+    wallStart: WallTime, opensGroup: Bool = false, changesInit: Bool = false, changesDefaults: Bool = false,
+    defaults: [TrackID]? = nil, furtherVideos: [TrackID] = [], isOutage: Bool = false, memory: SegmentMemory,
+    fragments: [StoredFragment] = [], joinedCount: Int = 0, spans: [TrackSpan] = [], isComplete: Bool = false,
+    arrivedAt: MonotonicTime? = nil, slowBytes: Int = 0, recordedKeyFrameLength: Int? = nil,
+    expectedDuration: MediaTime?, expectedFollowersEnd: MediaTime?, duration: MediaTime
+  ) {
+    (self.sequenceNumber, self.initVersion, self.followsDiscontinuity, self.isIndependent, self.start) = (
+      sequenceNumber, initVersion, followsDiscontinuity, isIndependent, start
+    )
+    (self.wallStart, self.opensGroup, self.changesInit, self.changesDefaults, self.defaults) = (
+      wallStart, opensGroup, changesInit, changesDefaults, defaults
+    )
+    (self.furtherVideos, self.isOutage, self.memory, self.fragments, self.joinedCount) = (
+      furtherVideos, isOutage, memory, fragments, joinedCount
+    )
+    (self.spans, self.isComplete, self.arrivedAt, self.slowBytes, self.recordedKeyFrameLength) = (
+      spans, isComplete, arrivedAt, slowBytes, recordedKeyFrameLength
+    )
+    (self.expectedDuration, self.expectedFollowersEnd, self.duration) = (
+      expectedDuration, expectedFollowersEnd, duration
+    )
   }
 
-  var wallEnd: WallTime { wallStart &+ duration.nanoseconds }
+  /// The samples of one track in the fragments so far, in its ticks.
+  package struct TrackSpan: Sendable {
+    package let track: TrackID
+    package let timescale: UInt32
+    /// Earliest presentation time.
+    package var start: Int64
+    package var duration: Int64
+    package var mediaBytes: Int
+    /// The listing in manifests since its first samples; nil when no length could be given.
+    package var announced: Listing?
+    /// Decoding can start with its first sample.
+    package var isIndependent = true
+    /// By how much playlists list it longer: up to the end of another track, at the end of a publication.
+    package var addition: Int64 = 0
+
+    package init(
+      track: TrackID, timescale: UInt32, start: Int64, duration: Int64, mediaBytes: Int, announced: Listing? = nil,
+      isIndependent: Bool = true, addition: Int64 = 0
+    ) {
+      (self.track, self.timescale, self.start, self.duration, self.mediaBytes) = (
+        track, timescale, start, duration, mediaBytes
+      )
+      (self.announced, self.isIndependent, self.addition) = (announced, isIndependent, addition)
+    }
+  }
+
+  package var wallEnd: WallTime { wallStart &+ duration.nanoseconds }
 
   /// Wall-clock time of the track's first sample. Without a track, or without samples of it, that of the segment's start.
-  func wallStart(of track: TrackID?) -> WallTime {
+  package func wallStart(of track: TrackID?) -> WallTime {
     guard let span = track.flatMap(span) else { return wallStart }
     return wallStart &+ (MediaTime(ticks: span.listed.start, timescale: span.timescale) - start).nanoseconds
   }
 
-  func span(of track: TrackID) -> TrackSpan? {
+  package func span(of track: TrackID) -> TrackSpan? {
     spans.first { $0.track == track }
   }
 

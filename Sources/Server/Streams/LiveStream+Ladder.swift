@@ -1,6 +1,7 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Ingest
+internal import Publishing
+internal import Transcode
 internal import Logging
 
 /// The ladder, and the audio in another codec. Video and audio of the source go to transcoders; the results go to the windows

@@ -1,6 +1,7 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Ingest
+internal import Publishing
+internal import Transcode
 internal import Logging
 
 /// Limits the memory of the stream's media.

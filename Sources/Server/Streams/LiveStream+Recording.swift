@@ -1,10 +1,9 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+internal import Base
+internal import Publishing
 
 /// Sinks that are attached while the stream runs: recordings that are started by hand.
 extension LiveStream {
-  enum Attachment: Sendable, Hashable {
+  package enum Attachment: Sendable, Hashable {
     case attached
     /// The stream has ended.
     case notLive
@@ -16,7 +15,7 @@ extension LiveStream {
 
   /// Attaches a sink to the running stream. It receives the parameters, and the newest segment so far, if decoding can start
   /// with it. After that it receives every event.
-  func attach(_ sink: any FragmentSink) -> Attachment {
+  package func attach(_ sink: any FragmentSink) -> Attachment {
     state.withLock { state in
       guard state.life.phase != .ended else { return .notLive }
       guard state.publisher.requestedRecording != .never else { return .unwanted }
@@ -33,7 +32,7 @@ extension LiveStream {
   func countClosing() -> Int { state.withLock { $0.subscribers.closing.count() } }
 
   /// Ends the sinks of a type that are meant by `stop`, and detaches them. They are counted until their files are closed.
-  func detach<Sink: FragmentSink>(all kind: Sink.Type, where isMeant: (Sink) -> Bool, _ stop: (Sink) -> Void) {
+  package func detach<Sink: FragmentSink>(all kind: Sink.Type, where isMeant: (Sink) -> Bool, _ stop: (Sink) -> Void) {
     state.withLock { state in
       let meant = state.subscribers.sinks.compactMap { $0 as? Sink }.filter(isMeant)
       for sink in meant { stop(sink) }
@@ -42,7 +41,7 @@ extension LiveStream {
   }
 
   /// Detaches a sink that was stopped; it receives no more events.
-  func detach(_ sink: any FragmentSink) {
+  package func detach(_ sink: any FragmentSink) {
     state.withLock { state in state.subscribers.detach { $0 === sink } }
   }
 }

@@ -1,6 +1,8 @@
-internal import Basics
+internal import Base
+internal import Control
 internal import FMP4
-internal import Ingest
+internal import Publishing
+internal import Transcode
 
 /// Lets the next process resume an epoch: this process writes a record, and leaves the stream open when it ends.
 extension LiveStream {

@@ -1,12 +1,13 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+package import Publishing
+internal import Base
+package import FMP4
+internal import Transcode
 internal import Logging
-internal import NIOCore
+package import NIOCore
 
 /// Those who follow the samples of a stream, each as it comes.
 extension LiveStream: WatchedStream {
-  func follow(_ follower: any SampleFollower) -> Bool {
+  package func follow(_ follower: any SampleFollower) -> Bool {
     state.withLock { state in
       guard state.life.phase != .ended else { return false }
       state.subscribers.samples.add(follower)
@@ -17,16 +18,16 @@ extension LiveStream: WatchedStream {
   /// Whether anybody follows, at present.
   var hasSampleFollowers: Bool { state.withLock { !$0.subscribers.samples.isEmpty } }
 
-  func unfollow(_ follower: any SampleFollower) {
+  package func unfollow(_ follower: any SampleFollower) {
     state.withLock { $0.subscribers.samples.remove(follower) }
   }
 
-  func use(_ tracks: Set<TrackID>) {
+  package func use(_ tracks: Set<TrackID>) {
     let now = clock.monotonic()
     state.withLock { $0.subscribers.samples.use(tracks, now: now) }
   }
 
-  func askForKeyFrame() -> Bool {
+  package func askForKeyFrame() -> Bool {
     let ask = state.withLock { $0.publisher.holder?.askForKeyFrame }
     ask?()
     return ask != nil
@@ -34,14 +35,14 @@ extension LiveStream: WatchedStream {
 
   /// Somebody is about to follow, who needs what is made now. To be ended by one call of `letGoOfFollowed`, when the follower
   /// follows or does not come.
-  func holdFollowed() { state.withLock { $0.subscribers.samples.hold() } }
+  package func holdFollowed() { state.withLock { $0.subscribers.samples.hold() } }
 
   /// What is made is made no longer, if nobody follows.
-  func letGoOfFollowed() { state.withLock { $0.subscribers.samples.letGo() } }
+  package func letGoOfFollowed() { state.withLock { $0.subscribers.samples.letGo() } }
 
   /// What followers of samples get, whether its frames are shown in another order than they are decoded, and what can be made
   /// where that does not fit.
-  var followed: (tracks: [TrackDescription], isReordered: Bool, makable: Set<MediaKind>) {
+  package var followed: (tracks: [TrackDescription], isReordered: Bool, makable: Set<MediaKind>) {
     state.withLock { state in
       let samples = state.subscribers.samples
       var makable: Set<MediaKind> = []
@@ -55,7 +56,7 @@ extension LiveStream: WatchedStream {
 
   /// Begins to make media of these kinds for those who follow, until the last one has left. Completed on that loop when there
   /// is some, or when it does not come.
-  func make(_ kinds: Set<MediaKind>, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
+  package func make(_ kinds: Set<MediaKind>, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
     let wait = state.withLock { state -> (number: UInt64, future: EventLoopFuture<Void>)? in
       guard state.life.phase != .ended else { return nil }
       if kinds.contains(.audio), state.subscribers.samples.otherAudio != nil, !state.subscribers.samples.isMaking {

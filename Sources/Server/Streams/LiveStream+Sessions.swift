@@ -1,6 +1,5 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Ingest
 internal import Logging
 
 /// Sessions that are ended on request.
@@ -20,7 +19,7 @@ extension LiveStream {
   /// Disconnects the publisher of a session; the stream goes on as after a lost connection. False if the session is over.
   ///
   /// - Parameter who: the administrator, for the event.
-  func endSession(_ id: SessionID, by who: String? = nil) -> Bool {
+  package func endSession(_ id: SessionID, by who: String? = nil) -> Bool {
     let reason = EndReason.failed("an administrator ended the session")
     let former = state.withLock { state -> PublisherSlot.Holder? in
       guard state.publisher.holder?.id == id else { return nil }
@@ -35,7 +34,7 @@ extension LiveStream {
   /// Disconnects the publisher and ends the stream.
   ///
   /// - Parameter who: the administrator, for the event.
-  func endOnRequest(by who: String? = nil) {
+  package func endOnRequest(by who: String? = nil) {
     let reason = EndReason.failed("an administrator ended the stream")
     let former = state.withLock { state in
       let former = state.publisher.dismiss(reason)

@@ -1,6 +1,7 @@
-internal import Basics
+internal import Base
+internal import Control
 internal import FMP4
-internal import Ingest
+internal import Publishing
 
 /// A change of a stream's phase.
 enum StreamTurn: Sendable {

@@ -1,6 +1,5 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Ingest
 
 /// Streams that have no media give their places away where places run out.
 extension LiveStream {

@@ -1,14 +1,14 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
-internal import NIOCore
-internal import Storage
+internal import Base
+package import FMP4
+internal import Publishing
+package import Storage
+package import NIOCore
 
 /// Responses that grow with the stream: `stream.mp4`, and growing segments.
 extension LiveStream {
   /// Starts a `stream.mp4` response on the writer's loop: the init segment and the fragments since the last key frame, then each
   /// new fragment. `tracks`: of these; of the first of each kind for nil.
-  func join(_ writer: LiveBodyWriter, key: ObjectIdentifier, tracks: [TrackID]? = nil) {
+  package func join(_ writer: LiveBodyWriter, key: ObjectIdentifier, tracks: [TrackID]? = nil) {
     let (place, pieces) = state.withLock { state in
       (
         state.life.phase == .ended ? nil : state.subscribers.join(on: writer.eventLoop),
@@ -21,7 +21,7 @@ extension LiveStream {
   }
 
   /// No `stream.mp4` can begin: its media has no key frame, and the encoder makes none.
-  var lacksKeyFrames: Bool {
+  package var lacksKeyFrames: Bool {
     state.withLock { state in
       // The init segment alone.
       state.warnings.contains(.onlyGradualRefresh) && state.life.epoch.piecesSinceLastKeyFrame().count < 2
@@ -29,13 +29,13 @@ extension LiveStream {
   }
 
   /// Removes a viewer whose response has ended. Call on its loop.
-  func leave(key: ObjectIdentifier, eventLoop: any EventLoop) {
+  package func leave(key: ObjectIdentifier, eventLoop: any EventLoop) {
     state.withLock { $0.subscribers.leave(eventLoop) }?.remove(key)
   }
 
   /// Starts a response on the writer's loop with a segment, from `offset` bytes of the track's layout on. It grows and ends with
   /// the segment.
-  func follow(
+  package func follow(
     _ writer: LiveBodyWriter, key: ObjectIdentifier, epoch: String, _ rendition: Rendition, sequenceNumber: Int,
     track: TrackID?, offset: Int
   ) {
@@ -56,7 +56,7 @@ extension LiveStream {
   }
 
   /// Removes a response that was aborted. Call on its loop.
-  func unfollow(key: ObjectIdentifier, _ rendition: Rendition, eventLoop: any EventLoop) {
+  package func unfollow(key: ObjectIdentifier, _ rendition: Rendition, eventLoop: any EventLoop) {
     state.withLock { $0.subscribers.followers(of: rendition, on: eventLoop) }?.remove(key)
   }
 }

@@ -1,21 +1,21 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Ingest
+internal import Transcode
 internal import Synchronization
 
 /// State of a stream for other parts of the server.
 extension LiveStream {
   /// The window of a rendition in an epoch; nil when either does not exist.
-  func window(ofEpoch id: String, _ rendition: Rendition = .interleaved) -> LiveWindow? {
+  package func window(ofEpoch id: String, _ rendition: Rendition = .interleaved) -> LiveWindow? {
     state.withLock { $0.life.window(ofEpoch: id, rendition) }
   }
 
   /// The current epoch.
-  var epoch: Epoch { state.withLock { $0.life.epoch } }
+  package var epoch: Epoch { state.withLock { $0.life.epoch } }
 
-  var phase: StreamPhase { state.withLock { $0.life.phase } }
+  package var phase: StreamPhase { state.withLock { $0.life.phase } }
 
-  var status: StreamStatus {
+  package var status: StreamStatus {
     state.withLock { state in
       let (life, publisher) = (state.life, state.publisher)
       var counters = publisher.counters

@@ -1,19 +1,21 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
-internal import Logging
-internal import NIOCore
+package import Base
+internal import Control
+package import FMP4
+package import Publishing
 internal import Storage
-internal import Synchronization
+internal import Transcode
+internal import Logging
+package import NIOCore
+package import Synchronization
 
 /// A stream, identified by its name; it outlives its publishers. One lock protects all state. It is held for microseconds: by
 /// the publisher's thread to store an event, and by viewers to take a view. The state consists of six independent values;
 /// this class passes information between them.
-final class LiveStream: Sendable {
-  let name: StreamName
+package final class LiveStream: Sendable {
+  package let name: StreamName
   /// Those of the current epoch. They change with the next one.
   private let currentSettings: Reloadable<StreamSettings>
-  let clock: SteadyClock
+  package let clock: SteadyClock
   let logger: Logger
   private let epochIDs: EpochID
   /// Starts the workers of the ladder.
@@ -34,9 +36,9 @@ final class LiveStream: Sendable {
   private let store: SegmentStore
   let state: RankedMutex<State>
   /// Changes, under the lock, with everything that a response to a viewer can depend on.
-  let stamp = Generation()
+  package let stamp = Generation()
   /// The number of playlists rendered for this name.
-  let renders = Atomic(0)
+  package let renders = Atomic(0)
   private let target = Atomic(0)
 
   struct State {
@@ -87,7 +89,7 @@ final class LiveStream: Sendable {
   }
 
   /// The settings of the current epoch.
-  var settings: StreamSettings { currentSettings.now }
+  package var settings: StreamSettings { currentSettings.now }
 
   /// The next publisher begins a new epoch.
   var hasEnded: Bool {
@@ -423,13 +425,13 @@ final class LiveStream: Sendable {
 
   // MARK: Views
 
-  var view: StreamView { state.withLock { $0.life.view() } }
+  package var view: StreamView { state.withLock { $0.life.view() } }
 
   /// The view of an epoch that is still available.
-  func view(ofEpoch id: String) -> StreamView? { state.withLock { $0.life.view(ofEpoch: id) } }
+  package func view(ofEpoch id: String) -> StreamView? { state.withLock { $0.life.view(ofEpoch: id) } }
 
   /// The view when the condition holds, nothing more can come, or the time is over. At once when there is nothing to wait for.
-  func wait(
+  package func wait(
     for condition: WaitQueue.Condition, on eventLoop: any EventLoop, atMost time: MediaTime
   ) -> Eventual<StreamView> {
     let now = clock.monotonic()
@@ -444,7 +446,7 @@ final class LiveStream: Sendable {
 
   /// EXT-X-TARGETDURATION of the current epoch, in seconds; nil until it is decided. Read without the lock, because each response
   /// to a viewer needs it.
-  var targetDuration: Int? {
+  package var targetDuration: Int? {
     let target = target.load(ordering: .relaxed)
     return target == 0 ? nil : target
   }

@@ -4,30 +4,30 @@ internal import NIOCore
 /// Init segments by rendition: a track that stays the same keeps its init segment while others come, go or change.
 extension LiveWindow {
   /// The version of the init segment for a rendition's media in a segment.
-  func initVersion(_ rendition: Rendition, of segment: LiveSegment) -> Int {
+  package func initVersion(_ rendition: Rendition, of segment: LiveSegment) -> Int {
     initVersion(rendition, in: segment.initVersion)
   }
 
   /// The version with which the rendition's tracks in a version came.
-  func initVersion(_ rendition: Rendition, in version: Int) -> Int {
+  package func initVersion(_ rendition: Rendition, in version: Int) -> Int {
     guard let initSegment = inits[version] else { return version }
     guard rendition.kind != nil else { return initSegment.defaultsVersion }
     return rendition.track(in: initSegment.tracks).map { initSegment.version(of: $0.id) } ?? version
   }
 
   /// The rendition has another init segment than in the segment before.
-  func changesInit(_ rendition: Rendition, at segment: LiveSegment) -> Bool {
+  package func changesInit(_ rendition: Rendition, at segment: LiveSegment) -> Bool {
     segment.changesInit && initVersion(rendition, of: segment) == segment.initVersion
   }
 
   /// The rendition's media does not continue that of the segment before. The interleaved layout breaks with each change
   /// of its tracks: other renditions must break together (RFC 8216bis §6.2.4), and this one has none beside it.
-  func breaks(_ rendition: Rendition, before segment: LiveSegment) -> Bool {
+  package func breaks(_ rendition: Rendition, before segment: LiveSegment) -> Bool {
     segment.followsDiscontinuity || rendition.kind == nil && segment.changesDefaults
   }
 
   /// The version of the rendition's next init segment, when the newest segment is complete and has another one.
-  func nextInit(_ rendition: Rendition) -> Int? {
+  package func nextInit(_ rendition: Rendition) -> Int? {
     guard let newest = segments.last, newest.isComplete, let version = currentInit?.version,
       version != newest.initVersion
     else { return nil }
@@ -36,7 +36,7 @@ extension LiveWindow {
   }
 
   /// The file name of a part, by its index.
-  func name(ofPart index: Int, of segment: LiveSegment, in rendition: Rendition) -> String {
+  package func name(ofPart index: Int, of segment: LiveSegment, in rendition: Rendition) -> String {
     index == 0 && changesInit(rendition, at: segment)
       ? MediaName.firstPart(ofSegment: segment.sequenceNumber, initVersion: segment.initVersion)
       : MediaName.part(PartPosition(segment: segment.sequenceNumber, part: index))

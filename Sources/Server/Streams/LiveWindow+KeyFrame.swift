@@ -1,18 +1,18 @@
-internal import FMP4
-internal import Storage
+package import FMP4
+package import Storage
 
 extension LiveWindow {
   /// A key frame in memory.
-  struct KeyFrame: Sendable {
+  package struct KeyFrame: Sendable {
     /// Media sequence number of the segment that it starts.
-    var segment: Int
-    var track: TrackDescription
+    package var segment: Int
+    package var track: TrackDescription
     /// The sample's bytes.
-    var range: FileRange
+    package var range: FileRange
   }
 
   /// The newest video frame that starts a segment and at which decoding can start.
-  var newestKeyFrame: KeyFrame? {
+  package var newestKeyFrame: KeyFrame? {
     for segment in segments.reversed() where segment.isIndependent {
       guard let track = inits[segment.initVersion]?.tracks.first(.video),
         let run = segment.fragments.first?.run(of: track.id), run.firstSampleLength > 0

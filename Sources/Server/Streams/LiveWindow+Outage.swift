@@ -1,4 +1,4 @@
-internal import FMP4
+package import FMP4
 internal import Storage
 
 /// Outages: time without a publisher. Media time does not include it. Playlists list it as gap segments (EXT-X-GAP), so that
@@ -15,7 +15,7 @@ extension LiveWindow {
   /// than they do, by what their decoding begins before them (0.15 s). Where it has played beyond the end of a list that stands
   /// still, it goes back by seconds, again and again.
   static let firstGapAfter = MediaTime(milliseconds: 1000)
-  static let longestFirstGap = MediaTime(milliseconds: 400)
+  package static let longestFirstGap = MediaTime(milliseconds: 400)
   private static let firstGap = (least: MediaTime(milliseconds: 200), usual: MediaTime(milliseconds: 250))
 
   /// Lists the beginning of the outage that there is now: a part, or several short ones. False where it is listed, or nothing lies
@@ -65,7 +65,7 @@ extension LiveWindow {
   private static let overlap = 3
 
   /// The media time of a gap if the media had continued with the clock after the last segment before the outage.
-  func place(of gap: LiveSegment) -> MediaTime {
+  package func place(of gap: LiveSegment) -> MediaTime {
     let before = segments.last { $0.sequenceNumber < gap.sequenceNumber && !$0.isOutage }?.sequenceNumber ?? 0
     let first = segments.first { $0.sequenceNumber > before } ?? gap
     return gap.start + MediaTime(nanoseconds: gap.wallStart &- first.wallStart)

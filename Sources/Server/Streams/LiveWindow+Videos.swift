@@ -1,10 +1,10 @@
-internal import FMP4
+package import FMP4
 
 /// Several videos of a stream.
 extension LiveWindow {
   /// The first video, and the further ones that are the same picture in other sizes, as far as that shows: the same shape,
   /// and key frames at the same places. Players may switch between them.
-  var switchableVideos: [TrackDescription] {
+  package var switchableVideos: [TrackDescription] {
     let videos = currentInit?.tracks.filter { $0.kind == .video } ?? []
     guard let first = videos.first, let size = first.codec.displaySize else { return Array(videos.prefix(1)) }
     var sizes = [size]
@@ -33,7 +33,7 @@ extension LiveWindow {
 
   /// Every segment of the rendition so far begins with a key frame, as playlists may promise. Of a further video the second
   /// one tells whether the next ones will.
-  func isIndependent(_ rendition: Rendition) -> Bool {
+  package func isIndependent(_ rendition: Rendition) -> Bool {
     guard case .further(.video, let number) = rendition else { return isIndependent }
     let track = TrackID(.video, number)
     return isIndependent && !unaligned.contains(track) && segments.count { $0.span(of: track) != nil } > 1

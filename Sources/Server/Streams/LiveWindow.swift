@@ -1,4 +1,4 @@
-internal import FMP4
+package import FMP4
 internal import Storage
 
 /// The segments of one epoch in memory: a bounded log. Playlists, manifests and byte ranges are functions of a copy; a copy
@@ -6,54 +6,54 @@ internal import Storage
 ///
 /// Playlists list the newer half. The older half stays available for players with an older playlist. A segment stays
 /// available after its listing for its own length plus that of the longest playlist that listed it (RFC 8216bis §6.2.2).
-struct LiveWindow: Sendable {
+package struct LiveWindow: Sendable {
   /// The length of the media in memory.
   let length: MediaTime
   /// The most segments in memory, however short: breaks of the timeline make segments, too.
   var segmentLimit = Int.max
   /// All segments in memory, oldest first; the last may be growing.
-  private(set) var segments = SegmentLog()
-  private(set) var inits: [Int: InitSegment] = [:]
-  private(set) var periods: [Period] = []
+  package private(set) var segments = SegmentLog()
+  package private(set) var inits: [Int: InitSegment] = [:]
+  package private(set) var periods: [Period] = []
   /// EXT-X-TARGETDURATION, in seconds. Nil until it is decided; never changes after that.
-  private(set) var targetDuration: Int?
+  package private(set) var targetDuration: Int?
   /// PART-TARGET: no part is longer. Nil until the first tracks are known; never changes after that.
-  private(set) var partTarget: MediaTime?
+  package private(set) var partTarget: MediaTime?
   /// The same for renditions of one track, if they came after the interleaved layout.
   private var partTargetOfTracks: MediaTime?
-  private(set) var isEnded = false
+  package private(set) var isEnded = false
   /// The target duration was decided before the first media: the distance of key frames was known, or a target is configured.
-  private(set) var isForeseen = false
+  package private(set) var isForeseen = false
   /// The times of day of what it has are about to be set back, and no list has told them.
   var awaitsClock = false
   /// There is no publisher: the next segment does not continue the newest one.
-  private(set) var isInterrupted = false
+  package private(set) var isInterrupted = false
   /// Discontinuities before the oldest segment in memory.
   private var forgottenDiscontinuities = 0
   /// Further ones of the interleaved layout.
   private var forgottenChangesOfDefaults = 0
-  private(set) var nextSequenceNumber = 1
+  package private(set) var nextSequenceNumber = 1
   /// The ordinal of the first Period.
   private var firstPeriod = 0
   /// The first media sequence number of this process; above 1 when it resumed the epoch.
-  private(set) var firstSequenceNumber = 1
+  package private(set) var firstSequenceNumber = 1
   /// The wall-clock start of one of the last segments that the previous process listed; nil when
   /// unknown.
-  private(set) var lostStart: WallTime?
+  package private(set) var lostStart: WallTime?
   /// The last version of an init segment of the previous process.
-  private(set) var lastLostInit = 0
+  package private(set) var lastLostInit = 0
   /// Further videos of which a segment begins without a key frame, or elsewhere than the segment of the first video.
   private(set) var unaligned: Set<TrackID> = []
   /// Each segment so far can be decoded without another one, and so will the next.
   private(set) var keepsIndependence = true
   /// Bits per second, peak and average over all segments, for BANDWIDTH.
-  private(set) var bandwidth = Bandwidth()
+  package private(set) var bandwidth = Bandwidth()
   /// The listed length of the longest segment so far of any track.
-  private(set) var longestSegment = MediaTime.zero
+  package private(set) var longestSegment = MediaTime.zero
   /// Closed captions that playlists declare.
-  private(set) var captions = CaptionDeclarations()
+  package private(set) var captions = CaptionDeclarations()
   /// Rises with each change that a playlist can show.
-  private(set) var version = 0
+  package private(set) var version = 0
   /// The bytes of complete segments in memory, and their length in milliseconds.
   private var completeBytes = 0
   /// How media of the growing segment arrives. Stays empty in a rung and a recording.
@@ -85,7 +85,7 @@ struct LiveWindow: Sendable {
   }
 
   /// A recording, for renderers: all of its segments, which are complete, with their numbers. `isEnded`: no segment follows.
-  init(
+  package init(
     recorded segments: [LiveSegment], inits: [Int: InitSegment], targetDuration: Int, bandwidth: Bandwidth,
     isEnded: Bool
   ) {
@@ -105,17 +105,17 @@ struct LiveWindow: Sendable {
   }
 
   /// The epoch was resumed: another process had segments before those of this one.
-  var isResumed: Bool { firstSequenceNumber > 1 }
+  package var isResumed: Bool { firstSequenceNumber > 1 }
 
   /// The epoch was resumed, and ended without media of this process: nothing of what playlists listed is here any more.
-  var endedUnresumed: Bool { isResumed && isEnded && segments.isEmpty && targetDuration != nil }
+  package var endedUnresumed: Bool { isResumed && isEnded && segments.isEmpty && targetDuration != nil }
 
   /// The ordinal of the next Period.
   var nextPeriod: Int { periods.last.map { $0.ordinal + 1 } ?? firstPeriod }
 
   /// Records that a segment that is not in memory starts without a key frame, or that the next one will. Playlists never promise
   /// again that all do: tags of a list neither come nor go but for that (RFC 8216bis §6.2.1).
-  mutating func breakIndependence() {
+  package mutating func breakIndependence() {
     guard keepsIndependence else { return }
     keepsIndependence = false
     version += 1
@@ -171,12 +171,12 @@ struct LiveWindow: Sendable {
   var isCutWithoutKeyFrame: Bool { !keepsIndependence || segments.last?.isIndependent == false }
 
   /// EXT-X-INDEPENDENT-SEGMENTS.
-  var isIndependent: Bool { promisesIndependence && keepsIndependence }
+  package var isIndependent: Bool { promisesIndependence && keepsIndependence }
 
   // MARK: What playlists show
 
   /// The complete segments in playlists, oldest first.
-  var listed: Slice<SegmentLog> {
+  package var listed: Slice<SegmentLog> {
     let complete = segments.last?.isComplete == false ? segments.dropLast() : segments[...]
     var first = complete.endIndex
     var total = MediaTime.zero
@@ -202,16 +202,16 @@ struct LiveWindow: Sendable {
   }
 
   /// Playlists list playable media; otherwise only gaps, or nothing.
-  var listsMedia: Bool {
+  package var listsMedia: Bool {
     // The newest complete segment is listed.
     segments.suffix(2).last(where: \.isComplete)?.isOutage == false || listed.contains { !$0.isOutage }
   }
 
   /// Requests for parts can be served: the target duration is decided and a part exists, whose date holds.
-  var hasBegun: Bool { targetDuration != nil && partTarget != nil && !segments.isEmpty && !awaitsClock }
+  package var hasBegun: Bool { targetDuration != nil && partTarget != nil && !segments.isEmpty && !awaitsClock }
 
   /// Playlists that begin with parts (`?start=parts`) have something to list, and all others wait for a whole segment.
-  var listsPartsAlone: Bool { isForeseen && hasBegun && !listsMedia && !isEnded }
+  package var listsPartsAlone: Bool { isForeseen && hasBegun && !listsMedia && !isEnded }
 
   /// What is rendered of it tells times of day that must hold. Not of the first fragment alone, which is one frame or two: whether it
   /// begins a burst is known with the next ones.
@@ -224,15 +224,15 @@ struct LiveWindow: Sendable {
   private static let frame = MediaTime(milliseconds: 40)
 
   /// The first part of this process.
-  var firstPart: PartPosition { PartPosition(segment: firstSequenceNumber, part: 0) }
+  package var firstPart: PartPosition { PartPosition(segment: firstSequenceNumber, part: 0) }
 
   /// All requests for playlists can be served: a segment is complete as well. Players without support for parts take a playlist
   /// without segments for a broken one (libavformat, GStreamer).
-  var isReleased: Bool { targetDuration != nil && (listsMedia || isEnded) }
+  package var isReleased: Bool { targetDuration != nil && (listsMedia || isEnded) }
 
   /// The length of the media in playlists. It leaves time for segments to stay available after their listing, and is at least
   /// three target durations.
-  var listedLength: MediaTime {
+  package var listedLength: MediaTime {
     let target = MediaTime(milliseconds: Int64(targetDuration ?? 2) * 1000)
     let half = MediaTime(milliseconds: max(0, (length - target).rescaled(to: 1000) / 2))
     return max(half, minimumListedLength)
@@ -245,10 +245,12 @@ struct LiveWindow: Sendable {
 
   /// The first media sequence number of playlists (EXT-X-MEDIA-SEQUENCE). Before the first segment is complete, that of the
   /// growing one, whose parts are listed.
-  var firstListedNumber: Int { listed.first?.sequenceNumber ?? segments.last?.sequenceNumber ?? nextSequenceNumber }
+  package var firstListedNumber: Int {
+    listed.first?.sequenceNumber ?? segments.last?.sequenceNumber ?? nextSequenceNumber
+  }
 
   /// Discontinuities of a rendition before the first listed segment (EXT-X-DISCONTINUITY-SEQUENCE).
-  func discontinuitySequence(of rendition: Rendition) -> Int {
+  package func discontinuitySequence(of rendition: Rendition) -> Int {
     let firstListed = firstListedNumber
     let forgotten = forgottenDiscontinuities + (rendition.kind == nil ? forgottenChangesOfDefaults : 0)
     return segments.reduce(forgotten) {
@@ -263,14 +265,14 @@ struct LiveWindow: Sendable {
     }
   }
 
-  func segment(_ sequenceNumber: Int) -> LiveSegment? {
+  package func segment(_ sequenceNumber: Int) -> LiveSegment? {
     guard let first = segments.first?.sequenceNumber, sequenceNumber >= first else { return nil }
     let index = sequenceNumber - first
     return index < segments.count ? segments[index] : nil
   }
 
   /// The layout of a segment for a rendition. Nil when the stream had no media for it.
-  func layout(_ rendition: Rendition, of segment: LiveSegment) -> SegmentLayout? {
+  package func layout(_ rendition: Rendition, of segment: LiveSegment) -> SegmentLayout? {
     guard rendition.kind != nil else { return .interleaved }
     return (inits[segment.initVersion]?.tracks).flatMap(rendition.track).map { .track($0) }
   }
@@ -281,7 +283,7 @@ struct LiveWindow: Sendable {
   }
 
   /// The init segment for the newest fragments.
-  var currentInit: InitSegment? { inits[inits.keys.max() ?? 0] }
+  package var currentInit: InitSegment? { inits[inits.keys.max() ?? 0] }
 
   // MARK: Changes
 
@@ -302,7 +304,7 @@ struct LiveWindow: Sendable {
   mutating func declare(_ rule: CaptionDeclarations.Rule) { captions = CaptionDeclarations(rule) }
 
   /// Sets what a recording declares. Call before it is rendered.
-  mutating func declare(recorded declarations: CaptionDeclarations) { captions = declarations }
+  package mutating func declare(recorded declarations: CaptionDeclarations) { captions = declarations }
 
   /// Declares closed captions that were found in a track. False if they were declared before.
   mutating func note(_ services: CaptionServices, of track: TrackID) -> Bool {
@@ -321,7 +323,7 @@ struct LiveWindow: Sendable {
   }
 
   /// PART-TARGET of a rendition in this window.
-  func partTarget(of rendition: Rendition) -> MediaTime? {
+  package func partTarget(of rendition: Rendition) -> MediaTime? {
     rendition.kind == nil ? partTarget : partTargetOfTracks ?? partTarget
   }
 

@@ -1,9 +1,9 @@
-internal import Ingest
-internal import Logging
+package import Publishing
+package import Logging
 
 extension Logger {
   /// A logger that names the stream in each line: before the message in text, as a field in JSON.
-  func of(_ stream: StreamName) -> Logger {
+  package func of(_ stream: StreamName) -> Logger {
     var logger = self
     logger[metadataKey: "stream"] = "\(stream)"
     return logger

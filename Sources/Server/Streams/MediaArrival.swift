@@ -1,5 +1,5 @@
+internal import Base
 internal import FMP4
-internal import Ingest
 
 /// How the media of the growing segment arrives, by the clock of this machine.
 struct MediaArrival: Sendable {

@@ -1,27 +1,27 @@
 /// File names of media below `/live/{stream}/{epoch}/{rendition}/`.
-enum MediaName {
-  static let playlist = "index.m3u8"
-  static let keyFrames = "iframes.m3u8"
+package enum MediaName {
+  package static let playlist = "index.m3u8"
+  package static let keyFrames = "iframes.m3u8"
   /// The playlist of the whole programme.
-  static let programme = "dvr.m3u8"
+  package static let programme = "dvr.m3u8"
   /// The prefix before the time in names that DASH addresses by `$Time$`. Times are ticks of the timescale in the init segment,
   /// so the prefix contains its version: with another timescale, the same number may recur.
-  static func timePrefix(initVersion: Int) -> String { "t\(initVersion)-" }
+  package static func timePrefix(initVersion: Int) -> String { "t\(initVersion)-" }
 
-  static func initSegment(_ version: Int) -> String { "init-\(version).mp4" }
-  static func segment(at time: Int64, initVersion: Int) -> String {
+  package static func initSegment(_ version: Int) -> String { "init-\(version).mp4" }
+  package static func segment(at time: Int64, initVersion: Int) -> String {
     "\(timePrefix(initVersion: initVersion))\(time).m4s"
   }
-  static func segment(_ sequenceNumber: Int) -> String { "\(sequenceNumber)\(segmentEnding)" }
+  package static func segment(_ sequenceNumber: Int) -> String { "\(sequenceNumber)\(segmentEnding)" }
   static let segmentEnding: StaticString = ".m4s"
   /// A segment after its init segment, in one file.
   static func playable(_ sequenceNumber: Int) -> String { "\(sequenceNumber).mp4" }
-  static func part(_ position: PartPosition) -> String { "\(position.segment).\(position.part).m4s" }
+  package static func part(_ position: PartPosition) -> String { "\(position.segment).\(position.part).m4s" }
   /// The first part of a segment with a new init segment. Playlists may have hinted at the usual name before the change was
   /// known, and players would combine it with the init segment that they have.
   static func firstPart(ofSegment number: Int, initVersion: Int) -> String { "\(number).0-\(initVersion).m4s" }
 
-  enum Asked: Equatable {
+  package enum Asked: Equatable {
     case playlist
     /// The I-frame playlist.
     case keyFrames
@@ -40,7 +40,7 @@ enum MediaName {
 
   /// The item with this name; nil for any other name. Numbers are decimals without leading zeros, so that each item has one
   /// URL.
-  static func parse(_ name: String) -> Asked? {
+  package static func parse(_ name: String) -> Asked? {
     if name == playlist { return .playlist }
     if name == keyFrames { return .keyFrames }
     if name == programme { return .programme }

@@ -2,5 +2,5 @@ internal import FMP4
 
 extension MediaTime {
   /// Seconds, rounded to thousandths.
-  var thousandths: Double { Double(rescaled(to: 1000)) / 1000 }
+  package var thousandths: Double { Double(rescaled(to: 1000)) / 1000 }
 }

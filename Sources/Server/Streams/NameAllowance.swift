@@ -1,16 +1,21 @@
-internal import Ingest
+internal import Base
+internal import Publishing
 
 /// Limits the number of names that addresses without a key can use: each name costs a window, a recording and an entry in the
 /// API. A value type; the caller passes the time.
-struct NameAllowance: Sendable {
+package struct NameAllowance: Sendable {
   /// The configurable limits.
-  struct Limits: Sendable, Hashable {
+  package struct Limits: Sendable, Hashable {
     /// Names of all known streams at a time.
-    var streams = 1000
+    package var streams = 1000
     /// New names that an address without a key may take at once.
-    var names = 64
+    package var names = 64
     /// New names that it may take per minute after that.
-    var namesPerMinute = 16
+    package var namesPerMinute = 16
+
+    package init(streams: Int = 1000, names: Int = 64, namesPerMinute: Int = 16) {
+      (self.streams, self.names, self.namesPerMinute) = (streams, names, namesPerMinute)
+    }
   }
 
   private struct Address: Sendable {

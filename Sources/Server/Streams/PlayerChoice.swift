@@ -1,5 +1,5 @@
 /// Which way of playing the pages choose where a browser has several.
-enum PlayerChoice: String, Sendable, Hashable, CaseIterable {
+package enum PlayerChoice: String, Sendable, Hashable, CaseIterable {
   /// The endless `stream.mp4`, by Media Source Extensions.
   case mse
   /// HLS, by Media Source Extensions.

@@ -1,10 +1,10 @@
-internal import FMP4
+package import FMP4
+package import Storage
 internal import NIOCore
-internal import Storage
 
 /// The viewers of `stream.mp4` on one event loop. A fragment is passed once to each loop, and from there to its viewers by
 /// direct calls.
-final class LoopViewers: Sendable {
+package final class LoopViewers: Sendable {
   let eventLoop: any EventLoop
   private let viewers: NIOLoopBoundBox<[ObjectIdentifier: Viewer]>
 
@@ -22,12 +22,12 @@ final class LoopViewers: Sendable {
   }
 
   /// Call on the loop. `firstPosition` is the position of the first fragment that the viewer does not have.
-  func add(_ writer: LiveBodyWriter, key: ObjectIdentifier, firstPosition: Int, tracks: [TrackID]? = nil) {
+  package func add(_ writer: LiveBodyWriter, key: ObjectIdentifier, firstPosition: Int, tracks: [TrackID]? = nil) {
     viewers.value[key] = Viewer(writer: writer, firstPosition: firstPosition, tracks: tracks)
   }
 
   /// Call on the loop.
-  func remove(_ key: ObjectIdentifier) {
+  package func remove(_ key: ObjectIdentifier) {
     viewers.value[key] = nil
   }
 

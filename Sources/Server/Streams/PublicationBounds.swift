@@ -1,16 +1,16 @@
+internal import Base
 internal import FMP4
-internal import Ingest
 internal import NIOCore
 
 /// Limits what the publishers of a stream may do per minute, across reconnects. Each break of the timeline makes a segment.
 /// Each change of parameters makes an init segment and a recording.
-struct PublicationBounds: Sendable {
+package struct PublicationBounds: Sendable {
   /// The configurable limits.
-  struct Limits: Sendable, Hashable {
+  package struct Limits: Sendable, Hashable {
     /// Breaks of the timeline per minute: jumps of timestamps, and new publications.
-    var jumpsPerMinute = 120
+    package var jumpsPerMinute = 120
     /// Changes of codec, frame size and other parameters per minute.
-    var changesPerMinute = 30
+    package var changesPerMinute = 30
   }
 
   /// A publication whose media clock advances by less than this share of real time is ended.

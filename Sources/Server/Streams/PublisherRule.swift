@@ -1,18 +1,22 @@
-internal import Ingest
+package import Base
 
 /// Which publishers a stream takes, beside their keys.
-struct PublisherRule: Sendable, Hashable {
+package struct PublisherRule: Sendable, Hashable {
   /// Which one of two publishers with a key of the name gets it.
-  enum Takeover: String, Sendable, Hashable, CaseIterable {
+  package enum Takeover: String, Sendable, Hashable, CaseIterable {
     /// The one that comes later.
     case newest
     /// The one that is there, as long as it sends.
     case first
   }
 
-  var takeover = Takeover.newest
+  package var takeover = Takeover.newest
   /// The addresses that may publish; empty for all.
-  var from: [AddressRange] = []
+  package var from: [AddressRange] = []
+
+  package init(takeover: Takeover = Takeover.newest, from: [AddressRange] = []) {
+    (self.takeover, self.from) = (takeover, from)
+  }
 
   /// - Parameter host: an address as text; nil if there is none.
   func admit(_ host: String?) -> Bool {

@@ -1,5 +1,7 @@
+internal import Base
+internal import Control
 internal import FMP4
-internal import Ingest
+internal import Publishing
 internal import NIOCore
 
 /// Identifies one publication of a stream.

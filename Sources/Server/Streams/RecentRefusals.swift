@@ -1,16 +1,16 @@
-internal import FMP4
-internal import Ingest
+package import FMP4
+package import Publishing
 
 /// The latest refused publications with their reasons, for the API. Its size is bounded: a repeated refusal is only counted, an
 /// address at its limit loses its own oldest entry, and texts are cut. When all places are taken, the address with most loses its
 /// oldest, so a few addresses push out no other.
-struct RecentRefusals: Sendable {
-  struct Entry: Sendable {
-    var refused: RefusedPublication
+package struct RecentRefusals: Sendable {
+  package struct Entry: Sendable {
+    package var refused: RefusedPublication
     /// How often it occurred, and when first and last.
-    var count: Int
-    var first: WallTime
-    var last: WallTime
+    package var count: Int
+    package var first: WallTime
+    package var last: WallTime
   }
 
   /// The most entries in all, and of one address.

@@ -1,8 +1,7 @@
-internal import FMP4
-internal import Ingest
+package import FMP4
 
 /// A selection and layout of a stream's tracks, with its own path in URLs.
-enum Rendition: Sendable, Hashable, CaseIterable {
+package enum Rendition: Sendable, Hashable, CaseIterable {
   /// The first track of each kind, interleaved: HLS, progressive fMP4.
   case interleaved
   /// The first video alone: DASH, HLS in the separate layout.
@@ -17,10 +16,10 @@ enum Rendition: Sendable, Hashable, CaseIterable {
   case transcodedAudio(CodecID)
 
   /// The renditions that any stream can have.
-  static let allCases: [Rendition] = [.interleaved, .video, .audio]
+  package static let allCases: [Rendition] = [.interleaved, .video, .audio]
 
   /// The path segment in URLs.
-  var rawValue: String {
+  package var rawValue: String {
     switch self {
     case .interleaved: "av"
     case .video: "video"
@@ -32,7 +31,7 @@ enum Rendition: Sendable, Hashable, CaseIterable {
   }
 
   /// The rendition of a track of the source.
-  init(_ track: TrackDescription) {
+  package init(_ track: TrackDescription) {
     switch (track.kind, track.number) {
     case (.video, 1): self = .video
     case (.audio, 1): self = .audio
@@ -41,7 +40,7 @@ enum Rendition: Sendable, Hashable, CaseIterable {
   }
 
   /// From the path segment of a rendition of the source.
-  init?(rawValue: String) {
+  package init?(rawValue: String) {
     if let rendition = Self.allCases.first(where: { $0.rawValue == rawValue }) {
       self = rendition
     } else {
@@ -54,10 +53,10 @@ enum Rendition: Sendable, Hashable, CaseIterable {
   }
 
   /// Most numbers of tracks of one kind. `TrackPlaces` gives no more.
-  static let mostTracks = 32
+  package static let mostTracks = 32
 
   /// From the path segment of any rendition.
-  init?(pathSegment: String) {
+  package init?(pathSegment: String) {
     if let rendition = Rendition(rawValue: pathSegment) {
       self = rendition
     } else if let coding = CodecID(.audio, rawValue: pathSegment) {
@@ -72,7 +71,7 @@ enum Rendition: Sendable, Hashable, CaseIterable {
   }
 
   /// The kind of its track; nil for the interleaved layout.
-  var kind: MediaKind? {
+  package var kind: MediaKind? {
     switch self {
     case .interleaved: nil
     case .video, .rung: .video
@@ -91,12 +90,12 @@ enum Rendition: Sendable, Hashable, CaseIterable {
   }
 
   /// Its track among those of its window. Nil for the interleaved layout, and if there is none.
-  func track(in tracks: [TrackDescription]) -> TrackDescription? {
+  package func track(in tracks: [TrackDescription]) -> TrackDescription? {
     kind.flatMap { kind in number.map { tracks.track(kind, $0) } ?? tracks.first(kind) }
   }
 
   /// Transcoded, with its own window.
-  var isRung: Bool {
+  package var isRung: Bool {
     switch self {
     case .rung, .transcodedAudio: true
     case .interleaved, .video, .audio, .further: false

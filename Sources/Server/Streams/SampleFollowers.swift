@@ -1,5 +1,7 @@
+internal import Publishing
+internal import Base
 internal import FMP4
-internal import Ingest
+internal import Transcode
 internal import NIOCore
 
 /// Those who get a stream's samples before they are cut into fragments, and what they must know of them. Viewers by WebRTC take

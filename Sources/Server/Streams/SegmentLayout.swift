@@ -1,14 +1,14 @@
-internal import FMP4
+package import FMP4
 
 /// The layout of a segment's bytes in a rendition.
-enum SegmentLayout: Sendable {
+package enum SegmentLayout: Sendable {
   /// The first track of each kind in each fragment.
   case interleaved
   /// A single track.
   case track(TrackDescription)
 
   /// Nil for the interleaved layout.
-  var trackID: TrackID? {
+  package var trackID: TrackID? {
     switch self {
     case .interleaved: nil
     case .track(let track): track.id

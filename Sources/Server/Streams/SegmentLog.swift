@@ -1,6 +1,6 @@
 /// The segments of a window, oldest first, in pieces. Renderers keep copies of a window while the publisher continues. A
 /// change then costs a copy of one piece and of the list of pieces, whatever the length of the window.
-struct SegmentLog: RandomAccessCollection, MutableCollection, Sendable {
+package struct SegmentLog: RandomAccessCollection, MutableCollection, Sendable {
   /// Segments of a full piece.
   private static let length = 128
 
@@ -8,8 +8,8 @@ struct SegmentLog: RandomAccessCollection, MutableCollection, Sendable {
   private var pieces: [[LiveSegment]] = []
   /// Segments that were removed from the first piece.
   private var gone = 0
-  private(set) var endIndex = 0
-  var startIndex: Int { 0 }
+  package private(set) var endIndex = 0
+  package var startIndex: Int { 0 }
 
   init() {}
 
@@ -17,7 +17,7 @@ struct SegmentLog: RandomAccessCollection, MutableCollection, Sendable {
     for segment in segments { append(segment) }
   }
 
-  subscript(index: Int) -> LiveSegment {
+  package subscript(index: Int) -> LiveSegment {
     get {
       let (piece, offset) = place(index)
       return pieces[piece][offset]

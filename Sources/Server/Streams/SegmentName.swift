@@ -1,22 +1,22 @@
-internal import Basics
-internal import NIOCore
+internal import Base
+package import NIOCore
 
 /// The file name of a segment in its rendition. Segments of one track are named by time, as DASH requires, in HLS too, so that
 /// a cache holds them once. Interleaved segments, which DASH does not use, are named by media sequence number.
-enum SegmentName: Sendable, Hashable {
+package enum SegmentName: Sendable, Hashable {
   /// By media sequence number.
   case number(Int)
   /// By the earliest presentation time of the rendition's track, in ticks of the timescale in that version of the init segment.
   case time(Int64, initVersion: Int)
 
-  var text: String {
+  package var text: String {
     switch self {
     case .number(let number): MediaName.segment(number)
     case .time(let time, let version): MediaName.segment(at: time, initVersion: version)
     }
   }
 
-  func write(_ out: inout ByteBuffer) {
+  package func write(_ out: inout ByteBuffer) {
     switch self {
     case .number(let number): out.writeDecimal(UInt64(clamping: number))
     case .time(let time, let version):
@@ -30,7 +30,7 @@ enum SegmentName: Sendable, Hashable {
 extension LiveWindow {
   /// The name of a segment in a rendition. A segment without media of the rendition is named by its number: playlists mark it as
   /// a gap, so no client requests it.
-  func name(of segment: LiveSegment, in rendition: Rendition) -> SegmentName {
+  package func name(of segment: LiveSegment, in rendition: Rendition) -> SegmentName {
     guard let track = layout(rendition, of: segment)?.trackID, let span = segment.span(of: track) else {
       return .number(segment.sequenceNumber)
     }
@@ -39,7 +39,7 @@ extension LiveWindow {
 
   /// The name of the segment with this number, also before it exists. Then it is a guess: that it begins where the listing of the
   /// previous segment ends, without a break and with the same init segment.
-  func expectedName(ofSegment number: Int, in rendition: Rendition) -> SegmentName {
+  package func expectedName(ofSegment number: Int, in rendition: Rendition) -> SegmentName {
     if let segment = segment(number), let track = layout(rendition, of: segment)?.trackID,
       segment.span(of: track) != nil
     {

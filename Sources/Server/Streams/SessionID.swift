@@ -1,15 +1,16 @@
-internal import FMP4
-internal import Ingest
+package import Base
+package import FMP4
+package import Publishing
 internal import Synchronization
 
 /// The id of a session of a publisher or a viewer, unique beyond the process: a letter for the kind, a random number of the
 /// process, and a count.
-struct SessionID: Sendable, Hashable, Comparable, CustomStringConvertible {
-  enum Kind: String, Sendable {
+package struct SessionID: Sendable, Hashable, Comparable, CustomStringConvertible {
+  package enum Kind: String, Sendable {
     case publisher, viewer
   }
 
-  let kind: Kind
+  package let kind: Kind
   private let number: Int
 
   private static let process = String(UInt32.random(in: 0...UInt32.max), radix: 36)
@@ -21,7 +22,7 @@ struct SessionID: Sendable, Hashable, Comparable, CustomStringConvertible {
   }
 
   /// One of this process, as `description` has it. Nil for any other text.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count == 3, parts[1] == Self.process, let number = Int(parts[2]) else { return nil }
     switch parts[0] {
@@ -34,32 +35,32 @@ struct SessionID: Sendable, Hashable, Comparable, CustomStringConvertible {
   }
 
   /// Publishers before viewers, each in the order in which they came.
-  static func < (a: SessionID, b: SessionID) -> Bool {
+  package static func < (a: SessionID, b: SessionID) -> Bool {
     a.kind == b.kind ? a.number < b.number : a.kind == .publisher
   }
 
-  var description: String { "\(kind.rawValue.prefix(1))-\(Self.process)-\(number)" }
+  package var description: String { "\(kind.rawValue.prefix(1))-\(Self.process)-\(number)" }
 }
 
 /// A session of a publisher.
-struct PublisherSession: Sendable {
-  var id: SessionID
-  var stream: StreamName
-  var protocolName: String
+package struct PublisherSession: Sendable {
+  package var id: SessionID
+  package var stream: StreamName
+  package var protocolName: String
   /// Address and port; nil for the server's own sources.
-  var remoteAddress: String?
+  package var remoteAddress: String?
   /// As the publisher states it; possibly empty.
-  var software: String
-  var since: WallTime
+  package var software: String
+  package var since: WallTime
   /// Of coded media.
-  var bytes: Int
+  package var bytes: Int
 }
 
 /// The open response without an end of a viewer, or its session of WebRTC.
-struct ViewerSession: Sendable {
-  var id: SessionID
-  var stream: StreamName
-  var host: NetworkAddress?
-  var since: MonotonicTime
-  var delivery: Delivery
+package struct ViewerSession: Sendable {
+  package var id: SessionID
+  package var stream: StreamName
+  package var host: NetworkAddress?
+  package var since: MonotonicTime
+  package var delivery: Delivery
 }

@@ -2,8 +2,8 @@ internal import FMP4
 
 /// Counts parts below 85 % of PART-TARGET which another one of their segment follows (RFC 8216bis §4.4.4.9). A rate that
 /// varies has them where frames come slower than usual: such a part is short, never long.
-struct ShortParts: Sendable {
-  private(set) var count = 0
+package struct ShortParts: Sendable {
+  package private(set) var count = 0
   /// The newest part.
   private var segment = 0
   private var isShort = false

@@ -1,29 +1,30 @@
-internal import Basics
+package import Base
 internal import FMP4
-internal import Ingest
+internal import Publishing
+internal import Transcode
 
 /// Counters of a stream since it was created. They never decrease.
-struct StreamCounters: Sendable {
+package struct StreamCounters: Sendable {
   /// What arrived by one protocol.
-  struct Intake: Sendable, Hashable {
+  package struct Intake: Sendable, Hashable {
     /// Bytes of coded media.
-    var bytes = 0
-    var frames = 0
-    var keyFrames = 0
-    var audioFrames = 0
+    package var bytes = 0
+    package var frames = 0
+    package var keyFrames = 0
+    package var audioFrames = 0
     /// Frames that arrived and could not be used.
-    var lostFrames = 0
-    var lostAudioFrames = 0
+    package var lostFrames = 0
+    package var lostAudioFrames = 0
     /// Frames that came before the stream could begin.
-    var earlyFrames = 0
-    var earlyAudioFrames = 0
+    package var earlyFrames = 0
+    package var earlyAudioFrames = 0
     /// Frames whose timestamp was wrong. They count above as well.
-    var mendedFrames = 0
-    var mendedAudioFrames = 0
+    package var mendedFrames = 0
+    package var mendedAudioFrames = 0
     /// Corrections of audio that was apart from its timestamps: gaps, and places at which frames were dropped.
-    var audioCorrections = 0
+    package var audioCorrections = 0
     /// Jumps of the publisher's timestamps.
-    var jumps = 0
+    package var jumps = 0
 
     static func += (total: inout Intake, more: Intake) {
       total.bytes &+= more.bytes
@@ -42,11 +43,11 @@ struct StreamCounters: Sendable {
   }
 
   /// Packets of connections that count them.
-  struct Link: Sendable, Hashable {
-    var received = 0
-    var lost = 0
-    var retransmitted = 0
-    var dropped = 0
+  package struct Link: Sendable, Hashable {
+    package var received = 0
+    package var lost = 0
+    package var retransmitted = 0
+    package var dropped = 0
 
     /// Adds what came since earlier figures of the same connection.
     mutating func add(_ figures: LinkFigures, since earlier: LinkFigures) {
@@ -68,22 +69,22 @@ struct StreamCounters: Sendable {
     }
   }
 
-  var link = Link()
-  var publications = 0
+  package var link = Link()
+  package var publications = 0
   /// Of the current publication, and of earlier ones by the same protocol.
-  var intake = Intake()
+  package var intake = Intake()
   private var protocolName = ""
   private var others: [String: Intake] = [:]
   /// The delay from the end of a part's media to its availability.
-  var partDelay = Durations()
-  var shortParts = ShortParts()
+  package var partDelay = Durations()
+  package var shortParts = ShortParts()
   /// Waits for something that was not available yet.
-  var waits = Durations()
-  var playlistRenders = 0
-  var droppedFrames = 0
-  var workerRestarts = 0
+  package var waits = Durations()
+  package var playlistRenders = 0
+  package var droppedFrames = 0
+  package var workerRestarts = 0
   /// Restarts of the worker for audio.
-  var audioRestarts = 0
+  package var audioRestarts = 0
 
   /// Begins a publication.
   mutating func begin(_ protocolName: String) {
@@ -95,7 +96,7 @@ struct StreamCounters: Sendable {
   }
 
   /// By protocol.
-  var intakes: [(protocolName: String, intake: Intake)] {
+  package var intakes: [(protocolName: String, intake: Intake)] {
     var all = others.sorted { $0.key < $1.key }.map { (protocolName: $0.key, intake: $0.value) }
     if !protocolName.isEmpty { all.append((protocolName, intake)) }
     return all

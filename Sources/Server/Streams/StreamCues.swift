@@ -1,8 +1,9 @@
-internal import FMP4
-internal import Ingest
+internal import Control
+package import FMP4
+package import Publishing
 
 /// The cues of SCTE 35 that a stream has carried since it was created.
-struct StreamCues: Sendable {
+package struct StreamCues: Sendable {
   /// The newest ones that are kept.
   static let kept = 8
   /// Bytes of a section that is told. Of a longer one the fields alone are told.
@@ -11,21 +12,21 @@ struct StreamCues: Sendable {
   private static let remembered = 16
 
   /// A cue with its place on the epoch's timeline.
-  struct Told: Sendable, Hashable {
-    var cue: StreamCue
-    var epoch: String
+  package struct Told: Sendable, Hashable {
+    package var cue: StreamCue
+    package var epoch: String
     /// The time of day that the cue is for; nil before the stream has a clock.
-    var wall: WallTime?
+    package var wall: WallTime?
   }
 
   /// All that came, with repetitions and fillers.
-  private(set) var count = 0
+  package private(set) var count = 0
   /// Sections that came again unchanged: senders repeat each cue.
-  private(set) var repeated = 0
+  package private(set) var repeated = 0
   /// Cues that announce nothing.
-  private(set) var fillers = 0
+  package private(set) var fillers = 0
   /// Oldest first.
-  private(set) var newest: [Told] = []
+  package private(set) var newest: [Told] = []
   private var sections: [[UInt8]] = []
 
   /// Takes a cue. False if it tells nothing new.
@@ -50,8 +51,8 @@ struct StreamCues: Sendable {
 
 extension StreamCue {
   /// In base 64; nil if it is longer than what is told.
-  var sectionText: String? { section.count <= StreamCues.sectionBytes ? Base64.encode(section) : nil }
+  package var sectionText: String? { section.count <= StreamCues.sectionBytes ? Base64.encode(section) : nil }
 
   /// Whether it is for the moment in which it came.
-  var isImmediate: Bool { presentation == nil }
+  package var isImmediate: Bool { presentation == nil }
 }

@@ -1,16 +1,22 @@
-internal import Basics
-internal import Ingest
-internal import Storage
+package import Base
+internal import Publishing
+package import Storage
 
 /// The file descriptors that streams use.
-struct StreamDescriptors: Sendable {
-  let budget: DescriptorBudget
+package struct StreamDescriptors: Sendable {
+  package let budget: DescriptorBudget
   /// Sinks of each stream that use descriptors, beside publisher and memory: recordings, segment folders.
-  let sinks: Int
+  package let sinks: Int
   /// Whether one file holds all segments of a stream, as is usual.
   var sharesMemory = SegmentStore.canShare
   /// Limits segments that have left their window and are still sent.
   var leftovers: LeftoverBudget?
+
+  package init(
+    budget: DescriptorBudget, sinks: Int, sharesMemory: Bool = SegmentStore.canShare, leftovers: LeftoverBudget? = nil
+  ) {
+    (self.budget, self.sinks, self.sharesMemory, self.leftovers) = (budget, sinks, sharesMemory, leftovers)
+  }
 
   /// The descriptors of a stream that is about to start.
   struct Reservation: Sendable {
@@ -63,7 +69,7 @@ struct StreamDescriptors: Sendable {
   }
 
   /// The most streams with these settings at a time.
-  func capacity(of settings: StreamSettings) -> Int { budget.streams / count(of: settings) }
+  package func capacity(of settings: StreamSettings) -> Int { budget.streams / count(of: settings) }
 
   /// The refusal of a stream when there are `streams` already.
   func refusal(beside streams: Int) -> PublishRefusal {

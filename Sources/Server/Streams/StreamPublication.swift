@@ -1,5 +1,5 @@
 internal import FMP4
-internal import Ingest
+internal import Publishing
 
 /// A publisher's access to a stream.
 final class StreamPublication: MediaSink {

@@ -1,13 +1,14 @@
-internal import Basics
+package import Base
+package import Control
 internal import FMP4
-internal import Ingest
-internal import Logging
-internal import NIOCore
+package import Publishing
 internal import Storage
+package import Logging
+internal import NIOCore
 internal import Synchronization
 
 /// All streams by name. Admits publishers.
-final class StreamRegistry: PublishGate {
+package final class StreamRegistry: PublishGate {
   /// The settings of a stream that begins.
   private let settings: @Sendable (StreamName) -> StreamSettings
   private let workers: WorkerLauncher
@@ -51,7 +52,7 @@ final class StreamRegistry: PublishGate {
     var departed = StreamCounters()
   }
 
-  init(
+  package init(
     settings: @escaping @Sendable (StreamName) -> StreamSettings, workers: WorkerLauncher = .ownProcess,
     authorizer: Authorizer? = nil, names: NameAllowance.Limits = NameAllowance.Limits(),
     descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, room: WorkerRoom? = nil,
@@ -82,19 +83,19 @@ final class StreamRegistry: PublishGate {
     }
   }
 
-  func stream(_ name: StreamName) -> LiveStream? {
+  package func stream(_ name: StreamName) -> LiveStream? {
     state.withLock { $0.streams[name] }
   }
 
   /// Sorted by name.
-  var all: [LiveStream] {
+  package var all: [LiveStream] {
     state.withLock { $0.streams.values.sorted { $0.name < $1.name } }
   }
 
   /// In the order of the streams' names.
-  var publisherSessions: [PublisherSession] { all.compactMap(\.publisherSession) }
+  package var publisherSessions: [PublisherSession] { all.compactMap(\.publisherSession) }
 
-  func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
+  package func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     do throws(PublishRefusal) {
       // A change that is told and not made yet comes first.
       await events?.ticket.written()
@@ -110,7 +111,7 @@ final class StreamRegistry: PublishGate {
     }
   }
 
-  func note(_ refused: RefusedPublication) {
+  package func note(_ refused: RefusedPublication) {
     let now = clock.wallTime
     refusals.withLock { $0.add(refused, now: now) }
     events?.tell(
@@ -119,7 +120,7 @@ final class StreamRegistry: PublishGate {
   }
 
   /// Oldest first.
-  var recentRefusals: [RecentRefusals.Entry] { refusals.withLock { $0.entries } }
+  package var recentRefusals: [RecentRefusals.Entry] { refusals.withLock { $0.entries } }
 
   private func admitInTime(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     let proof: Authorizer.Proof
@@ -177,7 +178,7 @@ final class StreamRegistry: PublishGate {
     return StreamPublication(stream: stream, token: token, account, anonymousHost: holder)
   }
 
-  func account(of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void) -> (any HeldBytes)? {
+  package func account(of stream: StreamName, end: @escaping @Sendable (_ reason: String) -> Void) -> (any HeldBytes)? {
     let account = memory.unfinished.open(stream, of: nil, end: end)
     // Its publication waits for the start, and this one does not.
     account.begin()
@@ -284,7 +285,7 @@ final class StreamRegistry: PublishGate {
   }
 
   /// Ends the publications whose keys have been revoked.
-  func endRevoked() {
+  package func endRevoked() {
     for stream in all { endRevoked(stream) }
   }
 
@@ -293,7 +294,7 @@ final class StreamRegistry: PublishGate {
   }
 
   /// Replaces the limits of names and streams.
-  func limit(by limits: NameAllowance.Limits) { state.withLock { $0.names.limits = limits } }
+  package func limit(by limits: NameAllowance.Limits) { state.withLock { $0.names.limits = limits } }
 
   /// For workers that settings do not tell of.
   private let room: WorkerRoom
@@ -317,11 +318,11 @@ final class StreamRegistry: PublishGate {
   }
 
   /// The distances of key frames that earlier processes measured. To be called before publishers come.
-  func know(_ groups: KnownGOPDurations) { state.withLock { $0.groups = groups } }
+  package func know(_ groups: KnownGOPDurations) { state.withLock { $0.groups = groups } }
 
   /// Resumes streams that the last process left open: they wait for their publishers as after a lost connection. A stream begins
   /// anew when the current settings contradict what its players were told.
-  func resume(_ entries: [StreamName: StreamStateEntry]) {
+  package func resume(_ entries: [StreamName: StreamStateEntry]) {
     // The last process told of the end, and did not come to make it.
     let ended = events?.endedEpochs ?? []
     for (name, entry) in entries {
@@ -372,7 +373,7 @@ final class StreamRegistry: PublishGate {
   }
 
   /// Ends streams whose publisher did not return and removes ended ones. Call about once a second.
-  func tend() {
+  package func tend() {
     defer { countClosing() }
     for stream in all where !stream.tend() {
       state.withLock { state in
@@ -395,7 +396,7 @@ final class StreamRegistry: PublishGate {
   }
 
   /// No stream is there, and no ended one has open files: `tend` would find nothing.
-  var isIdle: Bool { state.withLock { $0.streams.isEmpty && $0.closing.count() == 0 } }
+  package var isIdle: Bool { state.withLock { $0.streams.isEmpty && $0.closing.count() == 0 } }
 
   /// Counts open files of ended streams, in addition to the descriptors of streams.
   private func countClosing() {
@@ -405,15 +406,15 @@ final class StreamRegistry: PublishGate {
 
   /// The streams for `/metrics`. A stream with its own series keeps it while it exists. The counters of other streams are kept
   /// when they are removed, so that no counter decreases.
-  struct Overview: Sendable {
-    var streams: [LiveStream]
-    var named: Set<StreamName>
-    var departed: StreamCounters
+  package struct Overview: Sendable {
+    package var streams: [LiveStream]
+    package var named: Set<StreamName>
+    package var departed: StreamCounters
     /// Refused publishers, by reason.
-    var rejections: [String: Int]
+    package var rejections: [String: Int]
   }
 
-  var overview: Overview {
+  package var overview: Overview {
     state.withLock { state in
       Overview(
         streams: state.streams.values.sorted { $0.name < $1.name }, named: state.namedInMetrics,
@@ -423,7 +424,7 @@ final class StreamRegistry: PublishGate {
 
   /// Names whose publishers sent something within `StreamSettings.holderGrace`, with their hosts. Without a host the
   /// text is empty.
-  var heldNames: [String: String] {
+  package var heldNames: [String: String] {
     let now = clock.monotonic()
     return all.reduce(into: [:]) { names, stream in
       guard let holder = stream.state.withLock({ $0.publisher.holder }),
@@ -434,20 +435,20 @@ final class StreamRegistry: PublishGate {
   }
 
   /// New publishers are admitted.
-  var isOpen: Bool { !isShuttingDown.load(ordering: .relaxed) }
+  package var isOpen: Bool { !isShuttingDown.load(ordering: .relaxed) }
 
   /// Bytes of media of all streams in memory.
-  var mediaBytes: Int { memory.used }
+  package var mediaBytes: Int { memory.used }
 
   /// Bytes by which the windows of all streams with a publisher will still grow.
-  var expectedGrowth: Int {
+  package var expectedGrowth: Int {
     // In all, the streams keep no more than the budget.
     let room = max(0, memory.inAll - memory.used)
     return all.reduce(0) { min(room, $0 + min(room, $1.expectedGrowth)) }
   }
 
   /// Ends all streams and admits no more publishers.
-  func shutDown() {
+  package func shutDown() {
     isShuttingDown.store(true, ordering: .relaxed)
     let streams = state.withLock { state in
       state.isShuttingDown = true
@@ -460,19 +461,19 @@ final class StreamRegistry: PublishGate {
 /// The end of this process while its streams continue.
 extension StreamRegistry {
   /// From now on, the end of a publisher counts as an interruption.
-  func prepareToLeave() {
+  package func prepareToLeave() {
     for stream in all { stream.prepareToLeave() }
   }
 
   /// Disconnects all publishers and admits no more; the next process resumes the streams.
-  func handOver() {
+  package func handOver() {
     isShuttingDown.store(true, ordering: .relaxed)
     state.withLock { $0.isShuttingDown = true }
     for stream in all { stream.handOver() }
   }
 
   /// Responds to all waiting requests with the current state.
-  func letGo() {
+  package func letGo() {
     for stream in all { stream.letGo() }
   }
 }

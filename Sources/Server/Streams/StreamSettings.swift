@@ -1,60 +1,89 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+package import Base
+package import FMP4
+package import Transcode
 
 /// Settings that are common to all streams of a server.
-struct StreamSettings: Sendable {
-  var partTarget = MediaTime(milliseconds: 200)
-  var segmentTarget = MediaTime(milliseconds: 2000)
-  var targetDuration = TargetDuration.automatic
+package struct StreamSettings: Sendable {
+  package var partTarget = MediaTime(milliseconds: 200)
+  package var segmentTarget = MediaTime(milliseconds: 2000)
+  package var targetDuration = TargetDuration.automatic
   /// The length of the media in memory.
-  var window = MediaTime(milliseconds: 60_000)
+  package var window = MediaTime(milliseconds: 60_000)
   /// How far viewers can go back on disk; nil for no further than the window.
-  var rewind: MediaTime?
+  package var rewind: MediaTime?
   /// How long a stream waits for a publisher whose connection was lost.
-  var reconnectWindow = MediaTime(milliseconds: 30_000)
+  package var reconnectWindow = MediaTime(milliseconds: 30_000)
 
   /// Which publishers it takes.
-  var publishers = PublisherRule()
+  package var publishers = PublisherRule()
   /// Shown to viewers and programs.
-  var title: String?
-  var description: String?
+  package var title: String?
+  package var description: String?
 
   /// Limits for publishers, per minute.
-  var bounds = PublicationBounds.Limits()
+  package var bounds = PublicationBounds.Limits()
 
   /// The public address of the server; nil when it is not configured.
-  var publicURL: PublicURL?
+  package var publicURL: PublicURL?
   /// The Periods that manifests keep from before an outage or for the next process: at most `count` of the epoch's newest, and
   /// earlier kept ones. Implemented by `DASHManifest`, which this folder does not know.
-  var periodsToKeep: @Sendable (_ epoch: EpochView, _ count: Int) -> [KeptPeriod] = { _, _ in [] }
+  package var periodsToKeep: @Sendable (_ epoch: EpochView, _ count: Int) -> [KeptPeriod] = { _, _ in [] }
 
   /// Turns the video of every publication, by its tracks' matrix.
-  var rotation = Rotation.none
+  package var rotation = Rotation.none
 
-  var layout = HLSLayout.interleaved
-  var partAddressing = PartAddressing.url
+  package var layout = HLSLayout.interleaved
+  package var partAddressing = PartAddressing.url
   /// The rungs of a stream's video; empty without a ladder. A ladder needs the separate layout.
-  var ladder: [RungSpecification] = []
+  package var ladder: [RungSpecification] = []
   /// The additional audio codec; nil for the source's audio only. It needs the separate layout.
-  var audio: AudioSpecification?
+  package var audio: AudioSpecification?
   /// AAC is added to audio that most browsers cannot play, where `audio` is nil.
-  var addsPlayableAudio = true
+  package var addsPlayableAudio = true
   /// The language of the audio that players begin with (ISO 639-2); nil for the publisher's first.
-  var audioDefault: String?
+  package var audioDefault: String?
   /// Languages of tracks of audio (ISO 639-2), by their numbers, instead of what the publisher states.
-  var audioLanguages: [Int: String] = [:]
+  package var audioLanguages: [Int: String] = [:]
   /// Names of tracks of audio for viewers.
-  var audioNames = AudioNames()
+  package var audioNames = AudioNames()
 
   /// Whether media that WebRTC does not carry is encoded anew for its viewers, and VP8 of its publishers.
-  var encodesForWebRTC = WebRTCEncoding.auto
+  package var encodesForWebRTC = WebRTCEncoding.auto
 
   /// Which closed captions playlists declare.
-  var captions = CaptionDeclarations.Rule.found
+  package var captions = CaptionDeclarations.Rule.found
+
+  package init(
+    partTarget: MediaTime = MediaTime(milliseconds: 200), segmentTarget: MediaTime = MediaTime(milliseconds: 2000),
+    targetDuration: TargetDuration = TargetDuration.automatic, window: MediaTime = MediaTime(milliseconds: 60_000),
+    rewind: MediaTime? = nil, reconnectWindow: MediaTime = MediaTime(milliseconds: 30_000),
+    publishers: PublisherRule = PublisherRule(), title: String? = nil, description: String? = nil,
+    bounds: PublicationBounds.Limits = PublicationBounds.Limits(), publicURL: PublicURL? = nil,
+    periodsToKeep: @escaping @Sendable (_ epoch: EpochView, _ count: Int) -> [KeptPeriod] = { _, _ in [] },
+    rotation: Rotation = Rotation.none, layout: HLSLayout = HLSLayout.interleaved,
+    partAddressing: PartAddressing = PartAddressing.url, ladder: [RungSpecification] = [],
+    audio: AudioSpecification? = nil, addsPlayableAudio: Bool = true, audioDefault: String? = nil,
+    audioLanguages: [Int: String] = [:], audioNames: AudioNames = AudioNames(),
+    encodesForWebRTC: WebRTCEncoding = WebRTCEncoding.auto,
+    captions: CaptionDeclarations.Rule = CaptionDeclarations.Rule.found
+  ) {
+    (self.partTarget, self.segmentTarget, self.targetDuration, self.window, self.rewind) = (
+      partTarget, segmentTarget, targetDuration, window, rewind
+    )
+    (self.reconnectWindow, self.publishers, self.title, self.description, self.bounds) = (
+      reconnectWindow, publishers, title, description, bounds
+    )
+    (self.publicURL, self.periodsToKeep, self.rotation, self.layout, self.partAddressing) = (
+      publicURL, periodsToKeep, rotation, layout, partAddressing
+    )
+    (self.ladder, self.audio, self.addsPlayableAudio, self.audioDefault, self.audioLanguages) = (
+      ladder, audio, addsPlayableAudio, audioDefault, audioLanguages
+    )
+    (self.audioNames, self.encodesForWebRTC, self.captions) = (audioNames, encodesForWebRTC, captions)
+  }
 
   /// What is encoded because of WebRTC.
-  enum WebRTCEncoding: String, Sendable, Hashable, CaseIterable {
+  package enum WebRTCEncoding: String, Sendable, Hashable, CaseIterable {
     /// H.264 without B-frames and Opus, while somebody watches who cannot get the stream's own; H.264 in place of VP8.
     case auto
     /// Nothing.
@@ -62,7 +91,7 @@ struct StreamSettings: Sendable {
   }
 
   /// How HLS delivers video and audio.
-  enum HLSLayout: String, Sendable, Hashable, CaseIterable {
+  package enum HLSLayout: String, Sendable, Hashable, CaseIterable {
     /// In one segment: half as many requests.
     case interleaved
     /// In separate renditions, whose segments DASH uses as well.
@@ -70,7 +99,7 @@ struct StreamSettings: Sendable {
   }
 
   /// How playlists name parts.
-  enum PartAddressing: String, Sendable, Hashable, CaseIterable {
+  package enum PartAddressing: String, Sendable, Hashable, CaseIterable {
     /// Each part has a URL.
     case url
     /// Byte ranges of the segment, so that a cache holds one object.
@@ -78,7 +107,7 @@ struct StreamSettings: Sendable {
   }
 
   /// How EXT-X-TARGETDURATION is decided.
-  enum TargetDuration: Sendable, Hashable {
+  package enum TargetDuration: Sendable, Hashable {
     /// From the first GOP, at most ten seconds.
     case automatic
     case seconds(Int)
@@ -91,7 +120,7 @@ struct StreamSettings: Sendable {
   }
 
   /// How long an ended epoch stays available.
-  static let endedAvailability = MediaTime(milliseconds: 60_000)
+  package static let endedAvailability = MediaTime(milliseconds: 60_000)
   /// A publisher that sent something within this time keeps its name, except against the name's own key.
   static let holderGrace = MediaTime(milliseconds: 3000)
   /// At most one takeover within this time.

@@ -1,13 +1,13 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
-internal import Logging
+package import Base
+package import FMP4
+package import Publishing
+package import Logging
 internal import NIOCore
 internal import NIOPosix
 
 /// Stores the epochs of live streams outside of this process, so that the next one can resume them. Callers never block: a
 /// separate thread writes, and only the newest state of each stream.
-final class StreamStateStore: Sendable {
+package final class StreamStateStore: Sendable {
   private let folder: String
   private let clock: SteadyClock
   private let logger: Logger
@@ -27,7 +27,7 @@ final class StreamStateStore: Sendable {
     var hasFailed = false
   }
 
-  init(
+  package init(
     folder: String, clock: SteadyClock, thread: any WorkThreads = WorkQueue("weir-streams"), logger: Logger
   ) {
     self.thread = thread
@@ -39,7 +39,7 @@ final class StreamStateStore: Sendable {
 
   /// Opens or creates the database. Returns the streams that were live when the last process ended, at most `patience` ago;
   /// deletes the others. Before this call, nothing is written. Blocks on the disk; throws its errors.
-  func begin(patience: MediaTime) throws -> [StreamName: StreamStateEntry] {
+  package func begin(patience: MediaTime) throws -> [StreamName: StreamStateEntry] {
     let database = try StreamStateDatabase.open(folder: folder)
     // Without them streams begin as unknown ones do; that is no reason to keep no state.
     let groups = (try? database.groups()) ?? KnownGOPDurations()
@@ -78,7 +78,7 @@ final class StreamStateStore: Sendable {
   }
 
   /// The distances of key frames that are known of names, also from earlier processes.
-  var groups: KnownGOPDurations { state.withLock { $0.groups } }
+  package var groups: KnownGOPDurations { state.withLock { $0.groups } }
 
   /// Deletes the entry of an ended stream. The distance of its key frames stays known.
   func forget(_ name: StreamName) {
@@ -117,7 +117,7 @@ final class StreamStateStore: Sendable {
   }
 
   /// Returns when all changes are written. Call once, at the end.
-  func close() async {
+  package func close() async {
     guard let database = state.withLock({ $0.database }) else { return }
     // The thread runs jobs in order. Later changes are not written.
     try? await thread.runIfActive { [self] in
@@ -128,7 +128,7 @@ final class StreamStateStore: Sendable {
 }
 
 /// The stored state of a stream.
-struct StreamStateEntry: Sendable, Hashable {
+package struct StreamStateEntry: Sendable, Hashable {
   var record: EpochRecord
   /// What players learned from the stream's settings.
   var contract: String

@@ -1,8 +1,9 @@
-internal import FMP4
-internal import Ingest
+package import FMP4
+package import Publishing
+package import Transcode
 
 /// The state of a stream.
-enum StreamPhase: String, Sendable, Hashable, CaseIterable {
+package enum StreamPhase: String, Sendable, Hashable, CaseIterable {
   /// There is a publisher, but nothing can be played yet.
   case starting
   case live
@@ -12,51 +13,51 @@ enum StreamPhase: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The status of a stream, for the API and the log.
-struct StreamStatus: Sendable {
-  var name: StreamName
-  var phase: StreamPhase
+package struct StreamStatus: Sendable {
+  package var name: StreamName
+  package var phase: StreamPhase
   var epoch: String
-  var protocolName: String
-  var startedAt: WallTime
+  package var protocolName: String
+  package var startedAt: WallTime
   /// When its last publisher left, after the end.
-  var endedAt: WallTime?
-  var tracks: [TrackDescription]
+  package var endedAt: WallTime?
+  package var tracks: [TrackDescription]
   /// Bits per second over the last complete segments.
-  var bitrate: Int
-  var longestGroup: MediaTime?
-  var targetDuration: Int?
-  var warnings: [String]
-  var anchor: WallClockAnchor?
-  var residentBytes: Int
+  package var bitrate: Int
+  package var longestGroup: MediaTime?
+  package var targetDuration: Int?
+  package var warnings: [String]
+  package var anchor: WallClockAnchor?
+  package var residentBytes: Int
   /// HLS playlists rendered since the stream was created: one for each version that was requested, however often.
-  var playlistRenders: Int
+  package var playlistRenders: Int
   /// Since the stream was created.
-  var counters: StreamCounters
+  package var counters: StreamCounters
   /// Seconds by which the newest audio is ahead of the newest video; nil when one of them is missing.
-  var skew: Double?
+  package var skew: Double?
   /// Of the publisher's connection; nil where its protocol has none.
-  var link: LinkFigures?
-  var cues: StreamCues
+  package var link: LinkFigures?
+  package var cues: StreamCues
   /// Closed captions that playlists declare for the first video.
-  var captions: [Caption]
+  package var captions: [Caption]
   /// Of the publisher's transport stream; nil without one.
-  var content: TransportContent?
+  package var content: TransportContent?
   /// Nil without a ladder, and before the first frame.
-  var transcoding: TranscodeStatus?
+  package var transcoding: TranscodeStatus?
   /// The rungs that can be played.
-  var rungs: [RungStatus]
+  package var rungs: [RungStatus]
   /// Nil when no audio is transcoded.
-  var audioTranscoding: TranscodeStatus?
+  package var audioTranscoding: TranscodeStatus?
   /// The transcoded audio, when it can be played.
-  var audio: RungStatus?
+  package var audio: RungStatus?
 }
 
 /// A rung that can be played.
-struct RungStatus: Sendable {
-  var name: String
-  var track: TrackDescription
+package struct RungStatus: Sendable {
+  package var name: String
+  package var track: TrackDescription
   /// Bits per second over the last complete segments.
-  var bitrate: Int
+  package var bitrate: Int
 
   init?(_ rung: TranscodedRendition) {
     guard let track = rung.currentTrack else { return nil }

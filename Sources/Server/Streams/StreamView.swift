@@ -1,12 +1,12 @@
 /// A stream at one moment, for responses to viewers. Made under the stream's lock, read without it.
-final class StreamView: Sendable {
+package final class StreamView: Sendable {
   /// The requested epoch, with its rungs.
-  let epoch: EpochView
+  package let epoch: EpochView
   /// The renderings of the epoch.
-  let renderings: EpochRenderings
-  let phase: StreamPhase
+  package let renderings: EpochRenderings
+  package let phase: StreamPhase
   /// No request is kept waiting any more.
-  let hasLetGo: Bool
+  package let hasLetGo: Bool
 
   init(
     _ epoch: EpochView, renderings: EpochRenderings = EpochRenderings(), phase: StreamPhase = .live,

@@ -1,5 +1,5 @@
 internal import FMP4
-internal import Ingest
+internal import Publishing
 
 /// The warnings of a stream, for the API and the log.
 struct StreamWarnings: Sendable {

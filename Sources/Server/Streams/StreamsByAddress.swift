@@ -1,4 +1,4 @@
-internal import Ingest
+internal import Publishing
 
 /// The streams of addresses without a key, including ended streams that are not removed yet. One address can hold at most half
 /// of the possible streams. A value type.

@@ -1,10 +1,10 @@
 internal import FMP4
-internal import NIOCore
 internal import Storage
+package import NIOCore
 
 /// The subscribers of a stream: sinks (recorders, segment folders), followers of samples, growing responses, and waiting requests. The stream never
 /// waits for them.
-struct Subscribers: Sendable {
+package struct Subscribers: Sendable {
   private(set) var sinks: [any FragmentSink] = []
   /// Those who get samples before they are cut into fragments.
   var samples = SampleFollowers()
@@ -25,6 +25,8 @@ struct Subscribers: Sendable {
   private var tracks: [TrackDescription] = []
   var waiting = WaitQueue()
 
+  package init() {}
+
   // MARK: Events
 
   mutating func beginEpoch() {
@@ -34,7 +36,7 @@ struct Subscribers: Sendable {
   }
 
   /// Passes an event to all subscribers of the source.
-  mutating func deliver(_ event: StoredEvent) {
+  package mutating func deliver(_ event: StoredEvent) {
     for sink in sinks { sink.receive(event) }
     switch event {
     case .fragment(let fragment):
@@ -64,7 +66,7 @@ struct Subscribers: Sendable {
   }
 
   /// The stream has ended; the source sends nothing more.
-  mutating func end() {
+  package mutating func end() {
     dismissAudiences()
     dismissFollowers { $0 == nil }
     closing.add(sinks)
@@ -103,14 +105,14 @@ struct Subscribers: Sendable {
   // MARK: stream.mp4
 
   /// Adds a viewer of `stream.mp4` on a loop. Returns the position of the first fragment that it will receive.
-  mutating func join(on eventLoop: any EventLoop) -> (audience: LoopViewers, firstPosition: Int) {
+  package mutating func join(on eventLoop: any EventLoop) -> (audience: LoopViewers, firstPosition: Int) {
     let key = ObjectIdentifier(eventLoop)
     let entry = audiences[key] ?? (LoopViewers(eventLoop: eventLoop), 0)
     audiences[key] = (entry.audience, entry.count + 1)
     return (entry.audience, position + 1)
   }
 
-  mutating func leave(_ eventLoop: any EventLoop) -> LoopViewers? {
+  package mutating func leave(_ eventLoop: any EventLoop) -> LoopViewers? {
     let key = ObjectIdentifier(eventLoop)
     guard let entry = audiences[key] else { return nil }
     audiences[key]?.count = max(0, entry.count - 1)

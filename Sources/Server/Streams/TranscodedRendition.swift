@@ -1,12 +1,12 @@
-internal import FMP4
-internal import Ingest
-internal import NIOCore
+package import FMP4
 internal import Storage
+internal import Transcode
+internal import NIOCore
 
 /// A rung of an epoch, or its audio in another codec. It has its own window; segments have the numbers, times and parts of the
 /// source's (audio: within one audio frame). Missing media becomes a gap. A value type: fragments of the source and samples of
 /// the rung go in; the window grows.
-struct TranscodedRendition: Sendable {
+package struct TranscodedRendition: Sendable {
   /// What is transcoded.
   enum Kind: Sendable, Hashable {
     case video(RungSpecification)
@@ -14,7 +14,7 @@ struct TranscodedRendition: Sendable {
   }
 
   let kind: Kind
-  private(set) var window: LiveWindow
+  package private(set) var window: LiveWindow
   private var segmenter: AlignedSegmenter
   private var track: TrackDescription?
   /// Segments that were planned from the source and are not complete in the window.
@@ -45,8 +45,8 @@ struct TranscodedRendition: Sendable {
   }
 
   var mediaKind: MediaKind { kind.mediaKind }
-  var name: String { rendition.rawValue }
-  var rendition: Rendition {
+  package var name: String { rendition.rawValue }
+  package var rendition: Rendition {
     switch kind {
     case .video(let rung): .rung(rung.name)
     case .audio(let audio): .transcodedAudio(audio.coding)
@@ -54,7 +54,7 @@ struct TranscodedRendition: Sendable {
   }
 
   /// The track of its newest frames; nil before the first.
-  var currentTrack: TrackDescription? { track }
+  package var currentTrack: TrackDescription? { track }
 
   /// Players can start with it.
   var isPlayable: Bool { track != nil && window.endsWithMedia }

@@ -1,5 +1,5 @@
-internal import Basics
-internal import Ingest
+internal import Base
+internal import Publishing
 
 /// Limits the bytes of messages that publishers have begun and not finished, and of media that waits for the start of a
 /// publication. They are limited for a stream, for all publishers without a key of an address, and in all. Beyond a limit the

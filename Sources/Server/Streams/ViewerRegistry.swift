@@ -1,6 +1,7 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+package import Base
+package import Control
+package import FMP4
+package import Publishing
 internal import NIOCore
 internal import Synchronization
 
@@ -12,10 +13,10 @@ internal import Synchronization
 /// have. No other active viewer is dropped.
 ///
 /// A session of WebRTC that is not connected takes no place, though it is counted and listed.
-final class ViewerRegistry: Sendable {
+package final class ViewerRegistry: Sendable {
   private let places: Atomic<Int>
   /// The most viewers at once. Lowering it ends no viewer.
-  var limit: Int {
+  package var limit: Int {
     get { places.load(ordering: .relaxed) }
     set { places.store(newValue, ordering: .relaxed) }
   }
@@ -171,7 +172,7 @@ final class ViewerRegistry: Sendable {
 
   private static let sweepInterval: Int64 = 1_000_000_000
 
-  init(limit: Int, clock: SteadyClock, events: EventLog? = nil) {
+  package init(limit: Int, clock: SteadyClock, events: EventLog? = nil) {
     places = Atomic(limit)
     self.clock = clock
     self.events = events
@@ -179,7 +180,7 @@ final class ViewerRegistry: Sendable {
 
   /// Records a request of a client. False when it is new and the server is full. `lifetime` is how long it counts as a viewer
   /// from now on. `delivery` is the protocol, if the request shows it.
-  func touch(stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: Delivery? = nil) -> Bool {
+  package func touch(stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: Delivery? = nil) -> Bool {
     let now = clock.monotonic()
     let expiry = now &+ lifetime.nanoseconds
     let (isAdmitted, seat) = state.withLock { state -> (Bool, ViewerSeat?) in
@@ -221,7 +222,7 @@ final class ViewerRegistry: Sendable {
   }
 
   /// A place for a session of WebRTC, which it has when it is connected (`ViewerSeat.connect`). Nil when the server is full.
-  func waitingSeat(stream: StreamName, client: ClientID) -> ViewerSeat? {
+  package func waitingSeat(stream: StreamName, client: ClientID) -> ViewerSeat? {
     let now = clock.monotonic()
     let own = state.withLock { state -> ViewerSeat? in
       if now >= state.nextSweep { state.sweep(now: now, nextSweep: now &+ Self.sweepInterval) }
@@ -272,7 +273,7 @@ final class ViewerRegistry: Sendable {
   /// Takes a place for an endless response. Nil when the server is full.
   ///
   /// - Parameter lifetime: how long the client counts as a viewer after the response, as it may return.
-  func seat(
+  package func seat(
     stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: Delivery = .mp4
   ) -> ViewerSeat? {
     let now = clock.monotonic()
@@ -307,24 +308,24 @@ final class ViewerRegistry: Sendable {
   }
 
   /// The open endless responses, in no order.
-  var sessions: [ViewerSession] {
+  package var sessions: [ViewerSession] {
     state.withLock { $0.seats.map(\.session) }
   }
 
   /// One of them.
-  func session(_ id: SessionID) -> ViewerSession? {
+  package func session(_ id: SessionID) -> ViewerSession? {
     state.withLock { $0.seats.first { $0.seat.id == id }?.session }
   }
 
   /// Ends an endless response. False if there is none of that id.
-  func endSession(_ id: SessionID) -> Bool {
+  package func endSession(_ id: SessionID) -> Bool {
     let seat = state.withLock { $0.seats.first { $0.seat.id == id }?.seat.seat }
     seat?.revoke()
     return seat != nil
   }
 
   /// The current viewers of a stream.
-  func count(of stream: StreamName) -> Int {
+  package func count(of stream: StreamName) -> Int {
     let now = clock.monotonic()
     return state.withLock { state in
       (state.streams[stream]?.values.reduce(0) { $1.isPresent(now) ? $0 + $1.weight : $0 } ?? 0)
@@ -333,7 +334,7 @@ final class ViewerRegistry: Sendable {
   }
 
   /// All current viewers by stream and protocol, the refused requests so far, and the places given to another address.
-  var counts: (streams: [StreamName: [Delivery?: Int]], refused: Int, displaced: Int) {
+  package var counts: (streams: [StreamName: [Delivery?: Int]], refused: Int, displaced: Int) {
     let now = clock.monotonic()
     return state.withLock { state in
       state.sweep(now: now, nextSweep: now &+ Self.sweepInterval)
@@ -350,7 +351,7 @@ final class ViewerRegistry: Sendable {
 }
 
 /// The place of a viewer during an endless response. The last reference frees it, so that any end of a response does.
-final class ViewerSeat: Sendable {
+package final class ViewerSeat: Sendable {
   private enum Revocation: Sendable {
     case none
     case told(@Sendable () -> Void)
@@ -366,12 +367,12 @@ final class ViewerSeat: Sendable {
   }
 
   /// The session of `waitingSeat` is connected. False if there is no place for it any more.
-  func connect() -> Bool { take() }
+  package func connect() -> Bool { take() }
 
   deinit { giveUp() }
 
   /// Calls `end`, on any thread, when the place is given to another viewer; at once when it already was.
-  func whenRevoked(_ end: @escaping @Sendable () -> Void) {
+  package func whenRevoked(_ end: @escaping @Sendable () -> Void) {
     let isOver = revocation.withLock { revocation in
       if case .over = revocation { return true }
       revocation = .told(end)

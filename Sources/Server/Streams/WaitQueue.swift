@@ -1,12 +1,11 @@
-internal import Basics
-internal import Ingest
+internal import Base
 internal import NIOCore
 
 /// Requests that wait for an event of a stream. Each condition is tested once for all of its requests, and they are woken
 /// with one call per loop. A thousand players that wait for the next part cost one test.
-struct WaitQueue {
+package struct WaitQueue {
   /// A condition. Those of a rendition name the epoch by its id. A rung's last frames may come after the next epoch has begun.
-  enum Condition: Sendable, Hashable {
+  package enum Condition: Sendable, Hashable {
     /// The multivariant playlist, and playlists with parts, are available.
     case beginning
     /// All playlists are available.

@@ -1,10 +1,10 @@
-internal import Basics
-internal import Ingest
+package import Base
+internal import Publishing
 internal import Storage
 
 /// Limits the bytes of media that streams keep in memory, for each stream and in all. When the total is exceeded, the holder
 /// with most must reduce. All streams of an address without a key share one allowance, because names are free.
-final class WindowBudget: Sendable {
+package final class WindowBudget: Sendable {
   /// The current limits of a stream.
   struct Share: Sendable, Hashable {
     /// Bytes of media in its windows.
@@ -29,8 +29,8 @@ final class WindowBudget: Sendable {
   private static let usualMemory = 4 << 30
 
   /// The limits in bytes, for one stream and in all.
-  let perStream: Int
-  let inAll: Int
+  package let perStream: Int
+  package let inAll: Int
   let leftovers: LeftoverBudget
   let unfinished: UnfinishedBudget
   /// The most bytes of one stream's media that came too slowly for their length (`MediaArrival`): a clock that stands would
@@ -55,7 +55,7 @@ final class WindowBudget: Sendable {
     var shrink: (@Sendable (StreamName, Int) -> Void)?
   }
 
-  static let unlimited = WindowBudget(perStream: .max / 4, inAll: .max / 4)
+  package static let unlimited = WindowBudget(perStream: .max / 4, inAll: .max / 4)
 
   init(perStream: Int, inAll: Int, slowMedia: Int = .max) {
     self.perStream = min(perStream, inAll)
@@ -67,7 +67,7 @@ final class WindowBudget: Sendable {
 
   /// By default, one stream may keep a quarter of the memory of the process, less of slow media, and all
   /// together half of it.
-  convenience init(perStream: Int?, inAll: Int?, sources: MemorySources = MemorySources()) {
+  package convenience init(perStream: Int?, inAll: Int?, sources: MemorySources = MemorySources()) {
     let memory = sources.read()?.limit ?? Self.usualMemory
     let all = inAll ?? memory / 2
     let quarter = min(memory / 4, all)

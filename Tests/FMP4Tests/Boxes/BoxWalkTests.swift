@@ -1,7 +1,6 @@
+@testable import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 @Suite struct BoxWalkTests {
   private func box(_ type: String, _ payload: [UInt8], size: UInt32? = nil) -> [UInt8] {

@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// Offsets of fields are those of ISO/IEC 14496-12 §8, counted from the version of the box.
 @Suite("Boxes of a moov")

@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite("What a movie says its tracks are for")
 struct TrackKindTests {

@@ -1,7 +1,6 @@
+@testable import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 @Suite struct AACTests {
   /// As libavcodec writes silence of one and of two channels.

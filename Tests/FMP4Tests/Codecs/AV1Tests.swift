@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite struct AV1Tests {
   /// As ffprobe 5.1.9 and the codec strings of ffmpeg's own manifests tell of the files the records are from.

@@ -1,8 +1,7 @@
+import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite struct AccessUnitTests {
   private let idr: [UInt8] = [0x65, 0x88, 0x84, 0x00, 0x01]

@@ -1,7 +1,6 @@
+@testable import FMP4
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite("Reading bits")
 struct BitReaderTests {

@@ -1,7 +1,6 @@
+@testable import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 @Suite("Reading the bytes of a record")
 struct ByteReaderTests {

@@ -1,7 +1,6 @@
+@testable import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 /// Closed captions in messages of H.264 and HEVC. The bytes are built after ATSC A/53-4, CTA-608 and CTA-708.
 @Suite struct CaptionServicesTests {

@@ -1,7 +1,6 @@
+import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 /// What every codec says of itself, by the registration authority of ISO/IEC 14496-12 (mp4ra.org) and its own standard.
 @Suite("What codecs say of themselves")

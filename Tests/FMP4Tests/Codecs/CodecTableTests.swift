@@ -1,6 +1,5 @@
+import FMP4
 import Testing
-
-@testable import FMP4
 
 @Suite("The table of codecs")
 struct CodecTableTests {

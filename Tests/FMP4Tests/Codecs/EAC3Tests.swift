@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// Frames and the record of E-AC-3, by ETSI TS 102 366: fields of §E.1.2, the box of annex F.6.
 @Suite struct EAC3Tests {

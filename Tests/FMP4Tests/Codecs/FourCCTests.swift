@@ -1,6 +1,5 @@
+import FMP4
 import Testing
-
-@testable import FMP4
 
 @Suite("Codes of four characters")
 struct FourCCTests {

@@ -1,7 +1,6 @@
+@testable import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 @Suite struct HEVCTests {
   /// Sizes, aspect, colours and rates as ffprobe 5.1.9 prints them of the files the records are from.

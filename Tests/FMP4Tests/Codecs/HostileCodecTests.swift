@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// Bytes from the wire may be anything: a parser says why it cannot read them, and never traps.
 @Suite struct HostileCodecTests {

@@ -1,7 +1,6 @@
+import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 /// Headers of MP1, MP2 and MP3, and the records of what outputs do not carry.
 @Suite struct MPEGAudioTests {

@@ -1,7 +1,6 @@
+import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 @Suite struct OpusTests {
   /// The headers that ffmpeg 5.1.9 wrote into Ogg files, and the `dOps` it wrote into MP4 files, of the same audio.

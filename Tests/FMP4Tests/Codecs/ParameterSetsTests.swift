@@ -1,6 +1,5 @@
-import Testing
-
 @testable import FMP4
+import Testing
 
 @Suite("ParameterSets and the text of codec strings")
 struct ParameterSetsTests {

@@ -1,7 +1,6 @@
+@testable import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 @Suite struct SampleEntryTests {
   @Test func theEntryOfInterlacedH264() throws {

@@ -1,7 +1,6 @@
+@testable import FMP4
 import NIOCore
 import Testing
-
-@testable import FMP4
 
 /// Beginnings of frames by libvpx (ffmpeg 5.1.9, `-c:v libvpx`), of 640×360.
 @Suite struct VP8Tests {

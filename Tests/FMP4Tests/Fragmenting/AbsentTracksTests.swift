@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// How long fragments wait for tracks beside the leading one, in media time: samples come in the order of their arrival.
 @Suite struct AbsentTracksTests {

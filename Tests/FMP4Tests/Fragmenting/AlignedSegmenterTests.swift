@@ -1,8 +1,7 @@
+import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// Another rendition is cut where the source was, to the tick.
 @Suite struct AlignedSegmenterTests {

@@ -1,8 +1,7 @@
+import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite("Audio that changes between key frames")
 struct ChangedAudioTests {

@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite("Tracks that wait for their place")
 struct DeferredTracksTests {

@@ -1,6 +1,5 @@
-import Testing
-
 @testable import FMP4
+import Testing
 
 @Suite struct GOPCadenceTests {
   /// After each distance, the one that is predicted.

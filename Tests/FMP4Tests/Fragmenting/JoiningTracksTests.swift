@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// Tracks that come, go and change beside others, which go on.
 @Suite struct JoiningTracksTests {

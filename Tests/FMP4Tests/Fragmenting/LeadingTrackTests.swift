@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// Ticks of 1/30000 s; frames of 1000.
 @Suite("Where the leading track's fragments and segments end")

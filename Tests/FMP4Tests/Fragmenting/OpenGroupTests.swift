@@ -1,8 +1,7 @@
+import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// Groups of pictures that are open: behind their key frame come frames that are shown before it.
 @Suite struct OpenGroupTests {

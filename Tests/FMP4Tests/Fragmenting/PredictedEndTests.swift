@@ -1,8 +1,7 @@
+import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// A fragment of a constant rate is complete with its last sample, not with the one after.
 @Suite struct PredictedEndTests {

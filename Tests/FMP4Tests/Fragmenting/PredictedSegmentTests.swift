@@ -1,8 +1,7 @@
+import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// What is told of a segment with its first fragment, and what it comes to.
 @Suite struct PredictedSegmentTests {

@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite struct SegmenterTests {
   /// Runs samples through a segmenter and ends it.

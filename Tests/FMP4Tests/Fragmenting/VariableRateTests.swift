@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// Frames of a variable rate, and what parts come of them.
 @Suite struct VariableRateTests {

@@ -1,4 +1,4 @@
-import FMP4
+@testable import FMP4
 import Testing
 
 @Suite struct RotationTests {

@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 /// Clips of a recording of ten seconds: key frames each two, 30 frames and 46.875 frames of audio a second, presented 1/30 s
 /// after they are decoded.

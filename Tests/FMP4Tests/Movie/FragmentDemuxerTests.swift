@@ -1,8 +1,7 @@
+import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite struct FragmentDemuxerTests {
   private struct Written {

@@ -1,8 +1,8 @@
+@testable import FMP4
+import RecordingFormat
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite("MP4 files of other programs")
 struct MovieFixtureTests {

@@ -1,8 +1,7 @@
+@testable import FMP4
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite("What a movie's tables say in all")
 struct MovieSummaryTests {

@@ -1,7 +1,6 @@
+@testable import FMP4
 import Support
 import Testing
-
-@testable import FMP4
 
 /// ISO/IEC 14496-12 §8.6.6: an edit's duration counts in the movie's timescale, its media time in the track's.
 @Suite("How tracks lie on a movie's timeline")

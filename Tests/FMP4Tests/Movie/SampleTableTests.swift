@@ -1,7 +1,6 @@
+@testable import FMP4
 import Glibc
 import Testing
-
-@testable import FMP4
 
 @Suite struct SampleTableTests {
   private func run(

@@ -1,8 +1,8 @@
+import FMP4
+@testable import RecordingFormat
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite("Where the parts of a recording's file lie")
 struct FileOutlineTests {

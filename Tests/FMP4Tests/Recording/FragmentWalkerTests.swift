@@ -1,8 +1,8 @@
+import FMP4
+import RecordingFormat
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite("A walk over the fragments of a file")
 struct FragmentWalkerTests {

@@ -1,9 +1,9 @@
+@testable import FMP4
+import RecordingFormat
 import Glibc
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
 
 @Suite struct RecordingScannerTests {
   private struct Recording {

@@ -1,6 +1,6 @@
+import Base
+import Publishing
 import Testing
-
-@testable import Ingest
 
 @Suite("StreamName, NamePattern, Secret and PercentDecoding")
 struct NameTests {

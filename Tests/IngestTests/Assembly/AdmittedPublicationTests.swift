@@ -1,9 +1,9 @@
+@testable import Base
 import FMP4
+@testable import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("A publication that was admitted")
 struct AdmittedPublicationTests {

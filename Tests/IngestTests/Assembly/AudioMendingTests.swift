@@ -1,7 +1,7 @@
+@testable import Base
 import FMP4
+@testable import Publishing
 import Testing
-
-@testable import Ingest
 
 @Suite("Audio that is mended again and again")
 struct AudioMendingTests {

@@ -1,8 +1,8 @@
+@testable import Base
 import FMP4
+@testable import Publishing
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("A track of audio on its way in")
 struct AudioTrackTests {

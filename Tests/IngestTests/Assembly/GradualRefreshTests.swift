@@ -1,9 +1,7 @@
-import FMP4
+import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Video that refreshes its picture without key frames")
 struct GradualRefreshTests {

@@ -1,11 +1,11 @@
+import Base
 import FMP4
+@testable import Publishing
 import NIOCore
 import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// A publication that is asked for when its media comes. All of it is done on one event loop.
 @Suite("A publication that begins with its media", .timeLimit(.minutes(1)))

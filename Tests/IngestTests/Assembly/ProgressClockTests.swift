@@ -1,7 +1,7 @@
+import Base
+@testable import Publishing
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("The progress of media while none arrives")
 struct ProgressClockTests {

@@ -1,9 +1,9 @@
+import Base
 import FMP4
+@testable import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// A protocol that is none of weir's: packets with a track's number, a clock of 90 kHz in 33 bits, and the codec's own bytes.
 private struct PacketProtocol {

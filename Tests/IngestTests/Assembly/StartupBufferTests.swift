@@ -1,8 +1,7 @@
 import FMP4
+@testable import Publishing
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("The beginning of a publication, held back")
 struct StartupBufferTests {

@@ -1,8 +1,8 @@
+import Base
 import FMP4
+@testable import Publishing
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Which time of day media had")
 struct TimesOfDayTests {

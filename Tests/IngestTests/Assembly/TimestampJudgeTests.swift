@@ -1,9 +1,8 @@
 import FMP4
+@testable import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Wrong times and jumps")
 struct TimestampJudgeTests {

@@ -1,8 +1,7 @@
 import FMP4
+@testable import Publishing
 import Logging
 import Testing
-
-@testable import Ingest
 
 @Suite("Tracks that cannot be read")
 struct UnreadableTracksTests {

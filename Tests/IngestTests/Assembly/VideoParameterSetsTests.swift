@@ -1,9 +1,8 @@
 import FMP4
+import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Parameter sets of a video in a transport stream")
 struct VideoParameterSetsTests {

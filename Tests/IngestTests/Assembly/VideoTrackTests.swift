@@ -1,8 +1,7 @@
 import FMP4
+@testable import Publishing
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("A track of video on its way in")
 struct VideoTrackTests {

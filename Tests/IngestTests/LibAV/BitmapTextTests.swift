@@ -1,6 +1,5 @@
+import LibAV
 import Testing
-
-@testable import Ingest
 
 @Suite("Large letters in an image")
 struct BitmapTextTests {

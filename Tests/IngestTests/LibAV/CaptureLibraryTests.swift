@@ -1,7 +1,6 @@
+@testable import LibAV
 import CLibAV
 import Testing
-
-@testable import Ingest
 
 @Suite("The codec library")
 struct CaptureLibraryTests {

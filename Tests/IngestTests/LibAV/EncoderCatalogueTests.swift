@@ -1,7 +1,6 @@
 import FMP4
+import LibAV
 import Testing
-
-@testable import Ingest
 
 @Suite("The encoders of this machine")
 struct EncoderCatalogueTests {

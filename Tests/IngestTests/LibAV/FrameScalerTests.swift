@@ -1,7 +1,6 @@
+import LibAV
 import CLibAV
 import Testing
-
-@testable import Ingest
 
 @Suite("Frames brought to a size and to limited range")
 struct FrameScalerTests {

@@ -1,8 +1,7 @@
+@testable import LibAV
 import CLibAV
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// A decoder of libavcodec: the independent judge of what the encoders made.
 final class LibAVDecoder {

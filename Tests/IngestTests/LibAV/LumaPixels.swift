@@ -1,4 +1,4 @@
-@testable import Ingest
+import LibAV
 
 /// Memory of an image's brightness, for tests of what is drawn.
 struct LumaPixels {

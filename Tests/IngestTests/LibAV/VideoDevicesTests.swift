@@ -1,6 +1,5 @@
+@testable import LibAV
 import Testing
-
-@testable import Ingest
 
 @Suite("The video devices of this machine")
 struct VideoDevicesTests {

@@ -1,10 +1,10 @@
-import CLibAV
 import FMP4
+@testable import LibAV
+@testable import Local
+import CLibAV
 import Glibc
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite struct VideoEncoderTests {
   private static let settings = TestSourceSettings(width: 320, height: 180, videoBitRate: 400_000)

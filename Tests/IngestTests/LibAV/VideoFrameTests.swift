@@ -1,8 +1,8 @@
+@testable import FMP4
+import LibAV
+@testable import Local
 import CLibAV
-import FMP4
 import Testing
-
-@testable import Ingest
 
 @Suite struct VideoFrameTests {
   private typealias Plane = [[UInt8]]

@@ -1,7 +1,7 @@
+import LibAV
+@testable import Local
 import Glibc
 import Testing
-
-@testable import Ingest
 
 @Suite("Why a device cannot be used")
 struct CaptureErrorTests {

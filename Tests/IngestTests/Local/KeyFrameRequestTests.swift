@@ -1,7 +1,6 @@
+@testable import Local
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct KeyFrameRequestTests {
   private static let shortest = KeyFrameRequest.shortestDistance

@@ -1,9 +1,8 @@
 import FMP4
+import Publishing
 import Logging
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// A gate that admits one publication and ends it after so many events; it keeps them.
 final class LimitedGate: PublishGate, MediaSink {

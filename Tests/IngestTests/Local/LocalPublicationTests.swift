@@ -1,9 +1,9 @@
 import FMP4
+@testable import Local
+import Publishing
 import Logging
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite("The publication of one of the server's own sources")
 struct LocalPublicationTests {

@@ -1,8 +1,7 @@
 import FMP4
+@testable import MPEGTS
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("OpusPacketReader and AudioSync")
 struct AudioReaderTests {

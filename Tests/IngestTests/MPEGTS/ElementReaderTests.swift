@@ -1,8 +1,7 @@
 @testable import FMP4
+@testable import MPEGTS
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("Elementary streams of a transport stream")
 struct ElementReaderTests {

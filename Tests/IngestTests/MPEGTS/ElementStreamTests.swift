@@ -1,8 +1,8 @@
 import FMP4
+@testable import MPEGTS
+import Publishing
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("One elementary stream of a programme")
 struct ElementStreamTests {

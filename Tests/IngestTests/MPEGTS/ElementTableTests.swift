@@ -1,7 +1,7 @@
+@testable import MPEGTS
+import Publishing
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("The table of elementary streams")
 struct ElementTableTests {

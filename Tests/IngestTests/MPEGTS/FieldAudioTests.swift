@@ -1,8 +1,7 @@
 import FMP4
+@testable import MPEGTS
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("Audio of the field: LATM, AC-3 and E-AC-3")
 struct FieldAudioTests {

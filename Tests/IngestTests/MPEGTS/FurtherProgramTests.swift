@@ -1,10 +1,11 @@
+import Base
 import FMP4
+@testable import MPEGTS
+import Publishing
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import Ingest
 
 /// Several programmes of a transport stream, each as a publication.
 @Suite(.timeLimit(.minutes(1))) struct FurtherProgramTests {

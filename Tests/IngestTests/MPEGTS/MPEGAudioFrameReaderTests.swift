@@ -1,8 +1,7 @@
 import FMP4
+@testable import MPEGTS
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// MP1, MP2 and MP3 in transport streams.
 @Suite struct MPEGAudioFrameReaderTests {

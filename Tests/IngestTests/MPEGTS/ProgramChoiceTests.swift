@@ -1,6 +1,5 @@
+@testable import MPEGTS
 import Testing
-
-@testable import Ingest
 
 @Suite struct ProgramChoiceTests {
   @Test func `A number from 1 to 65535 or each is a choice, and nothing else`() {

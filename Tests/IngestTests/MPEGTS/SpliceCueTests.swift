@@ -1,8 +1,9 @@
+import Base
 import FMP4
+@testable import MPEGTS
+import Publishing
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite struct SpliceCueTests {
   /// A section with a right checksum. `length` is that of the command; nil leaves it unstated.

@@ -1,8 +1,9 @@
+import Base
 import FMP4
+@testable import MPEGTS
+import Publishing
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("What is in a transport stream")
 struct TransportContentTests {

@@ -1,9 +1,7 @@
-import FMP4
+@testable import MPEGTS
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Damaged transport streams")
 struct TransportDamageTests {

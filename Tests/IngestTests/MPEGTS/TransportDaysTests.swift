@@ -1,9 +1,10 @@
+import Base
 import FMP4
+import MPEGTS
+import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// A sender whose clock wraps, and runs faster or slower than the server's: for 64 hours and twice, or for 20 and once.
 @Suite("A transport stream for days", .timeLimit(.minutes(2)))

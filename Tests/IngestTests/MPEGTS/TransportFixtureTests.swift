@@ -1,9 +1,10 @@
+import Base
 import FMP4
+@testable import MPEGTS
+@testable import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Transport streams of other programs")
 struct TransportFixtureTests {

@@ -1,7 +1,6 @@
+@testable import MPEGTS
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("TransportPacketFinder, TransportPacket and ContinuityCheck")
 struct TransportPacketTests {

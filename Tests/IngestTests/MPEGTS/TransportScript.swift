@@ -1,6 +1,6 @@
+@testable import MPEGTS
+import Publishing
 import NIOCore
-
-@testable import Ingest
 
 /// Writes transport streams for tests.
 struct TransportScript {

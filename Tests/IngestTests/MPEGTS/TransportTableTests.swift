@@ -1,9 +1,9 @@
-import FMP4
+import Base
+@testable import MPEGTS
+import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Tables and packets of a transport stream")
 struct TransportTableTests {

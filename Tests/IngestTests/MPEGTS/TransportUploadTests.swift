@@ -1,10 +1,11 @@
+import Base
 import FMP4
+import MPEGTS
+import Publishing
 import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// Transport streams that come as bodies of requests.
 @Suite(.timeLimit(.minutes(1))) struct TransportUploadTests {

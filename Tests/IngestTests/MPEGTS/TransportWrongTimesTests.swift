@@ -1,9 +1,10 @@
+import Base
 import FMP4
+import MPEGTS
+import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// A wrong time in a transport stream costs nothing, whether it is the time of one frame or of a packet of several.
 @Suite("Wrong times in a transport stream")

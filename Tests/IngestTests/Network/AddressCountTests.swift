@@ -1,6 +1,6 @@
+import Base
+@testable import RTMP
 import Testing
-
-@testable import Ingest
 
 @Suite struct AddressCountTests {
   @Test func `an address gets its share, and all get no more than there is`() {

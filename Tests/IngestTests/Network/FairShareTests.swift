@@ -1,6 +1,5 @@
+import Base
 import Testing
-
-@testable import Ingest
 
 @Suite struct FairShareTests {
   /// How many places each address in turn gets.

@@ -1,7 +1,6 @@
+import Base
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite struct NetworkAddressTests {
   private func address(_ text: String) throws -> NetworkAddress { try #require(NetworkAddress(parsing: text)) }

@@ -1,8 +1,7 @@
+@testable import Base
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Limits of connections that have not published yet")
 struct PeerTableTests {

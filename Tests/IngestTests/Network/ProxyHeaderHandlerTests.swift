@@ -1,8 +1,7 @@
+import Base
 import NIOCore
 import NIOEmbedded
 import Testing
-
-@testable import Ingest
 
 @Suite("A proxy's header before a connection")
 struct ProxyHeaderHandlerTests {

@@ -1,7 +1,6 @@
+@testable import Base
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite struct ProxyHeaderTests {
   private let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]

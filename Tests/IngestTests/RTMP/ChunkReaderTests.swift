@@ -1,8 +1,8 @@
+import Base
+@testable import RTMP
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Chunks to messages")
 struct ChunkReaderTests {

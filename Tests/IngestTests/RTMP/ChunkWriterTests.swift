@@ -1,7 +1,6 @@
+@testable import RTMP
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("Messages cut into chunks")
 struct ChunkWriterTests {

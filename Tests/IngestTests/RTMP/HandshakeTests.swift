@@ -1,7 +1,7 @@
+import Base
+@testable import RTMP
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("The handshake")
 struct HandshakeTests {

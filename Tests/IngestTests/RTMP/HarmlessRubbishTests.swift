@@ -1,9 +1,8 @@
 import FMP4
+@testable import RTMP
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// Encoders of the field send empty and broken descriptions beside media that are well.
 @Suite("RTMP sessions: rubbish that ends nothing")

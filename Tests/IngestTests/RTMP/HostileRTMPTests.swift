@@ -1,9 +1,8 @@
 import FMP4
+@testable import RTMP
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Hostile RTMP peers")
 struct HostileRTMPTests {

@@ -1,9 +1,9 @@
 import FMP4
+@testable import Publishing
+@testable import RTMP
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// What a publisher sends and weir does not take is left out and told; what it takes goes on.
 @Suite("RTMP sessions: what is left out")

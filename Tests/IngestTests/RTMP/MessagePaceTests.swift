@@ -1,8 +1,8 @@
+import Base
 import FMP4
+@testable import RTMP
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("The pace of messages")
 struct MessagePaceTests {

@@ -1,9 +1,10 @@
+import Base
 import FMP4
+@testable import Publishing
+@testable import RTMP
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// Media in other forms than FLV says. What is taken of them is the same as of the proper form.
 @Suite("RTMP sessions: odd framing")

@@ -1,6 +1,7 @@
+import Base
+import Publishing
+@testable import RTMP
 import Testing
-
-@testable import Ingest
 
 @Suite("Where a publisher wants to go")
 struct PublishAddressTests {

@@ -1,6 +1,8 @@
+import Base
 import FMP4
+import Publishing
+import RTMP
 import Glibc
-@testable import Ingest
 import NIOCore
 import NIOPosix
 import Testing

@@ -1,12 +1,13 @@
+import Base
 import FMP4
+import Publishing
+@testable import RTMP
 import Glibc
 import NIOCore
 import NIOPosix
 import NIOSSL
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite("The RTMP listener")
 struct RTMPListenerTests {

@@ -1,7 +1,9 @@
+import Base
 import FMP4
+import Publishing
+@testable import RTMP
 import NIOCore
 
-@testable import Ingest
 import Support
 
 /// What a publisher sends, piece by piece, written independently of the server's own writer.

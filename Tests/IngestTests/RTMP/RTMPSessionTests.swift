@@ -1,9 +1,9 @@
 import FMP4
+import Publishing
+@testable import RTMP
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("RTMP sessions: commands")
 struct RTMPCommandTests {

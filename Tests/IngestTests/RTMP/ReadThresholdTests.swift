@@ -1,10 +1,10 @@
+import Base
 import FMP4
+@testable import RTMP
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("Bytes that the system collects")
 struct ReadThresholdTests {

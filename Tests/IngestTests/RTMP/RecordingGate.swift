@@ -1,5 +1,5 @@
 import FMP4
-@testable import Ingest
+import Publishing
 import Logging
 import NIOCore
 import Synchronization

@@ -1,9 +1,8 @@
 import FMP4
+@testable import RTMP
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// A wrong timestamp costs no frame, and a jump of the clock none but for what it overlaps.
 @Suite("RTMP sessions: wrong timestamps")

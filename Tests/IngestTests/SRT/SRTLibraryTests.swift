@@ -1,7 +1,6 @@
+import SRT
 import Glibc
 import Testing
-
-@testable import Ingest
 
 /// libsrt comes from libavformat as well. A second copy, of the flavour with OpenSSL, has the same symbols and crashes
 /// at the end of the process.

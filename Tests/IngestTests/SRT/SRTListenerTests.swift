@@ -1,11 +1,12 @@
+@testable import Base
 import FMP4
+import Publishing
+@testable import SRT
 import Glibc
 import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// A listener whose workers are played by the test: they say what a worker says, or what one says that was taken over.
 @Suite(.timeLimit(.minutes(1))) struct SRTListenerTests {

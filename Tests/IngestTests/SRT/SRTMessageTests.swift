@@ -1,7 +1,8 @@
+@testable import MPEGTS
+import Publishing
+@testable import SRT
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// What server and worker say to each other.
 @Suite struct SRTMessageTests {

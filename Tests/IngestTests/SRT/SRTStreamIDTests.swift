@@ -1,6 +1,7 @@
+@testable import MPEGTS
+import Publishing
+@testable import SRT
 import Testing
-
-@testable import Ingest
 
 /// What callers ask for by their stream IDs.
 @Suite struct SRTStreamIDTests {

@@ -1,7 +1,8 @@
+import Base
+import Publishing
+@testable import SRT
 import Glibc
 import Testing
-
-@testable import Ingest
 
 /// What the worker decides about callers without asking.
 @Suite struct SRTTableTests {

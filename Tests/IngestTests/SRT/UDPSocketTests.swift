@@ -1,9 +1,9 @@
+import Base
+@testable import SRT
 import Glibc
 import NIOCore
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// Sockets that workers are given.
 @Suite struct UDPSocketTests {

@@ -1,7 +1,6 @@
+import Base
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite(.timeLimit(.minutes(1))) struct BoundedQueueTests {
   @Test func `Elements come out in order, and the rest after the queue was closed`() {
@@ -16,7 +15,7 @@ import Testing
   @Test func `A full queue holds up who gives, until one is taken`() async throws {
     let queue = BoundedQueue<Int>(capacity: 2)
     let given = Atomic(0)
-    let done = Semaphore()
+    let done = CountingSemaphore()
     try DedicatedThread.start(named: "weir-test") {
       for number in 1...4 where queue.give(number) { given.add(1, ordering: .sequentiallyConsistent) }
       done.post()

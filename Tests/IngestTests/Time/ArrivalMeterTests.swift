@@ -1,7 +1,6 @@
+import Base
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct ArrivalMeterTests {
   /// When it changes its mind, in seconds, for frames of 30 a second over a line that takes `speed(t)` of real time at

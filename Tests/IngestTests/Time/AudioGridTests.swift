@@ -1,6 +1,5 @@
+@testable import Base
 import Testing
-
-@testable import Ingest
 
 @Suite("The audio grid")
 struct AudioGridTests {

@@ -1,9 +1,10 @@
+@testable import Base
 import FMP4
+import Publishing
+@testable import RTMP
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct ClockFollowerTests {
   private static let hours = isLong ? 24 : 4

@@ -1,7 +1,6 @@
+import Base
 import Support
 import Testing
-
-@testable import Ingest
 
 /// A publication that begins faster than real time.
 @Suite struct FirstBurstTests {

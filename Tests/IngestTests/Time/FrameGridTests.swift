@@ -1,7 +1,6 @@
+import Base
 import FMP4
 import Testing
-
-@testable import Ingest
 
 /// How a sender turns an exact time into milliseconds.
 enum Rounding: CaseIterable {

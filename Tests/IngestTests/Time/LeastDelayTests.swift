@@ -1,7 +1,6 @@
+@testable import Base
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("The least delay of each slice of time")
 struct LeastDelayTests {

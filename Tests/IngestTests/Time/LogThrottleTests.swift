@@ -1,7 +1,6 @@
+@testable import Base
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct LogThrottleTests {
   @Test func theFirstFewAreToldAndThenNoMoreUntilAWhileHasPassed() {

@@ -1,7 +1,6 @@
+@testable import Base
 import FMP4
 import Testing
-
-@testable import Ingest
 
 @Suite("A rate that is learned from times")
 struct RateLearnerTests {

@@ -1,8 +1,7 @@
+@testable import Base
 import FMP4
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("The timeline")
 struct TimelineTests {

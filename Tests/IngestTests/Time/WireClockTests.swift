@@ -1,7 +1,6 @@
+import Base
 import FMP4
 import Testing
-
-@testable import Ingest
 
 @Suite("A publisher's clock")
 struct WireClockTests {

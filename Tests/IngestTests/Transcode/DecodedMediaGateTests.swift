@@ -1,10 +1,11 @@
+import Base
 import FMP4
+import Publishing
+import Transcode
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite("The gate before decoded audio")
 struct DecodedMediaGateTests {

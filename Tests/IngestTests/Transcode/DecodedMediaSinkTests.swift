@@ -1,12 +1,13 @@
+import Base
 import FMP4
+import Publishing
+@testable import Transcode
 import Glibc
 import Logging
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// Audio that outputs do not carry, before the stream sees it.
 @Suite struct DecodedMediaSinkTests {

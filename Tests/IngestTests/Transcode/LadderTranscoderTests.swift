@@ -1,12 +1,13 @@
+import Base
 import FMP4
+@testable import Local
+@testable import Transcode
 import Glibc
 import Logging
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite struct LadderTranscoderTests {
   private final class Log: Sendable {

@@ -1,11 +1,11 @@
-import FMP4
+import Base
+@testable import FMP4
+@testable import Transcode
 import Glibc
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// Thumbnails by workers, of which some do what they should not.
 @Suite struct StillImageMakerTests {

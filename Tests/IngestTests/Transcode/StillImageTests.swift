@@ -1,10 +1,11 @@
-import CLibAV
 import FMP4
+import LibAV
+@testable import Local
+@testable import Transcode
+import CLibAV
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct StillImageTests {
   /// A key frame of the test pattern and its track.

@@ -1,7 +1,6 @@
 import FMP4
+@testable import Transcode
 import Testing
-
-@testable import Ingest
 
 @Suite("What a transcoder makes")
 struct TranscodeAimTests {

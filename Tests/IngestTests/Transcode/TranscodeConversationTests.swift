@@ -1,8 +1,8 @@
 import FMP4
+@testable import Local
+@testable import Transcode
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// Workers that keep to the protocol and say too much.
 @Suite struct TranscodeConversationTests {

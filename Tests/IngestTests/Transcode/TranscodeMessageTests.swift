@@ -1,8 +1,8 @@
-import FMP4
+@testable import FMP4
+@testable import LibAV
+@testable import Transcode
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite struct TranscodeMessageTests {
   private let requests: [TranscodeRequest] = [

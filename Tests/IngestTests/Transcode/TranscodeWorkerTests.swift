@@ -1,9 +1,10 @@
-import CLibAV
 import FMP4
+import LibAV
+@testable import Local
+@testable import Transcode
+import CLibAV
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// The worker with real bitstreams: what an independent decoder sees in its rungs.
 @Suite struct TranscodeWorkerTests {

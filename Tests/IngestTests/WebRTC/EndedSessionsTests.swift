@@ -1,8 +1,8 @@
-import FMP4
+import Base
+import Publishing
+@testable import WebRTC
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct EndedSessionsTests {
   private let stream: StreamName

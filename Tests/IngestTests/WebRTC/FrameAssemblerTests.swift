@@ -1,7 +1,6 @@
+@testable import WebRTC
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// Frames of H.264, AV1, VP9 and VP8 from their packets.
 @Suite struct FrameAssemblerTests {

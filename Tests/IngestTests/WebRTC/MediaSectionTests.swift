@@ -1,8 +1,7 @@
 import FMP4
+@testable import WebRTC
 import Support
 import Testing
-
-@testable import Ingest
 
 /// Sections of offers, line by line.
 @Suite("Media sections of offers")

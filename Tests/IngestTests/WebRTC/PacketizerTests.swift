@@ -1,8 +1,6 @@
-import FMP4
+@testable import WebRTC
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// Samples that are taken apart for packets, and what the assemblers make of them.
 @Suite struct PacketizerTests {

@@ -1,6 +1,5 @@
+@testable import WebRTC
 import NIOCore
-
-@testable import Ingest
 
 /// Packets as senders make them.
 enum RTPPackets {

@@ -1,9 +1,10 @@
+import Base
 import FMP4
+import Publishing
+@testable import WebRTC
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// What is counted of a sender's packets, and what comes out of them.
 @Suite("Reception of RTP")

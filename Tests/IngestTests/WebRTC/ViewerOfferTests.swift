@@ -1,9 +1,10 @@
+import Base
 import FMP4
+import Publishing
+@testable import WebRTC
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// Offers of viewers, what they are answered, and what they report.
 @Suite struct ViewerOfferTests {

@@ -1,8 +1,9 @@
+import Base
 import FMP4
+import Publishing
+@testable import WebRTC
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// A sender of sound and pictures, 25 a second, that pauses within its connection.
 @Suite struct WebRTCPauseTests {

@@ -1,10 +1,9 @@
+import Base
 import CProbe
 import CProcess
 import Glibc
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// What a worker can still do after an attack has taken it over. A filter is of the thread that asks for it and of those that it
 /// starts, so a thread of the tests can wear it.

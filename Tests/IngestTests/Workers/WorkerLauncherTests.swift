@@ -1,8 +1,7 @@
+import Base
 import Glibc
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// Processes as workers are started and ended, with a shell in their place.
 @Suite struct WorkerLauncherTests {

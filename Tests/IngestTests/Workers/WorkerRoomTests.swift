@@ -1,8 +1,7 @@
+@testable import Base
 import FMP4
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// Room for workers that run at a time.
 @Suite struct WorkerRoomTests {

@@ -1,11 +1,11 @@
+@testable import API
+import Base
+@testable import Delivery
+import HTTP
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 /// How long an action waits for the state that it leads to, and what it answers then.
 @Suite struct APIActionTests {

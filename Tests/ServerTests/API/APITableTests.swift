@@ -1,10 +1,10 @@
+@testable import API
+@testable import Delivery
+@testable import HTTP
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct APITableTests {
   private func path(_ text: String) throws -> [String] { try RequestTarget(parsing: text).segments }

@@ -1,11 +1,13 @@
-import Ingest
+@testable import API
+import Base
+@testable import Control
+import Delivery
+@testable import HTTP
+import Publishing
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// Each route that changes something × tokens × origins.
 @Suite struct AdminGateTests {

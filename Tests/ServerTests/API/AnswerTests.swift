@@ -1,10 +1,9 @@
+import API
 import HTTP
+import Storage
 import NIOCore
 import NIOHTTP1
-import Storage
 import Testing
-
-@testable import Server
 
 @Suite struct AnswerTests {
   private struct Sample: Encodable {

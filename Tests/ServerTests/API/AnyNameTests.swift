@@ -1,12 +1,13 @@
-import Ingest
+@testable import API
+import Base
+@testable import Control
+import Delivery
+import HTTP
+import Publishing
 import NIOCore
 import NIOHTTP1
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 /// What is answered although the request names another host.
 @Suite struct AnyNameTests {

@@ -1,11 +1,10 @@
-import Ingest
+@testable import Delivery
+import HTTP
+import Publishing
 import NIOCore
 import NIOEmbedded
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// Pages that wait for a stream: what they cost, and how long they are held.
 @Suite struct AwaitedLooksTests {

@@ -1,15 +1,16 @@
-import Ingest
+@testable import API
+import Base
+@testable import Control
+@testable import Delivery
+import HTTP
+import Storage
+import Streams
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Support
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct ControlAPITests {
   private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -1,16 +1,15 @@
-import FMP4
+import Base
+@testable import Delivery
+@testable import HTTP
+@testable import Recording
+import Storage
+import Streams
 import Glibc
-import Ingest
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct LongClipsTests {
   private func clip(_ bytes: Int) -> RecordingClip {

@@ -1,10 +1,9 @@
+@testable import Delivery
 import HTTP
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import Testing
-
-@testable import Server
 
 @Suite struct OfferBodyTests {
   private final class Source: ArrivingBodySource {

@@ -1,10 +1,10 @@
-import Basics
+@testable import API
+import Base
+import Delivery
+import HTTP
 import FoundationEssentials
 import NIOHTTP1
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// The description of the API. End-to-end tests hold it against real answers.
 @Suite struct OpenAPIDocumentTests {

@@ -1,12 +1,11 @@
-import Basics
-import FMP4
+import Base
+@testable import Control
+@testable import Delivery
 import HTTP
-import Ingest
+import Publishing
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite struct OpenStreamPassTests {
   /// The rules of a server, and how often they were looked at.

@@ -1,8 +1,7 @@
+@testable import API
+import HTTP
 import NIOHTTP1
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct PublicAddressTests {
   private func request(_ method: HTTPRequest.Method, _ target: String, accept: String = "*/*") throws -> HTTPRequest {

@@ -1,7 +1,6 @@
+@testable import API
+import HTTP
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// What caches may ask about: an address that an escaped slash moved apart is none.
 @Suite struct StreamResourceTests {

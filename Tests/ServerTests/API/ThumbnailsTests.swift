@@ -1,5 +1,10 @@
+import Base
+@testable import Delivery
 import FMP4
-import Ingest
+import HTTP
+import Publishing
+import Storage
+@testable import Streams
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -7,10 +12,6 @@ import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct ThumbnailsTests {
   private let clock = SteadyClock(ClockReading(wall: EpochDriver.wall, monotonic: 0)) { 1_000_000_000_000 }

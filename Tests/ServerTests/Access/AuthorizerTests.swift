@@ -1,12 +1,12 @@
-import Basics
+@testable import API
+import Base
+@testable import Control
 import FMP4
+import Publishing
 import Glibc
-import Ingest
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 @Suite struct AuthorizerTests {
   private let time = ManualClock()

@@ -1,12 +1,10 @@
-import Basics
+import Base
+@testable import Control
+import FMP4
 import Crypto
 import CryptoExtras
-import FMP4
-import Ingest
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite struct JSONWebKeysTests {
   private let issuer = TokenIssuer()

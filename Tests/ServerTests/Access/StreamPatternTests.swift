@@ -1,8 +1,7 @@
-import Ingest
+import Base
+import Control
+import Publishing
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct StreamPatternTests {
   @Test(arguments: [

@@ -1,10 +1,8 @@
+import FMP4
 import Crypto
 import CryptoExtras
-import FMP4
 import Foundation
 import Synchronization
-
-@testable import Server
 
 /// Makes keys and tokens, good ones and others.
 struct TokenIssuer {

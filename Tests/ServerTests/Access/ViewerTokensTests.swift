@@ -1,13 +1,12 @@
+import Base
+@testable import Control
+import Publishing
 import Crypto
 import CryptoExtras
-import FMP4
 import Foundation
-import Ingest
 import NIOCore
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite struct ViewerTokensTests {
   private let issuer = TokenIssuer()

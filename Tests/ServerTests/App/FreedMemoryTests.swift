@@ -1,6 +1,5 @@
-import Testing
-
 @testable import Server
+import Testing
 
 @Suite struct FreedMemoryTests {
   /// How many looks it takes, 100 at most.

@@ -1,7 +1,7 @@
+@testable import Server
+import Settings
 import Glibc
 import Testing
-
-@testable import Server
 
 /// Sockets from descriptor 3 on: this process has others there, so only what is said about them is tested here. That they are
 /// used is seen end to end.

@@ -1,9 +1,9 @@
-import Basics
+import Base
+@testable import Server
+import Settings
 import NIOCore
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite struct ListeningSocketsTests {
   /// What was started and stopped, in order.

@@ -1,6 +1,5 @@
-import Testing
-
 @testable import Server
+import Testing
 
 @Suite struct MemoryReliefTests {
   /// The numbers of the looks at which connections should end.

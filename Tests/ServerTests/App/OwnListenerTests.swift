@@ -1,13 +1,12 @@
-import Basics
-import FMP4
-import Ingest
+import Base
+import Recording
+@testable import Server
+import Settings
 import Logging
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 /// A server takes its listeners as a list: a protocol that no source knows of publishes a stream, which is served and recorded
 /// as any other.

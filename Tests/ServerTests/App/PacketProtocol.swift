@@ -1,10 +1,10 @@
+import Base
 import FMP4
+import Publishing
 import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
-
-@testable import Ingest
 
 /// A protocol that is none of weir's, as one in Sources would be: packets over TCP with a track's number, a clock of 90 kHz in
 /// 33 bits that wraps, and the codec's own bytes.

@@ -1,6 +1,5 @@
-import Testing
-
 @testable import Server
+import Testing
 
 @Suite struct TendingRhythmTests {
   /// The pauses after so many looks.

@@ -1,7 +1,5 @@
-import Ingest
+import Base
 import Testing
-
-@testable import Basics
 
 @Suite struct AddressPlacesTests {
   private func address(_ number: Int) throws -> NetworkAddress {

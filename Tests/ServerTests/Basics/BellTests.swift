@@ -1,9 +1,7 @@
-import Basics
+import Base
 import NIOCore
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite struct BellTests {
   private final class Count: Sendable {

@@ -1,8 +1,6 @@
+import Base
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct DescriptorBudgetTests {
   /// Few descriptors are shared by halves, of many some are kept for streams.

@@ -1,6 +1,5 @@
+@testable import Base
 import Testing
-
-@testable import Basics
 
 @Suite struct MachineNamesTests {
   private func names(_ host: String, hosts: String = "") -> [String] { MachineNames.all(of: host, hosts: hosts) }

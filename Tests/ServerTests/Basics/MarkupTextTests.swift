@@ -1,6 +1,5 @@
+import Base
 import Testing
-
-@testable import Basics
 
 @Suite struct MarkupTextTests {
   @Test func markupStaysText() {

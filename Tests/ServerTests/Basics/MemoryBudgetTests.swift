@@ -1,9 +1,8 @@
+@testable import Base
+import Streams
 import Glibc
 import Logging
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct MemoryBudgetTests {
   /// A folder like a control group's, of either version, whose files tests write.

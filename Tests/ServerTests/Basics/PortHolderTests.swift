@@ -1,9 +1,8 @@
+@testable import Base
 import Glibc
 import NIOCore
 import NIOPosix
 import Testing
-
-@testable import Basics
 
 @Suite struct PortHolderTests {
   @Test func theProgramThatListensIsNamed() async throws {

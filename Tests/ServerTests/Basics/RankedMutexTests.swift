@@ -1,7 +1,5 @@
-import Basics
+import Base
 import Testing
-
-@testable import Server
 
 @Suite struct RankedMutexTests {
   @Test func locksAreTakenDownwardsAlone() {

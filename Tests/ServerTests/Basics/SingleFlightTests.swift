@@ -1,12 +1,9 @@
+import Base
 import Glibc
 import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 @Suite struct SingleFlightTests {
   private var loop: any EventLoop { MultiThreadedEventLoopGroup.singleton.any() }

@@ -1,7 +1,5 @@
+import Base
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct ValueTextTests {
   @Test(arguments: [

@@ -1,7 +1,5 @@
-import Basics
+import Base
 import Testing
-
-@testable import Server
 
 @Suite struct WakerTests {
   private static let long = Duration.seconds(3600)

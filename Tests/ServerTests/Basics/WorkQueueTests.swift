@@ -1,9 +1,8 @@
+import Base
 import Glibc
 import NIOPosix
 import Synchronization
 import Testing
-
-@testable import Basics
 
 @Suite struct WorkQueueTests {
   @Test func `A queue with one thread does its work in order`() async throws {

@@ -1,8 +1,8 @@
+@testable import Server
+import Settings
 import ArgumentParser
 import FoundationEssentials
 import Testing
-
-@testable import Server
 
 @Suite struct CommandLineTests {
   private func serve(_ arguments: String...) throws -> ServeCommand {

@@ -1,9 +1,9 @@
 import FMP4
+import HTTP
+@testable import Server
+import Settings
 import Glibc
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct DoctorTests {
   @Test(arguments: [

@@ -1,8 +1,7 @@
+@testable import Server
 import Logging
 import Support
 import Testing
-
-@testable import Server
 
 @Suite struct LogRateTests {
   private func event(_ text: String, line: UInt = 1, level: Logger.Level = .warning) -> LogEvent {

@@ -1,9 +1,9 @@
+@testable import Server
+import Settings
 import Glibc
 import Logging
 import Support
 import Testing
-
-@testable import Server
 
 @Suite struct LogTests {
   /// What a logger wrote, through a pipe.

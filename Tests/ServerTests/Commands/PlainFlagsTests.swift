@@ -1,8 +1,8 @@
+@testable import Server
+import Settings
 import ArgumentParser
 import Support
 import Testing
-
-@testable import Server
 
 /// What is read without ArgumentParser is what ArgumentParser would have read.
 @Suite struct PlainFlagsTests {

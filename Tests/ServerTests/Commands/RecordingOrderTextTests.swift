@@ -1,7 +1,8 @@
+@testable import API
+import Recording
+@testable import Server
 import NIOCore
 import Testing
-
-@testable import Server
 
 @Suite struct RecordingOrderTextTests {
   private func body(_ order: RecordingOrderText) -> String? { order.json.map { String(buffer: $0) } }

@@ -1,7 +1,7 @@
+internal import API
+@testable internal import Server
 internal import NIOCore
 internal import Testing
-
-@testable internal import Server
 
 @Suite struct ServerSentEventsTests {
   private static let text = """

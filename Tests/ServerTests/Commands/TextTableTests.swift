@@ -1,6 +1,5 @@
-import Testing
-
 @testable import Server
+import Testing
 
 @Suite struct TextTableTests {
   private var table: TextTable {

@@ -1,9 +1,10 @@
+import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Settings
+import Streams
+import Transcode
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct AudioSettingTextTests {
   @Test func aCodecMayHaveAStreamAndABitRate() throws {

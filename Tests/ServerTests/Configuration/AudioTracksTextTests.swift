@@ -1,10 +1,12 @@
-import Basics
+import Base
 import FMP4
+@testable import Playlists
+import Recording
+@testable import Settings
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 /// Settings of single tracks, and what they do.
 @Suite struct AudioTracksTextTests {

@@ -1,8 +1,8 @@
-import Basics
+import Base
 import FMP4
+@testable import Settings
+@testable import Streams
 import Testing
-
-@testable import Server
 
 @Suite struct CaptionTextTests {
   @Test func `Captions are stated by service and language`() throws {

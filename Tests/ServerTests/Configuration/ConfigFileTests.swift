@@ -1,11 +1,15 @@
+import Base
+@testable import Control
 import FMP4
-import Ingest
+import LocalSources
+import Publishing
+@testable import Recording
+@testable import Settings
+import Streams
+import Transcode
 import Logging
 import Support
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct ConfigFileTests {
   private func load(

@@ -1,8 +1,8 @@
+@testable import HTTP
+@testable import Recording
+@testable import Settings
 import Glibc
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct ConfigurationPlacesTests {
   private func configuration(_ flags: [SettingName: [String]]) throws -> ServerConfiguration {

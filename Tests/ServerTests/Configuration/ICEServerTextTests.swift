@@ -1,7 +1,6 @@
-import Basics
+import Base
+@testable import Settings
 import Testing
-
-@testable import Server
 
 /// Servers of STUN and TURN, as settings have them and as publishers are told.
 @Suite struct ICEServerTextTests {

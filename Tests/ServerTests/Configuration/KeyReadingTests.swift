@@ -1,8 +1,8 @@
+import Control
 import FMP4
-import Ingest
+import Publishing
+@testable import Settings
 import Testing
-
-@testable import Server
 
 @Suite struct KeyReadingTests {
   private func keys(_ text: String) throws -> [AccessKey] { try ConfigFile(text, name: "weir.yaml").keys.keys }

@@ -1,8 +1,10 @@
-import Ingest
+import Base
+@testable import LibAV
+import Publishing
+@testable import Settings
+import Streams
+import Transcode
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct LadderSpecificationTests {
   @Test func aLadderIsSortedFromTheLargestRung() throws {

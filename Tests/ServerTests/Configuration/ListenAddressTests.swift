@@ -1,9 +1,8 @@
+import Base
+import Settings
 import Glibc
 import NIOCore
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct ListenAddressTests {
   @Test(arguments: [

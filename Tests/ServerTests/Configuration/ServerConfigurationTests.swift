@@ -1,11 +1,14 @@
+import Base
+@testable import Control
 import FMP4
-import Ingest
+import HTTP
+import LocalSources
+import Publishing
+@testable import Recording
+@testable import Settings
+import Streams
 import Logging
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 @Suite struct ServerConfigurationTests {
   private func load(

@@ -1,8 +1,8 @@
-import Ingest
+import Control
+import Publishing
+@testable import Settings
 import Support
 import Testing
-
-@testable import Server
 
 @Suite struct SettingChangesTests {
   private func sources(_ file: String) throws -> SettingSources {

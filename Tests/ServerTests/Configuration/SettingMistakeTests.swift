@@ -1,8 +1,9 @@
+import Base
+@testable import Recording
+@testable import Server
+@testable import Settings
 import ArgumentParser
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct SettingMistakeTests {
   private func complaint(_ variable: String, _ value: String = "x") -> String? {

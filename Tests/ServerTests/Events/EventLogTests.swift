@@ -1,12 +1,10 @@
-import FMP4
+import Base
+@testable import Control
 import Glibc
-import Ingest
 import Logging
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite struct EventLogTests {
   private let folder: TemporaryFolder

@@ -1,11 +1,11 @@
+import Base
+@testable import Control
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
 import Logging
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// Effects of streams come after their events.
 @Suite struct EventOrderTests {

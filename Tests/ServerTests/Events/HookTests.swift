@@ -1,13 +1,11 @@
-import Basics
-import FMP4
+import Base
+@testable import Control
+@testable import Settings
 import Glibc
-import Ingest
 import Logging
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite struct HookTests {
   private static func event(_ id: Int64, _ stream: String? = "cam") -> Event {

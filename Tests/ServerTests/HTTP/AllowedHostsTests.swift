@@ -1,12 +1,9 @@
-import Ingest
+import Base
+@testable import HTTP
 import NIOCore
 import NIOHTTP1
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 /// Under which names a request is answered.
 @Suite(.timeLimit(.minutes(3))) struct AllowedHostsTests {

@@ -1,7 +1,6 @@
+@testable import HTTP
 import NIOCore
 import Testing
-
-@testable import HTTP
 
 @Suite("Read buffers that are given back")
 struct BriefReadAllocatorTests {

@@ -1,11 +1,8 @@
-import Ingest
+import Base
+import HTTP
+import Storage
 import NIOCore
 import Synchronization
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// A route whose answer is the path and a number that rises with every call. `/wait` and `/fail` come after a second.
 final class CountedRoute: Sendable {

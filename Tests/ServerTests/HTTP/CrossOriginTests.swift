@@ -1,8 +1,7 @@
+import Delivery
+@testable import HTTP
 import NIOHTTP1
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct CrossOriginTests {
   private static let studio = "https://studio.example"

@@ -1,7 +1,6 @@
+@testable import HTTP
 import Synchronization
 import Testing
-
-@testable import HTTP
 
 @Suite struct FairPoolTests {
   /// The units that were granted later, in order.

@@ -1,8 +1,7 @@
+@testable import HTTP
 import NIOCore
 import Synchronization
 import Testing
-
-@testable import HTTP
 
 @Suite("Bodies that are taken while they arrive", .timeLimit(.minutes(3)))
 struct HTTPArrivingBodyTests {

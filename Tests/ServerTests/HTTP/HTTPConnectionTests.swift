@@ -1,12 +1,10 @@
+@testable import HTTP
+import Storage
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPConnectionTests {
   @Test func answersOneRequestAfterTheOtherOnOneConnection() async throws {

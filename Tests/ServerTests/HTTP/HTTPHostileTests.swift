@@ -1,9 +1,7 @@
+@testable import HTTP
+import Storage
 import NIOCore
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// Peers that want no answer, or too many.
 @Suite(.timeLimit(.minutes(3))) struct HTTPHostileTests {

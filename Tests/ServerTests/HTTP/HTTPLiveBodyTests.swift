@@ -1,10 +1,8 @@
+@testable import HTTP
+import Storage
 import NIOCore
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPLiveBodyTests {
   /// A body that the test writes.

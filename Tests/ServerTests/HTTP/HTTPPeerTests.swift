@@ -1,8 +1,6 @@
+@testable import HTTP
 import NIOCore
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct HTTPPeerTests {
   private func host(_ address: String) throws -> String {

@@ -1,10 +1,8 @@
+import Base
+@testable import HTTP
 import NIOCore
 import NIOEmbedded
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 /// Connections beyond those that an address, or all, may have.
 @Suite(.timeLimit(.minutes(3))) struct HTTPProbeTests {

@@ -1,14 +1,12 @@
+import Base
+import HTTP
+import Storage
 import Glibc
-import Ingest
 import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// A listener on a port of its own, with routes given as a closure.
 struct HTTPTestServer: HTTPResponder {

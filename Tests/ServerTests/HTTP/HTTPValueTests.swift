@@ -1,10 +1,7 @@
+@testable import HTTP
+import Storage
 import NIOCore
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct HTTPRequestTargetTests {
   @Test(arguments: [

@@ -1,12 +1,13 @@
+@testable import API
+import Delivery
+@testable import HTTP
+import Storage
+import Streams
 import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPWebFilesTests {
   @Test func embeddedPagesCarryTheirPolicyAndAnswer304() async throws {

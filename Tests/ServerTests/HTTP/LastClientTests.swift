@@ -1,8 +1,7 @@
+import Base
+@testable import HTTP
 import NIOCore
 import Testing
-
-@testable import Ingest
-@testable import HTTP
 
 @Suite struct LastClientTests {
   private func fields(_ text: String) -> RequestFields { RequestFields(ByteBuffer(string: text), .userAgent) }

@@ -1,10 +1,9 @@
-import Basics
+import Base
+@testable import HTTP
 import NIOCore
 import NIOHTTP1
 import Synchronization
 import Testing
-
-@testable import HTTP
 
 /// What admits a request with a token to a response that the table has.
 @Suite struct LastTokenTests {

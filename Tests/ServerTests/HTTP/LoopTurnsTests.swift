@@ -1,9 +1,7 @@
+@testable import HTTP
 import NIOCore
 import NIOEmbedded
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct LoopTurnsTests {
   /// Writes its name each time that it has a turn.

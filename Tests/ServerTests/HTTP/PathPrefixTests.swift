@@ -1,9 +1,9 @@
+@testable import API
+import Delivery
+import HTTP
 import NIOCore
 import NIOHTTP1
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct PathPrefixTests {
   @Test(arguments: [

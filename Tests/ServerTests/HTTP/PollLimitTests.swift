@@ -1,10 +1,8 @@
+@testable import HTTP
+import Storage
 import NIOCore
 import NIOEmbedded
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct PollLimitTests {
   private let loop = EmbeddedEventLoop()

@@ -1,13 +1,9 @@
-import Ingest
+import Base
+@testable import HTTP
 import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// Responses that a loop gives to all requests for the same.
 @Suite(.timeLimit(.minutes(3))) struct ResponseTableTests {

@@ -1,11 +1,9 @@
-import Basics
+import Base
+@testable import HTTP
+import Storage
 import NIOCore
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Storage
-@testable import Server
 
 @Suite(.timeLimit(.minutes(3))) struct TokenPrefixTests {
   @Test(arguments: [

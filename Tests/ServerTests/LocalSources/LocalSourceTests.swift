@@ -1,9 +1,9 @@
 import FMP4
-import Ingest
+import Local
+@testable import LocalSources
+import Publishing
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite(.timeLimit(.minutes(1))) struct LocalSourceTests {
   /// A source that runs until it is stopped, and takes its time for that where it is told to.

@@ -1,13 +1,9 @@
 import FMP4
-import Ingest
+@testable import LocalSources
+import Publishing
 import Support
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct SourceOutputTests {
   /// The registry's side: who was let in, and what they said.

@@ -1,14 +1,16 @@
+import Base
 import FMP4
-import Ingest
+import Local
+@testable import LocalSources
+import Publishing
+@testable import Recording
+import Streams
 import Logging
 import NIOCore
 import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// Recordings of the server's own sources: begun and ended by themselves, whatever is on air.
 @Suite(.timeLimit(.minutes(1))) struct SourceRecordingTests {

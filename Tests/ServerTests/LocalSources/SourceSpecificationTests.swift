@@ -1,10 +1,10 @@
-import FMP4
-import Ingest
+import Base
+@testable import FMP4
+@testable import LibAV
+@testable import Local
+import LocalSources
 import NIOCore
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct SourceSpecificationTests {
   private func capture(_ text: String) throws -> CaptureSettings {

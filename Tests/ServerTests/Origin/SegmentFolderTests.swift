@@ -1,14 +1,15 @@
+@testable import Delivery
 import FMP4
+import Playlists
+import Publishing
+import Storage
+@testable import Streams
 import Glibc
-import Ingest
 import Logging
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import Server
-@testable import Storage
 
 @Suite struct SegmentFolderTests {
   /// A folder of its own, removed afterwards.

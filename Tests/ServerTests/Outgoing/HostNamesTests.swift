@@ -1,10 +1,9 @@
+import Base
+@testable import Control
 import Glibc
 import NIOCore
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import Server
 
 /// Looks for names. The resolver is the test's own, so that no network is asked.
 @Suite(.timeLimit(.minutes(1))) struct HostNamesTests {

@@ -1,10 +1,9 @@
+import Base
+@testable import Control
+import HTTP
 import NIOCore
 import NIOHTTP1
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 @Suite(.timeLimit(.minutes(1))) struct OutgoingRequestTests {
   @Test(arguments: ["http://127.0.0.1:1/x", "https://host.example/path?a=b"])

@@ -1,11 +1,11 @@
+import Base
+import FMP4
+import HTTP
+@testable import Playlists
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Basics
-@testable import FMP4
-@testable import HTTP
-@testable import Server
 
 @Suite struct DASHClockTests {
   private let now = EpochDriver.wall

@@ -1,10 +1,10 @@
 import FMP4
+import HTTP
+@testable import Playlists
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct DASHHistoryTests {
   private let now = EpochDriver.wall

@@ -1,11 +1,11 @@
+import Base
+@testable import FMP4
+@testable import Playlists
+import Storage
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Basics
-@testable import FMP4
-@testable import Server
-@testable import Storage
 
 @Suite struct DASHManifestTests {
   /// One element a line, so that a golden file can be read.

@@ -1,15 +1,15 @@
+import Delivery
 import FMP4
+@testable import HTTP
+@testable import Playlists
+import Publishing
+@testable import Streams
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Support
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Ingest
-@testable import Server
 
 /// Playlists before the first whole segment. Media comes sample by sample.
 @Suite(.timeLimit(.minutes(1))) struct EarlyPlaylistTests {

@@ -1,11 +1,12 @@
+@testable import Delivery
 import FMP4
+@testable import Playlists
+import Storage
+@testable import Streams
 import Glibc
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
-@testable import Storage
 
 @Suite struct LowLatencyPlaylistTests {
   private func text(

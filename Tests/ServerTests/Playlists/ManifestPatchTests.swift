@@ -1,6 +1,5 @@
+@testable import Playlists
 import Testing
-
-@testable import Server
 
 @Suite struct ManifestPatchTests {
   private func manifest(

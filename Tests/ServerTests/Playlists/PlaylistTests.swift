@@ -1,11 +1,11 @@
+import Base
 import FMP4
+@testable import Playlists
+import Storage
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Basics
-@testable import Server
-@testable import Storage
 
 @Suite struct PlaylistTests {
   private func lines(_ buffer: ByteBuffer) -> [String] {

@@ -1,7 +1,6 @@
+@testable import Playlists
 import NIOCore
 import Testing
-
-@testable import Server
 
 @Suite struct XMLTests {
   @Test func whatXMLReservesIsEscaped() {

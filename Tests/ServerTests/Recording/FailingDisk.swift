@@ -1,7 +1,6 @@
+@testable import Recording
 import Glibc
 import Synchronization
-
-@testable import Server
 
 /// A disk that fails at one of the calls with which a file is written and finished, counted from 1: at that one alone,
 /// or from then on, as for a process that was killed there.

@@ -1,6 +1,5 @@
+@testable import Recording
 import Synchronization
-
-@testable import Server
 
 /// A disk with an exact number of free bytes, which no other program changes. Bytes are written to the real disk.
 final class FillingDisk: Sendable {

@@ -1,12 +1,10 @@
+@testable import FMP4
+import Recording
 import Glibc
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import FMP4
-@testable import HTTP
-@testable import Server
 
 /// Recordings of what real encoders made, judged by ffprobe and ffmpeg.
 @Suite struct RecordedMediaTests {

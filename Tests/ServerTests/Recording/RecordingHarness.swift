@@ -1,16 +1,17 @@
-import Basics
+import Base
 import FMP4
+import Publishing
+@testable import Recording
+import RecordingFormat
+import Storage
+@testable import Streams
 import Glibc
-import Ingest
 import Logging
 import NIOCore
 import NIOPosix
-import Storage
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 /// A folder of its own for a test, removed with it.
 final class TemporaryFolder: Sendable {

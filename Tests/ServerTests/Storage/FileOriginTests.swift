@@ -1,12 +1,10 @@
+@testable import Recording
+import Storage
 import Glibc
 import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct FileOriginTests {
   @Test func whatTheDiskDoesNotGiveIsNoEndOfFile() throws {

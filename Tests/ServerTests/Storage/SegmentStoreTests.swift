@@ -1,9 +1,8 @@
+@testable import Storage
+@testable import Streams
 import Glibc
 import NIOCore
 import Testing
-
-@testable import Server
-@testable import Storage
 
 @Suite struct SegmentStoreTests {
   private static let page = 4096

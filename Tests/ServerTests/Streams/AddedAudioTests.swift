@@ -1,12 +1,13 @@
+@testable import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
+import Transcode
 import Logging
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 /// AAC beside audio that most browsers cannot play, where no setting asks for it.
 @Suite struct AddedAudioTests {

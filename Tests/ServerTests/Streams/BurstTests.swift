@@ -1,11 +1,8 @@
 import FMP4
-import Ingest
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Basics
-@testable import Server
 
 /// Publishers that send faster than real time at first, while somebody watches: no list contradicts another one.
 @Suite struct BurstTests {

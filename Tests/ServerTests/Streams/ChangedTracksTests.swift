@@ -1,9 +1,9 @@
 import FMP4
+@testable import Playlists
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 /// A track that comes late, goes, or changes: nothing is different in playlists, manifests and bytes of the other tracks.
 @Suite struct ChangedTracksTests {

@@ -1,9 +1,9 @@
 import FMP4
+@testable import Playlists
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 /// The time of day in a publication is told anew while it goes on: its clock has drifted.
 @Suite struct ClockMoveTests {

@@ -1,8 +1,8 @@
 import FMP4
-import Ingest
+import Playlists
+@testable import Streams
 import Support
 
-@testable import Server
 import Support
 
 extension StreamSettings {

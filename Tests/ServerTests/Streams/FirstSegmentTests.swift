@@ -1,14 +1,12 @@
-import Basics
+import Base
 import FMP4
-import Ingest
+import Local
+import Publishing
+import Streams
 import Logging
 import NIOCore
 import NIOPosix
-import Storage
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct FirstSegmentTests {
   private let registry = StreamRegistry(

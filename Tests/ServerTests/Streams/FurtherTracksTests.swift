@@ -1,9 +1,9 @@
 import FMP4
+@testable import Playlists
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 /// A stream with several tracks of a kind is served in the separate layout. Its first tracks are the same as without the
 /// others.

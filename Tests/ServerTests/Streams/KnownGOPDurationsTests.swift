@@ -1,8 +1,7 @@
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
 import Testing
-
-@testable import Server
 
 @Suite struct KnownGOPDurationsTests {
   private let long = MediaTime(milliseconds: 4000)

@@ -1,13 +1,13 @@
-import Basics
+import Base
 import FMP4
+import Local
+import Publishing
+@testable import Streams
+import Transcode
 import Glibc
-import HTTP
 import Logging
 import Synchronization
 import Testing
-
-@testable import Ingest
-@testable import Server
 
 /// A source of the server's own, whose key frames are far apart, and a transcoder that is lost.
 @Suite struct LadderRecoveryTests {

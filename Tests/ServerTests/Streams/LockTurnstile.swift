@@ -1,9 +1,7 @@
-import Basics
+import Base
+@testable import Streams
 import Glibc
 import Synchronization
-
-@testable import Ingest
-@testable import Server
 
 /// Counts how often a thread takes a stream's lock, from outside: the lock has no counter, and costs nothing more.
 ///

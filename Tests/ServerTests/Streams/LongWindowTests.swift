@@ -1,16 +1,14 @@
-import Basics
 import FMP4
-import Glibc
 import HTTP
-import Ingest
+import Playlists
+@testable import Streams
+import Glibc
 import Logging
 import NIOCore
 import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite struct LongWindowTests {
   private let time = ManualClock()

@@ -1,8 +1,6 @@
-import Ingest
+import Base
 import Support
 import Synchronization
-
-@testable import Server
 
 /// A clock that tests move.
 final class ManualClock: Sendable {

@@ -1,8 +1,8 @@
-import Ingest
+import Base
+import Publishing
+@testable import Streams
 import Support
 import Testing
-
-@testable import Server
 
 @Suite struct NameAllowanceTests {
   private static let second: Int64 = 1_000_000_000

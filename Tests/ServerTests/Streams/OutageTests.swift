@@ -1,11 +1,11 @@
+import Base
 import FMP4
-import Ingest
+@testable import Playlists
+@testable import Streams
+import Transcode
 import NIOCore
 import Support
 import Testing
-
-@testable import Basics
-@testable import Server
 
 /// What playlists and manifests list of an outage.
 @Suite struct OutageTests {

@@ -1,9 +1,8 @@
 import FMP4
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 /// A stream whose audio is ahead of its video when it ends: the rest of the audio comes in fragments beside the last video.
 @Suite struct PartsAtTheEndTests {

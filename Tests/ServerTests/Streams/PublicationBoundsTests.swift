@@ -1,10 +1,9 @@
+import Base
 import FMP4
-import Ingest
+@testable import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 @Suite struct PublicationBoundsTests {
   private static let second: Int64 = 1_000_000_000

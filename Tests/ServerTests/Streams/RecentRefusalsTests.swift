@@ -1,8 +1,7 @@
-import Ingest
+import Publishing
+@testable import Streams
 import Support
 import Testing
-
-@testable import Server
 
 /// What is remembered of publications that were refused.
 @Suite struct RecentRefusalsTests {

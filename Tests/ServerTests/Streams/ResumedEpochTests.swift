@@ -1,12 +1,10 @@
-import Basics
 import FMP4
-import HTTP
-import Ingest
+@testable import Playlists
+@testable import Streams
+import Transcode
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 /// An epoch that goes on in another process, by its record alone.
 @Suite struct ResumedEpochTests {

@@ -1,11 +1,10 @@
+@testable import Control
 import FMP4
-import Ingest
+import Publishing
+import Streams
 import Logging
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// Publications end with the keys that they depend on.
 @Suite struct RevokedKeyTests {

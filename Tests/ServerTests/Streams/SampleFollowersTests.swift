@@ -1,13 +1,14 @@
+import Publishing
+import Base
 import FMP4
-import Ingest
+@testable import Streams
+import Transcode
 import Logging
 import NIOCore
 import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 /// Those who get samples before they are cut.
 @Suite struct SampleFollowersTests {

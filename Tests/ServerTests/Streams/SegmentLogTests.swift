@@ -1,9 +1,8 @@
 import FMP4
 import Storage
+@testable import Streams
 import Support
 import Testing
-
-@testable import Server
 
 @Suite struct SegmentLogTests {
   private func segment(_ number: Int) throws -> LiveSegment {

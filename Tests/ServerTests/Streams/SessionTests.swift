@@ -1,11 +1,11 @@
+import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
 import Logging
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 /// Sessions of publishers and viewers, and how they are ended on request.
 @Suite struct SessionTests {

@@ -1,7 +1,6 @@
 import FMP4
+@testable import Streams
 import Testing
-
-@testable import Server
 
 @Suite struct ShortPartsTests {
   private func count(_ parts: [(segment: Int, milliseconds: Int64)], target: Int64? = 200) -> Int {

@@ -1,11 +1,10 @@
+import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
 import Logging
 import Support
 import Testing
-
-@testable import Basics
-@testable import Server
 
 /// Media that comes more slowly than it plays: what leaves the window for it.
 @Suite struct SlowMediaTests {

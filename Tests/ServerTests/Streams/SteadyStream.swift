@@ -1,11 +1,10 @@
 import FMP4
+import Publishing
+import Streams
 import Logging
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
-@testable import Server
 
 /// A live stream whose publisher sends a frame a second, in segments of two.
 struct SteadyStream: Sendable {

@@ -1,8 +1,7 @@
-import FMP4
-import Ingest
+import Control
+import Publishing
+@testable import Streams
 import Testing
-
-@testable import Server
 
 @Suite struct StreamCuesTests {
   private func told(_ section: [UInt8], _ command: StreamCue.Command = .insert) -> StreamCues.Told {

@@ -1,14 +1,13 @@
+import Base
 import FMP4
-import Ingest
+import Publishing
+import Storage
+@testable import Streams
 import Logging
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import Server
-@testable import Storage
 
 @Suite struct StreamDescriptorsTests {
   private func descriptors(_ budget: DescriptorBudget, sinks: Int = 1, sharesMemory: Bool = true) -> StreamDescriptors {

@@ -1,4 +1,8 @@
-import FMP4
+import Base
+import Delivery
+import HTTP
+import Playlists
+@testable import Streams
 import Glibc
 import Logging
 import NIOCore
@@ -7,11 +11,6 @@ import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Ingest
-@testable import Server
 
 /// Who takes a stream's lock, and how often. Publishers wait for it.
 @Suite(.timeLimit(.minutes(1))) struct StreamLockTests {

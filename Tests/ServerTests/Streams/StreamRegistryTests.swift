@@ -1,14 +1,13 @@
-import Basics
+import Base
+@testable import Control
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
 import Logging
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct StreamRegistryTests {
   /// A clock that tests move.

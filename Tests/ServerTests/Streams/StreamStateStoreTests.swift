@@ -1,12 +1,11 @@
+import Base
 import FMP4
+import Publishing
+@testable import Streams
 import Glibc
-import Ingest
 import Logging
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct StreamStateStoreTests {
   private let folder: TemporaryFolder

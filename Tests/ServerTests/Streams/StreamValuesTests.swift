@@ -1,10 +1,11 @@
+import Base
+import Control
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
 import NIOEmbedded
 import Support
 import Testing
-
-@testable import Server
 
 /// The four values of a stream, each by itself.
 @Suite struct StreamValuesTests {

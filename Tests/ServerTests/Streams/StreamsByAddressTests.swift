@@ -1,10 +1,10 @@
+import Base
+@testable import Control
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
 import Logging
 import Testing
-
-@testable import Basics
-@testable import Server
 
 /// How many streams an address may hold that shows no key.
 @Suite struct StreamsByAddressTests {

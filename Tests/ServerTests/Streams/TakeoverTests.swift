@@ -1,12 +1,12 @@
+@testable import Control
 import FMP4
-import Ingest
+import Publishing
+import Settings
+import Streams
 import Logging
 import NIOCore
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// Who may take a name from the publisher that holds it.
 @Suite struct TakeoverTests {

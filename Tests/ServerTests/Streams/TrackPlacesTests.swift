@@ -1,8 +1,7 @@
 import FMP4
+@testable import Streams
 import Support
 import Testing
-
-@testable import Server
 
 /// Tracks keep their renditions over the publications of an epoch.
 struct TrackPlacesTests {

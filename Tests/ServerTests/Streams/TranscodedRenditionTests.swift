@@ -1,10 +1,10 @@
 import FMP4
-import Ingest
+@testable import Playlists
+@testable import Streams
+import Transcode
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 /// Rungs as playlists and manifests show them; their frames are synthetic.
 @Suite struct TranscodedRenditionTests {

@@ -1,8 +1,7 @@
-import Ingest
+import Publishing
+@testable import Streams
 import Synchronization
 import Testing
-
-@testable import Server
 
 /// Unfinished messages of publishers: who has to end for them.
 @Suite struct UnfinishedBudgetTests {

@@ -1,12 +1,11 @@
+import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
 import Logging
 import Support
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// Publications that hold unfinished messages, at the registry.
 @Suite struct UnfinishedMessagesTests {

@@ -1,12 +1,12 @@
+import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
+import Transcode
 import Logging
 import Support
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import Server
 
 /// Streams without media, whose publishers have not connected or have gone: they keep nobody else away.
 @Suite struct VacancyTests {

@@ -1,9 +1,9 @@
+import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Streams
 import Synchronization
 import Testing
-
-@testable import Server
 
 /// Who counts as a viewer, and for how long.
 @Suite struct ViewerRegistryTests {

@@ -1,12 +1,10 @@
+import Base
 import FMP4
-import Ingest
+@testable import Streams
 import NIOCore
 import NIOEmbedded
 import Support
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct WaitQueueTests {
   private let view = StreamView(EpochView(id: "e", window: LiveWindow(length: .zero), availabilityStart: 0))

@@ -1,9 +1,8 @@
-import Ingest
+import Base
+import Publishing
+@testable import Streams
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct WindowBudgetTests {
   private let budget = WindowBudget(perStream: 100, inAll: 200)

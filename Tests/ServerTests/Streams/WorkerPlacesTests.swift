@@ -1,6 +1,5 @@
+import Streams
 import Testing
-
-@testable import Server
 
 @Suite struct WorkerPlacesTests {
   @Test func processorsAndMemoryBoundTheWorkers() {

@@ -1,22 +1,22 @@
+package import FMP4
 internal import CLibAV
-internal import FMP4
 internal import Glibc
-internal import NIOCore
+package import NIOCore
 
 /// An audio encoder of libavcodec and its properties.
-struct AudioEncoding: Sendable {
+package struct AudioEncoding: Sendable {
   /// The encoder's name.
   let encoder: String
   /// Sample format of its input: one plane per channel, or interleaved.
   let format: AVSampleFormat
   /// Samples per frame.
-  let samples: UInt32
+  package let samples: UInt32
   /// Rates in Hz that the encoder and all players support.
-  let rates: Set<UInt32>
+  package let rates: Set<UInt32>
   /// Bits per second that suit stereo music.
-  let musicBitRate: Int
+  package let musicBitRate: Int
 
-  static let all: [CodecID: AudioEncoding] = [
+  package static let all: [CodecID: AudioEncoding] = [
     .aac: AudioEncoding(
       encoder: "aac", format: AV_SAMPLE_FMT_FLTP, samples: 1024, rates: [32_000, 44_100, 48_000], musicBitRate: 160_000),
     // Opus has no other rate (RFC 7845 §5.1).
@@ -27,11 +27,11 @@ struct AudioEncoding: Sendable {
 
 /// Encodes audio to AAC Low Complexity or Opus with libavcodec, one or two channels. Times are in samples and exclude
 /// the encoder's priming: the output of a time decodes to the input of that time. Used on one thread.
-final class AudioEncoder {
+package final class AudioEncoder {
   let encoding: AudioEncoding
-  let codec: Codec
+  package let codec: Codec
   /// Samples per frame.
-  let samplesPerFrame: Int
+  package let samplesPerFrame: Int
   private let encoder: LibAVEncoder
   private let channels: Int
   private let frame: UnsafeMutablePointer<AVFrame>
@@ -41,7 +41,7 @@ final class AudioEncoder {
   /// - Parameters:
   ///   - sampleRate: Hz; 48000 for Opus.
   ///   - bitRate: bits per second.
-  init(_ coding: CodecID, sampleRate: Int, bitRate: Int, channels: Int = 2) throws {
+  package init(_ coding: CodecID, sampleRate: Int, bitRate: Int, channels: Int = 2) throws {
     guard let encoding = AudioEncoding.all[coding] else {
       throw LibAVError("find an encoder of \(coding.name)", code: weir_averror_eof)
     }
@@ -73,7 +73,7 @@ final class AudioEncoder {
   /// Encodes the next `samplesPerFrame` samples of each channel, from −1 to 1. With one channel, uses the left ones.
   ///
   /// - Parameter time: time of the first sample.
-  func encode(
+  package func encode(
     left: [Float], right: [Float], at time: Int64, _ receive: (Int64, ByteBuffer) -> Void
   ) throws(LibAVError) {
     precondition(left.count == samplesPerFrame && right.count == samplesPerFrame, "a frame has its own length")
@@ -94,7 +94,7 @@ final class AudioEncoder {
   }
 
   /// Outputs the frames still in the encoder. It takes no frames afterwards.
-  func finish(_ receive: (Int64, ByteBuffer) -> Void) throws(LibAVError) {
+  package func finish(_ receive: (Int64, ByteBuffer) -> Void) throws(LibAVError) {
     try encoder.encode(nil) { pass($0, receive) }
   }
 

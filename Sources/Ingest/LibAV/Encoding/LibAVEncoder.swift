@@ -1,14 +1,14 @@
-internal import CLibAV
+package import CLibAV
 internal import Glibc
-internal import NIOCore
+package import NIOCore
 
 /// A libavcodec encoder: frames in, packets out. Not thread-safe; used on one thread.
-final class LibAVEncoder {
+package final class LibAVEncoder {
   /// One coded video or audio frame, in the encoder's time base.
-  struct Packet {
-    var presentationTime: Int64
+  package struct Packet {
+    package var presentationTime: Int64
     var decodeTime: Int64
-    var bytes: ByteBuffer
+    package var bytes: ByteBuffer
   }
 
   private let name: String
@@ -20,7 +20,7 @@ final class LibAVEncoder {
   /// - Parameters:
   ///   - configure: sets the context's fields before it is opened.
   ///   - options: the encoder's own options, by name.
-  init(
+  package init(
     _ name: String, options: [String: String],
     configure: (inout AVCodecContext) -> Void
   ) throws(LibAVError) {
@@ -55,13 +55,13 @@ final class LibAVEncoder {
   var samplesPerFrame: Int { Int(context.pointee.frame_size) }
 
   /// Parameter sets or AudioSpecificConfig, which the encoder states separately from its packets.
-  var extradata: ByteBuffer {
+  package var extradata: ByteBuffer {
     guard let bytes = context.pointee.extradata, context.pointee.extradata_size > 0 else { return ByteBuffer() }
     return ByteBuffer(bytes: UnsafeRawBufferPointer(start: bytes, count: Int(context.pointee.extradata_size)))
   }
 
   /// Sends a frame, or nil for the end, to the encoder. Receives all packets that are ready.
-  func encode(_ frame: UnsafeMutablePointer<AVFrame>?, _ receive: (Packet) -> Void) throws(LibAVError) {
+  package func encode(_ frame: UnsafeMutablePointer<AVFrame>?, _ receive: (Packet) -> Void) throws(LibAVError) {
     try LibAVError.check(avcodec_send_frame(context, frame), "give a frame to the encoder \(name)")
     while true {
       let code = avcodec_receive_packet(context, packet)

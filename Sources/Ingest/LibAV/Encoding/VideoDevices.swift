@@ -1,9 +1,9 @@
 internal import Glibc
 
 /// The V4L2 video devices of this machine: cameras and codecs.
-enum VideoDevices {
+package enum VideoDevices {
   /// Device paths in the order of their numbers.
-  static func paths() -> [String] {
+  package static func paths() -> [String] {
     guard let folder = opendir("/dev") else { return [] }
     defer { closedir(folder) }
     var numbers: [Int] = []
@@ -15,7 +15,7 @@ enum VideoDevices {
   }
 
   /// A C string in a field of fixed size.
-  static func text<Field: BitwiseCopyable>(_ field: inout Field) -> String {
+  package static func text<Field: BitwiseCopyable>(_ field: inout Field) -> String {
     withUnsafeBytes(of: &field) { bytes in String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
   }
 }

@@ -1,12 +1,12 @@
-internal import CLibAV
-internal import FMP4
-internal import NIOCore
+package import FMP4
+package import CLibAV
+package import NIOCore
 
 /// Encodes video frames to H.264, HEVC or AV1 with libavcodec. Times are in ticks of its own time base. Used on one
 /// thread.
-final class VideoEncoder {
+package final class VideoEncoder {
   /// Format of the input frames: 4:2:0, limited range.
-  struct Format: Sendable, Hashable {
+  package struct Format: Sendable, Hashable {
     /// Pixels; even sides.
     var width: Int
     var height: Int
@@ -16,7 +16,7 @@ final class VideoEncoder {
     var ticks: UInt32
     var matrix: Matrix
 
-    init(
+    package init(
       width: Int, height: Int, rate: FrameRate, timescale: UInt32, ticks: UInt32 = 1, matrix: Matrix = .bt709
     ) {
       self.width = width
@@ -28,7 +28,7 @@ final class VideoEncoder {
     }
 
     /// Conversion from red, green and blue to luma and chroma.
-    enum Matrix: Sendable, Hashable {
+    package enum Matrix: Sendable, Hashable {
       case bt709
       /// Matrix of cameras, whatever their size (V4L2's default for sRGB).
       case bt601
@@ -36,24 +36,24 @@ final class VideoEncoder {
   }
 
   /// One coded frame as stored in a sample. The decode time may be negative with B-frames.
-  struct CodedFrame {
-    var presentationTime: Int64
-    var decodeTime: Int64
-    var isSync: Bool
-    var isDisposable: Bool
-    var payload: ByteBuffer
+  package struct CodedFrame {
+    package var presentationTime: Int64
+    package var decodeTime: Int64
+    package var isSync: Bool
+    package var isDisposable: Bool
+    package var payload: ByteBuffer
   }
 
   /// How a frame is to be coded.
-  enum FrameKind {
+  package enum FrameKind {
     case asEncoderLikes
     /// Decoding can start here.
     case keyFrame
   }
 
-  let name: VideoEncoderName
+  package let name: VideoEncoderName
   /// Configuration of the coded frames. Hardware encoders state it only with their first key frame.
-  private(set) var codec: Codec?
+  package private(set) var codec: Codec?
   private let format: Format
   private let encoding: VideoEncoding
   private let hardware: HardwareFrames?
@@ -62,7 +62,7 @@ final class VideoEncoder {
   private var isFresh = true
 
   /// Opens an encoder. Throws if it does not work on this machine.
-  init(_ name: VideoEncoderName, _ format: Format, _ encoding: VideoEncoding) throws {
+  package init(_ name: VideoEncoderName, _ format: Format, _ encoding: VideoEncoding) throws {
     if name.family == .v4l2 { try CodecDevices.check() }
     self.name = name
     self.format = format
@@ -93,12 +93,12 @@ final class VideoEncoder {
   }
 
   /// Whether the encoder places key frames itself, by counting frames. A requested key frame then needs a new encoder.
-  var keepsItsOwnCadence: Bool { name.family == .svtAV1 }
+  package var keepsItsOwnCadence: Bool { name.family == .svtAV1 }
 
   /// Opens the first working encoder that the settings allow.
   ///
   /// - Parameter passedOver: called for each encoder that failed, with the error.
-  static func best(
+  package static func best(
     _ format: Format, _ encoding: VideoEncoding, except failed: Set<VideoEncoderName> = [],
     passedOver: (VideoEncoderName, any Error) -> Void = { _, _ in }
   ) throws -> VideoEncoder {
@@ -147,7 +147,7 @@ final class VideoEncoder {
     context.colorspace = format.matrix == .bt709 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M
   }
 
-  func encode(
+  package func encode(
     _ frame: UnsafeMutablePointer<AVFrame>, at time: Int64, as kind: FrameKind,
     _ receive: (CodedFrame) -> Void
   ) throws {
@@ -164,7 +164,7 @@ final class VideoEncoder {
   }
 
   /// Outputs the frames still in the encoder. It takes no frames afterwards.
-  func finish(_ receive: (CodedFrame) -> Void) throws {
+  package func finish(_ receive: (CodedFrame) -> Void) throws {
     try encoder.encode(nil) { give($0, receive) }
   }
 

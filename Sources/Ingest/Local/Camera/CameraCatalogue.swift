@@ -1,3 +1,5 @@
+internal import LibAV
+
 /// A camera in the list of `weir devices`.
 package struct CameraListing: Sendable, Hashable {
   package var path: String

@@ -1,3 +1,4 @@
+internal import LibAV
 internal import CV4L2
 
 /// A control of a camera: brightness, contrast, exposure …

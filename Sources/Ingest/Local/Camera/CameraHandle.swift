@@ -1,5 +1,6 @@
-internal import CV4L2
 internal import FMP4
+internal import LibAV
+internal import CV4L2
 internal import Glibc
 
 /// An open video device and its properties. Used on one thread.

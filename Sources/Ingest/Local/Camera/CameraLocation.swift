@@ -1,3 +1,5 @@
+internal import LibAV
+
 /// The place and name of a camera. A camera that is plugged in again there may have another number.
 struct CameraLocation: Sendable, Hashable {
   let name: String

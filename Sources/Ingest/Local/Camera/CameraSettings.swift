@@ -1,4 +1,5 @@
 package import FMP4
+package import LibAV
 
 /// Format of a camera's frames.
 package enum CameraFormat: String, Sendable, Hashable, CaseIterable {

@@ -1,3 +1,4 @@
+internal import LibAV
 internal import CLibAV
 internal import Glibc
 

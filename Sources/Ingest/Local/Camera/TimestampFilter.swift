@@ -1,3 +1,5 @@
+internal import Base
+
 /// Filters the frame times of a driver by plausibility, whatever clock the driver states. Some drivers use another
 /// clock, and clocks in cameras jump. One wrong time in the far future would make all later frames too early.
 struct TimestampFilter: Sendable {

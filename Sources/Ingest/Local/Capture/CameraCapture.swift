@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import LibAV
 internal import Glibc
 internal import Logging
 internal import Synchronization

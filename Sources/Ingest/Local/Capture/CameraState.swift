@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import LibAV
 
 /// State of the camera from before it went away, and of the stream from before the camera changed.
 struct CameraState {

@@ -1,4 +1,7 @@
+package import Base
 package import FMP4
+internal import LibAV
+package import Publishing
 package import Logging
 
 /// A camera and a microphone of this machine as a publisher. This process captures and encodes them and puts them on

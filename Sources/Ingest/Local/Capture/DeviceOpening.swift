@@ -1,3 +1,4 @@
+internal import Base
 internal import Synchronization
 
 /// Opens devices on separate threads: a driver may take long, and the stream continues meanwhile.

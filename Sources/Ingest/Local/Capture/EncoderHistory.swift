@@ -1,3 +1,6 @@
+internal import Base
+internal import LibAV
+
 /// Failures of a stream's encoders, and the decisions after them. A value type.
 struct EncoderHistory {
   enum Trouble: Sendable, Hashable, CustomStringConvertible {

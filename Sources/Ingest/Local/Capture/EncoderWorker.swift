@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import LibAV
 internal import Logging
 internal import NIOCore
 internal import Synchronization
@@ -96,7 +98,7 @@ final class EncoderWorker: Sendable {
       var encoder: VideoEncoderName?
     }
 
-    let ended = Semaphore()
+    let ended = CountingSemaphore()
     private let owner: EncoderWorker
     private let avoided: Set<VideoEncoderName>
     private let turn: FrameQueue.Turn

@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import LibAV
 internal import Glibc
 internal import Synchronization
 
@@ -34,7 +36,7 @@ final class FrameQueue: Sendable {
   static let limit = 3
 
   private let state = Mutex(State())
-  private let signal = Semaphore()
+  private let signal = CountingSemaphore()
   private let clock: SteadyClock
 
   init(clock: SteadyClock) { self.clock = clock }

@@ -1,4 +1,5 @@
-internal import FMP4
+internal import Base
+internal import LibAV
 internal import Logging
 internal import NIOCore
 

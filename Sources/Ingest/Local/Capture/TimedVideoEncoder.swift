@@ -1,5 +1,7 @@
-internal import CLibAV
+internal import Base
 internal import FMP4
+internal import LibAV
+internal import CLibAV
 internal import NIOCore
 
 /// Takes coded frames and their codec.

@@ -1,4 +1,5 @@
 package import FMP4
+package import Publishing
 
 /// A publisher inside the server: the test pattern, a file, a camera with its microphone, or a
 /// transport stream that arrives by UDP.

@@ -1,3 +1,4 @@
+internal import Base
 package import NIOCore
 
 /// Where the datagrams of a transport stream arrive, and which of them are taken.

@@ -1,4 +1,7 @@
+internal import Base
 internal import FMP4
+internal import MPEGTS
+internal import Publishing
 internal import Logging
 internal import NIOCore
 internal import Synchronization

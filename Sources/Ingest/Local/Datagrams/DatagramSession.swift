@@ -1,4 +1,7 @@
+internal import Base
 internal import FMP4
+internal import MPEGTS
+internal import Publishing
 internal import NIOCore
 
 /// What one sender sends: a transport stream, published from its first media on. Confined to an event loop.

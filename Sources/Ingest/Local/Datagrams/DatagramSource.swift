@@ -1,4 +1,6 @@
+package import Base
 package import FMP4
+package import Publishing
 package import Logging
 package import NIOCore
 internal import Synchronization

@@ -1,3 +1,4 @@
+internal import MPEGTS
 internal import NIOCore
 
 /// The packets of a transport stream in a datagram: whole packets of 188 or 204 bytes, also behind an RTP header (RFC 2250

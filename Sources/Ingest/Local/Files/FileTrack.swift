@@ -1,5 +1,7 @@
-internal import CLibAV
+internal import Base
 internal import FMP4
+internal import LibAV
+internal import CLibAV
 internal import NIOCore
 
 /// The video or audio track of a file, and the conversion of its packets to samples.

@@ -1,5 +1,7 @@
-internal import CLibAV
+internal import Base
 internal import FMP4
+internal import LibAV
+internal import CLibAV
 internal import Glibc
 
 /// Aligns a microphone's samples with the monotonic clock. Converts them to 48 kHz and two channels, and stretches them

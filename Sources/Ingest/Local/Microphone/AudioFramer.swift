@@ -1,3 +1,4 @@
+internal import LibAV
 internal import NIOCore
 
 /// Cuts audio into the encoder's frames. Used on one thread.

@@ -1,4 +1,7 @@
+package import Base
 package import FMP4
+package import Publishing
+package import SRT
 internal import Glibc
 package import Logging
 package import NIOCore
@@ -31,7 +34,7 @@ package final class SRTSource: MediaSource {
   private let loop: any EventLoop
   private let launch: @Sendable (_ udp: Int32) -> WorkerLauncher
   private let ending = Mutex<EndReason?>(nil)
-  private let wake = Semaphore()
+  private let wake = CountingSemaphore()
 
   /// Pauses between calls in nanoseconds: the first, and the longest.
   private static let shortestPause: Int64 = 500_000_000

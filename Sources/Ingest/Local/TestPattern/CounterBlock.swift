@@ -1,3 +1,5 @@
+package import LibAV
+
 /// The frame number as a row of black and white squares. It survives coding and scaling, and programs can read it.
 ///
 /// Geometry, in units of `TestSourceSettings.unit` (`width / 80`, rounded down to even; 16 pixels at 1280): 32 squares of 2 × 2

@@ -1,3 +1,4 @@
+internal import Base
 internal import FMP4
 
 /// Decides which frame of a constant rate comes next, and when: each at its time on a monotonic clock, without drift.

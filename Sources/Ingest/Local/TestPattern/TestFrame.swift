@@ -1,3 +1,5 @@
+internal import Base
+package import LibAV
 internal import Glibc
 
 /// The frames of the test source. Static parts are drawn once; each frame then changes only the moving parts.

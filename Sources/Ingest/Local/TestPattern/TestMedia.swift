@@ -1,4 +1,5 @@
 internal import FMP4
+internal import LibAV
 internal import NIOCore
 
 /// Makes the test source's events, frame by frame. They depend only on its settings and the wall clock time of frame 0,

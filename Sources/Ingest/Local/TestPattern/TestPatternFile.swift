@@ -1,5 +1,6 @@
-internal import CLibAV
 package import FMP4
+internal import LibAV
+internal import CLibAV
 internal import Glibc
 
 /// The test pattern before encoding, as YUV4MPEG2 (planar 4:2:0), for comparison with a player's output. It depends

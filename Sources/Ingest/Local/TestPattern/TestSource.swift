@@ -1,4 +1,7 @@
+package import Base
 package import FMP4
+internal import LibAV
+package import Publishing
 package import Logging
 internal import Synchronization
 

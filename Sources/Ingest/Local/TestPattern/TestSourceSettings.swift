@@ -1,4 +1,5 @@
 package import FMP4
+internal import LibAV
 
 /// Settings of the test source. The defaults are the demo's.
 package struct TestSourceSettings: Sendable, Hashable {

@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// Responses of a lite agent, as bytes, and the one request that it sends.

@@ -1,4 +1,3 @@
-internal import FMP4
 internal import NIOCore
 
 /// AV1 by RTP ("RTP Payload Format For AV1", version 1.0.0): open bitstream units without their sizes, one behind the other.

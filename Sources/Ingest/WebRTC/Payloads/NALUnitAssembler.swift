@@ -1,3 +1,4 @@
+internal import Publishing
 internal import NIOCore
 
 /// Puts frames of NAL units together, which come one by one, several in a packet, and in fragments.

@@ -1,4 +1,3 @@
-internal import FMP4
 internal import NIOCore
 
 /// The payload of a packet: a few bytes, and a piece of a sample, which is not copied.

@@ -1,4 +1,4 @@
-internal import FMP4
+internal import Base
 
 /// How long a sender takes to send a missing packet again. One request at a time is followed.
 struct AnswerTime {

@@ -1,4 +1,4 @@
-internal import FMP4
+internal import Base
 internal import NIOCore
 
 /// Times of arrival of packets by their number on the whole transport, for the sender's congestion control

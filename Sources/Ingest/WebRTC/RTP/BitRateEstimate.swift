@@ -1,4 +1,5 @@
-internal import FMP4
+internal import Base
+internal import Publishing
 
 /// What a sender without transport feedback may send: some more than what comes, less where packets are lost.
 struct BitRateEstimate {

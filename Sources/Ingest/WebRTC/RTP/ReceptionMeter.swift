@@ -1,3 +1,4 @@
+internal import Base
 internal import FMP4
 
 /// What a receiver report says of one sender (RFC 3550 A.3, A.8).

@@ -1,4 +1,4 @@
-internal import FMP4
+internal import Base
 internal import NIOCore
 
 /// Puts the packets of one sender in order, and waits for missing ones for a while.

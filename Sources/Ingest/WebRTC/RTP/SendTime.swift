@@ -1,3 +1,5 @@
+internal import Base
+
 /// The header extension that says when a packet was sent (abs-send-time, of libwebrtc). By it a viewer estimates what its network
 /// carries. Otherwise it goes by the times of media. Past frames are sent at once: by these times that can look like a full network.
 struct SendTime {

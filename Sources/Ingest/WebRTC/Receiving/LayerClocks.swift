@@ -1,3 +1,4 @@
+internal import Base
 internal import FMP4
 
 /// One RTP clock for the encodings of a picture. A frame has the same time in each, but each sender counts from a random value

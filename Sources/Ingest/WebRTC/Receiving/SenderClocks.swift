@@ -1,3 +1,4 @@
+internal import Base
 internal import FMP4
 
 /// Puts the tracks of a sender on one clock. Each track's RTP timestamps run on a clock of their own, from a random value

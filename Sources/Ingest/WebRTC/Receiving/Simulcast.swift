@@ -1,3 +1,4 @@
+internal import Base
 internal import FMP4
 
 /// The encodings of one picture by simulcast: which of them flow, and which track each becomes.

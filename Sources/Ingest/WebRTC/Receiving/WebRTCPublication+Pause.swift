@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import Publishing
 internal import NIOCore
 
 /// A pause of the sender within its connection. What comes behind it is no part of the media before it: it is published as the media

@@ -1,4 +1,6 @@
+internal import Base
 internal import FMP4
+internal import Publishing
 
 /// What a publication keeps of its tracks.
 extension WebRTCPublication {

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Publishing
 
 /// What weir takes of an offer: one codec of each media section, and one transport for all.
 struct Negotiation {

@@ -1,4 +1,3 @@
-internal import FMP4
 internal import NIOCore
 
 /// The answer to an offer (RFC 9429 §5.3): as many media sections in the same order, each taken with one codec or refused.

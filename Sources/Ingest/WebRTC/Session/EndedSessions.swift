@@ -1,3 +1,6 @@
+internal import Base
+internal import Publishing
+
 /// Why this side ended sessions. Browsers do not show the reason of an RTCP BYE, so peers ask for it by HTTP.
 struct EndedSessions {
   private struct End {

@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// The addresses of this machine.

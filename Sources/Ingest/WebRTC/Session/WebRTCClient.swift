@@ -1,3 +1,5 @@
+package import Base
+package import Publishing
 package import NIOCore
 
 /// A client that sent an offer.

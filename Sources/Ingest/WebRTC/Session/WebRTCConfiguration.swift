@@ -1,3 +1,6 @@
+package import Base
+package import Publishing
+
 /// Settings of a listener of WebRTC. The defaults suit a server on the public internet.
 package struct WebRTCConfiguration: Sendable {
   /// An address that publishers are told.

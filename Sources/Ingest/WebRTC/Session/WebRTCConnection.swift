@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// A connection by TCP: datagrams with their lengths in front (RFC 4571), for paths that let no UDP through (RFC 6544).

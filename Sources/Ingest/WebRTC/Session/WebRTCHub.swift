@@ -1,3 +1,5 @@
+internal import Base
+internal import Publishing
 internal import Logging
 internal import NIOCore
 

@@ -1,4 +1,6 @@
+package import Base
 internal import FMP4
+package import Publishing
 internal import Glibc
 package import Logging
 package import NIOCore

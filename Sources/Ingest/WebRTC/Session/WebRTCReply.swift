@@ -1,4 +1,5 @@
 package import FMP4
+package import Publishing
 
 /// What becomes of an offer.
 package enum WebRTCReply: Sendable {

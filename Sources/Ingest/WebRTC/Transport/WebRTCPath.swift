@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// A way to a peer: an address by UDP, or a connection by TCP.

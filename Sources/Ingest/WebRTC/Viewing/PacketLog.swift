@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// The newest packets of a track, for all of its viewers: what waits for slow ones, what is sent again, and all since the

@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// When a viewer gets a smaller video than the best one, and when the better one again. A value type.

@@ -1,3 +1,5 @@
+internal import Publishing
+internal import Base
 internal import NIOCore
 
 /// The streams that are watched at a listener. Used on its event loop.

@@ -1,3 +1,4 @@
+internal import Base
 internal import NIOCore
 
 /// What one viewer has of a track, and what it gets next: a place in the track's `PacketLog`, and its own numbers of packets.

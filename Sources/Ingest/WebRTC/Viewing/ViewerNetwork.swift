@@ -1,3 +1,5 @@
+internal import Base
+
 /// How much a viewer's network carries. Two signs have to agree: its bandwidth estimate is low, and its reports show loss or a longer
 /// round trip. An estimate alone may be low because little was sent, or because a busy machine took packets late. A value type.
 struct ViewerNetwork {

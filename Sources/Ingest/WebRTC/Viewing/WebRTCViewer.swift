@@ -1,3 +1,5 @@
+internal import Publishing
+internal import Base
 internal import FMP4
 internal import Logging
 internal import NIOCore

@@ -1,4 +1,5 @@
-internal import Basics
+internal import Base
+internal import Recording
 internal import FoundationEssentials
 internal import NIOCore
 

@@ -1,7 +1,7 @@
 /// A key of coding by its name alone, for members that no type lists.
-struct AnyKey: CodingKey {
-  let stringValue: String
-  let intValue: Int? = nil
-  init(stringValue: String) { self.stringValue = stringValue }
-  init?(intValue: Int) { nil }
+package struct AnyKey: CodingKey {
+  package let stringValue: String
+  package let intValue: Int? = nil
+  package init(stringValue: String) { self.stringValue = stringValue }
+  package init?(intValue: Int) { nil }
 }

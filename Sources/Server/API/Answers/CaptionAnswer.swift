@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Streams
 
 /// A service of closed captions.
 struct CaptionAnswer: APIObject {

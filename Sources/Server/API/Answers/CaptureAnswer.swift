@@ -1,4 +1,4 @@
-internal import Ingest
+internal import Local
 
 /// The state of a source's camera and microphone.
 struct CaptureAnswer: APIObject {

@@ -1,6 +1,6 @@
-internal import Basics
 internal import FMP4
-internal import Ingest
+internal import Publishing
+internal import Streams
 
 /// Cues of SCTE 35 that a stream has carried.
 struct CuesAnswer: APIObject {

@@ -1,3 +1,5 @@
+internal import Control
+
 /// `/api/v1/events/deliveries`
 struct DeliveriesAnswer: APIObject {
   let deliveries: [Delivery]

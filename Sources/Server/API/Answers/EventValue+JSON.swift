@@ -1,4 +1,5 @@
-internal import Basics
+internal import Base
+internal import Control
 
 /// The data of an event as the API gives it. Its members are not described, since each kind has its own.
 extension EventValue: SimpleSchema, Encodable {

@@ -1,17 +1,19 @@
-/// `/api/v1/events` as a page. The server writes its text from those of the events (`Event.json`).
-struct EventsAnswer: APIObject {
-  let durable: Bool
-  let events: [EventAnswer]
-  let gap: Gap?
-  let more: Bool
-  let next: Int64
+package import Control
 
-  struct Gap: APIObject {
-    let after: Int64
-    let from: Int64
+/// `/api/v1/events` as a page. The server writes its text from those of the events (`Event.json`).
+package struct EventsAnswer: APIObject {
+  let durable: Bool
+  package let events: [EventAnswer]
+  package let gap: Gap?
+  package let more: Bool
+  package let next: Int64
+
+  package struct Gap: APIObject {
+    package let after: Int64
+    package let from: Int64
   }
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "durable": "Whether events outlive the process (--state).",
     "events": "Oldest first.",
     "gap": "Events behind `after` that are not kept any more.",
@@ -20,15 +22,15 @@ struct EventsAnswer: APIObject {
   ]
 }
 
-struct EventAnswer: APIObject {
-  let id: Int64
-  let kind: String
-  let stream: String?
-  let who: String?
-  let at: String
-  let data: EventValue
+package struct EventAnswer: APIObject {
+  package let id: Int64
+  package let kind: String
+  package let stream: String?
+  package let who: String?
+  package let at: String
+  package let data: EventValue
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "kind": .words(EventKinds.words, "What happened."),
     "who": "An address, `control socket` or `SIGHUP`; null for the server itself.",
     "at": .time("When it happened."),

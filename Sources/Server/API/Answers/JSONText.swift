@@ -1,14 +1,13 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import FoundationEssentials
 internal import HTTP
-internal import Ingest
-internal import NIOCore
 internal import Storage
+internal import FoundationEssentials
+package import NIOCore
 
 /// Encodes responses as JSON (RFC 8259): UTF-8, no white space, members in alphabetical order.
-enum JSONText {
-  static func encode(_ answer: some Encodable) -> ByteBuffer {
+package enum JSONText {
+  package static func encode(_ answer: some Encodable) -> ByteBuffer {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // Encoding fails only for infinite numbers, and no response has any.
@@ -16,7 +15,7 @@ enum JSONText {
   }
 
   /// Nil if the text is no such value.
-  static func decode<Value: Decodable>(_ type: Value.Type, _ text: ByteBuffer) -> Value? {
+  package static func decode<Value: Decodable>(_ type: Value.Type, _ text: ByteBuffer) -> Value? {
     try? JSONDecoder().decode(type, from: Data(text.readableBytesView))
   }
 

@@ -1,24 +1,25 @@
+internal import Control
 internal import FMP4
 
 /// A key with a name.
-struct KeyAnswer: APIObject {
-  let name: String
-  let publish: [String]
-  let watch: [String]
-  let record: [String]
-  let scope: String?
+package struct KeyAnswer: APIObject {
+  package let name: String
+  package let publish: [String]
+  package let watch: [String]
+  package let record: [String]
+  package let scope: String?
   /// `api`, or `file` for the configuration file.
   let from: String
   /// Of a key that was made over the API.
-  let madeAt: String?
-  let expiresAt: String?
-  let isExpired: Bool
+  package let madeAt: String?
+  package let expiresAt: String?
+  package let isExpired: Bool
   /// The text of the key: told once, in the answer to the request that makes it.
-  let key: String?
+  package let key: String?
   /// In the same answer; nil if the key changes nothing else.
-  let note: String?
+  package let note: String?
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "note": "What the key changes for others, in words: the first one to publish with makes all publishers need one."
   ]
 
@@ -37,12 +38,12 @@ struct KeyAnswer: APIObject {
 }
 
 /// `/api/v1/keys`
-struct KeysAnswer: APIObject, PagedAnswer {
-  private(set) var keys: [KeyAnswer]
-  private(set) var next: String?
+package struct KeysAnswer: APIObject, PagedAnswer {
+  package private(set) var keys: [KeyAnswer]
+  package private(set) var next: String?
   let total: Int
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "keys": "A page of them, by name.",
     "next": "`after` of the next page; null on the last one.",
     "total": "How many there are in all.",
@@ -54,19 +55,26 @@ struct KeysAnswer: APIObject, PagedAnswer {
     total = page.total
   }
 
-  mutating func append(_ page: KeysAnswer) {
+  package mutating func append(_ page: KeysAnswer) {
     keys += page.keys
     next = page.next
   }
 }
 
 /// The body of a request that makes a key.
-struct KeyRequest: APIObject {
-  let name: String
-  let publish: [String]?
-  let watch: [String]?
-  let record: [String]?
-  let scope: String?
+package struct KeyRequest: APIObject {
+  package let name: String
+  package let publish: [String]?
+  package let watch: [String]?
+  package let record: [String]?
+  package let scope: String?
   /// RFC 3339; never without it.
-  let expiresAt: String?
+  package let expiresAt: String?
+
+  package init(
+    name: String, publish: [String]?, watch: [String]?, record: [String]?, scope: String?, expiresAt: String?
+  ) {
+    (self.name, self.publish, self.watch, self.record, self.scope) = (name, publish, watch, record, scope)
+    self.expiresAt = expiresAt
+  }
 }

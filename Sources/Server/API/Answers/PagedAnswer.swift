@@ -1,5 +1,5 @@
 /// A page of a list.
-protocol PagedAnswer: APIObject {
+package protocol PagedAnswer: APIObject {
   /// `after` of the next page; nil on the last one.
   var next: String? { get }
 

@@ -1,4 +1,4 @@
-internal import Ingest
+internal import Local
 
 /// What a source received from a network, since its start.
 struct ReceptionAnswer: APIObject {

@@ -1,5 +1,6 @@
-internal import Basics
+internal import Base
 internal import FMP4
+internal import Recording
 internal import FoundationEssentials
 internal import NIOCore
 

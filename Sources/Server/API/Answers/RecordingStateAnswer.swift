@@ -1,17 +1,18 @@
 internal import FMP4
-internal import Ingest
+internal import Publishing
+package import Recording
 
 /// The state of the newest recording of a stream or a source.
-struct RecordingStateAnswer: APIObject {
-  let state: String
+package struct RecordingStateAnswer: APIObject {
+  package let state: String
   /// Why it failed, or the present problem of a running recording.
   let reason: String?
-  let file: String?
+  package let file: String?
   let seconds: Double
   let bytes: UInt64
   let gaps: [GapAnswer]
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "state": .words(["idle", "running", "completed", "failed", "cancelled"], "idle: it waits for the first media."),
     "reason": "Why it failed, or the present problem of a running one.",
     "seconds": "Of media.",
@@ -43,19 +44,19 @@ struct GapAnswer: APIObject {
 }
 
 /// A page of `/api/v1/recordings`, and what `weir record list --json` prints.
-struct RecordingsAnswer: APIObject {
-  let recordings: [EntryAnswer]
+package struct RecordingsAnswer: APIObject {
+  package let recordings: [EntryAnswer]
   let next: String?
   let total: Int
   let complete: Bool
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "next": "The cursor of the next page; null for the last one.",
     "total": "Of all pages; 10,000 stands for that many or more.",
     "complete": "False while the folders are being read after a start.",
   ]
 
-  init(_ page: CataloguePage, undoSeconds: Int64? = nil, base: String = "") {
+  package init(_ page: CataloguePage, undoSeconds: Int64? = nil, base: String = "") {
     recordings = page.entries.map { EntryAnswer($0, undoSeconds: undoSeconds, base: base) }
     next = page.next?.description
     (total, complete) = (page.total, page.isComplete)
@@ -63,29 +64,29 @@ struct RecordingsAnswer: APIObject {
 }
 
 /// A recording of the catalogue.
-struct EntryAnswer: APIObject {
-  let stream: String
-  let file: String
+package struct EntryAnswer: APIObject {
+  package let stream: String
+  package let file: String
   /// The name that a client gave to it, or null.
   let name: String?
   let note: String?
-  let state: String
+  package let state: String
   /// These two are null if the recording cannot be played: it is being written, or its file was not finished.
   let url: String?
   let thumbnail: String?
-  let bytes: Int
-  let seconds: Double
-  let startedAt: String
+  package let bytes: Int
+  package let seconds: Double
+  package let startedAt: String
   let codecs: [String]
   let gaps: [GapAnswer]
   let reason: String?
   let salvaged: Bool
   let protected: Bool
   let finishing: Double?
-  let deletedAt: String?
-  let restorableUntil: String?
+  package let deletedAt: String?
+  package let restorableUntil: String?
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "name": "As a client named it.",
     "note": "What a client noted about it.",
     "state": .words(RecordingEntry.State.allCases.map(\.rawValue), "Of its file."),

@@ -1,11 +1,12 @@
-internal import Basics
 internal import FMP4
-internal import Ingest
+internal import Publishing
+internal import Streams
+internal import Transcode
 
 /// `/api/v1/streams`: all streams, and the properties of this server.
-struct ServerAnswer: APIObject {
+package struct ServerAnswer: APIObject {
   let version: String
-  let streams: [StreamAnswer]
+  package let streams: [StreamAnswer]
   let publishKeyRequired: Bool
   /// Whether an admin token is configured, which changes need.
   let writable: Bool
@@ -18,7 +19,7 @@ struct ServerAnswer: APIObject {
   let publicURL: String?
   let embedFrom: [String]
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "publishKeyRequired": "Whether publishers need a key.",
     "writable": "Whether an admin token is configured, which changes need.",
     "records": "Whether streams can be recorded.",
@@ -33,28 +34,28 @@ struct ServerAnswer: APIObject {
 }
 
 /// `/api/v1/streams/{stream}`.
-struct StreamAnswer: APIObject {
-  let name: String
+package struct StreamAnswer: APIObject {
+  package let name: String
   /// As configured.
   let title: String?
   let description: String?
-  let state: String
-  let `protocol`: String
-  let startedAt: String
-  let ageSeconds: Double
-  let viewers: Int
+  package let state: String
+  package let `protocol`: String
+  package let startedAt: String
+  package let ageSeconds: Double
+  package let viewers: Int
   /// Bits a second.
-  let bitrate: Int
+  package let bitrate: Int
   let gopSeconds: Double?
   let targetDuration: Int?
   let memoryBytes: Int
   let playlistRenders: Int
-  let tracks: [TrackAnswer]
-  let warnings: [String]
+  package let tracks: [TrackAnswer]
+  package let warnings: [String]
   let ladder: Ladder?
   /// The audio transcoded to another codec.
   let audio: Audio?
-  let recording: RecordingStateAnswer?
+  package let recording: RecordingStateAnswer?
   let capture: CaptureAnswer?
   /// The publisher's connection, where its protocol counts packets (SRT).
   let link: Link?
@@ -68,9 +69,9 @@ struct StreamAnswer: APIObject {
   let anchor: Anchor?
   /// As configured for all streams.
   let player: String
-  let urls: [String: String]
+  package let urls: [String: String]
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "state": .words(
       StreamPhase.allCases.map(\.rawValue),
       "starting: nothing can be played yet. reconnecting: the publisher is away, and playlists wait for it."),
@@ -245,9 +246,9 @@ extension StreamAnswer.Audio {
 }
 
 /// A track of a stream; members that do not apply to its kind are null.
-struct TrackAnswer: APIObject {
+package struct TrackAnswer: APIObject {
   let id: UInt32
-  let kind: String
+  package let kind: String
   /// Its path segment in addresses of media.
   let rendition: String
   /// ISO 639-2; "und" if unknown.
@@ -255,12 +256,12 @@ struct TrackAnswer: APIObject {
   /// As configured.
   let name: String?
   let role: String
-  let codec: String
+  package let codec: String
   let codecString: String
-  let width: Int?
-  let height: Int?
+  package let width: Int?
+  package let height: Int?
   let frameRate: Double?
-  let sampleRate: Int?
+  package let sampleRate: Int?
   let channels: Int?
 
   init(_ track: TrackDescription, _ names: AudioNames = AudioNames()) {

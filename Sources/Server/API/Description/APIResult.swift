@@ -1,4 +1,4 @@
-internal import Basics
+internal import Base
 internal import HTTP
 
 /// The body of a successful response.

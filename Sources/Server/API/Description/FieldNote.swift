@@ -1,12 +1,12 @@
-internal import Basics
+internal import Base
 
 /// What a member of an answer means, for the API's description.
-struct FieldNote: Sendable, ExpressibleByStringLiteral {
+package struct FieldNote: Sendable, ExpressibleByStringLiteral {
   let text: String
   /// JSON Schema keywords beside the type.
   private(set) var keywords: [(String, JSONTree)] = []
 
-  init(stringLiteral text: String) { self.text = text }
+  package init(stringLiteral text: String) { self.text = text }
 
   private init(_ text: String, _ keywords: [(String, JSONTree)]) { (self.text, self.keywords) = (text, keywords) }
 
@@ -21,11 +21,11 @@ struct FieldNote: Sendable, ExpressibleByStringLiteral {
 
 /// An answer of the API, or a body that it takes, as a JSON object. It is `Codable` so that its JSON Schema can be made from its
 /// members (`SchemaBook`). The server only encodes it, and the commands decode it.
-protocol APIObject: Codable, Sendable {
+package protocol APIObject: Codable, Sendable {
   /// By member; those without a note are described by their names.
   static var notes: [String: FieldNote] { get }
 }
 
 extension APIObject {
-  static var notes: [String: FieldNote] { [:] }
+  package static var notes: [String: FieldNote] { [:] }
 }

@@ -1,4 +1,4 @@
-internal import Basics
+internal import Base
 
 /// A decoder without data. It gives a blank value for each member that a type reads, and notes the member.
 final class MemberReader: Decoder {

@@ -1,4 +1,4 @@
-internal import Basics
+internal import Base
 
 /// The JSON Schemas (draft 2020-12) of the API's objects. Each type is described once, by running its `init(from:)` on a decoder
 /// that notes which members it reads, and as what. All members are required: what is unknown is null.

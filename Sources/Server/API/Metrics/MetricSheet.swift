@@ -1,4 +1,4 @@
-internal import Basics
+internal import Base
 internal import NIOCore
 
 /// The figures of `/metrics`, and their output in the text format of Prometheus (version 0.0.4).

@@ -1,22 +1,39 @@
-internal import Basics
+package import Base
+package import Control
 internal import FMP4
-internal import HTTP
-internal import Ingest
+package import HTTP
+internal import Local
+package import LocalSources
+internal import Publishing
+package import Recording
+package import Streams
+internal import Transcode
 internal import NIOCore
 
 /// Gathers the figures of `/metrics` when they are requested. It only reads counters that streams, viewers, recordings, sources
 /// and connections keep anyway. The API reports the same figures of a stream.
-struct MetricsReport: Sendable {
-  let streams: StreamRegistry
-  let viewers: ViewerRegistry
-  let recordings: RecordingLibrary?
-  let sources: LocalSources
-  let traffic: HTTPTraffic
-  let capacity: @Sendable () -> ServerCapacity
-  var attempts = AdminAttempts()
-  var viewerAttempts = AdminAttempts(of: .viewers)
+package struct MetricsReport: Sendable {
+  package let streams: StreamRegistry
+  package let viewers: ViewerRegistry
+  package let recordings: RecordingLibrary?
+  package let sources: LocalSources
+  package let traffic: HTTPTraffic
+  package let capacity: @Sendable () -> ServerCapacity
+  package var attempts = AdminAttempts()
+  package var viewerAttempts = AdminAttempts(of: .viewers)
   /// Publisher connections that were closed before any data was read, or had to wait.
   let refusals: @Sendable () -> ConnectionRefusals
+
+  package init(
+    streams: StreamRegistry, viewers: ViewerRegistry, recordings: RecordingLibrary?, sources: LocalSources,
+    traffic: HTTPTraffic, capacity: @escaping @Sendable () -> ServerCapacity, attempts: AdminAttempts = AdminAttempts(),
+    viewerAttempts: AdminAttempts = AdminAttempts(of: .viewers), refusals: @escaping @Sendable () -> ConnectionRefusals
+  ) {
+    (self.streams, self.viewers, self.recordings, self.sources, self.traffic) = (
+      streams, viewers, recordings, sources, traffic
+    )
+    (self.capacity, self.attempts, self.viewerAttempts, self.refusals) = (capacity, attempts, viewerAttempts, refusals)
+  }
 
   /// `renderTime`: nanoseconds that the previous report took; nil for the first.
   func sheet(renderTime: Int64?) -> MetricSheet {

@@ -1,4 +1,4 @@
-internal import Basics
+internal import Base
 internal import Glibc
 
 /// Kernel figures of this process, under the names that Prometheus' own clients use.

@@ -1,14 +1,21 @@
 /// The limits of this process, as it is configured.
-struct ServerCapacity: Sendable, Hashable {
+package struct ServerCapacity: Sendable, Hashable {
   /// Streams without a ladder.
-  var streams: Int
+  package var streams: Int
   /// Connections of viewers.
-  var connections: Int
+  package var connections: Int
   /// Descriptors of the process (`ulimit -n`).
-  var descriptors: Int
+  package var descriptors: Int
   /// Bytes of media in memory, for all streams and for one.
-  var mediaBytes: Int
-  var mediaBytesPerStream: Int
+  package var mediaBytes: Int
+  package var mediaBytesPerStream: Int
 
-  static let none = ServerCapacity(streams: 0, connections: 0, descriptors: 0, mediaBytes: 0, mediaBytesPerStream: 0)
+  package init(streams: Int, connections: Int, descriptors: Int, mediaBytes: Int, mediaBytesPerStream: Int) {
+    (self.streams, self.connections, self.descriptors, self.mediaBytes, self.mediaBytesPerStream) = (
+      streams, connections, descriptors, mediaBytes, mediaBytesPerStream
+    )
+  }
+
+  package static let none = ServerCapacity(
+    streams: 0, connections: 0, descriptors: 0, mediaBytes: 0, mediaBytesPerStream: 0)
 }

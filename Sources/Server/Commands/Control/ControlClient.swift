@@ -1,6 +1,7 @@
-internal import AsyncHTTPClient
-internal import Basics
+internal import API
+internal import Base
 internal import HTTP
+internal import AsyncHTTPClient
 internal import NIOCore
 internal import NIOHTTP1
 

@@ -1,5 +1,6 @@
-internal import Basics
-internal import Ingest
+internal import API
+internal import Base
+internal import Control
 
 /// An event for the command line.
 extension EventAnswer {

@@ -1,5 +1,5 @@
+internal import API
 internal import ArgumentParser
-internal import Basics
 internal import Glibc
 internal import NIOCore
 

@@ -1,4 +1,4 @@
-internal import Basics
+internal import Base
 internal import NIOCore
 
 /// What `weir recordings start` orders, as the body of the request. The server judges the values.

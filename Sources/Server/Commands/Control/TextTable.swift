@@ -1,4 +1,4 @@
-internal import Basics
+internal import Base
 internal import Glibc
 
 /// A table for people: aligned columns below a bold head on a terminal. Elsewhere lines with tabs and no head, for programs.

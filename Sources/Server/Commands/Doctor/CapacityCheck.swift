@@ -1,4 +1,7 @@
-internal import Basics
+internal import API
+internal import Base
+internal import Settings
+internal import Streams
 
 /// How many streams and viewers the descriptors and the memory of a process are enough for.
 enum CapacityCheck {

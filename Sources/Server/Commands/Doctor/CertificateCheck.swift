@@ -1,7 +1,7 @@
-internal import Basics
+internal import Base
 internal import FMP4
 internal import HTTP
-internal import Ingest
+internal import Settings
 
 /// Whether the certificate can be used, and for how long.
 enum CertificateCheck {

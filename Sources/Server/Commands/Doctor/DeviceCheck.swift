@@ -1,4 +1,4 @@
-internal import Ingest
+internal import Local
 
 /// Cameras and microphones, and whether this user may use them.
 enum DeviceCheck {

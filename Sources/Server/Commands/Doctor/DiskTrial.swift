@@ -1,6 +1,6 @@
+internal import Base
 internal import CMachine
 internal import Glibc
-internal import Ingest
 
 /// How much room a folder's disk has, and how quick it is. Writes a file without a name, at most 32 MB for at most a second, so
 /// nothing is left behind, also after a kill.

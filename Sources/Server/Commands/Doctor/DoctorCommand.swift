@@ -1,5 +1,6 @@
+internal import API
+internal import Settings
 internal import ArgumentParser
-internal import Basics
 internal import NIOCore
 
 /// `weir doctor`: looks whether `weir serve` with the same settings would work on this machine. Changes nothing.

@@ -1,4 +1,4 @@
-internal import Basics
+internal import Settings
 internal import Glibc
 
 /// Whether the folders that weir writes to are there, have room, and are quick enough.

@@ -1,5 +1,5 @@
-internal import Basics
-internal import Ingest
+internal import LibAV
+internal import Settings
 
 /// Which libraries weir runs with, and whether flaws of them are known.
 enum LibraryCheck {

@@ -1,6 +1,6 @@
-internal import Basics
+internal import Base
 internal import HTTP
-internal import Ingest
+internal import Settings
 
 /// Under which names the server answers, and whether it has one where viewers will use one.
 enum NameCheck {

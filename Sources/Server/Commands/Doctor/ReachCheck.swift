@@ -1,5 +1,6 @@
-internal import Basics
-internal import HTTP
+internal import Base
+internal import Control
+internal import Settings
 internal import NIOCore
 
 /// Whether the addresses that weir tells others lead to it. Only a server that runs can be reached.

@@ -1,3 +1,5 @@
+internal import API
+internal import Settings
 internal import ArgumentParser
 
 /// The flags of all settings, made from their declarations (`ServerOptions`), a section of the help for each title.

@@ -1,7 +1,6 @@
-internal import Basics
+internal import Storage
 internal import NIOCore
 internal import NIOPosix
-internal import Storage
 
 /// Sends pieces in order on one HTTP/1.1 connection, with as little memory as possible.
 ///

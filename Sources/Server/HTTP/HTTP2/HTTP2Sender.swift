@@ -1,6 +1,5 @@
-internal import Basics
-internal import NIOCore
 internal import Storage
+internal import NIOCore
 
 /// Decides which stream of a connection sends next and how much. Streams take turns of `turnBytes`, within the windows of
 /// stream and connection and within `socketBytes`. A stream whose window stays closed holds no memory and does not block other

@@ -1,4 +1,3 @@
-internal import Basics
 internal import Glibc
 
 /// The Unix socket over which the commands reach the running server (`weir streams`, `weir sessions` …). Only the server's own

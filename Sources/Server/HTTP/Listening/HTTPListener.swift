@@ -1,5 +1,4 @@
-package import Basics
-package import Ingest
+package import Base
 package import Logging
 package import NIOCore
 package import NIOPosix

@@ -1,6 +1,5 @@
-internal import Basics
+package import Base
 internal import Glibc
-package import Ingest
 package import Logging
 internal import NIOCore
 internal import NIOPosix

@@ -1,10 +1,9 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+package import FMP4
+package import Publishing
 
 /// A query of the catalogue, one page at a time.
-struct CatalogueQuery: Sendable, Hashable {
-  enum Selection: Sendable, Hashable {
+package struct CatalogueQuery: Sendable, Hashable {
+  package enum Selection: Sendable, Hashable {
     /// All that are not deleted.
     case kept
     case state(RecordingEntry.State)
@@ -12,34 +11,42 @@ struct CatalogueQuery: Sendable, Hashable {
     case deleted
   }
 
-  enum Order: String, Sendable, Hashable, CaseIterable {
+  package enum Order: String, Sendable, Hashable, CaseIterable {
     case newest, oldest, longest, largest
   }
 
-  var stream: StreamName?
-  var order = Order.newest
+  package var stream: StreamName?
+  package var order = Order.newest
   /// Recordings that began then or later.
-  var from: WallTime?
+  package var from: WallTime?
   /// Recordings that began before.
-  var to: WallTime?
-  var selection = Selection.kept
+  package var to: WallTime?
+  package var selection = Selection.kept
   /// Entries on the page.
-  var limit = standardLimit
+  package var limit = standardLimit
   /// The last entry of the page before.
-  var after: CatalogueCursor?
+  package var after: CatalogueCursor?
+
+  package init(
+    stream: StreamName? = nil, order: Order = Order.newest, from: WallTime? = nil, to: WallTime? = nil,
+    selection: Selection = Selection.kept, limit: Int = standardLimit, after: CatalogueCursor? = nil
+  ) {
+    (self.stream, self.order, self.from, self.to, self.selection) = (stream, order, from, to, selection)
+    (self.limit, self.after) = (limit, after)
+  }
 
   static let standardLimit = 100
-  static let maximumLimit = 1000
+  package static let maximumLimit = 1000
   /// Rows are counted up to this limit: counting a hundred thousand takes longer than reading a page.
   static let countLimit = 10_000
 }
 
 /// A position in the list: after this entry. It stays valid when recordings are added or removed.
-struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
+package struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
   var startedAt: WallTime
   var key: RecordingKey
   /// Its seconds or bytes, where the list is ordered by them.
-  var measure: Double?
+  package var measure: Double?
 
   init(_ entry: RecordingEntry, by order: CatalogueQuery.Order) {
     startedAt = entry.startedAt
@@ -53,7 +60,7 @@ struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Reads what `description` wrote; nil for any other text.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     let parts = text.split(separator: "~", omittingEmptySubsequences: false)
     guard parts.count == 3 || parts.count == 4, let startedAt = Int64(parts[0]),
       let name = RecordingName(finished: parts[1] + ".mp4"),
@@ -68,18 +75,22 @@ struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Contains only characters that need no escaping in a query (RFC 3986 §2.3).
-  var description: String {
+  package var description: String {
     "\(startedAt.nanoseconds)~\(key.name.stem)~\(key.stream)" + (measure.map { "~\($0)" } ?? "")
   }
 }
 
 /// A page of the catalogue.
-struct CataloguePage: Sendable {
-  var entries: [RecordingEntry]
+package struct CataloguePage: Sendable {
+  package var entries: [RecordingEntry]
   /// Start of the next page; nil on the last one.
-  var next: CatalogueCursor?
+  package var next: CatalogueCursor?
   /// Number of entries on all pages; `CatalogueQuery.countLimit` means that many or more.
-  var total: Int
+  package var total: Int
   /// False while the folder is still being read after the start: more entries may be found.
-  var isComplete: Bool
+  package var isComplete: Bool
+
+  package init(entries: [RecordingEntry], next: CatalogueCursor? = nil, total: Int, isComplete: Bool) {
+    (self.entries, self.next, self.total, self.isComplete) = (entries, next, total, isComplete)
+  }
 }

@@ -1,5 +1,5 @@
 /// Why a requested change of a recording was refused.
-enum CatalogueRefusal: Error, Sendable, Hashable {
+package enum CatalogueRefusal: Error, Sendable, Hashable {
   case notFound
   /// It is being written.
   case running

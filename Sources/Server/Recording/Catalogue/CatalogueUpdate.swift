@@ -1,5 +1,4 @@
 internal import GRDB
-internal import Ingest
 
 /// Applies an event to the catalogue.
 struct CatalogueUpdate {

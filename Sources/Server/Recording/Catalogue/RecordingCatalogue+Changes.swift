@@ -1,13 +1,14 @@
-internal import FMP4
-internal import Ingest
+package import FMP4
+internal import Publishing
+internal import Streams
 internal import Logging
-internal import NIOCore
+package import NIOCore
 
 /// Changes to finished recordings on request. All of them run on the catalogue's thread.
 extension RecordingCatalogue {
   /// Moves a recording to the folder of deleted ones, from which it can be restored for a while. `now` is in nanoseconds since
   /// 1970, `who` is for the event.
-  func delete(
+  package func delete(
     _ key: RecordingKey, by who: String? = nil, now: WallTime, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
     change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
@@ -29,7 +30,7 @@ extension RecordingCatalogue {
   private static let precisionOfDeletions: UInt64 = 2_000_000_000
 
   /// Undoes a deletion.
-  func restore(
+  package func restore(
     _ key: RecordingKey, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
     change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
@@ -45,7 +46,7 @@ extension RecordingCatalogue {
   }
 
   /// Protection is stored in the file's permissions, which survive a loss of the catalogue.
-  func setProtection(
+  package func setProtection(
     _ isProtected: Bool, _ key: RecordingKey, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
     change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
@@ -60,7 +61,7 @@ extension RecordingCatalogue {
   }
 
   /// Replaces what is said about a recording, which may also be running or deleted.
-  func setAnnotation(
+  package func setAnnotation(
     _ annotation: RecordingAnnotation, _ key: RecordingKey, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
     change(on: eventLoop) { database in

@@ -1,16 +1,16 @@
-internal import Basics
-internal import GRDB
-internal import Ingest
-internal import Logging
-internal import NIOCore
-internal import NIOPosix
+internal import Base
+package import Publishing
 internal import Storage
+internal import GRDB
+internal import Logging
+package import NIOCore
+internal import NIOPosix
 internal import Synchronization
 
 /// The list of recordings, in a database beside the files. The files are authoritative. The catalogue follows recordings by their
 /// events, compares itself with the folders at start, and is rebuilt after a loss. One thread changes it, so events, deletions
 /// and retention run one after another; two more threads read. Recording and serving media wait for none of them.
-final class RecordingCatalogue: RecordingObserver, Sendable {
+package final class RecordingCatalogue: RecordingObserver, Sendable {
   let folder: String
   let logger: Logger
   /// Called before a client gets the response to a change.
@@ -165,7 +165,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   }
 
   /// - Parameter shows: the streams whose recordings are listed; nil for all.
-  func list(
+  package func list(
     _ query: CatalogueQuery, on eventLoop: any EventLoop, showing shows: (@Sendable (StreamName) -> Bool)? = nil
   ) -> EventLoopFuture<CataloguePage> {
     read(on: eventLoop) { database in
@@ -182,7 +182,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   }
 
   /// Nil if there is none.
-  func entry(_ key: RecordingKey, on eventLoop: any EventLoop) -> EventLoopFuture<RecordingEntry?> {
+  package func entry(_ key: RecordingKey, on eventLoop: any EventLoop) -> EventLoopFuture<RecordingEntry?> {
     read(on: eventLoop) { try $0.read { try $0.entry(key) } }
   }
 

@@ -1,11 +1,10 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+package import FMP4
+package import Publishing
 
 /// A recording in the catalogue.
-struct RecordingEntry: Sendable, Hashable {
+package struct RecordingEntry: Sendable, Hashable {
   /// State of a recording. Cancelled recordings have no entry.
-  enum State: String, Sendable, Hashable, CaseIterable {
+  package enum State: String, Sendable, Hashable, CaseIterable {
     /// It is being written.
     case running
     /// A movie under its final name.
@@ -14,35 +13,35 @@ struct RecordingEntry: Sendable, Hashable {
     case failed
   }
 
-  var stream: StreamName
-  var name: RecordingName
-  var state: State
+  package var stream: StreamName
+  package var name: RecordingName
+  package var state: State
   /// Wall-clock time of its first video or audio.
-  var startedAt: WallTime
+  package var startedAt: WallTime
   /// Seconds of media.
-  var seconds: Double
+  package var seconds: Double
   /// Bytes of the file.
-  var bytes: Int
+  package var bytes: Int
   /// RFC 6381, one for each track.
-  var codecs: [String] = []
-  var gaps: [RecordingGap] = []
+  package var codecs: [String] = []
+  package var gaps: [RecordingGap] = []
   /// Why it failed.
-  var reason: String?
+  package var reason: String?
   /// The name that a client gave to it when it began: its file has it.
   var title: String?
-  var annotation = RecordingAnnotation()
+  package var annotation = RecordingAnnotation()
   /// A killed run left it unfinished, and a later run finished it.
-  var isSalvaged = false
+  package var isSalvaged = false
   /// Neither requests nor retention delete it.
-  var isProtected = false
+  package var isProtected = false
   /// Nil unless it was deleted and can still be restored.
-  var deletedAt: WallTime?
+  package var deletedAt: WallTime?
   /// A movie exists under its final name.
-  var isPlayable = true
+  package var isPlayable = true
   /// Modification time of the file. With the length it shows whether the file has changed.
   var modifiedAt = WallTime.zero
   /// Share of the copy that makes a movie of it, 0 to 1; nil if it is not being finished. Not stored in the catalogue.
-  var finishing: Double?
+  package var finishing: Double?
 
   /// Takes over the metadata of its file. The file's name contains the start to the second. If the name has a different start, it
   /// was renamed on purpose and that start is used.
@@ -64,9 +63,9 @@ struct RecordingEntry: Sendable, Hashable {
   }
 
   /// The name that people see.
-  var shownTitle: String? { annotation.title ?? title }
+  package var shownTitle: String? { annotation.title ?? title }
 
-  var file: String { name.finished }
+  package var file: String { name.finished }
 
   /// Path of its file below the recordings folder.
   var place: String {
@@ -74,13 +73,17 @@ struct RecordingEntry: Sendable, Hashable {
     return "\(folder)/\(isPlayable ? name.finished : name.unfinished)"
   }
 
-  var key: RecordingKey { RecordingKey(stream: stream, name: name) }
+  package var key: RecordingKey { RecordingKey(stream: stream, name: name) }
 }
 
 /// Identifies a recording.
-struct RecordingKey: Sendable, Hashable, CustomStringConvertible {
-  var stream: StreamName
-  var name: RecordingName
+package struct RecordingKey: Sendable, Hashable, CustomStringConvertible {
+  package var stream: StreamName
+  package var name: RecordingName
 
-  var description: String { "\(stream)/\(name.finished)" }
+  package init(stream: StreamName, name: RecordingName) {
+    (self.stream, self.name) = (stream, name)
+  }
+
+  package var description: String { "\(stream)/\(name.finished)" }
 }

@@ -1,6 +1,6 @@
-internal import FMP4
+internal import Base
+package import FMP4
 internal import Glibc
-internal import Ingest
 internal import NIOCore
 
 /// Operations of the catalogue on a stream's folder.
@@ -8,13 +8,13 @@ extension RecordingFolder {
   /// Folder of deleted recordings that can still be restored.
   static let deletedName = ".deleted"
   /// Folder of the recordings' thumbnails.
-  static let thumbnailsName = ".thumbnails"
+  package static let thumbnailsName = ".thumbnails"
 
   /// Status of a file.
-  struct FileLook: Sendable, Hashable {
-    var bytes: Int
+  package struct FileLook: Sendable, Hashable {
+    package var bytes: Int
     /// Modification time of the contents.
-    var modifiedAt: WallTime
+    package var modifiedAt: WallTime
     /// Change time of the inode. Moving a file changes it.
     var changedAt: WallTime
     /// No write permission: marks a protected recording, independently of the catalogue.
@@ -22,7 +22,7 @@ extension RecordingFolder {
   }
 
   /// Nil if there is no regular file of that name.
-  func look(at name: String) -> FileLook? {
+  package func look(at name: String) -> FileLook? {
     guard let status = status(of: name) else { return nil }
     return FileLook(
       bytes: Int(status.st_size), modifiedAt: WallTime(nanoseconds: status.st_mtim.nanoseconds),

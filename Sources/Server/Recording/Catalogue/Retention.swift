@@ -1,5 +1,5 @@
 internal import FMP4
-internal import Ingest
+internal import Publishing
 
 /// Chooses the recordings to remove: a pure function of the rules and the present recordings.
 struct Retention: Sendable, Hashable {

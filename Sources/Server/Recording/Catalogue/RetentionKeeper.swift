@@ -1,6 +1,6 @@
 internal import FMP4
+internal import Streams
 internal import Glibc
-internal import Ingest
 internal import Logging
 
 /// Applies the retention rules: once a second while anything is live, and when `due` otherwise. Runs on the catalogue's thread; it may wait for the disk.

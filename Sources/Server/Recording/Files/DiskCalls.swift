@@ -1,9 +1,9 @@
-internal import Glibc
 internal import Storage
+internal import Glibc
 
 /// The system calls that write a recording's file, insert its moov, and read the free space of its disk. Tests replace them with
 /// calls that fail, and with a disk that fills up.
-struct DiskCalls: Sendable {
+package struct DiskCalls: Sendable {
   /// `fallocate`: 0, or errno.
   var allocate: @Sendable (_ file: CInt, _ mode: CInt, _ offset: Int, _ length: Int) -> CInt = {
     file, mode, offset, length in
@@ -19,5 +19,5 @@ struct DiskCalls: Sendable {
   /// `fstatvfs`: free bytes of the folder's file system for an unprivileged user. Nil if it does not report them.
   var freeBytes: @Sendable (_ folder: RecordingFolder) -> Int64? = { $0.freeBytes }
 
-  static let system = DiskCalls()
+  package static let system = DiskCalls()
 }

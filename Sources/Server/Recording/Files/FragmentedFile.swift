@@ -1,20 +1,21 @@
-internal import Basics
+internal import Base
 internal import FMP4
+internal import RecordingFormat
 internal import Glibc
 internal import NIOCore
 
 /// Makes an ordinary movie of a fragmented file in place. The file may have any name, and any program may have written it.
-enum FragmentedFile {
-  struct Result {
-    let text: String
+package enum FragmentedFile {
+  package struct Result {
+    package let text: String
     /// How the movie was made.
-    let way: String
+    package let way: String
     /// Seconds of media, where they were counted.
-    let seconds: Double?
+    package let seconds: Double?
   }
 
   /// The files that a path stands for: the file itself, or the unfinished recordings in a folder and one level below.
-  static func search(_ path: String) throws(RecordingError) -> [String] {
+  package static func search(_ path: String) throws(RecordingError) -> [String] {
     var status = stat()
     guard stat(path, &status) == 0 else { throw .unopened(path, errno: errno) }
     guard status.st_mode & S_IFMT == S_IFDIR else { return [path] }
@@ -32,7 +33,7 @@ enum FragmentedFile {
   }
 
   /// `progress` receives the bytes done and the total. A crash at any point leaves a file that a second call makes a movie of.
-  static func finalize(_ path: String, progress: (UInt64, UInt64) -> Void) throws(RecordingError) -> Result {
+  package static func finalize(_ path: String, progress: (UInt64, UInt64) -> Void) throws(RecordingError) -> Result {
     let name = path.split(separator: "/").last.map(String.init) ?? path
     if RecordingName(unfinished: name) != nil { return try salvage(path, name) }
     let file = try LockedFile(path, .change)

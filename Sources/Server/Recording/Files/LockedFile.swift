@@ -1,6 +1,6 @@
-internal import Basics
-internal import Glibc
+internal import Base
 internal import Storage
+internal import Glibc
 
 /// A file that a command works on, opened by path. Its calls wait for the disk.
 final class LockedFile {

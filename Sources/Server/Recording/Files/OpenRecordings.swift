@@ -1,14 +1,13 @@
-internal import Basics
-internal import Glibc
-internal import Ingest
+package import Base
 internal import Storage
+internal import Glibc
 internal import Synchronization
 
 /// The finished recordings being read. Each file is open once, for any number of readers. Its descriptor is charged to the budget
 /// before it is opened and returned with the last reader.
-final class OpenRecordings: Sendable {
+package final class OpenRecordings: Sendable {
   /// No descriptor is available for another file at present.
-  struct Full: Error, Sendable {}
+  package struct Full: Error, Sendable {}
 
   /// Identifies a file: no other has the same inode while it is open.
   private struct Identity: Hashable {
@@ -30,7 +29,7 @@ final class OpenRecordings: Sendable {
   /// Number of open files by the client that opened them. A lock of its own: a file may end while `entries` is held.
   private let held = Mutex<[NetworkAddress: Int]>([:])
 
-  init(descriptors: DescriptorBudget = .unlimited) {
+  package init(descriptors: DescriptorBudget = .unlimited) {
     self.descriptors = descriptors
   }
 

@@ -1,13 +1,13 @@
-internal import Basics
+internal import Base
 internal import Glibc
 
 /// Why a recording cannot go on: what failed, with which file, why, and what to do.
-struct RecordingError: Error, Sendable, Hashable, CustomStringConvertible {
-  var description: String
+package struct RecordingError: Error, Sendable, Hashable, CustomStringConvertible {
+  package var description: String
   /// errno of the system; nil where weir itself refuses.
   var code: CInt?
 
-  init(_ description: String, code: CInt? = nil) {
+  package init(_ description: String, code: CInt? = nil) {
     self.description = description
     self.code = code
   }

@@ -1,6 +1,5 @@
-internal import Basics
 internal import FMP4
-internal import Ingest
+internal import Publishing
 
 /// An event of one recording. The catalogue, the log and the API follow recordings by these, in order.
 struct RecordingEvent: Sendable, Hashable {
@@ -60,13 +59,13 @@ enum RecordingVisibility: Sendable, Hashable {
 }
 
 /// Media missing from a recording, and why.
-struct RecordingGap: Sendable, Hashable {
+package struct RecordingGap: Sendable, Hashable {
   /// Seconds of the recording before the gap.
-  var at: Double
+  package var at: Double
   /// Length of the gap, in wall-clock seconds.
-  var seconds: Double
+  package var seconds: Double
   /// `nothing came from the publisher`, `the disk was too slow` …
-  var reason: String
+  package var reason: String
 }
 
 /// Receives all recording events, those of one recording in order, on any thread of the recording pools. It must hand slow work

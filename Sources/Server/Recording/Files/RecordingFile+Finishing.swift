@@ -1,4 +1,5 @@
 internal import FMP4
+internal import RecordingFormat
 internal import Glibc
 internal import NIOCore
 

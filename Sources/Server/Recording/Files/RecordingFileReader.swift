@@ -1,19 +1,20 @@
 internal import FMP4
+internal import RecordingFormat
+internal import Storage
 internal import Glibc
 internal import NIOCore
-internal import Storage
 
 /// Reads headers and boxes of a recording's file on a pool thread; it may wait for the disk. Offsets count from the first
 /// recorded byte, also after that byte has moved.
-struct RecordingFileReader: Sendable {
+package struct RecordingFileReader: Sendable {
   let file: SharedFile
 
   /// The disk failed to return the bytes.
-  struct Unreadable: Error, CustomStringConvertible {
+  package struct Unreadable: Error, CustomStringConvertible {
     var offset: UInt64
     /// errno of the read.
     var code: CInt
-    var description: String { "the recording cannot be read at \(offset): \(String(cString: strerror(code)))" }
+    package var description: String { "the recording cannot be read at \(offset): \(String(cString: strerror(code)))" }
   }
 
   /// Up to `count` bytes; fewer at the end of the file. Repeats while the bytes are being moved.

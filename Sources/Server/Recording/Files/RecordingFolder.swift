@@ -1,12 +1,12 @@
-internal import Glibc
-internal import Ingest
+package import Publishing
 internal import Storage
+package import Glibc
 internal import Synchronization
 
 /// An open folder: the recordings folder, or the folder of a stream in it. Its files are opened by single names without following
 /// links, so no link can lead outside.
-final class RecordingFolder: Sendable {
-  let descriptor: CInt
+package final class RecordingFolder: Sendable {
+  package let descriptor: CInt
   /// For messages.
   let path: String
   /// The parent folder, while this folder is new and a power failure could still remove it.
@@ -23,7 +23,7 @@ final class RecordingFolder: Sendable {
   }
 
   /// The recordings folder.
-  static func open(_ path: String) throws(RecordingError) -> RecordingFolder {
+  package static func open(_ path: String) throws(RecordingError) -> RecordingFolder {
     let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .system("open the folder", path, errno: errno) }
     return RecordingFolder(taking: descriptor, path: path)
@@ -37,18 +37,18 @@ final class RecordingFolder: Sendable {
       && (mine.st_dev, mine.st_ino) == (others.st_dev, others.st_ino)
   }
 
-  enum Absence {
+  package enum Absence {
     case make
     case fail
   }
 
   /// The folder of a stream in this one.
-  func folder(of stream: StreamName, ifAbsent: Absence) throws(RecordingError) -> RecordingFolder {
+  package func folder(of stream: StreamName, ifAbsent: Absence) throws(RecordingError) -> RecordingFolder {
     try folder(named: stream.description, ifAbsent: ifAbsent)
   }
 
   /// A folder in this one. `name` comes from the server: a stream's name, or a name that begins with a dot.
-  func folder(named name: String, ifAbsent: Absence) throws(RecordingError) -> RecordingFolder {
+  package func folder(named name: String, ifAbsent: Absence) throws(RecordingError) -> RecordingFolder {
     let path = "\(path)/\(name)"
     var isNew = false
     if case .make = ifAbsent {
@@ -100,7 +100,7 @@ final class RecordingFolder: Sendable {
 
   /// A descriptor of a regular file; nil if there is none of that name. Flags against following links and against waiting (named
   /// pipes) are added to `flags`.
-  func openFile(_ name: String, _ flags: CInt) -> (descriptor: CInt, status: stat)? {
+  package func openFile(_ name: String, _ flags: CInt) -> (descriptor: CInt, status: stat)? {
     let opened = openat(descriptor, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard opened >= 0 else { return nil }
     var status = stat()
@@ -124,7 +124,7 @@ final class RecordingFolder: Sendable {
     faccessat(descriptor, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
   }
 
-  func remove(_ name: String) {
+  package func remove(_ name: String) {
     unlinkat(descriptor, name, 0)
   }
 

@@ -1,4 +1,3 @@
-internal import Basics
 internal import FMP4
 internal import NIOCore
 

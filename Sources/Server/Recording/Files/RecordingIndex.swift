@@ -1,10 +1,10 @@
-internal import Basics
-internal import FMP4
+package import FMP4
+package import Streams
 internal import NIOCore
 
 /// Byte positions of a recording's segments, and the data for its playlists: 80 bytes for a segment of video and audio. Built
 /// while the recording is written, or from its file. A value; it holds no media and no headers.
-struct RecordingIndex: Sendable {
+package struct RecordingIndex: Sendable {
   /// The parameters of consecutive segments.
   struct Version: Sendable {
     /// As in the epoch that was recorded. A file does not tell which of its tracks go on with an earlier version.
@@ -26,29 +26,33 @@ struct RecordingIndex: Sendable {
   }
 
   /// Times are in ticks of the leading track of its version. Offsets are bytes of the fragmented file.
-  struct Segment: Sendable, Hashable {
+  package struct Segment: Sendable, Hashable {
     /// Start of its first fragment; the `styp` before it is not in the file.
     var offset: UInt64
     /// Earliest presentation time of the leading track.
     var start: Int64
     /// Wall-clock time of `start`.
-    var wallStart: WallTime
+    package var wallStart: WallTime
     var duration: UInt32
     var length: UInt32
     /// Media sequence number in the epoch that was recorded.
-    var number: UInt32
+    package var number: UInt32
     /// Bytes of its entry in an I-frame playlist; 0 if it does not start with a key frame.
     var keyFrameLength: UInt32
     /// Index into `versions`.
     var version: UInt16
     var fragmentCount: UInt16
-    var flags: Flags
+    package var flags: Flags
   }
 
-  struct Flags: OptionSet, Sendable, Hashable {
-    let rawValue: UInt8
+  package struct Flags: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+      self.rawValue = rawValue
+    }
     static let followsDiscontinuity = Flags(rawValue: 1)
-    static let isIndependent = Flags(rawValue: 2)
+    package static let isIndependent = Flags(rawValue: 2)
     /// As `LiveSegment.opensGroup`.
     static let opensGroup = Flags(rawValue: 4)
 
@@ -66,7 +70,7 @@ struct RecordingIndex: Sendable {
   }
 
   var versions: [Version] = []
-  var segments: [Segment] = []
+  package var segments: [Segment] = []
   /// One for each track of each segment, in the order of the version's tracks.
   var spans: [Span] = []
   /// Clocks, each with the first segment for which it is valid.
@@ -233,7 +237,9 @@ extension RecordingIndex {
     version(of: segment)?.tracks.leader?.timescale ?? 1000
   }
 
-  func start(of segment: Segment) -> MediaTime { MediaTime(ticks: segment.start, timescale: timescale(of: segment)) }
+  package func start(of segment: Segment) -> MediaTime {
+    MediaTime(ticks: segment.start, timescale: timescale(of: segment))
+  }
 
   func duration(of segment: Segment) -> MediaTime {
     MediaTime(ticks: Int64(segment.duration), timescale: timescale(of: segment))
@@ -272,7 +278,7 @@ extension RecordingIndex {
   private static let trackSpread = 8
 
   /// The segment with which a rendition's samples begin at a time, in ticks of its track, for an init segment's version.
-  func index(ofTime time: Int64, _ rendition: Rendition, initVersion: Int) -> Int? {
+  package func index(ofTime time: Int64, _ rendition: Rendition, initVersion: Int) -> Int? {
     // A track that stays the same keeps the version with which it came, also in files that begin with a later one.
     let asked =
       versions.last { $0.number == initVersion } ?? versions.first.flatMap { $0.number > initVersion ? $0 : nil }
@@ -324,7 +330,7 @@ extension RecordingIndex {
   func anchor(at index: Int) -> WallClockAnchor? { anchors.last { $0.segment <= index }?.anchor }
 
   /// Start of the presentation, by the timeline of the finished movie.
-  var origin: MediaTime {
+  package var origin: MediaTime {
     guard let first = segments.first else { return .zero }
     let start = start(of: first)
     let earliest = spans(at: 0).map { MediaTime(ticks: $1.start, timescale: $0.timescale) }.min() ?? start
@@ -332,5 +338,5 @@ extension RecordingIndex {
   }
 
   /// End of the presentation so far.
-  var end: MediaTime { segments.last.map { start(of: $0) + duration(of: $0) } ?? .zero }
+  package var end: MediaTime { segments.last.map { start(of: $0) + duration(of: $0) } ?? .zero }
 }

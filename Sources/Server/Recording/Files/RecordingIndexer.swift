@@ -1,4 +1,5 @@
 internal import FMP4
+internal import RecordingFormat
 
 /// Builds the index of a fragmented file from the headers of its fragments, in order. A value; it uses no file.
 struct RecordingIndexer {

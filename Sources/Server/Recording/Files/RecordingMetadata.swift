@@ -1,5 +1,6 @@
-internal import Basics
+internal import Base
 internal import FMP4
+internal import Streams
 internal import NIOCore
 
 /// Metadata in a finished recording, from which a lost catalogue can be rebuilt: the exact start, the gaps, why it ended before

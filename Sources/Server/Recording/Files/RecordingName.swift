@@ -1,10 +1,9 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Ingest
 
 /// The name of a recording: a stem with its UTC start (made by `RecordingNaming`), and a number from 2 on where stems are equal.
 /// Any other name is no recording and never reaches the file system.
-struct RecordingName: Sendable, Hashable {
+package struct RecordingName: Sendable, Hashable {
   /// `20261121T072410Z`, whatever form the stem uses.
   let start: String
   /// 1 for the first recording of that stem.
@@ -29,7 +28,7 @@ struct RecordingName: Sendable, Hashable {
   }
 
   /// Reads `20261121T072410Z.mp4`, `20261121T072410Z-2.mp4`.
-  init?(finished file: String) {
+  package init?(finished file: String) {
     self.init(file, ending: Self.finishedEnding)
   }
 
@@ -39,7 +38,7 @@ struct RecordingName: Sendable, Hashable {
   }
 
   /// Reads `20261121T072410Z.jpg`, the thumbnail of a recording.
-  init?(thumbnail file: String) {
+  package init?(thumbnail file: String) {
     self.init(file, ending: ".jpg")
   }
 
@@ -64,20 +63,20 @@ struct RecordingName: Sendable, Hashable {
     base = String(decoding: bytes[..<end], as: UTF8.self)
   }
 
-  var finished: String { stem + Self.finishedEnding }
+  package var finished: String { stem + Self.finishedEnding }
   var unfinished: String { stem + Self.unfinishedEnding }
   /// A copy being made, worthless after a crash.
   var temporary: String { stem + Self.temporaryEnding }
 
-  static let temporaryEnding = ".tmp"
+  package static let temporaryEnding = ".tmp"
   private static let finishedEnding = ".mp4"
   private static let unfinishedEnding = ".part.mp4"
 
   /// Without an ending, as in replay addresses: `20261121T072410Z-2`.
-  var stem: String { number == 1 ? base : "\(base)-\(number)" }
+  package var stem: String { number == 1 ? base : "\(base)-\(number)" }
 
   /// The file name suggested for a download.
-  func title(of stream: String) -> String { base.hasPrefix(stream) ? stem : "\(stream)-\(stem)" }
+  package func title(of stream: String) -> String { base.hasPrefix(stream) ? stem : "\(stream)-\(stem)" }
 
   /// The same name with another number.
   func numbered(_ number: Int) -> RecordingName { RecordingName(start: start, number: number, base: base) }

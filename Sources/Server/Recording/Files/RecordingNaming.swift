@@ -1,9 +1,9 @@
-internal import Basics
-internal import Ingest
+package import Base
+internal import Publishing
 
 /// The pattern of recording names: `--record-name`. Each stream has a folder, and each file name contains the time, so a
 /// recording can be found by its name alone.
-struct RecordingNaming: Sendable, Hashable {
+package struct RecordingNaming: Sendable, Hashable {
   /// `{stream}/{time}`
   static let standard = RecordingNaming(parts: [.time])
 
@@ -66,7 +66,7 @@ struct RecordingNaming: Sendable, Hashable {
     "write it like {stream}/{time} or {stream}/{stream}_{year}-{month}-{day}_{hour}{minute}{second}"
 
   /// Parses `{stream}/{time}`, `{stream}/{stream}_{year}-{month}-{day}_{hour}-{minute}-{second}`.
-  init(parsing pattern: String) throws(ValueError) {
+  package init(parsing pattern: String) throws(ValueError) {
     guard pattern.hasPrefix(Self.folder) else {
       throw ValueError("each stream has a folder of its own", advice: "begin with \(Self.folder)")
     }

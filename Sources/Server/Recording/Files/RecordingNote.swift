@@ -1,12 +1,12 @@
-internal import Basics
+package import Base
 
 /// What a client noted about a recording: text for people, at most 2000 bytes of UTF-8, with line ends.
-struct RecordingNote: Sendable, Hashable, CustomStringConvertible {
-  let description: String
+package struct RecordingNote: Sendable, Hashable, CustomStringConvertible {
+  package let description: String
 
   static let maximumBytes = 2000
 
-  init(_ text: String) throws(ValueError) {
+  package init(_ text: String) throws(ValueError) {
     let advice = "use at most \(Self.maximumBytes) bytes of UTF-8 without control characters"
     guard text.utf8.count <= Self.maximumBytes else {
       throw ValueError("it has \(text.utf8.count) bytes", advice: advice)

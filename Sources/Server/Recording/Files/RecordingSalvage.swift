@@ -1,7 +1,8 @@
-internal import Basics
-internal import FMP4
+internal import Base
+package import FMP4
+internal import RecordingFormat
+internal import Streams
 internal import Glibc
-internal import Ingest
 internal import NIOCore
 
 /// Makes a movie of a recording that an earlier run left unfinished. A second run has the same result as one.
@@ -133,7 +134,7 @@ struct RecordingSalvage {
 
 extension MovieMetadata {
   /// Title and date in the movie's own metadata: the stream's name and the start.
-  static func recording(title: String, name: RecordingName) -> MovieMetadata {
+  package static func recording(title: String, name: RecordingName) -> MovieMetadata {
     let start = name.startTime ?? .zero
     return MovieMetadata(
       title: title, date: UTCText(start).internet, tool: "\(Version.name) \(Version.number)", creation: start)

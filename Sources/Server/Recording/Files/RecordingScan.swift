@@ -1,5 +1,6 @@
-internal import Basics
+internal import Base
 internal import FMP4
+internal import RecordingFormat
 internal import Glibc
 internal import NIOCore
 

@@ -1,13 +1,13 @@
-internal import Basics
+package import Base
 
 /// The name that a client gave to a recording: text for people, at most 100 bytes of UTF-8. A file name contains what of it is
 /// safe there, and the time.
-struct RecordingTitle: Sendable, Hashable, CustomStringConvertible {
-  let description: String
+package struct RecordingTitle: Sendable, Hashable, CustomStringConvertible {
+  package let description: String
 
   static let maximumBytes = 100
 
-  init(_ text: String) throws(ValueError) {
+  package init(_ text: String) throws(ValueError) {
     let advice = "use 1 to \(Self.maximumBytes) bytes of UTF-8 without control characters and slashes"
     guard (1...Self.maximumBytes).contains(text.utf8.count) else {
       throw ValueError("it has \(text.utf8.count) bytes", advice: advice)
@@ -30,7 +30,7 @@ struct RecordingTitle: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// For a header (RFC 8187 §3.2.1).
-  var percentEncoded: String {
+  package var percentEncoded: String {
     var text = ""
     for byte in description.utf8 {
       if RecordingName.isAllowed(byte) {
@@ -43,7 +43,7 @@ struct RecordingTitle: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Its characters that are safe in a file name, with a hyphen for each run of others; nil if none is safe.
-  var fileName: String? {
+  package var fileName: String? {
     var bytes: [UInt8] = []
     for byte in description.utf8 {
       if RecordingName.isAllowed(byte) {

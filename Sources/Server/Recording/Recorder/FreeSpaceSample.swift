@@ -1,4 +1,4 @@
-internal import Ingest
+internal import Base
 internal import Synchronization
 
 /// The free space that a disk reported last. Callers read it without waiting for the disk.

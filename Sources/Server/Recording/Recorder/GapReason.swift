@@ -1,3 +1,5 @@
+internal import Streams
+
 /// Why media is missing in a recording, in words for its log and its gaps.
 enum GapReason {
   /// In seconds. A change of parameters may take this long and is no gap.

@@ -1,3 +1,5 @@
+internal import Streams
+
 /// Frames that a stream had lost when a file of its recording began (nil before that), and at the newest fragment in it.
 struct LostMeanwhile {
   var first: LostFrames?

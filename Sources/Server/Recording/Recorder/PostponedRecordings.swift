@@ -1,4 +1,4 @@
-internal import Ingest
+internal import Base
 
 /// Recordings that could not be finished because of the disk, each with the time of its next attempt. A value.
 struct PostponedRecordings: Sendable {

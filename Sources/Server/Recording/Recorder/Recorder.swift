@@ -1,21 +1,22 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+internal import Base
+package import FMP4
+package import Publishing
+package import Streams
 internal import Logging
-internal import NIOCore
+package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
 /// Follows a stream and writes it to a disk: a recording, or a time-shift buffer, whose file has no name. The stream only puts
 /// events into a queue. A thread of a pool takes them out, so a slow disk delays the writing and never the stream. When the queue
 /// is full, whole groups of pictures are left out and the gap is reported.
-final class Recorder: FragmentSink {
+package final class Recorder: FragmentSink {
   /// What is written.
   enum Target: Sendable, Hashable {
     case recording, timeShiftBuffer
   }
 
-  let stream: StreamName
+  package let stream: StreamName
   let target: Target
   /// The epoch whose viewers can rewind into this recording; nil where a time-shift buffer serves that purpose.
   let epoch: String?
@@ -63,36 +64,36 @@ final class Recorder: FragmentSink {
     }
   }
 
-  var splitsAt: MediaTime? { latest.splitsAt }
+  package var splitsAt: MediaTime? { latest.splitsAt }
 
   /// The state of the recording.
-  var state: RecordingState { latest.value }
+  package var state: RecordingState { latest.value }
 
   /// More may still be recorded: neither the stream nor the recording has ended.
-  var isActive: Bool { queue.withLock { !$0.isClosed } }
+  package var isActive: Bool { queue.withLock { !$0.isClosed } }
 
   /// Nanoseconds for which the item being written, or else the next item, has been waiting.
-  var lag: Int64 {
+  package var lag: Int64 {
     guard let since = queue.withLock({ $0.waitingSince }) else { return 0 }
     return max(0, clock.monotonic() &- since)
   }
 
   /// A problem of a recording that is running; nil if there is none.
-  var warning: String? { queue.withLock { $0.isShedding } ? Self.sheddingWarning : latest.warning }
+  package var warning: String? { queue.withLock { $0.isShedding } ? Self.sheddingWarning : latest.warning }
 
   private static let sheddingWarning =
     "the disk is too slow or does not answer: whole groups of pictures are left out until it does"
 
   /// The requested state is reached: something is recorded, or the file of an ended recording is done with.
-  var isSettled: Bool { isActive ? state != .idle : isIdle }
+  package var isSettled: Bool { isActive ? state != .idle : isIdle }
 
-  var isClosing: Bool { !isActive && !isIdle }
+  package var isClosing: Bool { !isActive && !isIdle }
 
   /// Nothing waits for the disk.
   var isIdle: Bool { queue.withLock { $0.isIdle } }
 
   /// Fulfilled when the condition is met or `patience` is over, because a disk may not respond.
-  func wait(
+  package func wait(
     until isMet: @escaping @Sendable (Recorder) -> Bool, on eventLoop: any EventLoop, patience: TimeAmount
   ) -> EventLoopFuture<Void> {
     bell.wait(on: eventLoop, patience: patience) { isMet(self) }.map { _ in }
@@ -100,7 +101,7 @@ final class Recorder: FragmentSink {
 
   // MARK: Events
 
-  func receive(_ event: StoredEvent) {
+  package func receive(_ event: StoredEvent) {
     var admission = RecorderQueue.Admission.passed
     switch event {
     case .segmentEnd(let view):
@@ -117,13 +118,13 @@ final class Recorder: FragmentSink {
 
   /// Ends the recording and makes a movie of what was written. False if it has ended already.
   @discardableResult
-  func stop() -> Bool {
+  package func stop() -> Bool {
     close(with: .stop)
   }
 
   /// Ends the recording and removes the file being written. False if it has ended already.
   @discardableResult
-  func cancel() -> Bool {
+  package func cancel() -> Bool {
     close(with: .cancel)
   }
 

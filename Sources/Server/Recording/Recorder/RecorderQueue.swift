@@ -1,5 +1,6 @@
+internal import Base
 internal import FMP4
-internal import Ingest
+internal import Streams
 internal import NIOCore
 
 /// The items that a recorder or a time-shift buffer has received and not written yet, in order. When memory is short it leaves

@@ -1,11 +1,13 @@
+internal import Streams
+
 /// Result of a request to start, stop or cancel a recording.
-enum RecordingAnswer: Sendable, Hashable {
+package enum RecordingAnswer: Sendable, Hashable {
   case done
   case refused(RecordingRefusal)
 }
 
 /// Why a recording is not started, stopped or cancelled. Reads as a sentence.
-enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
+package enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
   /// No stream of that name is being published.
   case notLive
   case alreadyRecording
@@ -19,7 +21,7 @@ enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
   /// The disk has not taken what earlier recordings of the stream wrote.
   case isClosing
 
-  var description: String {
+  package var description: String {
     switch self {
     case .notLive: "There is no live stream of that name; publish it first."
     case .alreadyRecording: "The stream is already being recorded; stop that recording first."

@@ -2,11 +2,11 @@ internal import Synchronization
 
 /// Bytes that all recordings together may keep in memory for the disk: the waiting fragments, and the rest of their segments. The
 /// rest counts once no live window contains the segment.
-final class RecordingBudget: Sendable {
+package final class RecordingBudget: Sendable {
   let limit: Int
   private let used = Atomic<Int>(0)
 
-  init(limit: Int) {
+  package init(limit: Int) {
     self.limit = limit
   }
 

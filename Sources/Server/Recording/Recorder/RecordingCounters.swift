@@ -1,23 +1,23 @@
-internal import Basics
+package import Base
 internal import Synchronization
 
 /// Counters of recording events, lost seconds and finishing times since the start of the server.
-final class RecordingCounters: RecordingObserver {
+package final class RecordingCounters: RecordingObserver {
   /// Why media is missing.
-  enum Cause: String, CaseIterable, Sendable {
+  package enum Cause: String, CaseIterable, Sendable {
     case publisher
     case disk
   }
 
-  struct Figures: Sendable {
+  package struct Figures: Sendable {
     /// By kind of event.
-    var events: [String: Int] = [
+    package var events: [String: Int] = [
       "started": 0, "stopped": 0, "stored": 0, "failed": 0, "cancelled": 0, "salvaged": 0, "deleted": 0,
     ]
     /// Seconds.
-    var lost: [Cause: Double] = [.publisher: 0, .disk: 0]
+    package var lost: [Cause: Double] = [.publisher: 0, .disk: 0]
     /// By the way in which the movie was made.
-    var finishing: [String: Durations] = [
+    package var finishing: [String: Durations] = [
       "filled": Durations(), "inserted": Durations(), "shared": Durations(), "copied": Durations(),
     ]
   }

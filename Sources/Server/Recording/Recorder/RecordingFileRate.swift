@@ -1,4 +1,5 @@
-internal import Ingest
+internal import Base
+internal import Publishing
 internal import Synchronization
 
 /// Counts the files that each stream begins within an hour. The limit protects the disk from a publisher that keeps changing its

@@ -1,7 +1,8 @@
-internal import Basics
+internal import Base
 internal import FMP4
+internal import Publishing
+internal import Streams
 internal import Glibc
-internal import Ingest
 internal import Logging
 internal import NIOPosix
 internal import Synchronization

@@ -1,10 +1,10 @@
-internal import Basics
-internal import FMP4
+package import Base
+package import FMP4
+package import Publishing
+package import Storage
 internal import Glibc
-internal import Ingest
-internal import NIOCore
+package import NIOCore
 internal import NIOPosix
-internal import Storage
 internal import Synchronization
 
 /// Listing, opening and retention of recordings.
@@ -18,7 +18,7 @@ extension RecordingLibrary {
 
   /// The bytes of a finished recording, for `/recordings/{stream}/{file}`; nil if there is none of that name. `file` comes from a
   /// URL. Fails with `OpenRecordings.Full`.
-  func open(
+  package func open(
     stream: StreamName, file: String, for client: NetworkAddress? = nil, on eventLoop: any EventLoop
   ) -> EventLoopFuture<OpenedRecording?> {
     guard let name = RecordingName(finished: file) else { return eventLoop.makeSucceededFuture(nil) }
@@ -47,7 +47,7 @@ extension RecordingLibrary {
 
   /// Applies the retention rules and purges what was deleted long ago. To be called about
   /// once a second. Returns at once, and calls `done` afterwards. While a slow disk delays the work, further calls do nothing.
-  func retainSoon(now: WallTime, done: @escaping @Sendable () -> Void = {}) {
+  package func retainSoon(now: WallTime, done: @escaping @Sendable () -> Void = {}) {
     guard !retaining.exchange(true, ordering: .relaxed) else { return }
     catalogue.thread.submit { pool in
       if case .active = pool { self.retain(now: now) }
@@ -58,15 +58,15 @@ extension RecordingLibrary {
   }
 
   /// Nanoseconds since the rules were applied last; nil while they are.
-  var timeSinceRetention: Int64? {
+  package var timeSinceRetention: Int64? {
     isRetaining ? nil : MonotonicTime.now().nanoseconds &- retained.load(ordering: .relaxed)
   }
 
   /// Whether the rules are being applied.
-  var isRetaining: Bool { retaining.load(ordering: .acquiring) }
+  package var isRetaining: Bool { retaining.load(ordering: .acquiring) }
 
   /// How long the rules of retention need not be applied, as far as recordings themselves make it due; nil if none does.
-  func timeToRetention(from now: WallTime) -> Duration? {
+  package func timeToRetention(from now: WallTime) -> Duration? {
     retentionDue.withLock { $0 }.map { .nanoseconds(max(0, $0 &- now)) }
   }
 
@@ -90,7 +90,7 @@ extension RecordingLibrary {
   }
 
   /// Bytes of the recordings, and the free and total bytes of the disk.
-  func storage(on eventLoop: any EventLoop) -> EventLoopFuture<RecordingStorage> {
+  package func storage(on eventLoop: any EventLoop) -> EventLoopFuture<RecordingStorage> {
     catalogue.read(on: eventLoop) { database in
       let bytes = try database.read { try $0.bytesByStream() }.values.reduce(0, &+)
       let deleted = try database.read { try $0.deleted(before: nil) }.reduce(0) { $0 + Int64($1.bytes) }
@@ -102,19 +102,19 @@ extension RecordingLibrary {
 }
 
 /// A finished recording that is open for reading.
-struct OpenedRecording: Sendable {
-  var range: FileRange
-  var entityTag: String
+package struct OpenedRecording: Sendable {
+  package var range: FileRange
+  package var entityTag: String
   /// The name that a client gave to it.
-  var title: String?
+  package var title: String?
 }
 
 /// How full the disk is, in bytes.
-struct RecordingStorage: Sendable {
-  var recordedBytes: Int64
+package struct RecordingStorage: Sendable {
+  package var recordedBytes: Int64
   /// Bytes of deleted recordings that can still be restored.
-  var deletedBytes: Int64
+  package var deletedBytes: Int64
   /// Nil where the file system does not say.
-  var freeBytes: Int64?
-  var totalBytes: Int64?
+  package var freeBytes: Int64?
+  package var totalBytes: Int64?
 }

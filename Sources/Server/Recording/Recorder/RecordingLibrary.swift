@@ -1,16 +1,18 @@
-internal import Basics
+internal import Base
+package import Control
 internal import FMP4
-internal import Ingest
-internal import Logging
-internal import NIOCore
-internal import NIOPosix
+package import Publishing
+package import Streams
+package import Logging
+package import NIOCore
+package import NIOPosix
 internal import Synchronization
 
 /// The folder of recordings. Makes a recorder for each new epoch; lists and opens finished recordings. All disk work is done on
 /// the library's own threads.
-final class RecordingLibrary: Sendable {
+package final class RecordingLibrary: Sendable {
   /// The recordings folder, which has one folder for each stream.
-  let folder: String
+  package let folder: String
   let logger: Logger
   private let settings: RecordingSettings
   /// The policy of a stream whose recording begins.
@@ -19,13 +21,13 @@ final class RecordingLibrary: Sendable {
   /// For listing and opening.
   let threads: NIOThreadPool
   let queues: RecordingQueues
-  let catalogue: RecordingCatalogue
+  package let catalogue: RecordingCatalogue
   /// The recordings being read.
   let files: OpenRecordings
   /// Bytes that stay free on the disk.
-  let keepFree: Int64
+  package let keepFree: Int64
   /// Seconds for which a deletion can be undone.
-  var undoSeconds: Int64 { undo.load(ordering: .relaxed) }
+  package var undoSeconds: Int64 { undo.load(ordering: .relaxed) }
   private let undo: Atomic<Int64>
   let keeper: RankedMutex<RetentionKeeper>
   /// A retention run is queued for the catalogue's thread or in progress.
@@ -86,7 +88,7 @@ final class RecordingLibrary: Sendable {
 
   /// `keepFree`: bytes that stay free on the disk. `archive` serves recordings while they are written. `threads` is for reading
   /// finished recordings; writing has threads of its own.
-  init(
+  package init(
     folder: String, keepFree: Int64,
     policy: @escaping @Sendable (StreamName) -> RecordingPolicy = { _ in RecordingPolicy() },
     retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool,
@@ -144,7 +146,7 @@ final class RecordingLibrary: Sendable {
   }
 
   /// Follows other rules of retention. May wait for the disk.
-  func follow(_ retention: RetentionSettings) {
+  package func follow(_ retention: RetentionSettings) {
     undo.store(retention.undoTime / 1_000_000_000, ordering: .relaxed)
     keeper.withLock { $0.follow(retention) }
     retentionDue.withLock { $0 = WallTime(nanoseconds: 0) }
@@ -152,7 +154,7 @@ final class RecordingLibrary: Sendable {
 
   /// Finishes the fragmented files of an earlier run, in the background. Returns when everything that needs no copy is done, or
   /// after `patience`, because a disk may be slow or not respond. To be called once, at start.
-  func finishLeftovers(patience: Duration = .seconds(60)) async {
+  package func finishLeftovers(patience: Duration = .seconds(60)) async {
     let isSettled = Latch()
     queues.finisher.submit { pool in
       guard case .active = pool else { return }
@@ -184,7 +186,7 @@ final class RecordingLibrary: Sendable {
   var isCopying: Bool { finisher.isBusy }
 
   /// Share of a recording's finishing that is done, 0 to 1; nil if it is not being finished.
-  func finishing(_ key: RecordingKey) -> Double? { finisher.progress(of: key) }
+  package func finishing(_ key: RecordingKey) -> Double? { finisher.progress(of: key) }
 
   // MARK: Observers
 
@@ -194,7 +196,7 @@ final class RecordingLibrary: Sendable {
   }
 
   /// Tells of recordings in the log of events. To be called once, before anything is recorded.
-  func tell(_ events: EventLog) {
+  package func tell(_ events: EventLog) {
     let teller = RecordingTeller(events)
     registers.teller.withLock { $0 = teller }
     // First of all: what the others show comes after the event.
@@ -212,7 +214,7 @@ final class RecordingLibrary: Sendable {
 
   /// Sets where `start`, `stop` and `cancel` find streams, and the time-shift buffers for times without recording. To be called
   /// once, before the first of those calls.
-  func follow(_ streams: StreamRegistry, buffers: TimeShiftBuffers? = nil) {
+  package func follow(_ streams: StreamRegistry, buffers: TimeShiftBuffers? = nil) {
     registers.streams.withLock {
       $0.registry = streams
       $0.buffers = buffers
@@ -224,7 +226,7 @@ final class RecordingLibrary: Sendable {
   }
 
   /// A recorder for a new epoch of a stream; nil unless streams are recorded automatically.
-  func makeRecorder(stream: StreamName, epoch: String) -> (any FragmentSink)? {
+  package func makeRecorder(stream: StreamName, epoch: String) -> (any FragmentSink)? {
     let settings = settings(of: stream)
     guard settings.policy.start == .automatic else { return nil }
     // Rewinding reads a recording of all tracks.
@@ -240,7 +242,7 @@ final class RecordingLibrary: Sendable {
   }
 
   /// No recording of the stream can be started.
-  func isNeverRecorded(_ stream: StreamName) -> Bool { policy(stream).start == .never }
+  package func isNeverRecorded(_ stream: StreamName) -> Bool { policy(stream).start == .never }
 
   private func settings(of stream: StreamName) -> RecordingSettings {
     var settings = settings
@@ -254,7 +256,7 @@ final class RecordingLibrary: Sendable {
 
   /// Begins to record a live stream, from the newest key frame in memory. The recording ends with the stream, or when it is
   /// stopped or cancelled.
-  func start(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> RecordingAnswer {
+  package func start(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> RecordingAnswer {
     guard let stream = liveStream(name) else { return .refused(.notLive) }
     let settings = settings(of: name).ordered(order)
     guard settings.policy.start != .never else { return .refused(.neverRecorded) }
@@ -288,7 +290,7 @@ final class RecordingLibrary: Sendable {
   }
 
   /// A recorder for a local source, on air or not. Its files become visible only when they are stored.
-  func makeSourceRecorder(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> Recorder {
+  package func makeSourceRecorder(_ name: StreamName, _ order: RecordingOrder = RecordingOrder()) -> Recorder {
     var settings = settings(of: name).ordered(order)
     settings.visibility = .onceStored
     let recorder = Recorder(stream: name, settings: settings, threads: queues.writers)
@@ -300,12 +302,12 @@ final class RecordingLibrary: Sendable {
   }
 
   /// Whether the stream is being recorded.
-  func isRecording(_ name: StreamName) -> Bool {
+  package func isRecording(_ name: StreamName) -> Bool {
     registers.recorders.withLock { $0.newest[name] }?.isActive == true
   }
 
   /// Whether anything is being recorded.
-  var isRecordingAny: Bool {
+  package var isRecordingAny: Bool {
     registers.recorders.withLock { recorders in
       recorders.newest.values.contains(where: \.isActive) || recorders.ofSources.contains(where: \.isActive)
     }
@@ -313,12 +315,12 @@ final class RecordingLibrary: Sendable {
 
   /// Ends the recording of a stream that goes on, and makes a movie of what was written. With automatic recording, the next epoch
   /// is recorded again.
-  func stop(_ name: StreamName) -> RecordingAnswer {
+  package func stop(_ name: StreamName) -> RecordingAnswer {
     end(name) { $0.stop() }
   }
 
   /// Ends the recording of a stream and removes the file being written. Files stored before stay.
-  func cancel(_ name: StreamName) -> RecordingAnswer {
+  package func cancel(_ name: StreamName) -> RecordingAnswer {
     end(name) { $0.cancel() }
   }
 
@@ -341,7 +343,7 @@ final class RecordingLibrary: Sendable {
   }
 
   /// Makes written bytes durable when that is due, and repeats what failed. To be called about twice a second.
-  func tend() {
+  package func tend() {
     for recorder in registers.recorders.withLock({ Array($0.newest.values) + $0.ofSources }) where recorder.isActive {
       recorder.tick()
     }
@@ -350,7 +352,7 @@ final class RecordingLibrary: Sendable {
   }
 
   /// Nothing is recorded or being finished: `tend` would find nothing. A stream's recorder can only begin with the stream.
-  var isIdle: Bool {
+  package var isIdle: Bool {
     finisher.isIdle
       && registers.recorders.withLock { recorders in
         (Array(recorders.newest.values) + recorders.ofSources).allSatisfy { !$0.isActive && $0.isIdle }
@@ -358,7 +360,7 @@ final class RecordingLibrary: Sendable {
   }
 
   /// Fulfilled when the newest recording of a stream is in the requested state, or `patience` is over.
-  func settle(_ name: StreamName, on eventLoop: any EventLoop, patience: TimeAmount) -> EventLoopFuture<Void> {
+  package func settle(_ name: StreamName, on eventLoop: any EventLoop, patience: TimeAmount) -> EventLoopFuture<Void> {
     guard let recorder = newest(name) else { return eventLoop.makeSucceededVoidFuture() }
     return recorder.wait(until: \.isSettled, on: eventLoop, patience: patience)
   }
@@ -367,20 +369,20 @@ final class RecordingLibrary: Sendable {
   func state(of stream: StreamName) -> RecordingState? { newest(stream)?.state }
 
   /// Recorder of the newest recording of a stream; nil before the first one.
-  func newest(_ stream: StreamName) -> Recorder? { registers.recorders.withLock { $0.newest[stream] } }
+  package func newest(_ stream: StreamName) -> Recorder? { registers.recorders.withLock { $0.newest[stream] } }
 
   /// The figures for `/metrics`. Reading them does not wait for a disk.
-  struct Overview: Sendable {
+  package struct Overview: Sendable {
     /// The newest recorder of each stream.
-    var recorders: [StreamName: Recorder]
-    var counters: RecordingCounters.Figures
+    package var recorders: [StreamName: Recorder]
+    package var counters: RecordingCounters.Figures
     /// Bytes that wait for the disk.
-    var queuedBytes: Int
+    package var queuedBytes: Int
     /// The free bytes that the disk reported last, and how many nanoseconds ago.
-    var disk: (freeBytes: Int64, age: Int64)?
+    package var disk: (freeBytes: Int64, age: Int64)?
   }
 
-  var overview: Overview {
+  package var overview: Overview {
     let look = freeSpaceSample.newest
     return Overview(
       recorders: registers.recorders.withLock { $0.newest }, counters: settings.counters.figures,
@@ -390,7 +392,7 @@ final class RecordingLibrary: Sendable {
 
   /// Ends all recordings within a few seconds. Each is finished if that is cheap, and otherwise left whole and fragmented for the
   /// next start.
-  func shutDown() async {
+  package func shutDown() async {
     await finishRecorders()
     await catalogue.close()
   }

@@ -1,12 +1,19 @@
 /// What a request for one recording asks for, beside the settings of its stream.
-struct RecordingOrder: Sendable, Hashable {
+package struct RecordingOrder: Sendable, Hashable {
   /// Its name; nil for one that consists of stream and time.
-  var title: RecordingTitle?
-  var tracks = TrackChoice.all
+  package var title: RecordingTitle?
+  package var tracks = TrackChoice.all
   /// Nanoseconds of media after which it is complete. A lower limit of the settings holds as well.
-  var maximumDuration: Int64?
+  package var maximumDuration: Int64?
   /// Bytes of its files after which it is complete. A lower limit of the settings holds as well.
-  var maximumBytes: UInt64?
+  package var maximumBytes: UInt64?
+
+  package init(
+    title: RecordingTitle? = nil, tracks: TrackChoice = TrackChoice.all, maximumDuration: Int64? = nil,
+    maximumBytes: UInt64? = nil
+  ) {
+    (self.title, self.tracks, self.maximumDuration, self.maximumBytes) = (title, tracks, maximumDuration, maximumBytes)
+  }
 }
 
 extension RecordingSettings {

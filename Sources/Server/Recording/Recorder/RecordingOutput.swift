@@ -1,5 +1,5 @@
 internal import FMP4
-internal import Ingest
+internal import Publishing
 
 /// What recorders give, in order. It is taken on the thread that does the work, which may wait: nothing that follows happens
 /// before the receiver returns.

@@ -1,4 +1,4 @@
-internal import FMP4
+internal import RecordingFormat
 
 extension RecordingPolicy {
   /// Bytes that a file reserves at its start for the moov of its movie. Where the length or size of the file is limited, no more

@@ -1,24 +1,35 @@
 internal import FMP4
 
 /// What is recorded automatically, how long recordings and files may grow, and how much a power failure may cost.
-struct RecordingPolicy: Sendable, Hashable {
-  var start = Start.automatic
+package struct RecordingPolicy: Sendable, Hashable {
+  package var start = Start.automatic
   /// Interval at which written bytes are made durable, in nanoseconds; 0 after each fragment.
-  var syncInterval: Int64 = 1_000_000_000
+  package var syncInterval: Int64 = 1_000_000_000
   /// Nanoseconds of media after which a recording is complete even if its stream goes on; nil for no limit.
-  var maximumDuration: Int64?
+  package var maximumDuration: Int64?
   /// Total bytes of its files after which a recording is complete; nil for no limit.
-  var maximumBytes: UInt64?
-  var split = RecordingSplit.never
+  package var maximumBytes: UInt64?
+  package var split = RecordingSplit.never
   /// Files that a stream may begin in an hour, not counting those of the split.
-  var filesPerHour = 120
+  package var filesPerHour = 120
   /// The same limit, including the files of the split.
   var mostFilesPerHour: Int { filesPerHour + split.filesPerHour }
-  var naming = RecordingNaming.standard
-  var tracks = TrackChoice.all
+  package var naming = RecordingNaming.standard
+  package var tracks = TrackChoice.all
+
+  package init(
+    start: Start = Start.automatic, syncInterval: Int64 = 1_000_000_000, maximumDuration: Int64? = nil,
+    maximumBytes: UInt64? = nil, split: RecordingSplit = RecordingSplit.never, filesPerHour: Int = 120,
+    naming: RecordingNaming = RecordingNaming.standard, tracks: TrackChoice = TrackChoice.all
+  ) {
+    (self.start, self.syncInterval, self.maximumDuration, self.maximumBytes, self.split) = (
+      start, syncInterval, maximumDuration, maximumBytes, split
+    )
+    (self.filesPerHour, self.naming, self.tracks) = (filesPerHour, naming, tracks)
+  }
 
   /// What begins a recording.
-  enum Start: String, Sendable, Hashable, CaseIterable {
+  package enum Start: String, Sendable, Hashable, CaseIterable {
     /// When a publisher begins a stream.
     case automatic = "auto"
     /// Only on request over the API.
@@ -30,7 +41,7 @@ struct RecordingPolicy: Sendable, Hashable {
 
 /// When a recording goes on in another file. A file ends before a segment that can be decoded by itself. The next file begins
 /// with that segment, so together the files hold every sample once.
-enum RecordingSplit: Sendable, Hashable {
+package enum RecordingSplit: Sendable, Hashable {
   case never
   /// After that many nanoseconds of media in a file.
   case length(Int64)

@@ -1,7 +1,7 @@
-internal import Basics
+package import Base
 
 /// The threads of recordings. A disk that does not respond blocks these alone.
-struct RecordingQueues: Sendable {
+package struct RecordingQueues: Sendable {
   /// Write what is recorded.
   let writers: WorkQueue
   /// Finishes the files of an earlier run and files that need a copy, one after another.
@@ -12,9 +12,9 @@ struct RecordingQueues: Sendable {
   let lists: WorkQueue
 
   /// Threads that it takes of each pool.
-  static let (diskThreads, databaseThreads) = (7, 1)
+  package static let (diskThreads, databaseThreads) = (7, 1)
 
-  init(disk: WorkPool, databases: WorkPool, writers: Int = 4) {
+  package init(disk: WorkPool, databases: WorkPool, writers: Int = 4) {
     self.writers = disk.queue("weir-recording", limit: writers)
     finisher = disk.queue("weir-finishing")
     lists = disk.queue("weir-lists", limit: 2)
@@ -22,7 +22,7 @@ struct RecordingQueues: Sendable {
   }
 
   /// Those of a library alone.
-  init(writers: Int = 4) {
+  package init(writers: Int = 4) {
     self.init(
       disk: WorkPool(threads: Self.diskThreads), databases: WorkPool(threads: Self.databaseThreads), writers: writers)
   }

@@ -1,6 +1,4 @@
-internal import Basics
-internal import FMP4
-internal import Ingest
+internal import Base
 internal import Logging
 internal import NIOCore
 

@@ -1,22 +1,20 @@
-internal import Basics
-
 /// Progress of a recording, in numbers.
-struct RecordingProgress: Sendable, Hashable {
+package struct RecordingProgress: Sendable, Hashable {
   /// Path of the file below the recordings folder: `cam/20261121T072410Z.mp4`. While it is written, the name on disk ends in
   /// `.part.mp4`.
-  var file: String
+  package var file: String
   /// Bytes of the file.
-  var bytes: UInt64
+  package var bytes: UInt64
   /// Bytes that are not durable yet: a power failure would lose them.
-  var unsyncedBytes: UInt64 = 0
+  package var unsyncedBytes: UInt64 = 0
   /// Seconds of media.
-  var seconds: Double
+  package var seconds: Double
   /// Places where media is missing, in order.
-  var gaps: [RecordingGap] = []
+  package var gaps: [RecordingGap] = []
 }
 
 /// The state of a recording, with the data known in that state. Transitions that make no sense are refused.
-enum RecordingState: Sendable, Hashable {
+package enum RecordingState: Sendable, Hashable {
   /// Nothing has been recorded yet.
   case idle
   case running(RecordingProgress)

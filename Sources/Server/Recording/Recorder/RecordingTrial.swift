@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Storage
+internal import Streams
 
 /// Decides whether a stream is worth a file. A publisher that stays for a moment, or that keeps changing its format, makes no
 /// files. The trial ends after a second of media, after `mostBytes`, or when memory is short.

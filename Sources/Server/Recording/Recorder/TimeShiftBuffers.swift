@@ -1,15 +1,15 @@
-internal import Basics
-internal import Ingest
-internal import Logging
+package import Base
+package import Publishing
+package import Logging
 
 /// Makes the time-shift buffers of a server: recorders whose files have no name. They share one thread and the memory for media
 /// that waits for the disk.
-final class TimeShiftBuffers: Sendable {
+package final class TimeShiftBuffers: Sendable {
   private let settings: RecordingSettings
   let threads: any WorkThreads
 
   /// `folder` holds the files; `keepFree` bytes stay free there. `budget` limits what waits for the disk.
-  init(
+  package init(
     folder: String, keepFree: Int64, archive: RecordingArchive,
     budget: RecordingBudget = RecordingBudget(limit: 64 << 20), threads: any WorkThreads = WorkQueue("weir-rewinding"),
     logger: Logger
@@ -20,7 +20,7 @@ final class TimeShiftBuffers: Sendable {
   }
 
   /// A time-shift buffer for an epoch of a stream.
-  func make(_ stream: StreamName, epoch: String) -> Recorder {
+  package func make(_ stream: StreamName, epoch: String) -> Recorder {
     Recorder(.timeShiftBuffer, stream: stream, epoch: epoch, settings: settings, threads: threads)
   }
 }

@@ -1,7 +1,7 @@
-internal import FMP4
+package import FMP4
 
 /// Which tracks of a stream are recorded.
-enum TrackChoice: Sendable, Hashable {
+package enum TrackChoice: Sendable, Hashable {
   case all
   case kind(MediaKind)
   /// By their numbers in the stream.
@@ -17,7 +17,7 @@ enum TrackChoice: Sendable, Hashable {
   }
 
   /// Whether the tracks have all that is chosen.
-  func isThere(in tracks: [TrackDescription]) -> Bool {
+  package func isThere(in tracks: [TrackDescription]) -> Bool {
     switch self {
     case .all: true
     case .kind: !choose(from: tracks).isEmpty

@@ -1,4 +1,4 @@
-internal import Ingest
+internal import Publishing
 internal import NIOCore
 
 /// A recording whose fragments are whole and whose movie is not made yet.

@@ -1,4 +1,6 @@
 internal import FMP4
+internal import Playlists
+internal import Streams
 internal import NIOCore
 
 /// The media playlist of one rendition of a recording, with its complete segments. Viewers of the live stream get only the

@@ -1,23 +1,25 @@
-internal import Basics
-internal import FMP4
+package import Base
+package import FMP4
+package import Publishing
+internal import RecordingFormat
+internal import Storage
+internal import Streams
 internal import Glibc
-internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import Storage
 
 /// Everything that can be replayed: recordings being written, finished ones opened recently, and the files that rewinding needs
 /// for each epoch of a stream.
-final class RecordingArchive: RecordingObserver {
+package final class RecordingArchive: RecordingObserver {
   /// The recordings folder; nil where nothing is recorded.
   private let folder: String?
   /// How far live addresses reach back; nil for no further than the window.
   private let rewind: @Sendable (StreamName) -> MediaTime?
   /// Address at which players find this server; nil if none is configured.
-  let publicURL: PublicURL?
+  package let publicURL: PublicURL?
   /// Threads that open files and read headers, so that event loops do not wait for the disk.
-  let threads: any WorkThreads
+  package let threads: any WorkThreads
   private let files: OpenRecordings
   private let state = RankedMutex(.archive, State())
 
@@ -45,7 +47,7 @@ final class RecordingArchive: RecordingObserver {
   private static let maximumIndexBytes: UInt64 = 64 << 20
 
   /// `files` is shared with downloads of recordings.
-  init(
+  package init(
     folder: String?, rewind: @escaping @Sendable (StreamName) -> MediaTime? = { _ in nil }, publicURL: PublicURL? = nil,
     files: OpenRecordings = OpenRecordings(), threads: any WorkThreads = WorkQueue("weir-reading", threads: 2)
   ) {
@@ -158,7 +160,7 @@ final class RecordingArchive: RecordingObserver {
   }
 
   /// The files of an epoch.
-  func epoch(_ id: String) -> RewindArchive? { state.withLock { $0.epochs[id] } }
+  package func epoch(_ id: String) -> RewindArchive? { state.withLock { $0.epochs[id] } }
 
   /// The epoch has ended. Its addresses stay valid for as long as an ended stream stays available.
   func forgetLater(epoch: String, of stream: StreamName) {
@@ -189,7 +191,7 @@ final class RecordingArchive: RecordingObserver {
   // MARK: Opening
 
   /// A recording that is being written; nil for any other.
-  func growing(_ stream: StreamName, _ name: String) -> ReplaySource? {
+  package func growing(_ stream: StreamName, _ name: String) -> ReplaySource? {
     state.withLock { $0.growing[Key(stream: stream, name: name)] }
   }
 
@@ -199,7 +201,7 @@ final class RecordingArchive: RecordingObserver {
   }
 
   /// The same on the calling thread, which waits for the disk.
-  func open(
+  package func open(
     _ stream: StreamName, _ name: String, for client: NetworkAddress? = nil
   ) throws(OpenRecordings.Full) -> ReplaySource? {
     let key = Key(stream: stream, name: name)

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Streams
 internal import NIOCore
 
 /// The files of an epoch in the order of the programme, and the gaps between them. A recording may be split, stopped and started,

@@ -1,24 +1,25 @@
-internal import FMP4
-internal import NIOCore
-internal import Storage
+package import FMP4
+internal import RecordingFormat
+package import Storage
+package import NIOCore
 
 /// A range of a recording as a movie: a new moov, and the media in place.
-struct RecordingClip: Sendable {
-  var movieHeader: ByteBuffer
-  var media: FileRange
+package struct RecordingClip: Sendable {
+  package var movieHeader: ByteBuffer
+  package var media: FileRange
   /// Its length, as the movie states it.
-  var seconds: Double
+  package var seconds: Double
 }
 
 extension ReplaySource {
   /// Start or end of a clip.
-  enum Moment: Sendable, Hashable {
+  package enum Moment: Sendable, Hashable {
     /// Since the recording's beginning.
     case media(MediaTime)
     case wall(WallTime)
   }
 
-  enum ClipFailure: Error, Equatable {
+  package enum ClipFailure: Error, Equatable {
     /// The recording has nothing of that range. `length` is its length in seconds.
     case outside(length: Double)
     /// The range ends before it begins.
@@ -32,7 +33,7 @@ extension ReplaySource {
   }
 
   /// Upper bound of the length of a clip; nil stands for the recording's start or end.
-  func length(from: Moment?, to: Moment?) -> MediaTime {
+  package func length(from: Moment?, to: Moment?) -> MediaTime {
     withIndex { index in
       let start = from.map { index.time(of: $0) } ?? index.origin
       return min(to.map { index.time(of: $0) } ?? index.end, index.end) - max(start, index.origin)
@@ -41,7 +42,7 @@ extension ReplaySource {
 
   /// The range from one moment to another; nil stands for the recording's start or end. `audio` names the audio track; nil
   /// for the first. Waits for the disk.
-  func clip(
+  package func clip(
     from: Moment?, to: Moment?, audio: String? = nil, atMost limit: MediaTime? = nil, metadata: MovieMetadata
   ) throws -> RecordingClip {
     let index = withIndex { index in copy index }
@@ -88,7 +89,7 @@ extension ReplaySource.Moment? {
 
 extension RecordingIndex {
   /// How much media there has to come until a moment is written; not above zero once it is.
-  func missing(until moment: ReplaySource.Moment) -> MediaTime {
+  package func missing(until moment: ReplaySource.Moment) -> MediaTime {
     guard let last = segments.last else { return .zero }
     return switch moment {
     case .media(let time): origin + time - end

@@ -1,11 +1,13 @@
-internal import Basics
+package import Base
 internal import FMP4
-internal import HTTP
-internal import NIOCore
+package import HTTP
+internal import Playlists
 internal import Storage
+package import Streams
+internal import NIOCore
 
 /// A document rendered for a recording.
-enum ReplayDocument: Sendable, Hashable {
+package enum ReplayDocument: Sendable, Hashable {
   /// Of the first video, or of a further one by its number.
   case multivariant(StreamSettings.HLSLayout, video: Int?)
   case media(Rendition)
@@ -17,7 +19,7 @@ enum ReplayDocument: Sendable, Hashable {
 extension ReplaySource {
   /// `target` is the target duration in seconds promised by the live stream, for a recording being written whose index has none
   /// yet. `publicURL` is the server's and the same in each call. Nil while there is no segment.
-  func document(_ document: ReplayDocument, target: Int?, publicURL: PublicURL? = nil) -> PreencodedResponse? {
+  package func document(_ document: ReplayDocument, target: Int?, publicURL: PublicURL? = nil) -> PreencodedResponse? {
     withState { state in
       let count = state.index.completeCount
       guard count > 0 else { return nil }

@@ -1,16 +1,15 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Ingest
 
 extension ReplaySource.Moment {
   /// The text is not a moment.
-  struct Malformed: Error {
-    var detail: String
+  package struct Malformed: Error {
+    package var detail: String
   }
 
   /// Reads seconds (`90`, `12.5`, `1:30`, `0:01:30`) or a time (`2026-11-21T07:24:10.5Z`, `2026-11-21T08:24:10+01:00`). `name` is
   /// the name of the value in errors.
-  init(_ text: String, name: String) throws(Malformed) {
+  package init(_ text: String, name: String) throws(Malformed) {
     if let time = DecimalText.split(text), time.1.isEmpty, let nanoseconds = time.0.times(1_000_000_000) {
       self = .media(MediaTime(nanoseconds: nanoseconds))
     } else if let place = ClockText.nanoseconds(text) {

@@ -1,18 +1,20 @@
-internal import Basics
+internal import Base
 internal import FMP4
 internal import HTTP
-internal import Ingest
-internal import NIOCore
-internal import Storage
+package import Publishing
+internal import RecordingFormat
+package import Storage
+package import Streams
+package import NIOCore
 
 /// A recording or a time-shift buffer that can be replayed: its index and its file, finished or being written. Rendered documents
 /// are kept until the content changes. Calls may wait for the disk, except `add` and the other calls that report what is written.
-final class ReplaySource: Sendable {
-  let stream: StreamName
+package final class ReplaySource: Sendable {
+  package let stream: StreamName
   /// The recording's name without its ending; nil for a time-shift buffer.
-  let name: String?
+  package let name: String?
   /// The epoch of the stream; nil if the recording was read from a file.
-  let epoch: String?
+  package let epoch: String?
   let reader: RecordingFileReader
   /// Accounts for the file's descriptor once its recorder has ended; nil where that is counted elsewhere.
   let claim: FileClaim?
@@ -97,15 +99,17 @@ final class ReplaySource: Sendable {
 
   // MARK: Reading
 
-  var isOver: Bool { state.withLock { $0.isOver } }
+  package var isOver: Bool { state.withLock { $0.isOver } }
 
-  func withIndex<R: Sendable>(_ body: (borrowing RecordingIndex) -> R) -> R { state.withLock { body($0.index) } }
+  package func withIndex<R: Sendable>(_ body: (borrowing RecordingIndex) -> R) -> R {
+    state.withLock { body($0.index) }
+  }
 
   /// `body` is called with the lock held.
   func withState<R>(_ body: (inout State) -> sending R) -> sending R { state.withLock { body(&$0) } }
 
   /// The init segment of a rendition, by its own version or by a later one that still has its tracks.
-  func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
+  package func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
     let found = withIndex { index in
       index.versions.first { $0.number(of: rendition) <= version && version <= $0.number }?.tracks
     }
@@ -116,7 +120,9 @@ final class ReplaySource: Sendable {
   }
 
   /// The bytes of a complete segment in a rendition; nil if it has nothing of it.
-  func pieces(ofSegment index: Int, _ rendition: Rendition) throws(RecordingFileReader.Unreadable) -> [BodyPiece]? {
+  package func pieces(ofSegment index: Int, _ rendition: Rendition) throws(RecordingFileReader.Unreadable)
+    -> [BodyPiece]?
+  {
     let found = withIndex { all -> (RecordingIndex.Segment, [TrackDescription], WallClockAnchor?)? in
       guard index >= 0, index < all.completeCount, let version = all.version(of: all.segments[index]) else {
         return nil
@@ -145,7 +151,7 @@ final class ReplaySource: Sendable {
   }
 
   /// The same, after the rendition's init segment.
-  func playablePieces(
+  package func playablePieces(
     ofSegment index: Int, _ rendition: Rendition
   ) throws(RecordingFileReader.Unreadable) -> [BodyPiece]? {
     let version = withIndex { all in

@@ -1,12 +1,14 @@
-internal import Basics
-internal import FMP4
-internal import HTTP
-internal import Ingest
-internal import NIOCore
+internal import Base
+package import FMP4
+package import HTTP
+internal import Playlists
+internal import Publishing
+package import Streams
+package import NIOCore
 
 /// The files of one epoch, written by its recorder and its time-shift buffers. Live addresses beyond the window in memory are
 /// served from here, if the segment is whole: an address never stands for different bytes.
-final class RewindArchive: Sendable {
+package final class RewindArchive: Sendable {
   /// How far back viewers can rewind.
   let length: MediaTime
   private let state = RankedMutex(.programme, State())
@@ -24,7 +26,7 @@ final class RewindArchive: Sendable {
     var response: PreencodedResponse
   }
 
-  init(length: MediaTime) {
+  package init(length: MediaTime) {
     self.length = length
   }
 
@@ -59,13 +61,13 @@ final class RewindArchive: Sendable {
   var sources: [ReplaySource] { state.withLock { $0.programme.sources } }
 
   /// The file that contains a segment, and the index of the segment in it.
-  func find(_ number: Int) -> (source: ReplaySource, index: Int)? {
+  package func find(_ number: Int) -> (source: ReplaySource, index: Int)? {
     find { $0.index(ofNumber: number) }
   }
 
   /// The same by the time at which the samples of a rendition begin, in ticks of their track, with the version of the init
   /// segment.
-  func find(time: Int64, initVersion: Int, _ rendition: Rendition) -> (source: ReplaySource, index: Int)? {
+  package func find(time: Int64, initVersion: Int, _ rendition: Rendition) -> (source: ReplaySource, index: Int)? {
     find { $0.index(ofTime: time, rendition, initVersion: initVersion) }
   }
 
@@ -87,7 +89,7 @@ final class RewindArchive: Sendable {
   /// Segments that left the list stay available for a while, since players may still use an older list.
   var reach: MediaTime { length + MediaTime(milliseconds: 300_000) }
 
-  func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
+  package func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
     for source in sources {
       if let bytes = source.initSegment(version, rendition) { return bytes }
     }
@@ -98,7 +100,7 @@ final class RewindArchive: Sendable {
 
   /// The media playlist of the programme within the rewindable range: first the segments on disk, then those in the window.
   /// Rendered once for each segment.
-  func playlist(_ rendition: Rendition, _ window: LiveWindow) -> PreencodedResponse {
+  package func playlist(_ rendition: Rendition, _ window: LiveWindow) -> PreencodedResponse {
     let complete = window.segments.last { $0.isComplete }?.sequenceNumber ?? 0
     return state.withLock { state in
       state.programme.drop(beyond: reach)

@@ -1,20 +1,20 @@
-internal import Basics
+internal import Base
 internal import FMP4
-internal import Glibc
-internal import Ingest
-internal import NIOCore
+internal import Publishing
 internal import Storage
+internal import Glibc
+internal import NIOCore
 
 /// Writes a clip of a file to a file of its own.
-enum ClipFile {
-  struct Result {
-    let text: String
-    let seconds: Double
-    let bytes: Int
+package enum ClipFile {
+  package struct Result {
+    package let text: String
+    package let seconds: Double
+    package let bytes: Int
   }
 
   /// `progress` receives the bytes done and the total.
-  static func write(
+  package static func write(
     _ path: String, from: String?, to: String?, out: String, progress: (UInt64, UInt64) -> Void
   ) throws -> Result {
     let file = try LockedFile(path, .read)

@@ -1,16 +1,17 @@
-internal import Basics
+internal import Base
 internal import FMP4
+package import RecordingFormat
 internal import NIOCore
 
 /// Checks which part of a recording is whole. Reads the header of every fragment and compares its checksum.
-struct RecordingCheck {
-  enum Depth: Sendable {
+package struct RecordingCheck {
+  package enum Depth: Sendable {
     /// Only headers are read.
     case heads
     case media
   }
 
-  enum Kind: String {
+  package enum Kind: String {
     /// A movie with weir's fragments inside.
     case finished
     /// Fragments without tables.
@@ -19,22 +20,22 @@ struct RecordingCheck {
     case ordinary
   }
 
-  let path: String
-  private(set) var kind: Kind
-  private(set) var fragments = 0
-  private(set) var samples = 0
+  package let path: String
+  package private(set) var kind: Kind
+  package private(set) var fragments = 0
+  package private(set) var samples = 0
   /// Number of samples in the finished movie's tables.
   private(set) var tableSamples: Int?
-  private(set) var seconds: Double = 0
-  private(set) var wholeBytes: UInt64 = 0
-  private(set) var tornBytes: UInt64 = 0
-  private(set) var holes = 0
+  package private(set) var seconds: Double = 0
+  package private(set) var wholeBytes: UInt64 = 0
+  package private(set) var tornBytes: UInt64 = 0
+  package private(set) var holes = 0
   /// Result of comparing fragments with their checksums; nil if none was compared.
-  private(set) var comparison: RecordingScanner.ComparedCounts?
+  package private(set) var comparison: RecordingScanner.ComparedCounts?
   /// Position of the fragments in the file.
   private var contentStart: UInt64 = 0
 
-  init(path: String, depth: Depth, progress: (UInt64, UInt64) -> Void) throws {
+  package init(path: String, depth: Depth, progress: (UInt64, UInt64) -> Void) throws {
     self.path = path
     let file = try LockedFile(path, .read)
     guard let outline = try file.reader.outline(size: file.size) else {
@@ -93,11 +94,11 @@ struct RecordingCheck {
 
   private var damagedFragments: Int { comparison?.different ?? 0 }
 
-  var isGood: Bool {
+  package var isGood: Bool {
     tornBytes == 0 && damagedFragments == 0 && (tableSamples.map { $0 == samples } ?? true)
   }
 
-  var text: String {
+  package var text: String {
     let length = "\(Decimals.fixed(seconds: seconds, digits: 3)) s"
     let name = LogText.escaped(path)
     switch kind {

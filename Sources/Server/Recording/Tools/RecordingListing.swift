@@ -1,17 +1,20 @@
-internal import Basics
-internal import Ingest
+internal import Base
 
 /// Lists the recordings of a folder without changing the disk. Uses a copy of the catalogue in memory and corrects it from the
 /// files.
-struct RecordingListing {
-  let folder: String
-  let query: CatalogueQuery
+package struct RecordingListing {
+  package let folder: String
+  package let query: CatalogueQuery
+
+  package init(folder: String, query: CatalogueQuery) {
+    (self.folder, self.query) = (folder, query)
+  }
 
   /// Path prefix of a recording's file.
   private var prefix: String { folder.hasSuffix("/") ? folder : "\(folder)/" }
 
   /// All recordings that the query finds. `progress` is called with the number of files examined.
-  func read(_ progress: (Int) -> Void = { _ in }) throws -> [RecordingEntry] {
+  package func read(_ progress: (Int) -> Void = { _ in }) throws -> [RecordingEntry] {
     var reading = try CatalogueReading(folder: folder, reader: .visitor)
     let database = try CatalogueDatabase.copy(folder: folder)
     try database.write { try reading.forgetLostStreams($0) }
@@ -28,7 +31,7 @@ struct RecordingListing {
   }
 
   /// One line for each recording: start, length, size, state, and its file as other commands take it.
-  func table(_ entries: [RecordingEntry]) -> String {
+  package func table(_ entries: [RecordingEntry]) -> String {
     if entries.isEmpty { return "no recordings in \(LogText.escaped(folder))\n" }
     let rows = entries.map { entry in
       [

@@ -1,7 +1,7 @@
+import Base
+@testable import RTMP
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// The numbers in brackets are sections of amf-file-format-spec.
 @Suite("Action Message Format 3")

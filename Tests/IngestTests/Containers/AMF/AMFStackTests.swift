@@ -1,6 +1,6 @@
+import Base
+@testable import RTMP
 import Testing
-
-@testable import Ingest
 
 @Suite("Values collected into containers")
 struct AMFStackTests {

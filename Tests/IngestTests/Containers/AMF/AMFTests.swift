@@ -1,8 +1,9 @@
+import Base
 import FMP4
+import Publishing
+@testable import RTMP
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("ActionScript values")
 struct AMFTests {

@@ -1,8 +1,7 @@
 import FMP4
+@testable import RTMP
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("Colours beside the bitstream")
 struct ColorInformationTests {

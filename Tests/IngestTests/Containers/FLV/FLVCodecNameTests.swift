@@ -1,7 +1,6 @@
 import FMP4
+@testable import RTMP
 import Testing
-
-@testable import Ingest
 
 @Suite("Codecs as FLV numbers and names them")
 struct FLVCodecNameTests {

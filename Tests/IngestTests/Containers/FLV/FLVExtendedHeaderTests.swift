@@ -1,7 +1,6 @@
+@testable import RTMP
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 /// Headers of Enhanced RTMP v2, as its document has them: ModEx, Multitrack, FourCC.
 @Suite struct FLVExtendedHeaderTests {

@@ -1,8 +1,8 @@
+import Base
 import FMP4
+@testable import RTMP
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("FLV and Enhanced RTMP tags")
 struct FLVTagTests {

@@ -1,6 +1,6 @@
+import LibAV
+@testable import Local
 import Testing
-
-@testable import Ingest
 
 @Suite("Controls of a camera")
 struct CameraControlsTests {

@@ -1,7 +1,6 @@
 import FMP4
+@testable import Local
 import Testing
-
-@testable import Ingest
 
 @Suite struct CameraModeTests {
   private func mode(_ format: CameraFormat, _ width: Int, _ height: Int, _ rate: UInt32, per: UInt32 = 1) throws

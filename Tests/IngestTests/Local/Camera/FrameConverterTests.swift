@@ -1,9 +1,9 @@
-import CLibAV
 import FMP4
+import LibAV
+@testable import Local
+import CLibAV
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite struct FrameConverterTests {
   private static let size = CameraSettings.Size(width: 64, height: 36)

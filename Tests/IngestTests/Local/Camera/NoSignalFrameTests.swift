@@ -1,7 +1,7 @@
+import LibAV
+@testable import Local
 import CLibAV
 import Testing
-
-@testable import Ingest
 
 @Suite("What is shown while a camera is away")
 struct NoSignalFrameTests {

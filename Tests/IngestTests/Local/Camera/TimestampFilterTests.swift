@@ -1,7 +1,7 @@
+import Base
+@testable import Local
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct TimestampFilterTests {
   private static let now = MonotonicTime.at(1000 * second)

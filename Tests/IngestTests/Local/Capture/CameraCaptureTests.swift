@@ -1,10 +1,12 @@
+import Base
+@testable import FMP4
+import LibAV
+@testable import Local
+import Publishing
 import CLibAV
-import FMP4
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// No machine has the cameras of these tests.
 @Suite("A camera that is away")

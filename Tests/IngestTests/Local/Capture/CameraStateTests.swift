@@ -1,8 +1,8 @@
+import Base
 import FMP4
+@testable import Local
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct CameraStateTests {
   private static let rate = FrameRate(numerator: 30, denominator: 1)

@@ -1,9 +1,10 @@
-import FMP4
+import Base
+@testable import FMP4
+@testable import Local
+import Publishing
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// Times are milliseconds behind the moment at which the first key frame is decoded.
 @Suite("Where video and audio of a capture meet")

@@ -1,7 +1,8 @@
+import Base
 import FMP4
+@testable import Local
+import Publishing
 import Testing
-
-@testable import Ingest
 
 @Suite("A camera and a microphone as a publisher")
 struct CaptureSourceTests {

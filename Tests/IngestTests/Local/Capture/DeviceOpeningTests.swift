@@ -1,8 +1,8 @@
+import Base
+@testable import Local
 import Glibc
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite struct DeviceOpeningTests {
   private struct Broken: Error {}

@@ -1,11 +1,12 @@
+import Base
 import FMP4
+@testable import LibAV
+@testable import Local
 import Logging
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite struct EncoderHistoryTests {
   private static let second: Int64 = 1_000_000_000
@@ -128,7 +129,7 @@ import Testing
 
   @Test func anEncoderThatDoesNotComeBackIsLeftBehindAndNotHeardLater() async throws {
     let setup = Setup()
-    let release = Semaphore()
+    let release = CountingSemaphore()
     let worker = setup.worker(patience: 500_000_000) { _, _ in FakeCoder(on: [3: { release.wait() }]) }
     try await setup.run(worker) {
       try await setup.push(1...2)

@@ -1,7 +1,8 @@
+import Base
 import FMP4
+@testable import Local
+import Publishing
 import Testing
-
-@testable import Ingest
 
 /// No machine has the microphones of these tests.
 @Suite("A microphone that is away")

@@ -1,10 +1,10 @@
+import Base
 import FMP4
+@testable import Local
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite struct PassthroughTests {
   /// What came through.

@@ -1,6 +1,5 @@
+@testable import Local
 import Testing
-
-@testable import Ingest
 
 @Suite("A setting that may change while it is in use")
 struct RequestedSettingTests {

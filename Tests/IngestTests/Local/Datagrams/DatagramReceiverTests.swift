@@ -1,12 +1,13 @@
+import Base
 import FMP4
+@testable import Local
+import Publishing
 import NIOCore
 import NIOEmbedded
 import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// Whose datagrams are taken, and for how long. Time passes as the tests say.
 @Suite(.timeLimit(.minutes(1))) struct DatagramReceiverTests {

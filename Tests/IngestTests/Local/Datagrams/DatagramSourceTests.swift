@@ -1,10 +1,11 @@
+import Base
 import FMP4
+@testable import Local
+import Publishing
 import Glibc
 import NIOCore
 import NIOPosix
 import Testing
-
-@testable import Ingest
 
 @Suite("Transport streams by UDP")
 struct DatagramSourceTests {

@@ -1,7 +1,6 @@
+@testable import Local
 import Glibc
 import Testing
-
-@testable import Ingest
 
 @Suite("Why a file cannot be a source")
 struct FileErrorTests {

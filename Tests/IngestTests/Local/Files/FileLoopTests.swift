@@ -1,8 +1,7 @@
 import FMP4
+@testable import Local
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite struct FileLoopTests {
   /// Five seconds of 30 fps from tick 1024 on, and audio of 1024 samples a frame that lasts `audioFrames` of them.

@@ -1,11 +1,12 @@
+import Base
 import FMP4
+@testable import Local
+import Publishing
 import Logging
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite("A file as a publisher")
 struct FileSourceTests {

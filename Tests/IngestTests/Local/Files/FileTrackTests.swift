@@ -1,8 +1,7 @@
 import FMP4
+@testable import Local
 import NIOCore
 import Testing
-
-@testable import Ingest
 
 @Suite("The tracks of a file")
 struct FileTrackTests {

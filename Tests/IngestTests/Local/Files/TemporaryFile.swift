@@ -1,10 +1,9 @@
 import FMP4
+@testable import Local
 import Glibc
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 /// A file that is there as long as this is.
 final class TemporaryFile: Sendable {

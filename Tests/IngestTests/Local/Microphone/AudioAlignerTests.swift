@@ -1,8 +1,8 @@
+import Base
+@testable import Local
 import CLibAV
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct AudioAlignerTests {
   /// Feeds seconds of a ramp in blocks of 10 ms from a microphone whose clock is off, and counts what comes out.

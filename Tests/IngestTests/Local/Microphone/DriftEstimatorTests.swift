@@ -1,7 +1,6 @@
+@testable import Local
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct DriftEstimatorTests {
   /// A microphone whose clock is off by so much, heard in blocks of 10 ms whose times jitter, for hours. Returns the

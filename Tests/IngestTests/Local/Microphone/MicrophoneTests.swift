@@ -1,12 +1,13 @@
-import CLibAV
+import Base
 import FMP4
+import LibAV
+@testable import Local
+import CLibAV
 import Glibc
 import NIOCore
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 /// ALSA's `file` plugin reads a microphone's samples from a pipe: exactly those that are put in. It takes for granted that
 /// the pipe holds as many as are asked for, which is a tenth of a second.

@@ -1,7 +1,6 @@
+@testable import Local
 import CLibAV
 import Testing
-
-@testable import Ingest
 
 @Suite struct SampleFormatTests {
   private func widened(_ packed: [UInt8], room: Int) -> [Int32] {

@@ -1,8 +1,8 @@
-import CLibAV
 import FMP4
+import LibAV
+@testable import Local
+import CLibAV
 import Testing
-
-@testable import Ingest
 
 /// Events of the test source, and what an independent decoder sees and hears in them.
 struct DecodedTestMedia {

@@ -1,7 +1,7 @@
+import Base
+@testable import Local
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct FramePacerTests {
   private static let second: Int64 = 1_000_000_000

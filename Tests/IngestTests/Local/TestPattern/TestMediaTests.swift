@@ -1,9 +1,8 @@
 import FMP4
+@testable import Local
 import NIOCore
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite struct TestMediaTests {
   typealias Rate = TestSourceSettings.FrameRate

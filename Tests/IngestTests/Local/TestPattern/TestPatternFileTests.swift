@@ -1,8 +1,8 @@
 import FMP4
+import LibAV
+import Local
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("The test pattern as YUV4MPEG2")
 struct TestPatternFileTests {

@@ -1,10 +1,11 @@
+import Base
 import FMP4
+@testable import Local
+import Publishing
 import Logging
 import Support
 import Synchronization
 import Testing
-
-@testable import Ingest
 
 @Suite struct TestSourceTests {
   /// Admits or refuses, and keeps what it hears.

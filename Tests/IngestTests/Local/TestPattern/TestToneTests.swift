@@ -1,9 +1,8 @@
 import FMP4
+@testable import Local
 import Glibc
 import Support
 import Testing
-
-@testable import Ingest
 
 @Suite("The beep of the test source")
 struct TestToneTests {

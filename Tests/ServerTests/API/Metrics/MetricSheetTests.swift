@@ -1,9 +1,8 @@
+@testable import API
+import Base
 import Glibc
 import NIOCore
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct MetricSheetTests {
   private func text(_ sheet: MetricSheet) -> String { String(buffer: sheet.text()) }

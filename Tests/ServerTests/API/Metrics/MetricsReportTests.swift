@@ -1,4 +1,11 @@
+@testable import API
+@testable import Base
 import FMP4
+import HTTP
+import LocalSources
+import Publishing
+import Storage
+@testable import Streams
 import Glibc
 import Logging
 import NIOCore
@@ -7,11 +14,6 @@ import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Ingest
-@testable import Server
-@testable import Storage
 
 @Suite struct MetricsReportTests {
   private final class Hands: Sendable {

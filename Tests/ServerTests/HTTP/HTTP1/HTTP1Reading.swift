@@ -1,9 +1,7 @@
+@testable import HTTP
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
-
-@testable import HTTP
-@testable import Server
 
 /// What a parser found in the bytes of a connection: weir's scanner, or NIO's decoder, which it is held against.
 struct HTTP1Reading: Equatable {

@@ -1,7 +1,6 @@
+@testable import Server
 import Support
 import Testing
-
-@testable import Server
 
 /// The scanner held against NIO's decoder: the same requests, or refused for a reason that is written down.
 @Suite struct HTTP1ScannerDifferentialTests {

@@ -1,9 +1,7 @@
+@testable import HTTP
 import NIOCore
 import NIOHTTP1
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite struct HTTP1ScannerTests {
   private func read(_ text: String, limits: HTTPLimits = HTTPLimits()) -> HTTP1Reading {

@@ -1,6 +1,5 @@
-import Testing
-
 @testable import HTTP
+import Testing
 
 @Suite struct UnsentAllowanceTests {
   @Test func itGrowsAsTheClientTakesWhatItHasAndShrinksWhenItTakesNothing() {

@@ -1,9 +1,8 @@
+@testable import HTTP
 import NIOCore
 import NIOHPACK
 import Support
 import Testing
-
-@testable import HTTP
 
 /// Field sections of HTTP/2 (RFC 7541), held against NIO's encoder and decoder.
 @Suite struct FieldSectionTests {

@@ -1,8 +1,7 @@
+@testable import HTTP
 import NIOCore
 import NIOHPACK
 import Testing
-
-@testable import HTTP
 
 /// What a client can have done cheaply, and what is not a flood.
 @Suite struct HTTP2CostTests {

@@ -1,12 +1,11 @@
+@testable import HTTP
+@testable import Server
 import NIOCore
 import NIOEmbedded
 import NIOHPACK
 import NIOHTTP2
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// weir's receiver held against NIO's HTTP/2: for the same frames, both go on, end the same stream, or end the connection.
 /// `HTTP2WireTests` has the windows of the client, which the sender keeps.

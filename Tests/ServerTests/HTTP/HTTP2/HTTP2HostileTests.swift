@@ -1,11 +1,9 @@
+@testable import HTTP
+import Storage
 import NIOCore
 import NIOHTTP2
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTP2HostileTests {
   private func run(

@@ -1,8 +1,7 @@
+@testable import HTTP
 import NIOCore
 import NIOHPACK
 import Testing
-
-@testable import HTTP
 
 /// Requests that follow each other on a connection, against the same requests on connections of their own.
 @Suite struct HTTP2LastSectionTests {

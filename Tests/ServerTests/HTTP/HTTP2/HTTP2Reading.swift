@@ -1,7 +1,5 @@
-import NIOCore
-
 @testable import HTTP
-@testable import Server
+import NIOCore
 
 /// What weir's receiver makes of the bytes of an HTTP/2 connection. Nothing is sent back but the resets of faulty streams.
 struct HTTP2Reading: Equatable {

@@ -1,13 +1,10 @@
-import Ingest
+import Base
+@testable import HTTP
+import Storage
 import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// Requests over HTTP/2 use the loop's table of responses, as those of HTTP/1.1 do.
 @Suite(.timeLimit(.minutes(3))) struct HTTP2SharingTests {

@@ -1,14 +1,12 @@
+@testable import API
+@testable import HTTP
+import Storage
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOSSL
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTP2Tests {
   /// Runs `body` with a server that speaks both versions and a client of HTTP/2.

@@ -1,4 +1,6 @@
-import Ingest
+import Base
+@testable import HTTP
+import Storage
 import Logging
 import NIOCore
 import NIOEmbedded
@@ -6,11 +8,6 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// The frames of a connection, without sockets and TLS.
 @Suite struct HTTP2WireTests {

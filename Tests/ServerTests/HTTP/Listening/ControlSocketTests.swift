@@ -1,7 +1,6 @@
+@testable import HTTP
 import Glibc
 import Testing
-
-@testable import HTTP
 
 @Suite struct ControlSocketTests {
   private let folder: String

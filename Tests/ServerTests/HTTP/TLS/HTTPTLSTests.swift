@@ -1,10 +1,8 @@
+@testable import HTTP
+import Storage
 import NIOCore
 import NIOSSL
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPTLSTests {
   @Test func textAndMediaArriveWholeOverTLS() async throws {

@@ -1,11 +1,9 @@
+import HTTP
 import Glibc
 import Logging
 import NIOSSL
 import Synchronization
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 @Suite(.timeLimit(.minutes(2))) struct ServerCertificateTests {
   private func wait(_ what: String, until condition: () -> Bool) async throws {

@@ -1,9 +1,7 @@
+@testable import HTTP
 import Glibc
 import NIOSSL
 import Testing
-
-@testable import HTTP
-@testable import Server
 
 /// A folder with a certificate and its key, made by the openssl tool and signed by itself; removed with the value's last
 /// reference.

@@ -1,14 +1,13 @@
+@testable import API
+import Base
 import FMP4
+import Publishing
+@testable import Recording
 import Glibc
-import Ingest
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 /// What the API answers does not depend on the catalogue: all of it can be read from the files again.
 @Suite struct LostCatalogueTests {

@@ -1,14 +1,12 @@
-import FMP4
+import Base
+import Publishing
+@testable import Recording
+@testable import Server
 import Glibc
-import Ingest
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 @Suite struct RecordingCatalogueTests {
   private let loop = NIOSingletons.posixEventLoopGroup.any()

@@ -1,14 +1,12 @@
+import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Recording
 import NIOCore
 import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 @Suite struct RetentionTests {
   private static let hour: Int64 = 3_600_000_000_000

@@ -1,16 +1,14 @@
-import FMP4
+import Base
+import Publishing
+@testable import Recording
+import RecordingFormat
+import Storage
 import Glibc
-import Ingest
 import NIOCore
 import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// What becomes of a recording when a step of its finishing fails, or the process ends there.
 @Suite struct FinishingFailureTests {

@@ -1,11 +1,8 @@
+@testable import Recording
 import Glibc
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
-@testable import HTTP
-@testable import Server
 
 @Suite struct MoovInsertionTests {
   /// A file of its own with these bytes.

@@ -1,13 +1,13 @@
+import Base
+@testable import FMP4
+import Publishing
+@testable import Recording
+import RecordingFormat
+import Storage
 import Glibc
-import Ingest
 import NIOCore
 import Support
 import Testing
-
-@testable import Basics
-@testable import FMP4
-@testable import Server
-@testable import Storage
 
 /// Recordings that reserve space in front for their movie header: on tmpfs, which can neither insert room nor share blocks.
 @Suite struct MoovReservationTests {

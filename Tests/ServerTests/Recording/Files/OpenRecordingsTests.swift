@@ -1,13 +1,12 @@
+import Base
 import FMP4
+import Publishing
+@testable import Recording
+import Storage
 import Glibc
-import Ingest
 import NIOCore
 import Support
 import Testing
-
-@testable import Basics
-@testable import Server
-@testable import Storage
 
 @Suite struct OpenRecordingsTests {
   /// A stream's folder, and files in it that hold one line each.

@@ -1,6 +1,5 @@
+@testable import Recording
 import Testing
-
-@testable import Server
 
 @Suite struct PageCacheTrimmerTests {
   @Test func whatIsOlderThanTheNewestGibibyteIsDroppedOnceInSteps() {

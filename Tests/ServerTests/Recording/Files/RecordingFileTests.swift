@@ -1,12 +1,12 @@
+import Base
 import FMP4
+import Publishing
+@testable import Recording
+import RecordingFormat
 import Glibc
-import Ingest
 import NIOCore
 import Support
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct RecordingFileTests {
   private static let name = RecordingName(start: UTCText(RecordingHarness.start))

@@ -1,15 +1,15 @@
+import Base
 import FMP4
+import Publishing
+@testable import Recording
+import RecordingFormat
 import Glibc
-import Ingest
 import Logging
 import NIOCore
 import NIOPosix
 import Support
 import Synchronization
 import Testing
-
-@testable import Basics
-@testable import Server
 
 /// What a recording's file tells when nothing else knows: when it began, what is missing, why it ended, that it was
 /// salvaged.

@@ -1,14 +1,11 @@
-import FMP4
+import Base
+import Publishing
+@testable import Recording
 import Glibc
-import Ingest
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import Basics
-@testable import HTTP
-@testable import Server
 
 @Suite struct RecordingNamingTests {
   private static let start = UTCText(RecordingHarness.start)

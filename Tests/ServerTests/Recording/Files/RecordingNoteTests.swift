@@ -1,7 +1,6 @@
+import Base
+import Recording
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct RecordingNoteTests {
   @Test func twoThousandBytesAreAcceptedAndOneMoreIsRefused() throws {

@@ -1,11 +1,11 @@
-import Basics
+import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Recording
+@testable import Streams
 import Logging
 import Support
 import Testing
-
-@testable import Server
 
 /// Recordings of video whose key frames are minutes apart.
 @Suite struct EndlessGroupTests {

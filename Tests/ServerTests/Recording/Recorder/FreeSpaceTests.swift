@@ -1,11 +1,10 @@
+import Base
 import FMP4
-import Ingest
-import Logging
+@testable import Recording
 import Storage
+import Logging
 import Support
 import Testing
-
-@testable import Server
 
 /// What is said of a disk that is too full.
 @Suite struct FreeSpaceTests {

@@ -1,11 +1,11 @@
+import FMP4
+@testable import Recording
+import Storage
+import Streams
 import Glibc
 import NIOCore
-import Storage
 import Support
 import Testing
-
-@testable import FMP4
-@testable import Server
 
 /// A recording holds all tracks of a stream, also where a run of the server was killed: judged by ffprobe and ffmpeg.
 @Suite struct FurtherTracksRecordingTests {

@@ -1,8 +1,8 @@
-import Ingest
+import Base
+import Publishing
+@testable import Recording
 import Support
 import Testing
-
-@testable import Server
 
 /// What the disk did not let be finished is kept for another try, in bounds.
 @Suite struct PostponedRecordingsTests {

@@ -1,9 +1,9 @@
 import FMP4
+@testable import Recording
+import Storage
+import Streams
 import Support
 import Testing
-
-@testable import Server
-@testable import Storage
 
 /// What a disk that does not answer costs in memory, by what the kernel says of it.
 @Suite struct RecorderMemoryTests {

@@ -1,9 +1,9 @@
 import FMP4
+@testable import Recording
+import Storage
+@testable import Streams
 import Support
 import Testing
-
-@testable import Server
-@testable import Storage
 
 @Suite struct RecorderQueueTests {
   /// Fragments of six frames of 1000 bytes, in segments of sixty.

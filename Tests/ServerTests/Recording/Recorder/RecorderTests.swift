@@ -1,13 +1,11 @@
+import Base
+@testable import FMP4
+@testable import Recording
 import Glibc
-import Ingest
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import Basics
-@testable import FMP4
-@testable import Server
 
 @Suite struct RecorderTests {
   @Test(arguments: TemporaryFolder.Place.allCases)

@@ -1,15 +1,15 @@
-import Basics
+import Base
 import FMP4
-import Ingest
+import HTTP
+import Publishing
+@testable import Recording
+import Storage
+@testable import Streams
 import Logging
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// Recordings that are started, stopped and cancelled while their stream runs.
 @Suite struct RecordingControlTests {

@@ -1,8 +1,7 @@
-import Ingest
+import Publishing
+@testable import Recording
 import Support
 import Testing
-
-@testable import Server
 
 @Suite struct RecordingFileRateTests {
   private static let hour: Int64 = 3_600_000_000_000

@@ -1,14 +1,12 @@
 import FMP4
+import Publishing
+@testable import Recording
+import Storage
 import Glibc
-import Ingest
 import NIOCore
 import NIOPosix
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct RecordingLibraryTests {
   private let loop = NIOSingletons.posixEventLoopGroup.any()

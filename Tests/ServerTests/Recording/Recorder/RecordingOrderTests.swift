@@ -1,13 +1,13 @@
-import Basics
+@testable import API
+import Base
 import FMP4
+import Publishing
+@testable import Recording
 import Glibc
-import Ingest
 import Logging
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
 
 /// What a request for one recording asks for: its name, tracks and limits.
 @Suite struct RecordingOrderTests {

@@ -1,12 +1,12 @@
-import Basics
+import Base
 import FMP4
-import Ingest
+import Publishing
+@testable import Recording
+@testable import Streams
 import Logging
 import Support
 import Synchronization
 import Testing
-
-@testable import Server
 
 @Suite struct RecordingOutputTests {
   /// What a recorder gives, one word each.

@@ -1,12 +1,12 @@
-import CChecksum
+@testable import API
+@testable import Base
 import FMP4
-import Ingest
+@testable import Recording
+@testable import Settings
+import CChecksum
 import NIOCore
 import Support
 import Testing
-
-@testable import Basics
-@testable import Server
 
 @Suite struct RecordingValueTests {
   private let progress = RecordingProgress(file: "cam/20261121T072410Z.mp4", bytes: 5, seconds: 1)

@@ -1,13 +1,12 @@
 import FMP4
-import Ingest
+import HTTP
+import Publishing
+@testable import Recording
+@testable import Streams
 import Logging
 import NIOCore
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// What a time-shift buffer and a recording have of a stream whose tracks come, go and change while others go on.
 @Suite struct ChangedTracksRewindTests {

@@ -1,12 +1,11 @@
+@testable import FMP4
+import Publishing
+@testable import Recording
+import Storage
 import Glibc
-import Ingest
 import NIOCore
 import Support
 import Testing
-
-@testable import FMP4
-@testable import Server
-@testable import Storage
 
 /// Files that another program put into the folder of recordings.
 @Suite struct HostileFileTests {

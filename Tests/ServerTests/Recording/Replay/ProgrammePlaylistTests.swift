@@ -1,13 +1,13 @@
 import FMP4
+import HTTP
+import Publishing
+@testable import Recording
+import Storage
+@testable import Streams
 import Glibc
-import Ingest
 import NIOCore
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct ProgrammePlaylistTests {
   /// So many segments of two seconds.

@@ -1,14 +1,11 @@
-import Basics
 import FMP4
+import HTTP
+import Recording
+import Streams
 import Glibc
-import Ingest
 import NIOCore
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 /// Playlists of recordings declare the closed captions that the stream declared.
 @Suite struct RecordedCaptionTests {

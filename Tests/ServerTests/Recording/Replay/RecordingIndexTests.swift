@@ -1,13 +1,12 @@
-import Basics
+@testable import API
+import Base
 import FMP4
-import Ingest
+import HTTP
+@testable import Recording
+import Streams
 import NIOCore
 import Support
 import Testing
-
-@testable import HTTP
-@testable import Server
-@testable import Storage
 
 @Suite struct RecordingIndexTests {
   /// Records that many seconds, and gives the index as the recorder made it and the recording opened from its file.

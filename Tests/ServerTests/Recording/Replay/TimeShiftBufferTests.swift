@@ -1,13 +1,13 @@
 import FMP4
+import Publishing
+@testable import Recording
+import Storage
+@testable import Streams
 import Glibc
-import Ingest
 import Logging
 import NIOCore
 import Support
 import Testing
-
-@testable import Server
-@testable import Storage
 
 @Suite struct TimeShiftBufferTests {
   /// What viewers cannot go back to any more takes no room on the disk. What they can is there.

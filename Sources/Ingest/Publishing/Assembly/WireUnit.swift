@@ -1,0 +1,26 @@
+package import FMP4
+package import NIOCore
+
+/// A coded video or audio frame from a container.
+package struct WireUnit {
+  /// Its track. A track keeps its kind as long as the publication lasts.
+  package var track: TrackID
+  package var coding: CodecID
+  /// Decode time in nanoseconds of the publisher's clock (`WireClock`).
+  package var time: Int64
+  /// Composition offset in nanoseconds, for video.
+  package var composition: Int64 = 0
+  /// The publisher did not state its time: it is counted on from the unit before.
+  package var isCountedOn = false
+  /// As in the codec's samples: NAL units with their lengths, open bitstream units, or one audio frame.
+  package var payload: ByteBuffer
+
+  package init(
+    track: TrackID, coding: CodecID, time: Int64, composition: Int64 = 0, isCountedOn: Bool = false, payload: ByteBuffer
+  ) {
+    (self.track, self.coding, self.time, self.composition, self.isCountedOn) = (
+      track, coding, time, composition, isCountedOn
+    )
+    self.payload = payload
+  }
+}
