@@ -28,13 +28,15 @@ let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-s
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 
 /// The modules below the executable, from the lowest up.
-let ingest: [Target.Dependency] = [
+let ingestModules = [
   "FMP4", "RecordingFormat", "Base", "Publishing", "RTMP", "MPEGTS", "SRT", "WebRTC", "LibAV", "Transcode", "Local",
 ]
-let server: [Target.Dependency] =
-  ingest + [
+let modules =
+  ingestModules + [
     "Storage", "HTTP", "Control", "Streams", "Playlists", "Recording", "Delivery", "LocalSources", "API", "Settings",
   ]
+let ingest: [Target.Dependency] = ingestModules.map { .target(name: $0) }
+let server: [Target.Dependency] = modules.map { .target(name: $0) }
 
 let package = Package(
   name: "weir",
@@ -286,8 +288,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// `make fuzz`: the parsers alone, instrumented, below libFuzzer's driver. The server is a library here, without its
-// commands, since an executable cannot be part of another one.
+// `make fuzz`: the parsers alone, instrumented, below libFuzzer's driver.
 if let purpose = Context.environment["WEIR_FUZZ"] {
   // `make fuzz-coverage`: it counts as well how often each line runs.
   let counting = purpose == "coverage" ? ["-profile-generate", "-profile-coverage-mapping"] : []
@@ -296,27 +297,18 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
   let shared = package.targets.filter {
     !["Server", "Support", "FMP4Example"].contains($0.name) && $0.type != .test && $0.name != "CProbe"
   }
-  for target in shared where ["Ingest", "FMP4", "Basics", "Storage", "HTTP"].contains(target.name) {
-    target.swiftSettings = instrumented
-  }
-  let server = package.targets.first { $0.name == "Server" }
+  for target in shared where modules.contains(target.name) { target.swiftSettings = instrumented }
   package.products = []
   package.targets =
     shared + [
       .target(
-        name: "Server", dependencies: server?.dependencies ?? [],
-        exclude: (server?.exclude ?? []) + ["Commands/Weir.swift"], cSettings: gnuSource, swiftSettings: instrumented),
-      .target(
-        name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support",
+        name: "Support", dependencies: ["FMP4", "Base", "Publishing", nio], path: "Tests/Support",
         sources: ["SenderCapture.swift", "SyntheticMedia.swift", "TimeLiterals.swift"],
         swiftSettings: instrumented),
       .executableTarget(
         name: "Fuzz",
-        dependencies: [
-          "FMP4", "Ingest", "Basics", "Storage", "HTTP", "Server", "Support", nio, logging,
-          .product(name: "GRDB", package: "GRDB.swift"),
-          .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
-          .product(name: "NIOPosix", package: "swift-nio"),
+        dependencies: server + [
+          "Support", nio, nioPosix, nioHTTP1, logging, grdb, .product(name: "NIOEmbedded", package: "swift-nio"),
         ], path: "Tests",
         exclude: ["EndToEndTests", "Fixtures", "Golden"],
         sources: [
@@ -333,12 +325,13 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
 // has to be in each module, where its name hides that of Synchronization.
 if Context.environment["WEIR_SANITIZER"] == "thread" {
   let folder = "Tests/Sanitizer"
+  let locking = modules.filter { !["FMP4", "RecordingFormat", "LibAV"].contains($0) } + ["Server"]
   let following: [SwiftSetting] = [
     .unsafeFlags([
       "\(Context.packageDirectory)/\(folder)/Mutex.swift", "-disable-upcoming-feature", "MemberImportVisibility",
     ])
   ]
-  for target in package.targets where ["Ingest", "Basics", "Storage", "HTTP", "Server"].contains(target.name) {
+  for target in package.targets where locking.contains(target.name) {
     target.dependencies += ["Locks", "COrder"]
     target.swiftSettings = house + following
   }

@@ -12,7 +12,7 @@ internal import NIOPosix
 /// `/api/v1/sources` and `/api/v1/devices`: the local sources, running or not, and the capture devices of this machine. Both need
 /// the admin token, because they describe the machine and listing devices opens them.
 package struct SourcesAPI {
-  package let sources: LocalSources
+  package let sources: SourceRegistry
   package let previews: SourcePreviews
   /// Nil if nothing is recorded.
   package let recordings: SourceRecordings?
@@ -20,7 +20,7 @@ package struct SourcesAPI {
   package let film: @Sendable (StreamName) -> SourceFilm
 
   package init(
-    sources: LocalSources, previews: SourcePreviews, recordings: SourceRecordings?,
+    sources: SourceRegistry, previews: SourcePreviews, recordings: SourceRecordings?,
     film: @escaping @Sendable (StreamName) -> SourceFilm
   ) {
     (self.sources, self.previews, self.recordings, self.film) = (sources, previews, recordings, film)

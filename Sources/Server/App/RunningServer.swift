@@ -20,7 +20,7 @@ struct RunningServer {
   let http: HTTPListener
   /// Nil without commands.
   let commands: ControlSocket?
-  let sources: LocalSources
+  let sources: SourceRegistry
   let certificate: CertificateHolder
   let memory: MemoryBudget
   let inhibitor: SleepInhibitor

@@ -158,7 +158,7 @@ struct WeirServer {
       }
     }
     let memory = MemoryBudget(logger: logger)
-    let sources = LocalSources(configuration.sources.map(makeSource))
+    let sources = SourceRegistry(configuration.sources.map(makeSource))
     if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
     let certificate = CertificateHolder(logger: logger)
     try certificate.prepare(for: configuration, protocols)
@@ -309,7 +309,7 @@ struct WeirServer {
     _ publishers: [any PublisherEntrance], _ ingest: TransportIngest, _ webRTC: WebRTCListener?,
     ports: PublisherPorts,
     memory: MemoryBudget,
-    sources: LocalSources, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens,
+    sources: SourceRegistry, settings: SettingsHolder, control: ControlDatabase?, tokens: ViewerTokens,
     certificate: CertificateHolder
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, events: events, logger: logger)

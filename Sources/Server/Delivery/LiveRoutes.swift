@@ -61,7 +61,7 @@ package struct LiveRoutes {
       return endless(stream, request, audio: audio, on: eventLoop)
     }
     let admission = StreamAdmission(
-      stream: stream, viewers: viewers, delivery: path.last.flatMap { Delivery(lastPathSegment: $0) })
+      stream: stream, viewers: viewers, delivery: path.last.flatMap { ViewerProtocol(lastPathSegment: $0) })
     return answer(to: request, path, of: stream, on: eventLoop).counted(by: admission)
   }
 
@@ -186,9 +186,9 @@ package struct LiveRoutes {
 private final class StreamAdmission: Admission {
   private let stream: LiveStream
   private let viewers: ViewerRegistry
-  private let delivery: Delivery?
+  private let delivery: ViewerProtocol?
 
-  init(stream: LiveStream, viewers: ViewerRegistry, delivery: Delivery?) {
+  init(stream: LiveStream, viewers: ViewerRegistry, delivery: ViewerProtocol?) {
     self.stream = stream
     self.viewers = viewers
     self.delivery = delivery

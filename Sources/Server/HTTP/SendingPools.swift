@@ -1,3 +1,4 @@
+internal import Base
 internal import Storage
 internal import NIOCore
 internal import NIOPosix

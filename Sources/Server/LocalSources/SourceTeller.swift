@@ -15,7 +15,7 @@ package struct SourceTeller {
 
   package init(_ events: EventLog) { self.events = events }
 
-  package mutating func look(at sources: LocalSources) {
+  package mutating func look(at sources: SourceRegistry) {
     for source in sources.all {
       let status = source.status
       note(status?.video?.state, Device(source: source.name.description, kind: "camera"), status?.video?.device)

@@ -62,5 +62,5 @@ package struct ViewerSession: Sendable {
   package var stream: StreamName
   package var host: NetworkAddress?
   package var since: MonotonicTime
-  package var delivery: Delivery
+  package var delivery: ViewerProtocol
 }

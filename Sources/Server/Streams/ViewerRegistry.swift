@@ -30,7 +30,7 @@ package final class ViewerRegistry: Sendable {
     var number: Int
     var expiry: MonotonicTime
     /// The protocol of its requests, or of an endless response after which it may return. Nil until one shows it.
-    var requested: Delivery?
+    var requested: ViewerProtocol?
     /// Its open endless responses, oldest first.
     var seats: [OpenSeat] = []
 
@@ -50,7 +50,7 @@ package final class ViewerRegistry: Sendable {
 
     func isPresent(_ now: MonotonicTime) -> Bool { !seats.isEmpty || expiry > now }
 
-    mutating func renew(_ expiry: MonotonicTime, _ delivery: Delivery?) {
+    mutating func renew(_ expiry: MonotonicTime, _ delivery: ViewerProtocol?) {
       self.expiry = expiry
       if let delivery { requested = delivery }
     }
@@ -67,7 +67,7 @@ package final class ViewerRegistry: Sendable {
     var number: Int
     let id: SessionID
     let since: MonotonicTime
-    let delivery: Delivery
+    let delivery: ViewerProtocol
     weak let seat: ViewerSeat?
   }
 
@@ -180,7 +180,7 @@ package final class ViewerRegistry: Sendable {
 
   /// Records a request of a client. False when it is new and the server is full. `lifetime` is how long it counts as a viewer
   /// from now on. `delivery` is the protocol, if the request shows it.
-  package func touch(stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: Delivery? = nil) -> Bool {
+  package func touch(stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: ViewerProtocol? = nil) -> Bool {
     let now = clock.monotonic()
     let expiry = now &+ lifetime.nanoseconds
     let (isAdmitted, seat) = state.withLock { state -> (Bool, ViewerSeat?) in
@@ -274,7 +274,7 @@ package final class ViewerRegistry: Sendable {
   ///
   /// - Parameter lifetime: how long the client counts as a viewer after the response, as it may return.
   package func seat(
-    stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: Delivery = .mp4
+    stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: ViewerProtocol = .mp4
   ) -> ViewerSeat? {
     let now = clock.monotonic()
     let (own, others) = state.withLock { state -> (ViewerSeat?, ViewerSeat?) in
@@ -334,12 +334,12 @@ package final class ViewerRegistry: Sendable {
   }
 
   /// All current viewers by stream and protocol, the refused requests so far, and the places given to another address.
-  package var counts: (streams: [StreamName: [Delivery?: Int]], refused: Int, displaced: Int) {
+  package var counts: (streams: [StreamName: [ViewerProtocol?: Int]], refused: Int, displaced: Int) {
     let now = clock.monotonic()
     return state.withLock { state in
       state.sweep(now: now, nextSweep: now &+ Self.sweepInterval)
       var streams = state.streams.mapValues { clients in
-        clients.values.reduce(into: [Delivery?: Int]()) { counts, viewer in
+        clients.values.reduce(into: [ViewerProtocol?: Int]()) { counts, viewer in
           if viewer.seats.isEmpty { counts[viewer.requested, default: 0] += 1 }
           for seat in viewer.seats { counts[seat.delivery, default: 0] += 1 }
         }

@@ -10,8 +10,7 @@ package struct Publication {
   /// Causes that are logged once.
   package enum Cause: Hashable {
     case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, clockIsOff
-    case fallsBehind
-    case noConfiguration(MediaKind), wrongTime(MediaKind)
+    case fallsBehind, noConfiguration(MediaKind), wrongTime(MediaKind)
   }
 
   enum State {

@@ -16,7 +16,7 @@ package struct MetricsReport: Sendable {
   package let streams: StreamRegistry
   package let viewers: ViewerRegistry
   package let recordings: RecordingLibrary?
-  package let sources: LocalSources
+  package let sources: SourceRegistry
   package let traffic: HTTPTraffic
   package let capacity: @Sendable () -> ServerCapacity
   package var attempts = AdminAttempts()
@@ -25,7 +25,7 @@ package struct MetricsReport: Sendable {
   let refusals: @Sendable () -> ConnectionRefusals
 
   package init(
-    streams: StreamRegistry, viewers: ViewerRegistry, recordings: RecordingLibrary?, sources: LocalSources,
+    streams: StreamRegistry, viewers: ViewerRegistry, recordings: RecordingLibrary?, sources: SourceRegistry,
     traffic: HTTPTraffic, capacity: @escaping @Sendable () -> ServerCapacity, attempts: AdminAttempts = AdminAttempts(),
     viewerAttempts: AdminAttempts = AdminAttempts(of: .viewers), refusals: @escaping @Sendable () -> ConnectionRefusals
   ) {
@@ -107,7 +107,7 @@ package struct MetricsReport: Sendable {
   // MARK: Streams
 
   private func add(
-    of overview: StreamRegistry.Overview, _ audience: [StreamName: [Delivery?: Int]], _ sheet: inout MetricSheet
+    of overview: StreamRegistry.Overview, _ audience: [StreamName: [ViewerProtocol?: Int]], _ sheet: inout MetricSheet
   ) {
     var phases: [StreamPhase: Int] = [:]
     for stream in overview.streams {
@@ -182,8 +182,8 @@ package struct MetricsReport: Sendable {
     sheet.add(.renders, counters.playlistRenders, of: subject)
   }
 
-  private func add(of audience: [Delivery?: Int], _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
-    for delivery in Delivery.allCases {
+  private func add(of audience: [ViewerProtocol?: Int], _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
+    for delivery in ViewerProtocol.allCases {
       sheet.add(.viewers, audience[delivery] ?? 0, of: subject, [("protocol", delivery.rawValue)])
     }
     if let undecided = audience[nil] { sheet.add(.viewers, undecided, of: subject, [("protocol", "unknown")]) }

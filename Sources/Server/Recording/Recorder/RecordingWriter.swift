@@ -51,9 +51,7 @@ final class RecordingWriter: RecorderWriter {
   ) {
     self.library = library
     chosen = ChosenTracks(library.tracks)
-    self.stream = stream
-    self.epoch = epoch
-    self.give = give
+    (self.stream, self.epoch, self.give) = (stream, epoch, give)
   }
 
   func handle(_ work: RecorderQueue.Work) {

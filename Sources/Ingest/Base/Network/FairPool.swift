@@ -1,16 +1,15 @@
-internal import Base
 internal import NIOCore
 internal import Synchronization
 
 /// Units that connections share: bytes of memory, or places at a disk. An address has at most half of what others leave
 /// (`FairShare`), so one address cannot take everything, however many connections it has. Who gets nothing waits, and addresses
 /// that wait take turns.
-final class FairPool: Sendable {
+package final class FairPool: Sendable {
   /// Called once with the units that a member waited for, on any thread.
-  typealias Grant = @Sendable (Int) -> Void
+  package typealias Grant = @Sendable (Int) -> Void
 
   /// What one connection takes, holds and waits for. It gives back what it holds when it is released.
-  final class Member: Sendable {
+  package final class Member: Sendable {
     private let pool: FairPool
     /// Used with the pool's lock held.
     fileprivate nonisolated(unsafe) let account: Account
@@ -26,40 +25,40 @@ final class FairPool: Sendable {
     }
 
     /// It has held units for long without giving any back, while others wait: it must end.
-    var isCalledIn: Bool { account.isCalledIn.load(ordering: .relaxed) }
+    package var isCalledIn: Bool { account.isCalledIn.load(ordering: .relaxed) }
 
     /// Takes up to `wanted` units, and no fewer than `FairPool.least` unless fewer are wanted. Nil if there are too few: then
     /// `grant` is called later, unless the member waits already or has stopped.
-    func take(_ wanted: Int, orLater grant: @escaping Grant) -> Int? {
+    package func take(_ wanted: Int, orLater grant: @escaping Grant) -> Int? {
       pool.state.withLock { $0.take(wanted, for: account, orLater: grant) }
     }
 
     /// Takes all of `wanted` units, or none.
-    func takeNow(_ wanted: Int) -> Bool {
+    package func takeNow(_ wanted: Int) -> Bool {
       pool.state.withLock { $0.takeNow(wanted, for: account) }
     }
 
     /// Takes all of `wanted` units, or none. Then who holds units for long and takes nothing is called in, as if somebody waited.
-    func claim(_ wanted: Int) -> Bool {
+    package func claim(_ wanted: Int) -> Bool {
       pool.state.withLock { $0.claim(wanted, for: account) }
     }
 
-    func giveBack(_ count: Int) {
+    package func giveBack(_ count: Int) {
       if count > 0 { pool.serve { $0.giveBack(count, of: self.account) } }
     }
 
     /// Part of what its units are for is done, and they are still needed. That counts as giving back.
-    func progress(_ count: Int) {
+    package func progress(_ count: Int) {
       pool.state.withLock { $0.progress(count, of: account) }
     }
 
     /// Not its client, but a disk has delayed it: it is not called in for that.
-    func restart() {
+    package func restart() {
       pool.state.withLock { $0.age(account) }
     }
 
     /// Waits no longer, and takes nothing from now on. What it holds it keeps until it gives that back or is released.
-    func stop() {
+    package func stop() {
       // Released without the lock, which what it refers to may take.
       let request = pool.state.withLock { $0.stop(account) }
       withExtendedLifetime(request) {}
@@ -117,16 +116,16 @@ final class FairPool: Sendable {
   private let patience: Int
 
   /// `least` is the fewest units that are given, unless fewer are wanted: a byte at a time is of no use.
-  init(limit: Int, least: Int, patience: Int = 10) {
+  package init(limit: Int, least: Int, patience: Int = 10) {
     state = Mutex(State(limit: limit, least: least))
     self.patience = patience
   }
 
   /// Units that are held.
-  var held: Int { state.withLock { $0.held } }
+  package var held: Int { state.withLock { $0.held } }
 
   /// A member for a connection from `address`.
-  func member(of address: String) -> Member {
+  package func member(of address: String) -> Member {
     Member(pool: self, account: state.withLock { $0.open(address) })
   }
 
@@ -141,7 +140,7 @@ final class FairPool: Sendable {
 
   /// Call twice a second. While somebody waits, it calls in members that have given next to nothing back for long: the newest, of
   /// the address of such that holds most, and as many as addresses wait or claims were refused.
-  func look() {
+  package func look() {
     state.withLock { state in
       let wanting = state.turns.count + min(state.refusals, Self.asked)
       state.refusals = 0

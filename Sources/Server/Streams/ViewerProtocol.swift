@@ -1,5 +1,5 @@
 /// The protocol by which a viewer receives a stream.
-package enum Delivery: String, CaseIterable, Sendable {
+package enum ViewerProtocol: String, CaseIterable, Sendable {
   case hls
   case dash
   /// The endless `stream.mp4`.

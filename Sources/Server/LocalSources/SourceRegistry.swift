@@ -2,7 +2,7 @@ internal import Base
 package import Publishing
 
 /// The local sources of the server, from their start until their encoders are flushed.
-package final class LocalSources: Sendable {
+package final class SourceRegistry: Sendable {
   /// In the order of the configuration.
   package let all: [LocalSource]
   private let named: [StreamName: LocalSource]
