@@ -30,6 +30,9 @@ package struct SettingName: Sendable, Hashable, ExpressibleByStringLiteral {
   var origin: String { "\(flag) or \(variable)" }
 }
 
+/// What is wrong with the text of a setting.
+package typealias TextError = ValueError
+
 /// The declaration of a setting, independent of the type of its value.
 package protocol SettingDeclaration: Sendable {
   var name: SettingName { get }
@@ -52,7 +55,7 @@ package protocol SettingDeclaration: Sendable {
   /// Splits a variable into several texts, for a setting whose flag may be repeated.
   var split: @Sendable (String) -> [String] { get }
   /// Splits a text that is for one stream, `NAME=REST`; nil for a text that is for all.
-  var named: @Sendable (String) throws(ValueError) -> (stream: StreamName, rest: String)? { get }
+  var named: @Sendable (String) throws(TextError) -> (stream: StreamName, rest: String)? { get }
   /// Reads texts and drops the value.
   func check(_ given: [GivenText]) throws(ConfigurationError)
 }
@@ -70,7 +73,7 @@ package struct Setting<Value: Sendable>: SettingDeclaration {
   package let isSecret: Bool
   package let opposite: SettingName?
   package let split: @Sendable (String) -> [String]
-  package let named: @Sendable (String) throws(ValueError) -> (stream: StreamName, rest: String)?
+  package let named: @Sendable (String) throws(TextError) -> (stream: StreamName, rest: String)?
   /// Makes the value from the texts of the source with the highest priority.
   let read: @Sendable ([GivenText]) throws(ConfigurationError) -> Value
 
@@ -79,7 +82,7 @@ package struct Setting<Value: Sendable>: SettingDeclaration {
     default standard: String? = nil,
     isSecret: Bool = false, opposite: SettingName? = nil, shape: SettingShape = .one,
     split: @escaping @Sendable (String) -> [String] = { [$0] },
-    named: @escaping @Sendable (String) throws(ValueError) -> (stream: StreamName, rest: String)? = { _ in nil },
+    named: @escaping @Sendable (String) throws(TextError) -> (stream: StreamName, rest: String)? = { _ in nil },
     _ summary: String,
     read: @escaping @Sendable ([GivenText]) throws(ConfigurationError) -> Value
   ) {
