@@ -11,7 +11,7 @@
 ///
 /// A clock that is off by more than small steps can follow (`ClockDrift`) has steps of its own: the delay is set again when its error
 /// is `longestError`.
-package struct ClockFollower: Sendable {
+public struct ClockFollower: Sendable {
   /// Slice in nanoseconds of which only the sample with the least delay counts.
   static let slice: Int64 = 30_000_000_000
   /// Slices that are compared.
@@ -28,12 +28,12 @@ package struct ClockFollower: Sendable {
   static let lower: Int64 = 5_000_000
   static let worthTelling: Int64 = 1_000_000
   /// Nanoseconds that no clock drifts within a few slices.
-  package static let sudden: Int64 = 100_000_000
+  public static let sudden: Int64 = 100_000_000
   /// Nanoseconds by which times of day may be wrong while a clock is off. Less than any segment.
   static let longestError: UInt64 = 500_000_000
 
   /// Used delay: arrival minus place on the timeline, which is the arrival of time 0.
-  package private(set) var told: MonotonicTime
+  public private(set) var told: MonotonicTime
   private var movedAt: MonotonicTime
   /// Least delays of complete slices, oldest first.
   private var delays: [MonotonicTime] = []
@@ -42,11 +42,11 @@ package struct ClockFollower: Sendable {
   private var (quick, slow) = (ClockDrift.quick, ClockDrift.slow)
 
   /// By how many thousandths the publisher's clock is off, from ten on. Positive: it is fast. Nil: it is not.
-  package var error: Int? { isStated ? nil : quick.error ?? slow.error }
+  public var error: Int? { isStated ? nil : quick.error ?? slow.error }
   /// The clock is off by more than small steps can follow.
-  package var isOff: Bool { !isStated && (quick.rate != nil || slow.rate != nil) }
+  public var isOff: Bool { !isStated && (quick.rate != nil || slow.rate != nil) }
   /// The publisher states times of day that hold: however late its media comes, its clock is right.
-  package var isStated = false
+  public var isStated = false
 
   /// The start phase: its beginning, the least delay, and value and time of the last decrease.
   private struct Beginning: Sendable {
@@ -69,20 +69,20 @@ package struct ClockFollower: Sendable {
   }
 
   /// Uses `delay` from `now` on.
-  package init(delay: MonotonicTime, now: MonotonicTime) {
+  public init(delay: MonotonicTime, now: MonotonicTime) {
     told = delay
     movedAt = now
     beginning = Beginning(delay, now: now)
   }
 
   /// Begins the start phase again, because the delay has proved to be lower.
-  package mutating func beginAgain(now: MonotonicTime) { beginning = Beginning(told, now: now) }
+  public mutating func beginAgain(now: MonotonicTime) { beginning = Beginning(told, now: now) }
 
   /// Whether the used delay may still be that of a first burst.
-  package var isBeginning: Bool { beginning != nil }
+  public var isBeginning: Bool { beginning != nil }
 
   /// Drops the measurements, because they no longer apply.
-  package mutating func forget() {
+  public mutating func forget() {
     delays = []
     direct = LeastDelay(slice: Self.slice)
     beginDrift()
@@ -95,7 +95,7 @@ package struct ClockFollower: Sendable {
 
   /// Takes a sample's place on the timeline, in nanoseconds, and its arrival. Returns the new delay to use, if it has
   /// changed.
-  package mutating func saw(_ time: Int64, now: MonotonicTime) -> MonotonicTime? {
+  public mutating func saw(_ time: Int64, now: MonotonicTime) -> MonotonicTime? {
     if beginning != nil { return begin(now &- time, now) }
     if let steady = steady(time, now), (steady &- told).magnitude >= Self.longestError { return tell(steady, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }

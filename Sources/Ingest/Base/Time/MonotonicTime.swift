@@ -3,26 +3,26 @@ package import Glibc
 /// A time on the monotonic clock, in nanoseconds. Its origin is arbitrary; `ClockReading` knows the time of day.
 ///
 /// Differences are plain nanoseconds. Sums and differences wrap at 2⁶³ and never trap.
-package struct MonotonicTime: Hashable, Sendable, Comparable {
-  package var nanoseconds: Int64
+public struct MonotonicTime: Hashable, Sendable, Comparable {
+  public var nanoseconds: Int64
 
-  @inlinable package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+  public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-  package static let zero = MonotonicTime(nanoseconds: 0)
-  package static let min = MonotonicTime(nanoseconds: .min)
-  package static let max = MonotonicTime(nanoseconds: .max)
+  public static let zero = MonotonicTime(nanoseconds: 0)
+  public static let min = MonotonicTime(nanoseconds: .min)
+  public static let max = MonotonicTime(nanoseconds: .max)
 
   /// The system's clock, read now.
-  package static func now() -> MonotonicTime { MonotonicTime(nanoseconds: timespec(CLOCK_MONOTONIC).nanoseconds) }
+  public static func now() -> MonotonicTime { MonotonicTime(nanoseconds: timespec(CLOCK_MONOTONIC).nanoseconds) }
 
-  @inlinable package static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
-  @inlinable package static func &- (a: MonotonicTime, b: MonotonicTime) -> Int64 { a.nanoseconds &- b.nanoseconds }
+  public static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
+  public static func &- (a: MonotonicTime, b: MonotonicTime) -> Int64 { a.nanoseconds &- b.nanoseconds }
 
-  @inlinable package static func &+ (time: MonotonicTime, nanoseconds: Int64) -> MonotonicTime {
+  public static func &+ (time: MonotonicTime, nanoseconds: Int64) -> MonotonicTime {
     MonotonicTime(nanoseconds: time.nanoseconds &+ nanoseconds)
   }
 
-  @inlinable package static func &- (time: MonotonicTime, nanoseconds: Int64) -> MonotonicTime {
+  public static func &- (time: MonotonicTime, nanoseconds: Int64) -> MonotonicTime {
     MonotonicTime(nanoseconds: time.nanoseconds &- nanoseconds)
   }
 }

@@ -1,4 +1,4 @@
-package import FMP4
+public import FMP4
 
 /// Receives the events of an admitted publication. Calls are in order and not concurrent. The first event is `.clock`
 /// or `.tracks`. The last one is `.end`, and no call follows it.
@@ -48,7 +48,7 @@ extension MediaSink {
 }
 
 /// Response of a sink to an event.
-package enum SinkVerdict: Sendable, Equatable {
+public enum SinkVerdict: Sendable, Equatable {
   case accepted
   case closed(EndReason)
 }

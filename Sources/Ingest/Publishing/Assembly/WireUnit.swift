@@ -1,21 +1,21 @@
-package import FMP4
-package import NIOCore
+public import FMP4
+public import NIOCore
 
 /// A coded video or audio frame from a container.
-package struct WireUnit {
+public struct WireUnit {
   /// Its track. A track keeps its kind as long as the publication lasts.
-  package var track: TrackID
-  package var coding: CodecID
+  public var track: TrackID
+  public var coding: CodecID
   /// Decode time in nanoseconds of the publisher's clock (`WireClock`).
-  package var time: Int64
+  public var time: Int64
   /// Composition offset in nanoseconds, for video.
-  package var composition: Int64 = 0
+  public var composition: Int64 = 0
   /// The publisher did not state its time: it is counted on from the unit before.
-  package var isCountedOn = false
+  public var isCountedOn = false
   /// As in the codec's samples: NAL units with their lengths, open bitstream units, or one audio frame.
-  package var payload: ByteBuffer
+  public var payload: ByteBuffer
 
-  package init(
+  public init(
     track: TrackID, coding: CodecID, time: Int64, composition: Int64 = 0, isCountedOn: Bool = false, payload: ByteBuffer
   ) {
     (self.track, self.coding, self.time, self.composition, self.isCountedOn) = (
