@@ -1,3 +1,4 @@
+import Support
 @testable import FMP4
 import NIOCore
 import Testing

@@ -1,3 +1,4 @@
+import Support
 import FMP4
 import NIOCore
 import Testing

@@ -1,3 +1,4 @@
+import ServerSupport
 import Base
 import Recording
 @testable import Server
