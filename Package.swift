@@ -298,7 +298,7 @@ let package = Package(
       name: "RecordingFormatTests", dependencies: ["RecordingFormat", "FMP4", "Support", nio], swiftSettings: testing),
     .testTarget(
       name: "BaseTests", dependencies: ["Base", "FMP4", "CProcess", "CProbe", "Support", nio, nioPosix, nioEmbedded],
-      exclude: ["Workers/CProbe"], swiftSettings: testing),
+      exclude: ["Workers/CProbe"], cSettings: gnuSource, swiftSettings: testing),
     // System calls that a worker must not make, for the tests that try them.
     .systemLibrary(name: "CProbe", path: "Tests/BaseTests/Workers/CProbe"),
     .testTarget(
@@ -350,20 +350,20 @@ let package = Package(
     .testTarget(
       name: "StreamsTests",
       dependencies: [
-        "Streams", "Control", "Storage", "Local", "Transcode", "Publishing", "Base", "FMP4", "Support", "StreamSupport",
-        nio, nioPosix, nioEmbedded, logging,
+        "Streams", "Control", "Storage", "Local", "Transcode", "Publishing", "Base", "FMP4", "Support", "ServerSupport",
+        "StreamSupport", nio, nioPosix, nioEmbedded, logging,
       ], swiftSettings: testing),
     .testTarget(
       name: "PlaylistsTests",
       dependencies: [
-        "Playlists", "Streams", "HTTP", "Storage", "Transcode", "Base", "FMP4", "Support", "StreamSupport", nio,
-        nioPosix, logging,
+        "Playlists", "Streams", "HTTP", "Storage", "Transcode", "Base", "FMP4", "Support", "ServerSupport",
+        "StreamSupport", nio, nioPosix, logging,
       ], swiftSettings: testing),
     .testTarget(
       name: "RecordingTests",
       dependencies: [
         "Recording", "Streams", "HTTP", "Storage", "Publishing", "Base", "RecordingFormat", "FMP4", "CChecksum",
-        "Support", "StreamSupport", "RecordingSupport", nio, nioPosix, logging,
+        "Support", "ServerSupport", "StreamSupport", "RecordingSupport", nio, nioPosix, logging,
       ], cSettings: gnuSource, swiftSettings: testing),
     .testTarget(
       name: "DeliveryTests",
@@ -395,7 +395,7 @@ let package = Package(
       dependencies: [
         "Server", "Settings", "API", "Recording", "HTTP", "Publishing", "Base", "FMP4", "Support", "ServerSupport", nio,
         nioPosix, logging, argumentParser,
-      ], swiftSettings: testing),
+      ], cSettings: gnuSource, swiftSettings: testing),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,5 +1,5 @@
 @testable import API
-import Recording
+@testable import Recording
 import NIOCore
 import Testing
 

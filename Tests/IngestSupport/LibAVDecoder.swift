@@ -1,7 +1,7 @@
-@testable package import LibAV
+@testable internal import LibAV
 package import CLibAV
 package import NIOCore
-package import Testing
+internal import Testing
 
 /// A decoder of libavcodec: the independent judge of what the encoders made.
 package final class LibAVDecoder {

@@ -1,6 +1,6 @@
 @testable package import MPEGTS
 package import Publishing
-package import NIOCore
+internal import NIOCore
 
 /// Writes transport streams for tests.
 package struct TransportScript {

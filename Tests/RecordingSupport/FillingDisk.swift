@@ -1,5 +1,5 @@
 @testable package import Recording
-package import Synchronization
+internal import Synchronization
 
 /// A disk with an exact number of free bytes, which no other program changes. Bytes are written to the real disk.
 package final class FillingDisk: Sendable {

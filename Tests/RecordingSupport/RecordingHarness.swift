@@ -1,17 +1,17 @@
-package import Base
+internal import Base
 package import FMP4
 package import Publishing
 @testable package import Recording
-package import RecordingFormat
-package import Storage
+internal import RecordingFormat
+internal import Storage
 @testable package import Streams
-package import Glibc
+internal import Glibc
 package import Logging
-package import NIOCore
-package import NIOPosix
+internal import NIOCore
+internal import NIOPosix
 package import Support
-package import Synchronization
-package import Testing
+internal import Synchronization
+internal import Testing
 
 /// A stream that is recorded: media events in, a file out.
 package final class RecordingHarness {

@@ -1,4 +1,5 @@
 @testable import Recording
+import RecordingFormat
 
 extension RecordingPolicy {
   /// Files that cannot become large keep none, so that on tmpfs they are copied.

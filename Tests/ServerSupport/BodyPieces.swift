@@ -1,5 +1,5 @@
 package import NIOCore
-package import Storage
+internal import Storage
 
 /// Bytes that are being pushed to another place of their file.
 private struct BytesMove: Error {}

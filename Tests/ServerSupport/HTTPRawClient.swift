@@ -1,13 +1,15 @@
 package import NIOCore
-package import NIOPosix
+internal import NIOPosix
 package import NIOSSL
-package import Synchronization
-package import Testing
+internal import Synchronization
+internal import Testing
 
 /// A client that sends exactly the bytes it is given and keeps all that comes back.
 package final class HTTPRawClient: Sendable {
   package struct TimedOut: Error, CustomStringConvertible {
     package let description: String
+
+    package init(description: String) { self.description = description }
   }
 
   /// A response as it stood on the wire.

@@ -1,12 +1,12 @@
 package import Base
 package import HTTP
 package import Storage
-package import Glibc
-package import Logging
+internal import Glibc
+internal import Logging
 package import NIOCore
-package import NIOPosix
+internal import NIOPosix
 package import NIOSSL
-package import Testing
+internal import Testing
 
 /// A listener on a port of its own, with routes given as a closure.
 package struct HTTPTestServer: HTTPResponder {
@@ -15,7 +15,14 @@ package struct HTTPTestServer: HTTPResponder {
   package let route: Route
   /// Takes bodies while they arrive.
   package var intake: (@Sendable () -> any ArrivingBody)?
-  package var isForAnyName: @Sendable (HTTPRequest) -> Bool = { _ in true }
+  package var isForAnyName: @Sendable (HTTPRequest) -> Bool
+
+  package init(
+    route: @escaping Route, intake: (@Sendable () -> any ArrivingBody)? = nil,
+    isForAnyName: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true }
+  ) {
+    (self.route, self.intake, self.isForAnyName) = (route, intake, isForAnyName)
+  }
 
   package func answersUnderAnyName(_ request: HTTPRequest) -> Bool { isForAnyName(request) }
   package func isProbe(_ request: HTTPRequest) -> Bool { request.path == ["healthz"] }

@@ -1,8 +1,8 @@
 package import FMP4
 package import Crypto
-package import CryptoExtras
-package import Foundation
-package import Synchronization
+internal import CryptoExtras
+internal import Foundation
+internal import Synchronization
 
 /// Makes keys and tokens, good ones and others.
 package struct TokenIssuer {

@@ -1,7 +1,7 @@
 package import FMP4
-package import Playlists
+internal import Playlists
 @testable package import Streams
-package import Support
+internal import Support
 
 extension StreamSettings {
   /// With what a server's manifests keep.

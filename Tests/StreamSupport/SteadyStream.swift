@@ -1,10 +1,10 @@
-package import FMP4
-package import Publishing
+internal import FMP4
+internal import Publishing
 package import Streams
-package import Logging
+internal import Logging
 package import Support
-package import Synchronization
-package import Testing
+internal import Synchronization
+internal import Testing
 
 /// A live stream whose publisher sends a frame a second, in segments of two.
 package struct SteadyStream: Sendable {

@@ -1,3 +1,4 @@
+import ServerSupport
 import StreamSupport
 import FMP4
 @testable import Streams

@@ -1,8 +1,8 @@
 package import FMP4
 package import Publishing
 package import Logging
-package import Synchronization
-package import Testing
+internal import Synchronization
+internal import Testing
 
 /// A gate that admits one publication and ends it after so many events; it keeps them.
 package final class LimitedGate: PublishGate, MediaSink {

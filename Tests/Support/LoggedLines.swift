@@ -1,5 +1,5 @@
 package import Logging
-package import Synchronization
+internal import Synchronization
 
 /// Keeps what is logged: level and text of each line.
 package final class LoggedLines: Sendable {

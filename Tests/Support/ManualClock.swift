@@ -1,5 +1,6 @@
 package import Base
-package import Synchronization
+internal import FMP4
+internal import Synchronization
 
 /// A clock that tests move.
 package final class ManualClock: Sendable {

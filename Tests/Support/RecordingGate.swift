@@ -1,8 +1,8 @@
 package import FMP4
 package import Publishing
 package import Logging
-package import NIOCore
-package import Synchronization
+internal import NIOCore
+internal import Synchronization
 
 /// A gate that admits publishers with the key and keeps every event.
 package final class RecordingGate: PublishGate {

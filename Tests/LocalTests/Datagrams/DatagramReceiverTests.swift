@@ -102,7 +102,7 @@ import Testing
     for _ in 0..<5 { await channel.testingEventLoop.advanceTime(by: .milliseconds(10)) }
   }
 
-  private static let media = DatagramSourceTests.datagrams()
+  private static let media = TransportScript.datagrams()
 
   @Test func `Another sender is taken once the first has been silent for a second`() async throws {
     try await receiving { setup in
@@ -202,7 +202,7 @@ import Testing
 
   @Test func `A sender without a programme is passed over for half a minute, others are not`() async throws {
     try await receiving { setup in
-      let bare = DatagramSourceTests.datagrams(frames: 7, isMapped: false)[0]
+      let bare = TransportScript.datagrams(frames: 7, isMapped: false)[0]
       for _ in 0..<30 where setup.status.sender == nil || setup.status.state == .receiving {
         try await setup.send(bare, from: 4001)
         await setup.pass(1_000_000_000)

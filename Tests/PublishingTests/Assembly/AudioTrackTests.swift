@@ -7,8 +7,6 @@ import Testing
 
 @Suite("A track of audio on its way in")
 struct AudioTrackTests {
-  private typealias S = RTMPScript
-
   private func track(_ record: [UInt8] = PublishedRecord.aac48) throws -> AudioTrack {
     var track = AudioTrack(.audio)
     _ = try track.configure(.aac, ByteBuffer(bytes: record))

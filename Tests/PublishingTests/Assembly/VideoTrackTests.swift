@@ -6,8 +6,6 @@ import Testing
 
 @Suite("A track of video on its way in")
 struct VideoTrackTests {
-  private typealias S = RTMPScript
-
   private static let key: [UInt8] = [0x65, 0x88, 0x84, 0x00]
   private static let other: [UInt8] = [0x41, 0x9A, 0x22]
 

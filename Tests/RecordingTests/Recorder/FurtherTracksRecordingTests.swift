@@ -1,3 +1,4 @@
+import ServerSupport
 import RecordingSupport
 import FMP4
 @testable import Recording

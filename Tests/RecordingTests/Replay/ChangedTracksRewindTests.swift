@@ -1,3 +1,4 @@
+import ServerSupport
 import RecordingSupport
 import StreamSupport
 import FMP4

@@ -1,3 +1,4 @@
+import ServerSupport
 import RecordingSupport
 import Base
 import FMP4
