@@ -280,10 +280,8 @@ let package = Package(
     // The same, with recordings.
     .target(
       name: "RecordingSupport",
-      dependencies: [
-        "Recording", "Streams", "Storage", "Publishing", "Base", "RecordingFormat", "FMP4", "Support", nio, nioPosix,
-        logging,
-      ], path: "Tests/RecordingSupport",
+      dependencies: ["Recording", "Streams", "Publishing", "FMP4", "Support", nioPosix, logging],
+      path: "Tests/RecordingSupport",
       swiftSettings: testing),
 
     // One for each module.
@@ -305,7 +303,7 @@ let package = Package(
       name: "PublishingTests", dependencies: ["Publishing", "Base", "FMP4", "Support", nio, nioPosix, logging],
       swiftSettings: testing),
     .testTarget(
-      name: "RTMPTests", dependencies: ["RTMP", "Publishing", "Base", "FMP4", "Support", nio, nioPosix, nioSSL],
+      name: "RTMPTests", dependencies: ["RTMP", "Publishing", "Base", "FMP4", "Support", nio, nioPosix],
       swiftSettings: testing),
     .testTarget(
       name: "MPEGTSTests",
@@ -408,7 +406,7 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
   let instrumented: [SwiftSetting] =
     house + [.unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing", "-Xcc", "-fsanitize=address"] + counting)]
   let shared = package.targets.filter {
-    !["Server", "Support", "FMP4Example"].contains($0.name) && $0.type != .test && $0.name != "CProbe"
+    !["Server", "FMP4Example", "CProbe"].contains($0.name) && $0.type != .test && !$0.name.hasSuffix("Support")
   }
   for target in shared where ["Ingest", "FMP4", "Basics", "Storage", "HTTP"].contains(target.name) {
     target.swiftSettings = instrumented
@@ -422,7 +420,10 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
         exclude: (server?.exclude ?? []) + ["Commands/Weir.swift"], cSettings: gnuSource, swiftSettings: instrumented),
       .target(
         name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support",
-        sources: ["SenderCapture.swift", "SyntheticMedia.swift", "TimeLiterals.swift"],
+        sources: [
+          "PublishedRecord.swift", "RecordFixture.swift", "SenderCapture.swift", "SyntheticMedia.swift",
+          "TimeLiterals.swift",
+        ],
         swiftSettings: instrumented),
       .executableTarget(
         name: "Fuzz",
@@ -434,9 +435,9 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
         ], path: "Tests",
         exclude: ["EndToEndTests", "Fixtures", "Golden"],
         sources: [
-          "Fuzz", "IngestTests/RTMP/RTMPScript.swift", "IngestTests/MPEGTS/TransportScript.swift",
-          "FMP4Tests/Codecs/RecordFixture.swift", "ServerTests/HTTP/HTTP1/HTTP1Reading.swift",
-          "ServerTests/HTTP/HTTP2/HTTP2Reading.swift", "ServerTests/HTTP/HTTP2/HTTP2Bytes.swift",
+          "Fuzz", "RTMPTests/RTMPScript.swift", "IngestSupport/TransportScript.swift",
+          "HTTPTests/HTTP1/HTTP1Reading.swift", "HTTPTests/HTTP2/HTTP2Reading.swift",
+          "HTTPTests/HTTP2/HTTP2Bytes.swift",
         ],
         cSettings: gnuSource, swiftSettings: instrumented,
         linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"] + counting.prefix(1))]),

@@ -1,4 +1,3 @@
-import Support
 @testable import API
 import Base
 @testable import Control
@@ -8,6 +7,7 @@ import Publishing
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Support
 import Testing
 
 /// Each route that changes something × tokens × origins.

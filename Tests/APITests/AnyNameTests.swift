@@ -1,5 +1,3 @@
-import ServerSupport
-import Support
 @testable import API
 import Base
 @testable import Control
@@ -8,6 +6,8 @@ import HTTP
 import Publishing
 import NIOCore
 import NIOHTTP1
+import ServerSupport
+import Support
 import Synchronization
 import Testing
 

@@ -1,4 +1,3 @@
-import ServerSupport
 @testable import API
 import Delivery
 @testable import HTTP
@@ -8,6 +7,7 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import ServerSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPWebFilesTests {

@@ -1,5 +1,4 @@
 @testable import API
-import Base
 @testable import Control
 import FMP4
 import Publishing

@@ -1,4 +1,3 @@
-import RecordingSupport
 @testable import API
 import Base
 import FMP4
@@ -7,6 +6,7 @@ import Publishing
 import Glibc
 import NIOCore
 import NIOPosix
+import RecordingSupport
 import Support
 import Testing
 

@@ -1,9 +1,9 @@
-import ServerSupport
 @testable import API
 import Delivery
 import HTTP
 import NIOCore
 import NIOHTTP1
+import ServerSupport
 import Testing
 
 @Suite struct PathPrefixTests {

@@ -1,7 +1,7 @@
-import Support
 import Base
 import Glibc
 import NIOPosix
+import Support
 import Synchronization
 import Testing
 

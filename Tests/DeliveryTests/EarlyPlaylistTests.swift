@@ -1,4 +1,3 @@
-import StreamSupport
 import Delivery
 import FMP4
 @testable import HTTP
@@ -9,6 +8,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import StreamSupport
 import Support
 import Testing
 

@@ -1,4 +1,3 @@
-import Support
 import Base
 @testable import Delivery
 @testable import HTTP
@@ -10,6 +9,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Support
 import Testing
 
 @Suite struct LongClipsTests {

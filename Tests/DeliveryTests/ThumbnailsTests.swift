@@ -1,4 +1,3 @@
-import StreamSupport
 import Base
 @testable import Delivery
 import FMP4
@@ -10,6 +9,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import StreamSupport
 import Support
 import Synchronization
 import Testing

@@ -136,7 +136,8 @@ extension FuzzTarget {
 
   private static let records: [[UInt8]] = {
     let all = [
-      PublishedRecord.avc25, RecordFixture.hevcMain10, PublishedRecord.av1, PublishedRecord.aac48, PublishedRecord.opusHead,
+      PublishedRecord.avc25, RecordFixture.hevcMain10, PublishedRecord.av1, PublishedRecord.aac48,
+      PublishedRecord.opusHead,
       [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 30, 0x82, 1, 1, 1, 0, 0],
     ]
     return all.enumerated().map { number, record in

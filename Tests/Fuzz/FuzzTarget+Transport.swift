@@ -1,7 +1,7 @@
-import Support
 @testable import FMP4
 @testable import Ingest
 import NIOCore
+import Support
 
 /// MPEG transport streams, and their parts without the packets around them.
 extension FuzzTarget {

@@ -1,8 +1,8 @@
-import ServerSupport
 import Base
 @testable import HTTP
 import NIOCore
 import NIOHTTP1
+import ServerSupport
 import Synchronization
 import Testing
 

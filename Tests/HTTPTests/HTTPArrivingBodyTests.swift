@@ -1,6 +1,6 @@
-import ServerSupport
 @testable import HTTP
 import NIOCore
+import ServerSupport
 import Synchronization
 import Testing
 

@@ -1,9 +1,9 @@
-import ServerSupport
 @testable import HTTP
 import Storage
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import ServerSupport
 import Synchronization
 import Testing
 

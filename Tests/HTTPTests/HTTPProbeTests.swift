@@ -1,8 +1,8 @@
-import ServerSupport
 import Base
 @testable import HTTP
 import NIOCore
 import NIOEmbedded
+import ServerSupport
 import Testing
 
 /// Connections beyond those that an address, or all, may have.

@@ -1,7 +1,7 @@
-import ServerSupport
 @testable import HTTP
 import Storage
 import NIOCore
+import ServerSupport
 import Testing
 
 @Suite struct HTTPRequestTargetTests {

@@ -1,8 +1,8 @@
-import ServerSupport
 import Base
 @testable import HTTP
 import NIOCore
 import NIOPosix
+import ServerSupport
 import Synchronization
 import Testing
 

@@ -1,8 +1,8 @@
-import ServerSupport
 import Base
 @testable import HTTP
 import Storage
 import NIOCore
+import ServerSupport
 import Synchronization
 import Testing
 

@@ -1,4 +1,3 @@
-import RecordingSupport
 import Base
 import FMP4
 import Local
@@ -9,6 +8,7 @@ import Streams
 import Logging
 import NIOCore
 import NIOPosix
+import RecordingSupport
 import Support
 import Synchronization
 import Testing

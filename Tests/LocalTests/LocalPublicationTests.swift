@@ -1,8 +1,8 @@
-import Support
 import FMP4
 @testable import Local
 import Publishing
 import Logging
+import Support
 import Synchronization
 import Testing
 

@@ -1,6 +1,6 @@
-import IngestSupport
 @testable import FMP4
 @testable import MPEGTS
+import IngestSupport
 import NIOCore
 import Testing
 

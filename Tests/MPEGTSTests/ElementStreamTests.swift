@@ -1,7 +1,7 @@
-import IngestSupport
 import FMP4
 @testable import MPEGTS
 import Publishing
+import IngestSupport
 import NIOCore
 import Testing
 

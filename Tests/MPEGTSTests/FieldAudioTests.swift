@@ -1,6 +1,6 @@
-import IngestSupport
 import FMP4
 @testable import MPEGTS
+import IngestSupport
 import NIOCore
 import Testing
 

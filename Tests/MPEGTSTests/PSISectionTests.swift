@@ -1,5 +1,5 @@
-import IngestSupport
 @testable import MPEGTS
+import IngestSupport
 import NIOCore
 import Testing
 

@@ -1,8 +1,8 @@
-import IngestSupport
 import Base
 import FMP4
 @testable import MPEGTS
 import Publishing
+import IngestSupport
 import NIOCore
 import Testing
 

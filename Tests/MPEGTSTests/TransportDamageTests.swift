@@ -1,7 +1,6 @@
-import IngestSupport
 @testable import MPEGTS
+import IngestSupport
 import NIOCore
-import Support
 import Testing
 
 @Suite("Damaged transport streams")

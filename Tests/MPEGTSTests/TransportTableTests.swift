@@ -1,7 +1,7 @@
-import IngestSupport
 import Base
 @testable import MPEGTS
 import Publishing
+import IngestSupport
 import NIOCore
 import Support
 import Testing

@@ -1,11 +1,11 @@
-import IngestSupport
-import Support
 import Base
 import FMP4
 import MPEGTS
 import Publishing
+import IngestSupport
 import NIOCore
 import NIOPosix
+import Support
 import Synchronization
 import Testing
 

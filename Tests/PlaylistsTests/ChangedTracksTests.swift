@@ -1,9 +1,9 @@
-import ServerSupport
-import StreamSupport
 import FMP4
 @testable import Playlists
 @testable import Streams
 import NIOCore
+import ServerSupport
+import StreamSupport
 import Support
 import Testing
 

@@ -1,8 +1,8 @@
-import StreamSupport
 import FMP4
 @testable import Playlists
 @testable import Streams
 import NIOCore
+import StreamSupport
 import Support
 import Testing
 

@@ -1,9 +1,9 @@
-import StreamSupport
 import FMP4
 import HTTP
 @testable import Playlists
 @testable import Streams
 import NIOCore
+import StreamSupport
 import Support
 import Testing
 

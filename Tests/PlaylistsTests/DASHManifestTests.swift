@@ -1,10 +1,10 @@
-import StreamSupport
 import Base
 @testable import FMP4
 @testable import Playlists
 import Storage
 @testable import Streams
 import NIOCore
+import StreamSupport
 import Support
 import Testing
 

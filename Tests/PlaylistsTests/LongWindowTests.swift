@@ -1,4 +1,3 @@
-import StreamSupport
 import FMP4
 import HTTP
 import Playlists
@@ -7,6 +6,7 @@ import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import StreamSupport
 import Support
 import Synchronization
 import Testing

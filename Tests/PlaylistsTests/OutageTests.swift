@@ -1,10 +1,10 @@
-import StreamSupport
 import Base
 import FMP4
 @testable import Playlists
 @testable import Streams
 import Transcode
 import NIOCore
+import StreamSupport
 import Support
 import Testing
 

@@ -1,9 +1,9 @@
-import StreamSupport
 import FMP4
 @testable import Playlists
 @testable import Streams
 import Transcode
 import NIOCore
+import StreamSupport
 import Support
 import Testing
 

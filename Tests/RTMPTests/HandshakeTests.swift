@@ -1,7 +1,7 @@
-import Support
 import Base
 @testable import RTMP
 import NIOCore
+import Support
 import Testing
 
 @Suite("The handshake")

@@ -1,4 +1,3 @@
-import Support
 import Base
 import FMP4
 import Publishing
@@ -6,6 +5,7 @@ import RTMP
 import Glibc
 import NIOCore
 import NIOPosix
+import Support
 import Testing
 
 /// For looking by hand: `RTMP_HARNESS=seconds swift test --filter rtmpHarness` listens on RTMP_PORT and prints what

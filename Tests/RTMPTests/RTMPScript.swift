@@ -3,7 +3,6 @@ import FMP4
 import Publishing
 @testable import RTMP
 import NIOCore
-
 import Support
 
 /// What a publisher sends, piece by piece, written independently of the server's own writer.

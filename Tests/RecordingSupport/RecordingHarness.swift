@@ -1,16 +1,11 @@
-internal import Base
 package import FMP4
 package import Publishing
 @testable package import Recording
-internal import RecordingFormat
-internal import Storage
 @testable package import Streams
 internal import Glibc
 package import Logging
-internal import NIOCore
 internal import NIOPosix
 package import Support
-internal import Synchronization
 internal import Testing
 
 /// A stream that is recorded: media events in, a file out.

@@ -1,6 +1,6 @@
-package import Support
 internal import Publishing
 @testable internal import Recording
+package import Support
 
 extension TemporaryFolder {
   /// Paths of the files below, relative, sorted.

@@ -1,9 +1,8 @@
-import RecordingSupport
 @testable import FMP4
 import Recording
 import Glibc
 import NIOCore
-import NIOPosix
+import RecordingSupport
 import Support
 import Testing
 

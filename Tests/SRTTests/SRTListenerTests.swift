@@ -1,12 +1,12 @@
-import IngestSupport
-import Support
 @testable import Base
 import FMP4
 import Publishing
 @testable import SRT
 import Glibc
+import IngestSupport
 import NIOCore
 import NIOPosix
+import Support
 import Synchronization
 import Testing
 

@@ -1,4 +1,3 @@
-import StreamSupport
 import Base
 import FMP4
 @testable import Playlists
@@ -6,6 +5,7 @@ import Recording
 @testable import Settings
 @testable import Streams
 import NIOCore
+import StreamSupport
 import Support
 import Testing
 

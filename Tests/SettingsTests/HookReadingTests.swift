@@ -1,4 +1,3 @@
-import Base
 @testable import Control
 @testable import Settings
 import Support

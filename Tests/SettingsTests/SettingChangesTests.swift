@@ -1,7 +1,6 @@
 import Control
 import Publishing
 @testable import Settings
-import Support
 import Testing
 
 @Suite struct SettingChangesTests {

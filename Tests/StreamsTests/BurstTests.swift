@@ -1,7 +1,7 @@
-import StreamSupport
 import FMP4
 @testable import Streams
 import NIOCore
+import StreamSupport
 import Support
 import Testing
 

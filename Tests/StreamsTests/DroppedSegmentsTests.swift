@@ -1,6 +1,6 @@
-import StreamSupport
 import Storage
 @testable import Streams
+import StreamSupport
 import Testing
 
 @Suite struct DroppedSegmentsTests {

@@ -1,8 +1,8 @@
-import ServerSupport
-import StreamSupport
 import FMP4
 @testable import Streams
 import NIOCore
+import ServerSupport
+import StreamSupport
 import Support
 import Testing
 

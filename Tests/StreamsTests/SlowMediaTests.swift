@@ -1,9 +1,9 @@
-import StreamSupport
 import Base
 import FMP4
 import Publishing
 @testable import Streams
 import Logging
+import StreamSupport
 import Support
 import Testing
 

@@ -1,4 +1,3 @@
-import StreamSupport
 import Base
 @testable import Control
 import FMP4
@@ -6,6 +5,7 @@ import Publishing
 @testable import Streams
 import Logging
 import NIOCore
+import StreamSupport
 import Support
 import Synchronization
 import Testing

@@ -1,10 +1,10 @@
-import StreamSupport
 import Base
 import FMP4
 import Publishing
 @testable import Streams
 import Glibc
 import Logging
+import StreamSupport
 import Support
 import Testing
 

@@ -1,10 +1,10 @@
-import StreamSupport
 import Base
 import Control
 import FMP4
 import Publishing
 @testable import Streams
 import NIOEmbedded
+import StreamSupport
 import Support
 import Testing
 

@@ -1,10 +1,10 @@
-import Support
 import Base
 @testable import Control
 import FMP4
 import Publishing
 @testable import Streams
 import Logging
+import Support
 import Testing
 
 /// How many streams an address may hold that shows no key.

@@ -1,8 +1,8 @@
-import Support
 import Base
 import FMP4
 import Publishing
 @testable import Streams
+import Support
 import Synchronization
 import Testing
 

@@ -3,7 +3,6 @@ import Base
 @testable import Transcode
 import Glibc
 import NIOCore
-import Support
 import Synchronization
 import Testing
 

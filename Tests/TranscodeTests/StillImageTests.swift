@@ -1,9 +1,9 @@
-import IngestSupport
 import FMP4
 import LibAV
 @testable import Local
 @testable import Transcode
 import CLibAV
+import IngestSupport
 import NIOCore
 import Support
 import Testing

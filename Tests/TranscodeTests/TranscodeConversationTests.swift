@@ -1,8 +1,8 @@
-import Support
 import FMP4
 @testable import Local
 @testable import Transcode
 import NIOCore
+import Support
 import Testing
 
 /// Workers that keep to the protocol and say too much.

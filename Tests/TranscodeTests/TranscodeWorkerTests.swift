@@ -1,11 +1,11 @@
-import IngestSupport
-import Support
 import FMP4
 import LibAV
 @testable import Local
 @testable import Transcode
 import CLibAV
+import IngestSupport
 import NIOCore
+import Support
 import Testing
 
 /// The worker with real bitstreams: what an independent decoder sees in its rungs.

@@ -1,9 +1,9 @@
-import Support
 @testable import Base
 import FMP4
 import Publishing
 @testable import WebRTC
 import NIOCore
+import Support
 import Testing
 
 /// Senders whose audio has a clock of its own, which is off by parts in a million. Reports tell it, each with the jitter of

@@ -1,10 +1,10 @@
-import Support
 import Base
 import FMP4
 import Publishing
 @testable import WebRTC
 import NIOCore
 import NIOPosix
+import Support
 import Synchronization
 import Testing
 

@@ -1,4 +1,3 @@
-import Support
 import Base
 import FMP4
 import Publishing
@@ -6,6 +5,7 @@ import Publishing
 import Glibc
 import NIOCore
 import NIOPosix
+import Support
 import Synchronization
 import Testing
 

@@ -1,4 +1,3 @@
-import StreamSupport
 @testable import API
 @testable import Base
 import FMP4
@@ -12,6 +11,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import StreamSupport
 import Support
 import Synchronization
 import Testing

@@ -1,5 +1,5 @@
-import Support
 @testable import Base
+import Support
 import Testing
 
 @Suite("The audio grid")

@@ -1,6 +1,4 @@
 @testable import Base
-import FMP4
-import NIOCore
 import Support
 import Testing
 

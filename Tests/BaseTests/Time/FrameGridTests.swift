@@ -1,6 +1,6 @@
-import Support
 import Base
 import FMP4
+import Support
 import Testing
 
 /// How a sender turns an exact time into milliseconds.

@@ -3,7 +3,6 @@ import Base
 import FMP4
 import Publishing
 import Glibc
-import NIOCore
 import Support
 import Testing
 

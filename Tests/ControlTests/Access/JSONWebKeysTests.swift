@@ -1,9 +1,9 @@
-import ServerSupport
 import Base
 @testable import Control
 import FMP4
 import Crypto
 import CryptoExtras
+import ServerSupport
 import Synchronization
 import Testing
 

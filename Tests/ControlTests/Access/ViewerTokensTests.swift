@@ -1,4 +1,3 @@
-import ServerSupport
 import Base
 @testable import Control
 import Publishing
@@ -6,6 +5,7 @@ import Crypto
 import CryptoExtras
 import Foundation
 import NIOCore
+import ServerSupport
 import Synchronization
 import Testing
 

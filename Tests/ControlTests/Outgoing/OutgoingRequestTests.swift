@@ -1,9 +1,9 @@
-import ServerSupport
 import Base
 @testable import Control
 import HTTP
 import NIOCore
 import NIOHTTP1
+import ServerSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct OutgoingRequestTests {

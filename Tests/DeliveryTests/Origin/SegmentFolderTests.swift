@@ -1,4 +1,3 @@
-import StreamSupport
 @testable import Delivery
 import FMP4
 import Playlists
@@ -9,6 +8,7 @@ import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import StreamSupport
 import Support
 import Testing
 

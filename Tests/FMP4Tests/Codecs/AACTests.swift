@@ -1,6 +1,6 @@
-import Support
 @testable import FMP4
 import NIOCore
+import Support
 import Testing
 
 @Suite struct AACTests {

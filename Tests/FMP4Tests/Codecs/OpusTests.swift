@@ -1,6 +1,6 @@
-import Support
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 @Suite struct OpusTests {

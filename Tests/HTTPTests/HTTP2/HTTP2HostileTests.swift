@@ -1,8 +1,8 @@
-import ServerSupport
 @testable import HTTP
 import Storage
 import NIOCore
 import NIOHTTP2
+import ServerSupport
 import Synchronization
 import Testing
 

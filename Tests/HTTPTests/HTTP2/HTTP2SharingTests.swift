@@ -1,9 +1,9 @@
-import ServerSupport
 import Base
 @testable import HTTP
 import Storage
 import NIOCore
 import NIOPosix
+import ServerSupport
 import Synchronization
 import Testing
 

@@ -1,9 +1,9 @@
-import ServerSupport
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
+import ServerSupport
 import Synchronization
 import Testing
 

@@ -1,10 +1,10 @@
-import ServerSupport
 @testable import HTTP
 import Storage
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOSSL
+import ServerSupport
 import Synchronization
 import Testing
 

@@ -1,4 +1,3 @@
-import ServerSupport
 import Base
 @testable import HTTP
 import Storage
@@ -7,6 +6,7 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import NIOPosix
+import ServerSupport
 import Synchronization
 import Testing
 

@@ -1,8 +1,8 @@
-import ServerSupport
 @testable import HTTP
 import Storage
 import NIOCore
 import NIOSSL
+import ServerSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPTLSTests {

@@ -1,8 +1,8 @@
-import Support
 import HTTP
 import Glibc
 import Logging
 import NIOSSL
+import Support
 import Synchronization
 import Testing
 

@@ -1,8 +1,8 @@
-import Support
 import Base
 import FMP4
 @testable import Local
 import Publishing
+import Support
 import Testing
 
 @Suite("A camera and a microphone as a publisher")

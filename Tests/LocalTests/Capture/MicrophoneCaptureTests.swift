@@ -1,8 +1,8 @@
-import Support
 import Base
 import FMP4
 @testable import Local
 import Publishing
+import Support
 import Testing
 
 /// No machine has the microphones of these tests.

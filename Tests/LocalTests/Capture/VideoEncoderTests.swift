@@ -1,11 +1,11 @@
-import IngestSupport
-import Support
 import FMP4
 @testable import LibAV
 @testable import Local
 import CLibAV
 import Glibc
+import IngestSupport
 import NIOCore
+import Support
 import Testing
 
 @Suite struct VideoEncoderTests {

@@ -1,12 +1,12 @@
-import IngestSupport
-import Support
 import Base
 import FMP4
 @testable import Local
 import Publishing
 import Glibc
+import IngestSupport
 import NIOCore
 import NIOPosix
+import Support
 import Testing
 
 @Suite("Transport streams by UDP")

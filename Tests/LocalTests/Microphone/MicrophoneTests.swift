@@ -1,10 +1,10 @@
-import IngestSupport
 import Base
 import FMP4
 import LibAV
 @testable import Local
 import CLibAV
 import Glibc
+import IngestSupport
 import NIOCore
 import Support
 import Synchronization

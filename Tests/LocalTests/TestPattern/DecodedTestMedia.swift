@@ -1,8 +1,8 @@
-import IngestSupport
 import FMP4
 import LibAV
 @testable import Local
 import CLibAV
+import IngestSupport
 import Testing
 
 /// Events of the test source, and what an independent decoder sees and hears in them.

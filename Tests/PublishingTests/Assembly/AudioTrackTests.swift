@@ -1,8 +1,8 @@
-import Support
 @testable import Base
 import FMP4
 @testable import Publishing
 import NIOCore
+import Support
 import Testing
 
 @Suite("A track of audio on its way in")

@@ -1,7 +1,7 @@
-import Support
 import FMP4
 @testable import Publishing
 import NIOCore
+import Support
 import Testing
 
 @Suite("A track of video on its way in")

@@ -1,10 +1,10 @@
-import RecordingSupport
 import Base
 import Publishing
 @testable import Recording
 import Glibc
 import NIOCore
 import NIOPosix
+import RecordingSupport
 import Support
 import Testing
 

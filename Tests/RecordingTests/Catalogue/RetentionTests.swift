@@ -1,10 +1,10 @@
-import RecordingSupport
 import Base
 import FMP4
 import Publishing
 @testable import Recording
 import NIOCore
 import NIOPosix
+import RecordingSupport
 import Support
 import Synchronization
 import Testing

@@ -1,9 +1,9 @@
-import Support
 @testable import Recording
 import Storage
 import Glibc
 import NIOCore
 import NIOPosix
+import Support
 import Synchronization
 import Testing
 

@@ -1,4 +1,3 @@
-import RecordingSupport
 import Base
 import Publishing
 @testable import Recording
@@ -7,6 +6,7 @@ import Storage
 import Glibc
 import NIOCore
 import NIOPosix
+import RecordingSupport
 import Support
 import Synchronization
 import Testing

@@ -1,4 +1,3 @@
-import RecordingSupport
 import Base
 @testable import FMP4
 import Publishing
@@ -7,6 +6,7 @@ import RecordingFormat
 import Storage
 import Glibc
 import NIOCore
+import RecordingSupport
 import Support
 import Testing
 

@@ -1,4 +1,3 @@
-import RecordingSupport
 import Base
 import FMP4
 import Publishing
@@ -6,6 +5,7 @@ import Publishing
 import Storage
 import Glibc
 import NIOCore
+import RecordingSupport
 import Support
 import Testing
 

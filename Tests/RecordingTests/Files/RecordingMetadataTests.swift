@@ -1,4 +1,3 @@
-import RecordingSupport
 import Base
 import FMP4
 import Publishing
@@ -8,6 +7,7 @@ import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import RecordingSupport
 import Support
 import Synchronization
 import Testing

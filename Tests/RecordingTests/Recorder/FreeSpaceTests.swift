@@ -1,9 +1,9 @@
-import RecordingSupport
 import Base
 import FMP4
 @testable import Recording
 import Storage
 import Logging
+import RecordingSupport
 import Support
 import Testing
 

@@ -1,11 +1,11 @@
-import ServerSupport
-import RecordingSupport
 import FMP4
 @testable import Recording
 import Storage
 import Streams
 import Glibc
 import NIOCore
+import RecordingSupport
+import ServerSupport
 import Support
 import Testing
 

@@ -1,8 +1,8 @@
-import RecordingSupport
 import FMP4
 @testable import Recording
 import Storage
 import Streams
+import RecordingSupport
 import Support
 import Testing
 

@@ -1,4 +1,3 @@
-import RecordingSupport
 import Base
 import FMP4
 import HTTP
@@ -9,6 +8,7 @@ import Storage
 import Logging
 import NIOCore
 import NIOPosix
+import RecordingSupport
 import Support
 import Testing
 

@@ -1,4 +1,3 @@
-import RecordingSupport
 import FMP4
 import Publishing
 @testable import Recording
@@ -6,6 +5,7 @@ import Storage
 import Glibc
 import NIOCore
 import NIOPosix
+import RecordingSupport
 import Support
 import Testing
 

@@ -1,10 +1,10 @@
-import RecordingSupport
 import Base
 import FMP4
 import Publishing
 @testable import Recording
 @testable import Streams
 import Logging
+import RecordingSupport
 import Support
 import Synchronization
 import Testing

@@ -1,9 +1,9 @@
-import RecordingSupport
 @testable import Base
 import FMP4
 @testable import Recording
 import CChecksum
 import NIOCore
+import RecordingSupport
 import Support
 import Testing
 

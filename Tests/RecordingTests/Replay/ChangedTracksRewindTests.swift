@@ -1,6 +1,3 @@
-import ServerSupport
-import RecordingSupport
-import StreamSupport
 import FMP4
 import HTTP
 import Publishing
@@ -8,6 +5,9 @@ import Publishing
 @testable import Streams
 import Logging
 import NIOCore
+import RecordingSupport
+import ServerSupport
+import StreamSupport
 import Support
 import Testing
 

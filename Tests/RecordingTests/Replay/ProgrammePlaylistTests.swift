@@ -1,4 +1,3 @@
-import RecordingSupport
 import FMP4
 import HTTP
 import Publishing
@@ -7,6 +6,7 @@ import Storage
 @testable import Streams
 import Glibc
 import NIOCore
+import RecordingSupport
 import Support
 import Testing
 

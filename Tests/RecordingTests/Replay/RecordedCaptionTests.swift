@@ -1,10 +1,10 @@
-import RecordingSupport
 import FMP4
 import HTTP
 import Recording
 import Streams
 import Glibc
 import NIOCore
+import RecordingSupport
 import Support
 import Testing
 

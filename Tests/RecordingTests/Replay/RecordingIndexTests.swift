@@ -1,11 +1,10 @@
-import ServerSupport
-import RecordingSupport
-import Base
 import FMP4
 import HTTP
 @testable import Recording
 import Streams
 import NIOCore
+import RecordingSupport
+import ServerSupport
 import Support
 import Testing
 

@@ -1,10 +1,10 @@
-import ServerSupport
 import Base
 import Recording
 @testable import Server
 import Settings
 import Logging
 import NIOCore
+import ServerSupport
 import Support
 import Synchronization
 import Testing
