@@ -19,6 +19,7 @@ let gnuSource: [CSetting] = [.define("_GNU_SOURCE")]
 let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -256,34 +257,145 @@ let package = Package(
       swiftSettings: house),
     .systemLibrary(name: "CMachine", path: "Sources/Server/Commands/Doctor/CMachine"),
 
+    // What several test targets use. No module of one protocol or of the server.
     .target(
-      name: "Support", dependencies: ["FMP4", "Base", "Publishing", nio], path: "Tests/Support", swiftSettings: testing),
-    .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "FMP4Example", "Support", nio], swiftSettings: testing),
+      name: "Support", dependencies: ["Publishing", "Base", "FMP4", nio, nioPosix, logging], path: "Tests/Support",
+      swiftSettings: testing),
+    // The same, with transport streams and libav's decoder.
+    .target(
+      name: "IngestSupport", dependencies: ["LibAV", "MPEGTS", "Publishing", "CLibAV", nio],
+      path: "Tests/IngestSupport",
+      swiftSettings: testing),
+    // The same, with the server's HTTP.
+    .target(
+      name: "ServerSupport",
+      dependencies: [
+        "HTTP", "Storage", "Base", "FMP4", nio, nioPosix, nioSSL, logging, crypto,
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ], path: "Tests/ServerSupport",
+      swiftSettings: testing),
+    // The same, with live streams.
+    .target(
+      name: "StreamSupport", dependencies: ["Playlists", "Streams", "Publishing", "FMP4", "Support", logging],
+      path: "Tests/StreamSupport",
+      swiftSettings: testing),
+    // The same, with recordings.
+    .target(
+      name: "RecordingSupport",
+      dependencies: ["Recording", "Streams", "Publishing", "FMP4", "Support", nioPosix, logging],
+      path: "Tests/RecordingSupport",
+      swiftSettings: testing),
+
+    // One for each module.
+    .testTarget(
+      name: "FMP4Tests", dependencies: ["FMP4", "RecordingFormat", "FMP4Example", "Support", nio],
+      swiftSettings: testing),
     // FMP4 as other packages use it: what is `package` is hidden from it.
     .executableTarget(
       name: "FMP4Example", dependencies: ["FMP4", nio], path: "Tests/FMP4Example", packageAccess: false,
       swiftSettings: testing),
     .testTarget(
-      name: "IngestTests",
-      dependencies: ingest + [
-        "Support", "CLibAV", "CProcess", "CProbe", nio, nioPosix, nioSSL, logging,
-        .product(name: "NIOEmbedded", package: "swift-nio"),
-      ],
-      exclude: ["Transcode/CProbe"],
-      swiftSettings: testing),
+      name: "RecordingFormatTests", dependencies: ["RecordingFormat", "FMP4", "Support", nio], swiftSettings: testing),
+    .testTarget(
+      name: "BaseTests", dependencies: ["Base", "FMP4", "CProcess", "CProbe", "Support", nio, nioPosix, nioEmbedded],
+      exclude: ["Workers/CProbe"], cSettings: gnuSource, swiftSettings: testing),
     // System calls that a worker must not make, for the tests that try them.
-    .systemLibrary(name: "CProbe", path: "Tests/IngestTests/Transcode/CProbe"),
+    .systemLibrary(name: "CProbe", path: "Tests/BaseTests/Workers/CProbe"),
+    .testTarget(
+      name: "PublishingTests", dependencies: ["Publishing", "Base", "FMP4", "Support", nio, nioPosix, logging],
+      swiftSettings: testing),
+    .testTarget(
+      name: "RTMPTests", dependencies: ["RTMP", "Publishing", "Base", "FMP4", "Support", nio, nioPosix],
+      swiftSettings: testing),
+    .testTarget(
+      name: "MPEGTSTests",
+      dependencies: ["MPEGTS", "Publishing", "Base", "FMP4", "Support", "IngestSupport", nio, nioPosix],
+      swiftSettings: testing),
+    .testTarget(
+      name: "SRTTests",
+      dependencies: ["SRT", "MPEGTS", "Publishing", "Base", "FMP4", "Support", "IngestSupport", nio, nioPosix],
+      swiftSettings: testing),
+    .testTarget(
+      name: "WebRTCTests",
+      dependencies: ["WebRTC", "Publishing", "Base", "FMP4", "Support", nio, nioPosix, nioEmbedded, logging],
+      swiftSettings: testing),
+    .testTarget(
+      name: "LibAVTests", dependencies: ["LibAV", "FMP4", "CLibAV"], swiftSettings: testing),
+    .testTarget(
+      name: "TranscodeTests",
+      dependencies: [
+        "Transcode", "Local", "LibAV", "Publishing", "Base", "FMP4", "CLibAV", "Support", "IngestSupport", nio, logging,
+      ], swiftSettings: testing),
+    .testTarget(
+      name: "LocalTests",
+      dependencies: [
+        "Local", "LibAV", "Publishing", "Base", "FMP4", "CLibAV", "Support", "IngestSupport", nio, nioPosix,
+        nioEmbedded, logging,
+      ], swiftSettings: testing),
+    .testTarget(
+      name: "StorageTests", dependencies: ["Storage", nio], swiftSettings: testing),
+    .testTarget(
+      name: "HTTPTests",
+      dependencies: [
+        "HTTP", "Storage", "Base", "Support", "ServerSupport", nio, nioPosix, nioEmbedded, nioHTTP1,
+        .product(name: "NIOHTTP2", package: "swift-nio-http2"), .product(name: "NIOHPACK", package: "swift-nio-http2"),
+        nioSSL, logging,
+      ], cSettings: gnuSource, swiftSettings: testing),
+    .testTarget(
+      name: "ControlTests",
+      dependencies: [
+        "Control", "HTTP", "Publishing", "Base", "FMP4", "Support", "ServerSupport", nio, nioHTTP1, logging, crypto,
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ], swiftSettings: testing),
+    .testTarget(
+      name: "StreamsTests",
+      dependencies: [
+        "Streams", "Control", "Storage", "Local", "Transcode", "Publishing", "Base", "FMP4", "Support", "ServerSupport",
+        "StreamSupport", nio, nioPosix, nioEmbedded, logging,
+      ], swiftSettings: testing),
+    .testTarget(
+      name: "PlaylistsTests",
+      dependencies: [
+        "Playlists", "Streams", "HTTP", "Storage", "Transcode", "Base", "FMP4", "Support", "ServerSupport",
+        "StreamSupport", nio, nioPosix, logging,
+      ], swiftSettings: testing),
+    .testTarget(
+      name: "RecordingTests",
+      dependencies: [
+        "Recording", "Streams", "HTTP", "Storage", "Publishing", "Base", "RecordingFormat", "FMP4", "CChecksum",
+        "Support", "ServerSupport", "StreamSupport", "RecordingSupport", nio, nioPosix, logging,
+      ], cSettings: gnuSource, swiftSettings: testing),
+    .testTarget(
+      name: "DeliveryTests",
+      dependencies: [
+        "Delivery", "Recording", "Playlists", "Streams", "Control", "HTTP", "Storage", "Publishing", "Base", "FMP4",
+        "Support", "StreamSupport", nio, nioPosix, nioEmbedded, nioHTTP1, logging,
+      ], swiftSettings: testing),
+    .testTarget(
+      name: "LocalSourcesTests",
+      dependencies: [
+        "LocalSources", "Recording", "Streams", "Local", "LibAV", "Publishing", "Base", "FMP4", "Support",
+        "RecordingSupport", nio, nioPosix, logging,
+      ], swiftSettings: testing),
+    .testTarget(
+      name: "APITests",
+      dependencies: [
+        "API", "LocalSources", "Delivery", "Recording", "Streams", "Control", "HTTP", "Storage", "Publishing", "Base",
+        "FMP4", "Support", "ServerSupport", "StreamSupport", "RecordingSupport", nio, nioPosix, nioEmbedded, nioHTTP1,
+        logging,
+      ], swiftSettings: testing),
+    .testTarget(
+      name: "SettingsTests",
+      dependencies: [
+        "Settings", "LocalSources", "Recording", "Playlists", "Streams", "Control", "HTTP", "Transcode", "LibAV",
+        "Publishing", "Base", "FMP4", "Support", "StreamSupport", nio, logging,
+      ], swiftSettings: testing),
     .testTarget(
       name: "ServerTests",
-      dependencies: server + [
-        "Server", "CChecksum", "Support", nio, nioPosix, nioHTTP1, nioSSL, logging, argumentParser, crypto,
-        .product(name: "CryptoExtras", package: "swift-crypto"),
-        .product(name: "NIOEmbedded", package: "swift-nio"),
-        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-        .product(name: "NIOHPACK", package: "swift-nio-http2"),
-      ],
-      cSettings: gnuSource,
-      swiftSettings: testing),
+      dependencies: [
+        "Server", "Settings", "API", "Recording", "HTTP", "Publishing", "Base", "FMP4", "Support", "ServerSupport", nio,
+        nioPosix, logging, argumentParser,
+      ], cSettings: gnuSource, swiftSettings: testing),
   ],
   swiftLanguageModes: [.v6]
 )
@@ -295,7 +407,7 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
   let instrumented: [SwiftSetting] =
     house + [.unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing", "-Xcc", "-fsanitize=address"] + counting)]
   let shared = package.targets.filter {
-    !["Server", "Support", "FMP4Example"].contains($0.name) && $0.type != .test && $0.name != "CProbe"
+    !["Server", "FMP4Example", "CProbe"].contains($0.name) && $0.type != .test && !$0.name.hasSuffix("Support")
   }
   for target in shared where modules.contains(target.name) { target.swiftSettings = instrumented }
   package.products = []
@@ -303,7 +415,10 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
     shared + [
       .target(
         name: "Support", dependencies: ["FMP4", "Base", "Publishing", nio], path: "Tests/Support",
-        sources: ["SenderCapture.swift", "SyntheticMedia.swift", "TimeLiterals.swift"],
+        sources: [
+          "PublishedRecord.swift", "RecordFixture.swift", "SenderCapture.swift", "SyntheticMedia.swift",
+          "TimeLiterals.swift",
+        ],
         swiftSettings: instrumented),
       .executableTarget(
         name: "Fuzz",
@@ -312,9 +427,9 @@ if let purpose = Context.environment["WEIR_FUZZ"] {
         ], path: "Tests",
         exclude: ["EndToEndTests", "Fixtures", "Golden"],
         sources: [
-          "Fuzz", "IngestTests/RTMP/RTMPScript.swift", "IngestTests/MPEGTS/TransportScript.swift",
-          "FMP4Tests/Codecs/RecordFixture.swift", "ServerTests/HTTP/HTTP1/HTTP1Reading.swift",
-          "ServerTests/HTTP/HTTP2/HTTP2Reading.swift", "ServerTests/HTTP/HTTP2/HTTP2Bytes.swift",
+          "Fuzz", "RTMPTests/RTMPScript.swift", "IngestSupport/TransportScript.swift",
+          "HTTPTests/HTTP1/HTTP1Reading.swift", "HTTPTests/HTTP2/HTTP2Reading.swift",
+          "HTTPTests/HTTP2/HTTP2Bytes.swift",
         ],
         cSettings: gnuSource, swiftSettings: instrumented,
         linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"] + counting.prefix(1))]),

@@ -127,16 +127,17 @@ extension FuzzTarget {
     var bodies = [
       RTMPScript.avcHeader(), RTMPScript.avcFrame(key: true), RTMPScript.aacHeader(), RTMPScript.aacFrame, colors,
     ]
-    bodies.append([0x90] + Array("av01".utf8) + RTMPScript.av1)
+    bodies.append([0x90] + Array("av01".utf8) + PublishedRecord.av1)
     bodies.append([0x97, 2, 0, 0, 9, 1] + Array("hvc1".utf8) + [0, 0, 1, 7])
-    bodies.append([0x90] + Array("Opus".utf8) + RTMPScript.opusHead)
+    bodies.append([0x90] + Array("Opus".utf8) + PublishedRecord.opusHead)
     bodies.append([0xD4] + Array("hvc1".utf8) + colors)
     return bodies
   }()
 
   private static let records: [[UInt8]] = {
     let all = [
-      RTMPScript.avc25, RecordFixture.hevcMain10, RTMPScript.av1, RTMPScript.aac48, RTMPScript.opusHead,
+      PublishedRecord.avc25, RecordFixture.hevcMain10, PublishedRecord.av1, PublishedRecord.aac48,
+      PublishedRecord.opusHead,
       [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 30, 0x82, 1, 1, 1, 0, 0],
     ]
     return all.enumerated().map { number, record in
@@ -163,7 +164,7 @@ extension FuzzTarget {
     RTMPScript.metadata(rate: 25) + RTMPScript.headers + RTMPScript.media(milliseconds: 120)
 
   private static let extended =
-    RTMPScript.video([0x90] + Array("av01".utf8) + RTMPScript.av1, 0xFF_FFFF)
+    RTMPScript.video([0x90] + Array("av01".utf8) + PublishedRecord.av1, 0xFF_FFFF)
     + RTMPScript.audio([0x91] + Array("Opus".utf8) + [0xFC, 1, 2], 0xFFFF_FFF0)
     + RTMPScript.message(22, [9, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0x27, 1, 0, 0, 0, 0, 0, 0, 16], time: 5)
 

@@ -1,6 +1,7 @@
 @testable import FMP4
 @testable import Ingest
 import NIOCore
+import Support
 
 /// MPEG transport streams, and their parts without the packets around them.
 extension FuzzTarget {
@@ -189,7 +190,7 @@ extension FuzzTarget {
   }()
 
   private static let parameterSets: [UInt8] = {
-    let record = try? H264.Configuration(record: ByteBuffer(bytes: RTMPScript.avc25))
+    let record = try? H264.Configuration(record: ByteBuffer(bytes: PublishedRecord.avc25))
     return (record?.sps ?? []).flatMap { [0, 0, 0, 1] + $0 } + (record?.pps ?? []).flatMap { [0, 0, 0, 1] + $0 }
   }()
 

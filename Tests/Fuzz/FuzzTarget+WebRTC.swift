@@ -58,8 +58,8 @@ extension FuzzTarget {
   }
 
   private static let watched: [Codec] = [
-    (.h264, RTMPScript.avc25), (.hevc, RecordFixture.hevcMain10), (.av1, RTMPScript.av1),
-    (.vp9, [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 10, 0x82, 2, 2, 2, 0, 0]), (.opus, RTMPScript.opusHead),
+    (.h264, PublishedRecord.avc25), (.hevc, RecordFixture.hevcMain10), (.av1, PublishedRecord.av1),
+    (.vp9, [2, 0x80, 1, 0x68, 1, 0, 0, 0, 0, 10, 0x82, 2, 2, 2, 0, 0]), (.opus, PublishedRecord.opusHead),
   ].compactMap { try? Codec($0, record: ByteBuffer(bytes: $1)) }
 
   /// A viewer that can decode these formats.

@@ -1,5 +1,6 @@
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 /// What every codec says of itself, by the registration authority of ISO/IEC 14496-12 (mp4ra.org) and its own standard.

@@ -1,6 +1,5 @@
 import FMP4
 import NIOCore
-import Support
 import Testing
 
 @Suite("NAL units of containers, framed or not")

@@ -1,5 +1,6 @@
 @testable import FMP4
 import NIOCore
+import Support
 import Testing
 
 @Suite struct HEVCTests {

@@ -1,5 +1,6 @@
 @testable import FMP4
 import NIOCore
+import Support
 import Testing
 
 /// Beginnings of key frames by libvpx, and the boxes that ffmpeg 5.1.9 (Debian 12) wrote for them. Its levels do not count the

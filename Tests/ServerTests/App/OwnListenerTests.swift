@@ -4,6 +4,7 @@ import Recording
 import Settings
 import Logging
 import NIOCore
+import ServerSupport
 import Support
 import Synchronization
 import Testing

@@ -1,0 +1,97 @@
+@testable import API
+import Base
+import Delivery
+import HTTP
+import FoundationEssentials
+import NIOHTTP1
+import Testing
+
+/// The description of the API. End-to-end tests hold it against real answers.
+@Suite struct OpenAPIDocumentTests {
+  private static let folder = "/" + "\(#filePath)".split(separator: "/").dropLast(3).joined(separator: "/")
+
+  @Test(arguments: APITable.routes.map(\.pattern)) func eachRouteIsDescribed(pattern: String) throws {
+    for route in APITable.routes where route.pattern == pattern {
+      #expect(!route.summary.isEmpty)
+      for segment in pattern.split(separator: "/") where segment.hasPrefix("{") {
+        #expect(APIPlace.all.contains { segment == "{\($0.name)}" }, "APIPlace.all has no \(segment)")
+      }
+      #expect(Set(route.query.map(\.name)).count == route.query.count)
+      for kind in OpenAPIDocument.kinds(of: route) { #expect(ProblemKind.all.contains(kind), "\(kind.code)") }
+      for address in OpenAPIDocument.addresses(of: pattern) {
+        #expect(OpenAPIDocument.text.contains("\"\(address)\": {"))
+      }
+    }
+  }
+
+  @Test func wordsOfAnAddressAreAddressesOfTheirOwn() {
+    #expect(
+      OpenAPIDocument.addresses(of: "/a/{stream}/start|stop") == ["/a/{stream}/start", "/a/{stream}/stop"])
+  }
+
+  @Test func allReferencesLeadSomewhere() {
+    let text = OpenAPIDocument.text
+    let references = text.split(separator: "\"$ref\": \"#/components/").dropFirst().compactMap {
+      $0.split(separator: "\"").first?.split(separator: "/").last
+    }
+    #expect(references.count > 20)
+    for name in Set(references) { #expect(text.contains("\"\(name)\": {"), "\(name)") }
+  }
+
+  // MARK: Schemas
+
+  @Test func aSchemaFollowsFromTheMembersOfAType() throws {
+    let book = SchemaBook()
+    _ = book.schema(of: DescribedThing.self)
+    #expect(book.schemas.keys.sorted() == ["DescribedThing", "DescribedThingPart"])
+    let text = try #require(book.schemas["DescribedThing"]).text(depth: 0)
+    #expect(text.contains(#""required": ["name", "count", "parts", "sizes"]"#))
+    #expect(text.contains(#""enum": ["a", "b"]"#))
+    #expect(
+      text.split(separator: "\n").map { $0.trimmed }.joined().contains(
+        #""count": {"anyOf": [{"type": "integer"}, {"type": "null"}]}"#))
+    let part = try #require(book.schemas["DescribedThingPart"]).text(depth: 0)
+    #expect(part.contains(#""type": "number""#) && part.contains(#""type": "boolean""#) && part.contains("null"))
+  }
+
+  // MARK: Problems
+
+  @Test func eachCodeStandsInTheListOnce() throws {
+    let codes = ProblemKind.all.map(\.code)
+    #expect(Set(codes).count == codes.count)
+    var written: Set<String> = []
+    for file in try FileManager.default.subpathsOfDirectory(atPath: Self.folder + "/Sources/Server")
+    where file.hasSuffix(".swift") {
+      let text = try String(contentsOfFile: "\(Self.folder)/Sources/Server/\(file)", encoding: .utf8)
+      for piece in text.split(separator: "= ProblemKind(").dropFirst() {
+        written.insert(String(piece.split(separator: "\"", omittingEmptySubsequences: false)[1]))
+      }
+    }
+    #expect(written == Set(codes))
+  }
+
+  @Test func aCodeIsWordsWithHyphens() {
+    for kind in ProblemKind.all {
+      #expect(kind.code.allSatisfy { $0 == "-" || ("a"..."z").contains($0) }, "\(kind.code)")
+      #expect(kind.meaning.hasSuffix(".") && kind.status.code >= 400, "\(kind.code)")
+    }
+  }
+}
+
+struct DescribedThing: APIObject {
+  let name: String
+  let count: Int?
+  let parts: [Part]
+  let sizes: [String: Int64]
+
+  struct Part: APIObject {
+    let ratio: Double
+    let isWhole: Bool?
+  }
+
+  static let notes: [String: FieldNote] = ["name": .words(["a", "b"], "Its name.")]
+}
+
+extension Substring {
+  fileprivate var trimmed: Substring { drop { $0 == " " } }
+}
