@@ -3,10 +3,10 @@ import Base
 @testable import Control
 import Delivery
 @testable import HTTP
-import Publishing
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Publishing
 import Support
 import Testing
 

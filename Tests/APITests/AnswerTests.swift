@@ -1,8 +1,8 @@
 import API
 import HTTP
-import Storage
 import NIOCore
 import NIOHTTP1
+import Storage
 import Testing
 
 @Suite struct AnswerTests {

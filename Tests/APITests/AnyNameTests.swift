@@ -3,9 +3,9 @@ import Base
 @testable import Control
 import Delivery
 import HTTP
-import Publishing
 import NIOCore
 import NIOHTTP1
+import Publishing
 import ServerSupport
 import Support
 import Synchronization

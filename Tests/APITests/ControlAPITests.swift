@@ -3,12 +3,12 @@ import Base
 @testable import Control
 @testable import Delivery
 import HTTP
-import Storage
-import Streams
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Storage
+import Streams
 import Support
 import Testing
 

@@ -1,13 +1,13 @@
 @testable import API
 import Delivery
-@testable import HTTP
-import Storage
-import Streams
 import Glibc
+@testable import HTTP
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import ServerSupport
+import Storage
+import Streams
 import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPWebFilesTests {

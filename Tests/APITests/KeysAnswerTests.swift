@@ -1,8 +1,8 @@
 @testable import API
 @testable import Control
 import FMP4
-import Publishing
 import NIOCore
+import Publishing
 import Support
 import Testing
 

@@ -1,11 +1,11 @@
 @testable import API
 import Base
 import FMP4
-import Publishing
-@testable import Recording
 import Glibc
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import Recording
 import RecordingSupport
 import Support
 import Testing

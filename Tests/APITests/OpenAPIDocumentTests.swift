@@ -1,8 +1,8 @@
 @testable import API
 import Base
 import Delivery
-import HTTP
 import FoundationEssentials
+import HTTP
 import NIOHTTP1
 import Testing
 

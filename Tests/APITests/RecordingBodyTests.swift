@@ -1,8 +1,8 @@
 @testable import API
 import Base
 import FMP4
-import Recording
 import NIOCore
+import Recording
 import Testing
 
 /// What the body of a request for one recording says.

@@ -1,6 +1,6 @@
 @testable import API
-@testable import Recording
 import NIOCore
+@testable import Recording
 import Testing
 
 @Suite struct RecordingStateAnswerTests {

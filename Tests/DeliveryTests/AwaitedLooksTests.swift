@@ -1,8 +1,8 @@
 @testable import Delivery
 import HTTP
-import Publishing
 import NIOCore
 import NIOEmbedded
+import Publishing
 import Synchronization
 import Testing
 

@@ -1,13 +1,13 @@
 import Delivery
 import FMP4
 @testable import HTTP
-@testable import Playlists
-import Publishing
-@testable import Streams
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+@testable import Playlists
+import Publishing
+@testable import Streams
 import StreamSupport
 import Support
 import Testing

@@ -1,6 +1,6 @@
 import Base
-@testable import Streams
 import Glibc
+@testable import Streams
 import Synchronization
 
 /// Counts how often a thread takes a stream's lock, from outside: the lock has no counter, and costs nothing more.

@@ -1,14 +1,14 @@
 import Base
 @testable import Delivery
-@testable import HTTP
-@testable import Recording
-import Storage
-import Streams
 import Glibc
+@testable import HTTP
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+@testable import Recording
+import Storage
+import Streams
 import Support
 import Testing
 

@@ -1,13 +1,13 @@
 import Base
 import Delivery
-import HTTP
-import Playlists
-@testable import Streams
 import Glibc
+import HTTP
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Playlists
+@testable import Streams
 import StreamSupport
 import Support
 import Synchronization

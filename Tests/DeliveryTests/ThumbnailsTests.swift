@@ -2,13 +2,13 @@ import Base
 @testable import Delivery
 import FMP4
 import HTTP
-import Publishing
-import Storage
-@testable import Streams
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Publishing
+import Storage
+@testable import Streams
 import StreamSupport
 import Support
 import Synchronization

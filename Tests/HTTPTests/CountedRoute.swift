@@ -1,7 +1,7 @@
 import Base
 import HTTP
-import Storage
 import NIOCore
+import Storage
 import Synchronization
 
 /// A route whose answer is the path and a number that rises with every call. `/wait` and `/fail` come after a second.

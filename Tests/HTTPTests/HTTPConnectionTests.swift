@@ -1,9 +1,9 @@
 @testable import HTTP
-import Storage
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import ServerSupport
+import Storage
 import Synchronization
 import Testing
 

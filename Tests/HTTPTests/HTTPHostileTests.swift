@@ -1,7 +1,7 @@
 @testable import HTTP
-import Storage
 import NIOCore
 import ServerSupport
+import Storage
 import Testing
 
 /// Peers that want no answer, or too many.

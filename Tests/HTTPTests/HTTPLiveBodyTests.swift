@@ -1,7 +1,7 @@
 @testable import HTTP
-import Storage
 import NIOCore
 import ServerSupport
+import Storage
 import Synchronization
 import Testing
 

@@ -1,8 +1,8 @@
 import Base
 @testable import HTTP
-import Storage
 import NIOCore
 import ServerSupport
+import Storage
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
-@testable internal import LibAV
 package import CLibAV
+@testable internal import LibAV
 package import NIOCore
 internal import Testing
 

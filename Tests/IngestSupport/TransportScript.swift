@@ -1,6 +1,6 @@
 @testable package import MPEGTS
-package import Publishing
 internal import NIOCore
+package import Publishing
 
 /// Writes transport streams for tests.
 package struct TransportScript {

@@ -1,5 +1,5 @@
-@testable import LibAV
 import CLibAV
+@testable import LibAV
 import Testing
 
 @Suite("The codec library")

@@ -1,5 +1,5 @@
-import LibAV
 import CLibAV
+import LibAV
 import Testing
 
 @Suite("Frames brought to a size and to limited range")

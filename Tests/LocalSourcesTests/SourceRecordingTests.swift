@@ -2,13 +2,13 @@ import Base
 import FMP4
 import Local
 @testable import LocalSources
-import Publishing
-@testable import Recording
-import Streams
 import Logging
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import Recording
 import RecordingSupport
+import Streams
 import Support
 import Synchronization
 import Testing

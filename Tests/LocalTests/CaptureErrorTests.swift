@@ -1,6 +1,6 @@
+import Glibc
 import LibAV
 @testable import Local
-import Glibc
 import Testing
 
 @Suite("Why a device cannot be used")

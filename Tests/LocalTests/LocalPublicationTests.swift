@@ -1,7 +1,7 @@
 import FMP4
 @testable import Local
-import Publishing
 import Logging
+import Publishing
 import Support
 import Synchronization
 import Testing

@@ -1,6 +1,6 @@
 @testable import FMP4
-@testable import MPEGTS
 import IngestSupport
+@testable import MPEGTS
 import NIOCore
 import Testing
 

@@ -1,8 +1,8 @@
 import FMP4
-@testable import MPEGTS
-import Publishing
 import IngestSupport
+@testable import MPEGTS
 import NIOCore
+import Publishing
 import Testing
 
 @Suite("One elementary stream of a programme")

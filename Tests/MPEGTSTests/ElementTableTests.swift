@@ -1,6 +1,6 @@
 @testable import MPEGTS
-import Publishing
 import NIOCore
+import Publishing
 import Testing
 
 @Suite("The table of elementary streams")

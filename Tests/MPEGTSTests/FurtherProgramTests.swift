@@ -1,10 +1,10 @@
 import Base
 import FMP4
-@testable import MPEGTS
-import Publishing
 import IngestSupport
+@testable import MPEGTS
 import NIOCore
 import NIOPosix
+import Publishing
 import Support
 import Testing
 

@@ -1,9 +1,9 @@
 import Base
 import FMP4
-@testable import MPEGTS
-import Publishing
 import IngestSupport
+@testable import MPEGTS
 import NIOCore
+import Publishing
 import Testing
 
 @Suite struct SpliceCueTests {

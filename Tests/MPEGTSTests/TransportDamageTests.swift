@@ -1,5 +1,5 @@
-@testable import MPEGTS
 import IngestSupport
+@testable import MPEGTS
 import NIOCore
 import Testing
 

@@ -1,9 +1,9 @@
 import Base
 import FMP4
-import MPEGTS
-import Publishing
 import IngestSupport
+import MPEGTS
 import NIOCore
+import Publishing
 import Support
 import Testing
 

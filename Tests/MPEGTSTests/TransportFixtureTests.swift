@@ -1,9 +1,9 @@
 import Base
 import FMP4
-@testable import MPEGTS
-@testable import Publishing
 import IngestSupport
+@testable import MPEGTS
 import NIOCore
+@testable import Publishing
 import Support
 import Testing
 

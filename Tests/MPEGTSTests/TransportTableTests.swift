@@ -1,8 +1,8 @@
 import Base
-@testable import MPEGTS
-import Publishing
 import IngestSupport
+@testable import MPEGTS
 import NIOCore
+import Publishing
 import Support
 import Testing
 

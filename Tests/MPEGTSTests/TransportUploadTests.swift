@@ -1,10 +1,10 @@
 import Base
 import FMP4
-import MPEGTS
-import Publishing
 import IngestSupport
+import MPEGTS
 import NIOCore
 import NIOPosix
+import Publishing
 import Support
 import Synchronization
 import Testing

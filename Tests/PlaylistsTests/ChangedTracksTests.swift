@@ -1,8 +1,8 @@
 import FMP4
-@testable import Playlists
-@testable import Streams
 import NIOCore
+@testable import Playlists
 import ServerSupport
+@testable import Streams
 import StreamSupport
 import Support
 import Testing

@@ -1,7 +1,7 @@
 import FMP4
+import NIOCore
 @testable import Playlists
 @testable import Streams
-import NIOCore
 import StreamSupport
 import Support
 import Testing

@@ -1,9 +1,9 @@
 import Base
 import FMP4
 import HTTP
+import NIOCore
 @testable import Playlists
 @testable import Streams
-import NIOCore
 import StreamSupport
 import Support
 import Testing

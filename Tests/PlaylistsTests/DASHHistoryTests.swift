@@ -1,8 +1,8 @@
 import FMP4
 import HTTP
+import NIOCore
 @testable import Playlists
 @testable import Streams
-import NIOCore
 import StreamSupport
 import Support
 import Testing

@@ -1,9 +1,9 @@
 import Base
 @testable import FMP4
+import NIOCore
 @testable import Playlists
 import Storage
 @testable import Streams
-import NIOCore
 import StreamSupport
 import Support
 import Testing

@@ -1,11 +1,11 @@
 import FMP4
-import HTTP
-import Playlists
-@testable import Streams
 import Glibc
+import HTTP
 import Logging
 import NIOCore
 import NIOPosix
+import Playlists
+@testable import Streams
 import StreamSupport
 import Support
 import Synchronization

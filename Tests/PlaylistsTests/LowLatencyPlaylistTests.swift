@@ -1,9 +1,9 @@
 import FMP4
+import Glibc
+import NIOCore
 @testable import Playlists
 import Storage
 @testable import Streams
-import Glibc
-import NIOCore
 import StreamSupport
 import Support
 import Testing

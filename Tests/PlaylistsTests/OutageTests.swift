@@ -1,12 +1,12 @@
 import Base
 import FMP4
+import NIOCore
 @testable import Playlists
 @testable import Streams
-import Transcode
-import NIOCore
 import StreamSupport
 import Support
 import Testing
+import Transcode
 
 /// What playlists and manifests list of an outage.
 @Suite struct OutageTests {

@@ -1,11 +1,11 @@
 import FMP4
+import NIOCore
 @testable import Playlists
 @testable import Streams
-import Transcode
-import NIOCore
 import StreamSupport
 import Support
 import Testing
+import Transcode
 
 /// An epoch that goes on in another process, by its record alone.
 @Suite struct ResumedEpochTests {

@@ -1,11 +1,11 @@
 import FMP4
+import NIOCore
 @testable import Playlists
 @testable import Streams
-import Transcode
-import NIOCore
 import StreamSupport
 import Support
 import Testing
+import Transcode
 
 /// Rungs as playlists and manifests show them; their frames are synthetic.
 @Suite struct TranscodedRenditionTests {

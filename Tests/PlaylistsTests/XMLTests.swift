@@ -1,5 +1,5 @@
-@testable import Playlists
 import NIOCore
+@testable import Playlists
 import Testing
 
 @Suite struct XMLTests {

@@ -1,5 +1,5 @@
-@testable import RTMP
 import NIOCore
+@testable import RTMP
 import Testing
 
 @Suite("Messages cut into chunks")

@@ -1,5 +1,5 @@
-import Publishing
 import NIOCore
+import Publishing
 import Support
 import Testing
 

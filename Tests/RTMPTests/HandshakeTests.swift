@@ -1,6 +1,6 @@
 import Base
-@testable import RTMP
 import NIOCore
+@testable import RTMP
 import Support
 import Testing
 

@@ -1,8 +1,8 @@
 import Base
 import FMP4
+import NIOCore
 @testable import Publishing
 @testable import RTMP
-import NIOCore
 import Support
 import Testing
 

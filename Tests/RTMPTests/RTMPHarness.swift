@@ -1,10 +1,10 @@
 import Base
 import FMP4
-import Publishing
-import RTMP
 import Glibc
 import NIOCore
 import NIOPosix
+import Publishing
+import RTMP
 import Support
 import Testing
 

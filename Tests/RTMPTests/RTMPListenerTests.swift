@@ -1,10 +1,10 @@
 import Base
 import FMP4
-import Publishing
-@testable import RTMP
 import Glibc
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import RTMP
 import Support
 import Synchronization
 import Testing

@@ -1,8 +1,8 @@
 import Base
 import FMP4
+import NIOCore
 import Publishing
 @testable import RTMP
-import NIOCore
 import Support
 
 /// What a publisher sends, piece by piece, written independently of the server's own writer.

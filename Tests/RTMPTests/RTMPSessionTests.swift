@@ -1,7 +1,7 @@
 import FMP4
+import NIOCore
 import Publishing
 @testable import RTMP
-import NIOCore
 import Support
 import Testing
 

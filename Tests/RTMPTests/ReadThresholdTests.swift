@@ -1,8 +1,8 @@
 import Base
 import FMP4
-@testable import RTMP
 import NIOCore
 import NIOPosix
+@testable import RTMP
 import Support
 import Testing
 

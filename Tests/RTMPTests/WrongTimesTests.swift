@@ -1,6 +1,6 @@
 import FMP4
-@testable import RTMP
 import NIOCore
+@testable import RTMP
 import Testing
 
 /// A wrong timestamp costs no frame, and a jump of the clock none but for what it overlaps.

@@ -1,6 +1,6 @@
 import FMP4
-@testable import RecordingFormat
 import NIOCore
+@testable import RecordingFormat
 import Support
 import Testing
 

@@ -1,7 +1,7 @@
 @testable import FMP4
-import RecordingFormat
 import Glibc
 import NIOCore
+import RecordingFormat
 import Support
 import Testing
 

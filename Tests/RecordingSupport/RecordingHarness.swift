@@ -1,10 +1,10 @@
 package import FMP4
-package import Publishing
-@testable package import Recording
-@testable package import Streams
 internal import Glibc
 package import Logging
 internal import NIOPosix
+package import Publishing
+@testable package import Recording
+@testable package import Streams
 package import Support
 internal import Testing
 

@@ -1,5 +1,5 @@
-@testable import Recording
 import Glibc
+@testable import Recording
 import Synchronization
 
 /// A disk that fails at one of the calls with which a file is written and finished, counted from 1: at that one alone,

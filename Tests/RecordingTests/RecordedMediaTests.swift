@@ -1,7 +1,7 @@
 @testable import FMP4
-import Recording
 import Glibc
 import NIOCore
+import Recording
 import RecordingSupport
 import Support
 import Testing

@@ -1,5 +1,5 @@
-import SRT
 import Glibc
+import SRT
 import Testing
 
 /// libsrt comes from libavformat as well. A second copy, of the flavour with OpenSSL, has the same symbols and crashes

@@ -1,11 +1,11 @@
 @testable import Base
 import FMP4
-import Publishing
-@testable import SRT
 import Glibc
 import IngestSupport
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import SRT
 import Support
 import Synchronization
 import Testing

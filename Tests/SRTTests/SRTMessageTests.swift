@@ -1,7 +1,7 @@
 @testable import MPEGTS
+import NIOCore
 import Publishing
 @testable import SRT
-import NIOCore
 import Testing
 
 /// What server and worker say to each other.

@@ -1,7 +1,7 @@
 import Base
+import Glibc
 import Publishing
 @testable import SRT
-import Glibc
 import Testing
 
 /// What the worker decides about callers without asking.

@@ -1,7 +1,7 @@
 import Base
-@testable import SRT
 import Glibc
 import NIOCore
+@testable import SRT
 import Synchronization
 import Testing
 

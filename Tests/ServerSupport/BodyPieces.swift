@@ -1,5 +1,5 @@
-internal import Storage
 package import NIOCore
+internal import Storage
 
 /// Bytes that are being pushed to another place of their file.
 private struct BytesMove: Error {}

@@ -1,11 +1,11 @@
 package import Base
-package import HTTP
-package import Storage
 internal import Glibc
+package import HTTP
 internal import Logging
 package import NIOCore
 internal import NIOPosix
 package import NIOSSL
+package import Storage
 internal import Testing
 
 /// A listener on a port of its own, with routes given as a closure.

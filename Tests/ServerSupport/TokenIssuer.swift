@@ -1,6 +1,6 @@
-package import FMP4
 package import Crypto
 internal import CryptoExtras
+package import FMP4
 internal import Foundation
 internal import Synchronization
 

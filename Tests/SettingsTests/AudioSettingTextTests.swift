@@ -3,8 +3,8 @@ import FMP4
 import Publishing
 @testable import Settings
 import Streams
-import Transcode
 import Testing
+import Transcode
 
 @Suite struct AudioSettingTextTests {
   @Test func aCodecMayHaveAStreamAndABitRate() throws {

@@ -1,10 +1,10 @@
 import Base
 import FMP4
+import NIOCore
 @testable import Playlists
 import Recording
 @testable import Settings
 @testable import Streams
-import NIOCore
 import StreamSupport
 import Support
 import Testing

@@ -2,14 +2,14 @@ import Base
 @testable import Control
 import FMP4
 import LocalSources
+import Logging
 import Publishing
 @testable import Recording
 @testable import Settings
 import Streams
-import Transcode
-import Logging
 import Support
 import Testing
+import Transcode
 
 @Suite struct ConfigFileTests {
   private func load(

@@ -1,7 +1,7 @@
+import Glibc
 @testable import HTTP
 @testable import Recording
 @testable import Settings
-import Glibc
 import Testing
 
 @Suite struct ConfigurationPlacesTests {

@@ -3,8 +3,8 @@ import Base
 import Publishing
 @testable import Settings
 import Streams
-import Transcode
 import Testing
+import Transcode
 
 @Suite struct LadderSpecificationTests {
   @Test func aLadderIsSortedFromTheLargestRung() throws {

@@ -1,7 +1,7 @@
 import Base
-import Settings
 import Glibc
 import NIOCore
+import Settings
 import Testing
 
 @Suite struct ListenAddressTests {

@@ -3,11 +3,11 @@ import Base
 import FMP4
 import HTTP
 import LocalSources
+import Logging
 import Publishing
 @testable import Recording
 @testable import Settings
 import Streams
-import Logging
 import Testing
 
 @Suite struct ServerConfigurationTests {

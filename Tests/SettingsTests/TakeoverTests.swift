@@ -1,10 +1,10 @@
 @testable import Control
 import FMP4
+import Logging
+import NIOCore
 import Publishing
 import Settings
 import Streams
-import Logging
-import NIOCore
 import Support
 import Testing
 

@@ -1,6 +1,6 @@
-@testable import Storage
 import Glibc
 import NIOCore
+@testable import Storage
 import Testing
 
 @Suite struct SegmentStoreTests {

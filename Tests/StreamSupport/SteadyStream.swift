@@ -1,7 +1,7 @@
 internal import FMP4
+internal import Logging
 internal import Publishing
 package import Streams
-internal import Logging
 package import Support
 internal import Synchronization
 internal import Testing

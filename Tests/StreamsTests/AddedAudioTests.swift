@@ -1,13 +1,13 @@
 @testable import Base
 import FMP4
-import Publishing
-@testable import Streams
-import Transcode
 import Logging
 import NIOCore
+import Publishing
+@testable import Streams
 import Support
 import Synchronization
 import Testing
+import Transcode
 
 /// AAC beside audio that most browsers cannot play, where no setting asks for it.
 @Suite struct AddedAudioTests {

@@ -1,6 +1,6 @@
 import FMP4
-@testable import Streams
 import NIOCore
+@testable import Streams
 import StreamSupport
 import Support
 import Testing

@@ -1,9 +1,9 @@
 import Base
 @testable import Control
 import FMP4
+import Logging
 import Publishing
 @testable import Streams
-import Logging
 import Support
 import Testing
 

@@ -1,11 +1,11 @@
 import Base
 import FMP4
 import Local
-import Publishing
-import Streams
 import Logging
 import NIOCore
 import NIOPosix
+import Publishing
+import Streams
 import Testing
 
 @Suite struct FirstSegmentTests {

@@ -1,13 +1,13 @@
 import Base
 import FMP4
+import Glibc
 import Local
+import Logging
 import Publishing
 @testable import Streams
-import Transcode
-import Glibc
-import Logging
 import Synchronization
 import Testing
+import Transcode
 
 /// A source of the server's own, whose key frames are far apart, and a transcoder that is lost.
 @Suite struct LadderRecoveryTests {

@@ -1,7 +1,7 @@
 @testable import Base
-import Streams
 import Glibc
 import Logging
+import Streams
 import Testing
 
 @Suite struct MemoryBudgetTests {

@@ -1,7 +1,7 @@
 import FMP4
-@testable import Streams
 import NIOCore
 import ServerSupport
+@testable import Streams
 import StreamSupport
 import Support
 import Testing

@@ -1,7 +1,7 @@
 import Base
 import FMP4
-@testable import Streams
 import NIOCore
+@testable import Streams
 import Support
 import Testing
 

@@ -1,8 +1,8 @@
 @testable import Control
 import FMP4
+import Logging
 import Publishing
 import Streams
-import Logging
 import Support
 import Testing
 

@@ -1,14 +1,14 @@
-import Publishing
 import Base
 import FMP4
-@testable import Streams
-import Transcode
 import Logging
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import Streams
 import Support
 import Synchronization
 import Testing
+import Transcode
 
 /// Those who get samples before they are cut.
 @Suite struct SampleFollowersTests {

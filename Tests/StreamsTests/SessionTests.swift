@@ -1,8 +1,8 @@
 import Base
 import FMP4
+import Logging
 import Publishing
 @testable import Streams
-import Logging
 import Support
 import Synchronization
 import Testing

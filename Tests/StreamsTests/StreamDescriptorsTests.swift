@@ -1,10 +1,10 @@
 import Base
 import FMP4
+import Logging
+import NIOCore
 import Publishing
 import Storage
 @testable import Streams
-import Logging
-import NIOCore
 import Support
 import Synchronization
 import Testing

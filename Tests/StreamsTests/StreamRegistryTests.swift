@@ -1,10 +1,10 @@
 import Base
 @testable import Control
 import FMP4
-import Publishing
-@testable import Streams
 import Logging
 import NIOCore
+import Publishing
+@testable import Streams
 import StreamSupport
 import Support
 import Synchronization

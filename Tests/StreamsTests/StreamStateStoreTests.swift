@@ -1,9 +1,9 @@
 import Base
 import FMP4
-import Publishing
-@testable import Streams
 import Glibc
 import Logging
+import Publishing
+@testable import Streams
 import StreamSupport
 import Support
 import Testing

@@ -1,9 +1,9 @@
 import Base
 import Control
 import FMP4
+import NIOEmbedded
 import Publishing
 @testable import Streams
-import NIOEmbedded
 import StreamSupport
 import Support
 import Testing

@@ -1,12 +1,12 @@
 import Base
 import FMP4
+import Logging
 import Publishing
 @testable import Streams
-import Transcode
-import Logging
 import Support
 import Synchronization
 import Testing
+import Transcode
 
 /// Streams without media, whose publishers have not connected or have gone: they keep nobody else away.
 @Suite struct VacancyTests {

@@ -1,8 +1,8 @@
 import Base
 import FMP4
-@testable import Streams
 import NIOCore
 import NIOEmbedded
+@testable import Streams
 import Support
 import Testing
 

@@ -1,6 +1,6 @@
 package import FMP4
-package import Publishing
 package import Logging
+package import Publishing
 internal import Synchronization
 internal import Testing
 

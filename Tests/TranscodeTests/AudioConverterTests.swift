@@ -1,8 +1,8 @@
+import CLibAV
 import FMP4
 import LibAV
-@testable import Transcode
-import CLibAV
 import Testing
+@testable import Transcode
 
 @Suite("Audio brought to another rate and other channels")
 struct AudioConverterTests {

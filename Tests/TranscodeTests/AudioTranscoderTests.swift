@@ -1,9 +1,9 @@
+import CLibAV
 import FMP4
 import LibAV
-@testable import Transcode
-import CLibAV
 import NIOCore
 import Testing
+@testable import Transcode
 
 /// Audio through the worker, as an independent decoder hears it: what was at a time is there afterwards.
 @Suite struct AudioTranscoderTests {

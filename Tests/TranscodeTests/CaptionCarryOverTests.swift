@@ -1,5 +1,5 @@
-@testable import Transcode
 import Testing
+@testable import Transcode
 
 @Suite struct CaptionCarryOverTests {
   private let filler: [UInt8] = [0xFC, 0x80, 0x80]

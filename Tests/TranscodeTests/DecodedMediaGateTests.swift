@@ -1,11 +1,11 @@
 import Base
 import FMP4
-import Publishing
-import Transcode
 import NIOCore
+import Publishing
 import Support
 import Synchronization
 import Testing
+import Transcode
 
 @Suite("The gate before decoded audio")
 struct DecodedMediaGateTests {

@@ -1,13 +1,13 @@
 import Base
 import FMP4
-import Publishing
-@testable import Transcode
 import Glibc
 import Logging
 import NIOCore
+import Publishing
 import Support
 import Synchronization
 import Testing
+@testable import Transcode
 
 /// Audio that outputs do not carry, before the stream sees it.
 @Suite struct DecodedMediaSinkTests {

@@ -1,10 +1,10 @@
+import CLibAV
 import FMP4
 import LibAV
 @testable import Local
-@testable import Transcode
-import CLibAV
 import NIOCore
 import Testing
+@testable import Transcode
 
 @Suite("Frames of a camera that sends JPEGs")
 struct JPEGDecoderTests {

@@ -1,9 +1,9 @@
+import CLibAV
 import FMP4
 import LibAV
-@testable import Transcode
-import CLibAV
 import NIOCore
 import Testing
+@testable import Transcode
 
 @Suite("A decoder of one key frame")
 struct KeyFrameDecoderTests {

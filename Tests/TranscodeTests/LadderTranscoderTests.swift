@@ -1,13 +1,13 @@
 import Base
 import FMP4
-@testable import Local
-@testable import Transcode
 import Glibc
+@testable import Local
 import Logging
 import NIOCore
 import Support
 import Synchronization
 import Testing
+@testable import Transcode
 
 @Suite struct LadderTranscoderTests {
   private final class Log: Sendable {

@@ -1,11 +1,11 @@
+import CLibAV
 import FMP4
 import LibAV
 @testable import Local
-@testable import Transcode
-import CLibAV
 import NIOCore
 import Support
 import Testing
+@testable import Transcode
 
 @Suite("A decoder that is fed access units")
 struct PacketDecoderTests {

@@ -1,10 +1,10 @@
+import CLibAV
 import FMP4
 @testable import LibAV
-@testable import Transcode
-import CLibAV
 import NIOCore
 import Support
 import Testing
+@testable import Transcode
 
 /// What a worker may give out as a rung, and that encoders need no more.
 @Suite struct RungBudgetTests {

@@ -1,10 +1,10 @@
 import Base
 @testable import FMP4
-@testable import Transcode
 import Glibc
 import NIOCore
 import Synchronization
 import Testing
+@testable import Transcode
 
 /// Thumbnails by workers, of which some do what they should not.
 @Suite struct StillImageMakerTests {

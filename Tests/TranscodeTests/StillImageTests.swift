@@ -1,12 +1,12 @@
+import CLibAV
 import FMP4
+import IngestSupport
 import LibAV
 @testable import Local
-@testable import Transcode
-import CLibAV
-import IngestSupport
 import NIOCore
 import Support
 import Testing
+@testable import Transcode
 
 @Suite struct StillImageTests {
   /// A key frame of the test pattern and its track.

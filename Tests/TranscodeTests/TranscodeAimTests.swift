@@ -1,6 +1,6 @@
 import FMP4
-@testable import Transcode
 import Testing
+@testable import Transcode
 
 @Suite("What a transcoder makes")
 struct TranscodeAimTests {

@@ -1,9 +1,9 @@
 import FMP4
 @testable import Local
-@testable import Transcode
 import NIOCore
 import Support
 import Testing
+@testable import Transcode
 
 /// What a publisher can make wait by changing its video's format.
 @Suite struct TranscodeBacklogTests {

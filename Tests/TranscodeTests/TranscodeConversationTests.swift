@@ -1,9 +1,9 @@
 import FMP4
 @testable import Local
-@testable import Transcode
 import NIOCore
 import Support
 import Testing
+@testable import Transcode
 
 /// Workers that keep to the protocol and say too much.
 @Suite struct TranscodeConversationTests {

@@ -1,8 +1,8 @@
 @testable import FMP4
 @testable import LibAV
-@testable import Transcode
 import NIOCore
 import Testing
+@testable import Transcode
 
 @Suite struct TranscodeMessageTests {
   private let requests: [TranscodeRequest] = [

@@ -1,12 +1,12 @@
+import CLibAV
 import FMP4
+import IngestSupport
 import LibAV
 @testable import Local
-@testable import Transcode
-import CLibAV
-import IngestSupport
 import NIOCore
 import Support
 import Testing
+@testable import Transcode
 
 /// The worker with real bitstreams: what an independent decoder sees in its rungs.
 @Suite struct TranscodeWorkerTests {

@@ -1,8 +1,8 @@
 import Base
-@testable import Transcode
 import Glibc
 import NIOCore
 import Synchronization
+@testable import Transcode
 
 /// A worker that is a thread of the test, and the other end of its socket.
 final class WorkerThread: Sendable {

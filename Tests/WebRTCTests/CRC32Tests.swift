@@ -1,5 +1,5 @@
-@testable import WebRTC
 import Testing
+@testable import WebRTC
 
 @Suite struct CRC32Tests {
   @Test func `The check value of ISO 3309, and of no bytes`() {

@@ -1,8 +1,8 @@
-@testable import WebRTC
 import Glibc
 import NIOCore
 import NIOEmbedded
 import Testing
+@testable import WebRTC
 
 /// Packets on their way out of a UDP socket, one by one and several at a time.
 @Suite struct DatagramOutletTests {

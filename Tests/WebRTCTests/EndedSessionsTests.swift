@@ -1,8 +1,8 @@
 import Base
 import Publishing
-@testable import WebRTC
 import Support
 import Testing
+@testable import WebRTC
 
 @Suite struct EndedSessionsTests {
   private let stream: StreamName

@@ -1,6 +1,6 @@
-@testable import WebRTC
 import NIOCore
 import Testing
+@testable import WebRTC
 
 /// Frames of H.264, AV1, VP9 and VP8 from their packets.
 @Suite struct FrameAssemblerTests {

@@ -1,6 +1,6 @@
-@testable import WebRTC
 import NIOCore
 import Testing
+@testable import WebRTC
 
 /// Feeds packets to an assembler in order, and keeps what comes out.
 struct FrameDriver<Assembler: RTPFrameAssembler> {

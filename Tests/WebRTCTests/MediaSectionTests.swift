@@ -1,7 +1,7 @@
 import FMP4
-@testable import WebRTC
 import Support
 import Testing
+@testable import WebRTC
 
 /// Sections of offers, line by line.
 @Suite("Media sections of offers")

@@ -1,7 +1,7 @@
-import Publishing
-@testable import WebRTC
 import NIOCore
+import Publishing
 import Testing
+@testable import WebRTC
 
 /// Frames of HEVC from their packets, and what H.264 and HEVC have in common. Those of H.264: `FrameAssemblerTests`.
 @Suite struct NALUnitAssemblerTests {

@@ -1,7 +1,7 @@
 import FMP4
-@testable import WebRTC
 import Support
 import Testing
+@testable import WebRTC
 
 /// Offers, and what is taken of them.
 @Suite struct OfferTests {

@@ -1,6 +1,6 @@
-@testable import WebRTC
 import NIOCore
 import Testing
+@testable import WebRTC
 
 /// Samples that are taken apart for packets, and what the assemblers make of them.
 @Suite struct PacketizerTests {

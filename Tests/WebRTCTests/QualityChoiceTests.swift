@@ -1,6 +1,6 @@
 import Base
-@testable import WebRTC
 import Testing
+@testable import WebRTC
 
 /// When a viewer by WebRTC gets a smaller video, and when the better one again.
 @Suite struct QualityChoiceTests {

@@ -1,5 +1,5 @@
-@testable import WebRTC
 import NIOCore
+@testable import WebRTC
 
 /// Packets as senders make them.
 enum RTPPackets {

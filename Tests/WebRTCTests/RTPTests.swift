@@ -1,8 +1,8 @@
 import Base
 import FMP4
-@testable import WebRTC
 import NIOCore
 import Testing
+@testable import WebRTC
 
 /// Packets of RTP, their order, and the clocks of their senders.
 @Suite struct RTPTests {

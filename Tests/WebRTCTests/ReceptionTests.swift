@@ -1,10 +1,10 @@
 import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import NIOCore
+import Publishing
 import Support
 import Testing
+@testable import WebRTC
 
 /// What is counted of a sender's packets, and what comes out of them.
 @Suite("Reception of RTP")

@@ -1,8 +1,8 @@
 import Base
-@testable import WebRTC
 import NIOCore
 import NIOEmbedded
 import Testing
+@testable import WebRTC
 
 /// Requests of ICE, and the answers of a lite agent.
 @Suite struct STUNTests {

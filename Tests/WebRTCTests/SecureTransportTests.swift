@@ -1,7 +1,7 @@
 import Base
-@testable import WebRTC
 import NIOCore
 import Testing
+@testable import WebRTC
 
 /// DTLS between two ends of weir's own, and SRTP with the keys of it.
 @Suite struct SecureTransportTests {

@@ -1,10 +1,10 @@
 import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import NIOCore
+import Publishing
 import Support
 import Testing
+@testable import WebRTC
 
 /// The first seconds of each kind of sender, as they came.
 @Suite struct SenderCaptureTests {

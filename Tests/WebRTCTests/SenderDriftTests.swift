@@ -1,10 +1,10 @@
 @testable import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import NIOCore
+import Publishing
 import Support
 import Testing
+@testable import WebRTC
 
 /// Senders whose audio has a clock of its own, which is off by parts in a million. Reports tell it, each with the jitter of
 /// a thread. Times are true ones, in nanoseconds since the first frame of video, unless a name says otherwise.

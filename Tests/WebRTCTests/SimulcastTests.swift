@@ -1,10 +1,10 @@
 import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import NIOCore
+import Publishing
 import Support
 import Testing
+@testable import WebRTC
 
 /// Encodings of one picture, as Chromium sends them: each with a sender and a count of its own, named by a header extension.
 @Suite struct SimulcastTests {

@@ -1,12 +1,12 @@
 import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import NIOCore
 import NIOEmbedded
+import Publishing
 import Support
 import Synchronization
 import Testing
+@testable import WebRTC
 
 /// The videos and the audio of a stream on their way to viewers by WebRTC.
 @Suite struct StreamRelayTests {

@@ -1,12 +1,12 @@
 import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import NIOCore
 import NIOEmbedded
+import Publishing
 import Support
 import Synchronization
 import Testing
+@testable import WebRTC
 
 /// Streams on their way to viewers by WebRTC, and their bounds.
 @Suite struct StreamRelaysTests {

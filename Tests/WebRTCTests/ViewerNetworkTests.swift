@@ -1,6 +1,6 @@
 import Base
-@testable import WebRTC
 import Testing
+@testable import WebRTC
 
 private func time(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
 

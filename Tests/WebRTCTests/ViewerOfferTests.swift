@@ -1,10 +1,10 @@
 import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import NIOCore
+import Publishing
 import Support
 import Testing
+@testable import WebRTC
 
 /// Offers of viewers, what they are answered, and what they report.
 @Suite struct ViewerOfferTests {

@@ -1,8 +1,8 @@
 import Base
 import FMP4
-@testable import WebRTC
 import NIOCore
 import Testing
+@testable import WebRTC
 
 /// What is kept of a stream for its viewers, and what each of them gets of it.
 @Suite struct ViewerQueueTests {

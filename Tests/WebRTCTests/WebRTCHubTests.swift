@@ -1,12 +1,12 @@
 import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import NIOCore
 import NIOPosix
+import Publishing
 import Support
 import Synchronization
 import Testing
+@testable import WebRTC
 
 /// Which session a datagram is for, and how many ways a session may have. Requests come from made-up ports of loopback.
 @Suite(.timeLimit(.minutes(1))) struct WebRTCHubTests {

@@ -1,13 +1,13 @@
 import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import Glibc
 import NIOCore
 import NIOPosix
+import Publishing
 import Support
 import Synchronization
 import Testing
+@testable import WebRTC
 
 /// A listener on loopback: offers, checks of ICE by UDP and TCP, changes and ends of sessions.
 @Suite(.timeLimit(.minutes(1))) struct WebRTCListenerTests {

@@ -1,9 +1,9 @@
 import Base
 import FMP4
-import Publishing
-@testable import WebRTC
 import NIOCore
+import Publishing
 import Testing
+@testable import WebRTC
 
 /// A sender of sound and pictures, 25 a second, that pauses within its connection.
 @Suite struct WebRTCPauseTests {

@@ -1,11 +1,11 @@
 import Base
 import FMP4
-@testable import Publishing
-@testable import WebRTC
 import Logging
 import NIOCore
+@testable import Publishing
 import Support
 import Testing
+@testable import WebRTC
 
 /// Packets of a sender as a publication, and what the sender is told.
 @Suite struct WebRTCPublicationTests {

@@ -1,5 +1,5 @@
-internal import FMP4
 package import CLibAV
+internal import FMP4
 
 /// Codecs in libavcodec: the number, and a decoder to use instead of libavcodec's own.
 extension CodecID {

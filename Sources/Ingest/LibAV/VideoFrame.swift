@@ -1,5 +1,5 @@
-package import FMP4
 package import CLibAV
+package import FMP4
 internal import Glibc
 
 /// A frame in memory that libav* reads and writes.

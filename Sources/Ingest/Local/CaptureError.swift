@@ -1,5 +1,5 @@
-internal import LibAV
 internal import Glibc
+internal import LibAV
 
 /// Why a camera or a microphone cannot be used. The text is one line and says what to do.
 package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible {

@@ -1,6 +1,6 @@
 internal import FMP4
-internal import Publishing
 internal import Logging
+internal import Publishing
 internal import Synchronization
 
 /// The publication of one of the server's own sources. Asks for admission, passes events to the sink, and records its

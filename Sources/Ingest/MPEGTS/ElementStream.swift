@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// One elementary stream of a followed programme: packets go in, frames and cues come out.
 struct ElementStream {

@@ -1,8 +1,8 @@
 package import Base
 package import FMP4
-package import Publishing
 internal import Logging
 package import NIOCore
+package import Publishing
 
 /// The programmes of a connection beside its own publication. Each is a stream of its own, with the connection's name and
 /// the programme's number: `cam-7`. The first programme is among them, as `cam`, once it has left and comes again. The gate is

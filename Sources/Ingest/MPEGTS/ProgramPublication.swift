@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// One programme of a transport stream as a publication, with all of its tracks.
 struct ProgramPublication {

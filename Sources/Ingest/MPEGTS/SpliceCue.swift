@@ -1,5 +1,5 @@
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// Reads a splice information section (ANSI/SCTE 35 §9.6).
 enum SpliceCue {

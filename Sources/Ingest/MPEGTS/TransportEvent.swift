@@ -1,5 +1,5 @@
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// What a transport stream yields, in order.
 enum TransportEvent {

@@ -1,8 +1,8 @@
 package import Base
 internal import FMP4
-package import Publishing
 package import Logging
 package import NIOCore
+package import Publishing
 
 /// The way in for transport streams that clients send as bodies of requests. It has no socket: a server of requests hands
 /// in the bytes.

@@ -1,6 +1,6 @@
 package import Base
-package import Publishing
 package import NIOCore
+package import Publishing
 
 /// A publication whose media comes as an MPEG transport stream: by HTTP, UDP or SRT. It takes one programme with all of
 /// its tracks. With `ProgramChoice.each` the others are publications beside it.

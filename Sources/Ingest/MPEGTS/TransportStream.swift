@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// An MPEG transport stream as a value (ISO/IEC 13818-1): bytes go in, in pieces of any size; events come out. It may be
 /// joined anywhere. No bytes make it fail: what is damaged is dropped and counted. `MPEGTSLimits` bounds its memory.

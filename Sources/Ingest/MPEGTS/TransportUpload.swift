@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-package import Publishing
 internal import Logging
 package import NIOCore
+package import Publishing
 
 /// The request of an upload. Called on its event loop.
 package protocol TransportUploadOwner: AnyObject {

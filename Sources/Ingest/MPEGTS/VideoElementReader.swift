@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// Reads one elementary stream of H.264 or HEVC: bytes of PES packets go in, access units with times come out. Nothing
 /// comes out before the parameter sets of a configuration.

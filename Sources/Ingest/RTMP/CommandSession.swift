@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// NetConnection and NetStream commands (RTMP 7.2), server side: from connect to publish and to the end. Responses are
 /// appended to a buffer. Everything else is returned as an outcome.

@@ -1,6 +1,6 @@
-internal import Publishing
 internal import Logging
 internal import NIOCore
+internal import Publishing
 
 /// Actions that a session asks for, in order.
 enum RTMPAction {

@@ -1,9 +1,9 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import Glibc
 internal import Logging
 internal import NIOCore
+internal import Publishing
 
 /// One connection. Moves bytes between the socket and an `RTMPSession`, and handles its timers. `PublisherConnection`
 /// has the parts common to all protocols. Runs on its event loop.

@@ -1,10 +1,10 @@
 package import Base
 internal import FMP4
-package import Publishing
 package import Logging
 package import NIOCore
 internal import NIOPosix
 internal import NIOSSL
+package import Publishing
 internal import Synchronization
 
 /// The RTMP and RTMPS server. Accepts connections, limits those that do not publish yet, and ends all on `stop`.

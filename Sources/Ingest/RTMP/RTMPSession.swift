@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import Logging
 internal import NIOCore
+internal import Publishing
 
 /// One RTMP connection as a value type: bytes go in, actions come out. First the handshake, then messages and commands.
 /// Media events follow once a publication is admitted. Nothing after `.close` has an effect.

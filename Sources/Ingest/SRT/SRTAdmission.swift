@@ -1,7 +1,7 @@
 internal import Base
-internal import Publishing
 internal import CSRT
 internal import Glibc
+internal import Publishing
 internal import Synchronization
 
 /// Decides about callers within libsrt's hook, which stands in the port's receiving thread: from the table, without

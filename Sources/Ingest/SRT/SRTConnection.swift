@@ -1,9 +1,9 @@
 internal import Base
 internal import FMP4
-internal import MPEGTS
-internal import Publishing
 internal import Logging
+internal import MPEGTS
 internal import NIOCore
+internal import Publishing
 
 /// A caller, from its connection to its end: it is held back until the gate has admitted it, then its transport stream
 /// becomes a publication. The worker sends as much of it as it has credit for. Used on its event loop.

@@ -1,10 +1,10 @@
 package import Base
-internal import MPEGTS
-package import Publishing
 internal import Glibc
 internal import Logging
+internal import MPEGTS
 package import NIOCore
 internal import NIOPosix
+package import Publishing
 internal import Synchronization
 
 /// The server's end of a worker's socket. Every connection of the worker is an `SRTConnection`. Used on its event loop.

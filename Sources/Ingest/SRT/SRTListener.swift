@@ -1,10 +1,10 @@
 package import Base
 internal import FMP4
-package import Publishing
 internal import Glibc
 package import Logging
 package import NIOCore
 internal import NIOPosix
+package import Publishing
 internal import Synchronization
 
 /// The SRT listener. A supervisor has the worker of each address that it listens at.

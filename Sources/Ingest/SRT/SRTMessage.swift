@@ -1,6 +1,6 @@
 internal import MPEGTS
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// Messages from the server to the worker.
 package enum SRTRequest: Sendable, Hashable {

@@ -1,7 +1,7 @@
 package import Base
-package import Publishing
 package import Logging
 package import NIOCore
+package import Publishing
 
 /// Values shared by the connections of a listener, or of calls.
 package struct SRTShared: Sendable {

@@ -1,6 +1,6 @@
-internal import Publishing
 internal import CSRT
 internal import Glibc
+internal import Publishing
 
 /// A socket of libsrt. Blocks nowhere.
 struct SRTSocket {

@@ -1,10 +1,10 @@
 internal import Base
-internal import MPEGTS
-internal import Publishing
 internal import CProcess
 internal import CSRT
 internal import Glibc
+internal import MPEGTS
 internal import NIOCore
+internal import Publishing
 internal import Synchronization
 
 /// The worker: libsrt in a process of its own. It takes callers at the UDP socket that it was given, decides about those

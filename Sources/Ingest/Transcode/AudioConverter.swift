@@ -1,6 +1,6 @@
-internal import LibAV
 internal import CLibAV
 internal import Glibc
+internal import LibAV
 
 /// Resamples decoded audio to the output's rate and channels. The first input sample is the first output sample.
 final class AudioConverter {

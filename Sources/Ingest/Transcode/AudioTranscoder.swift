@@ -1,7 +1,7 @@
-internal import FMP4
-internal import LibAV
 internal import CLibAV
+internal import FMP4
 internal import Glibc
+internal import LibAV
 internal import NIOCore
 
 /// Decodes a source's audio and encodes it again, with every sample at the same time. Priming of either codec shifts

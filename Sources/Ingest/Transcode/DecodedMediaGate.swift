@@ -1,7 +1,7 @@
 package import Base
 internal import FMP4
-package import Publishing
 package import Logging
+package import Publishing
 
 /// A gate whose publications may have media that outputs do not carry: it is decoded before the stream sees it.
 package struct DecodedMediaGate: PublishGate {

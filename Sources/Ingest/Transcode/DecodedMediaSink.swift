@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import Logging
 internal import NIOCore
+internal import Publishing
 internal import Synchronization
 
 /// Stands between a publication and its stream. Media in a codec that outputs do not carry is decoded and encoded again,

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// The start of a publication that waits for the configuration of its audio. In order; bounded.
 struct HeldStart {

@@ -1,7 +1,7 @@
-internal import FMP4
-internal import LibAV
 internal import CLibAV
+internal import FMP4
 internal import Glibc
+internal import LibAV
 internal import NIOCore
 
 /// A libavcodec decoder for one key frame. Not thread-safe; used on one thread.

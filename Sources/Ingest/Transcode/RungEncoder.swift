@@ -1,7 +1,7 @@
-internal import FMP4
-internal import LibAV
 internal import CLibAV
+internal import FMP4
 internal import Glibc
+internal import LibAV
 internal import NIOCore
 
 /// Scales frames to a rung's size and encodes them with H.264. Times are ticks of the source. Created on one thread and

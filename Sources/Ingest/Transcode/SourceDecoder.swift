@@ -1,6 +1,6 @@
-internal import LibAV
 internal import CLibAV
 internal import Glibc
+internal import LibAV
 internal import NIOCore
 
 /// A decoded frame, shared by the encoders that scale it. Never changed.

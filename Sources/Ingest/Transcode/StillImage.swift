@@ -1,6 +1,6 @@
-internal import LibAV
 internal import CLibAV
 internal import Glibc
+internal import LibAV
 internal import NIOCore
 
 /// Makes a JPEG of one key frame: decodes it with libavcodec, scales, rotates and encodes it, on one thread. Used only

@@ -1,9 +1,9 @@
 internal import Base
-internal import FMP4
-internal import LibAV
 internal import CLibAV
 internal import CProcess
+internal import FMP4
 internal import Glibc
+internal import LibAV
 internal import NIOCore
 
 /// The worker's side: reads requests from a socket and writes the output to it, until the server closes it. One thread

@@ -2,9 +2,9 @@ internal import Base
 package import Control
 internal import Delivery
 internal import HTTP
-internal import Publishing
 internal import NIOCore
 internal import NIOHTTP1
+internal import Publishing
 
 /// `/api/v1/events`: what happened, as a stream of events or as a page.
 package struct EventsAPI: Sendable {

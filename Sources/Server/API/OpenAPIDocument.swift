@@ -1,5 +1,5 @@
-internal import Control
 internal import Base
+internal import Control
 internal import Delivery
 internal import HTTP
 internal import NIOCore

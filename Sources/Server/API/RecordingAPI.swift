@@ -1,10 +1,10 @@
 internal import Base
 internal import Delivery
 internal import HTTP
-internal import Publishing
-internal import Recording
 internal import NIOCore
 internal import NIOHTTP1
+internal import Publishing
+internal import Recording
 
 /// `/api/v1/recordings…` and `/api/v1/storage`: lists and changes recordings.
 struct RecordingAPI {

@@ -1,6 +1,6 @@
 internal import HTTP
-internal import Settings
 internal import Logging
+internal import Settings
 internal import Synchronization
 
 /// The certificate of HTTPS and RTMPS: read when the first listener needs it, at start or at a reload.

@@ -1,7 +1,7 @@
 internal import Base
-internal import Settings
 internal import Glibc
 internal import NIOCore
+internal import Settings
 
 /// The limit of file descriptors. Every connection and every stream needs some.
 enum DescriptorLimit {

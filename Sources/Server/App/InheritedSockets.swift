@@ -1,6 +1,6 @@
 internal import Base
-internal import Settings
 internal import Glibc
+internal import Settings
 
 /// Listening sockets that systemd opens before this process starts and keeps after it ends. Connections made in between wait
 /// instead of being refused. systemd passes the sockets (sd_listen_fds(3)): from descriptor 3 on, `LISTEN_FDS` in number, named

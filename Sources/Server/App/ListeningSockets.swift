@@ -1,6 +1,6 @@
 internal import Base
-internal import Settings
 internal import NIOCore
+internal import Settings
 
 /// An address to listen at, and how.
 struct ListeningSocket: Sendable {

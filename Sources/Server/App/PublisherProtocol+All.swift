@@ -1,14 +1,14 @@
 internal import Base
 internal import Control
 internal import HTTP
-internal import Publishing
-internal import RTMP
-internal import SRT
-internal import Settings
-internal import Streams
-internal import WebRTC
 internal import NIOCore
 internal import NIOPosix
+internal import Publishing
+internal import RTMP
+internal import Settings
+internal import SRT
+internal import Streams
+internal import WebRTC
 
 extension PublisherProtocol {
   /// The protocols that a server speaks. A further protocol is one more element.

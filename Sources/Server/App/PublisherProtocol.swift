@@ -1,6 +1,6 @@
 internal import Base
-internal import Settings
 internal import NIOCore
+internal import Settings
 
 /// A protocol for publishers: its listener and its addresses. The server has a list of them.
 struct PublisherProtocol: Sendable {

@@ -3,10 +3,10 @@ internal import Base
 internal import Control
 internal import HTTP
 internal import LocalSources
-internal import Recording
-internal import Streams
 internal import Logging
+internal import Recording
 internal import ServiceLifecycle
+internal import Streams
 internal import Synchronization
 internal import UnixSignals
 

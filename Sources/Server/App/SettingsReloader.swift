@@ -1,8 +1,8 @@
 internal import Control
-internal import Settings
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import Settings
 
 /// Reads the configuration again while the server runs, at SIGHUP and over the API. A configuration with a mistake is refused
 /// as a whole, and the old one goes on.

@@ -1,12 +1,12 @@
 internal import API
 internal import Base
 internal import Control
-internal import LocalSources
-internal import Publishing
-internal import Settings
 internal import Glibc
+internal import LocalSources
 internal import Logging
 internal import NIOCore
+internal import Publishing
+internal import Settings
 
 /// The first lines of output: what to open, where to publish, where recordings are stored.
 struct StartupReport {

@@ -1,8 +1,8 @@
 internal import Base
-internal import HTTP
-internal import Settings
 internal import Glibc
+internal import HTTP
 internal import Logging
+internal import Settings
 
 /// The socket for commands of the same user.
 extension WeirServer {

@@ -2,13 +2,13 @@ internal import API
 internal import Base
 internal import Control
 internal import HTTP
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
 internal import Publishing
 internal import Recording
 internal import Settings
 internal import Streams
-internal import Logging
-internal import NIOCore
-internal import NIOPosix
 
 /// Where the server listens, and what a reload changes.
 extension WeirServer {

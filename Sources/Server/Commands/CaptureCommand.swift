@@ -1,6 +1,6 @@
+internal import ArgumentParser
 internal import Local
 internal import Settings
-internal import ArgumentParser
 
 /// `weir capture`: a server with one camera and one microphone, and its page.
 struct CaptureCommand: AsyncParsableCommand {

@@ -1,6 +1,6 @@
+internal import ArgumentParser
 internal import Base
 internal import Settings
-internal import ArgumentParser
 
 /// Finds a mistyped command before the parser takes it for an argument of `weir serve`.
 enum CommandNames {

@@ -1,6 +1,6 @@
 internal import API
-internal import Base
 internal import ArgumentParser
+internal import Base
 internal import Glibc
 internal import NIOCore
 

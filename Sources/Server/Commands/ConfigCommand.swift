@@ -1,9 +1,9 @@
+internal import ArgumentParser
 internal import Base
 internal import Control
 internal import LocalSources
 internal import Publishing
 internal import Settings
-internal import ArgumentParser
 
 extension SettingSources {
   /// The same sources with what is kept in the state folder.

@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-internal import Settings
 internal import Glibc
 internal import Logging
+internal import Settings
 
 /// Writes log lines to stderr: `12:03:04 notice rtmp studio: connected`, or JSON objects. Times are UTC.
 ///

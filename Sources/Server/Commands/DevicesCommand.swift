@@ -1,7 +1,7 @@
 internal import API
+internal import ArgumentParser
 internal import LibAV
 internal import Local
-internal import ArgumentParser
 internal import NIOCore
 
 /// `weir devices`: lists the devices and encoders of this machine.

@@ -1,9 +1,9 @@
+internal import ArgumentParser
 internal import Base
 internal import FMP4
+internal import Glibc
 internal import Local
 internal import Settings
-internal import ArgumentParser
-internal import Glibc
 
 /// `weir pattern`: writes the uncoded frames of the test pattern.
 struct PatternCommand: ParsableCommand {

@@ -1,7 +1,7 @@
+internal import ArgumentParser
 internal import Base
 internal import Recording
 internal import RecordingFormat
-internal import ArgumentParser
 
 /// `weir record`: work on recordings without a server.
 struct RecordCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 internal import API
+internal import ArgumentParser
 internal import Base
 internal import LibAV
-internal import ArgumentParser
 
 /// `weir` itself; runs `serve` if no command is named.
 struct RootCommand: AsyncParsableCommand {

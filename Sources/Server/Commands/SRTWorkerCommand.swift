@@ -1,7 +1,7 @@
+internal import ArgumentParser
 internal import Base
 internal import SRT
 internal import Streams
-internal import ArgumentParser
 
 /// `weir srt-worker`: takes SRT connections for the server that started it. The server talks to it through standard
 /// input, and gives it a UDP socket. For internal use.

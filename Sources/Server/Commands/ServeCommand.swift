@@ -1,8 +1,8 @@
+internal import ArgumentParser
 internal import Base
+internal import Logging
 internal import Settings
 internal import Storage
-internal import ArgumentParser
-internal import Logging
 
 /// `weir serve`: the flags as texts (`SettingFlags`). `ServerConfiguration` parses them, together with the environment.
 struct ServeCommand: AsyncParsableCommand {

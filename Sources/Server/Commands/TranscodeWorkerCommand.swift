@@ -1,7 +1,7 @@
+internal import ArgumentParser
 internal import Base
 internal import Streams
 internal import Transcode
-internal import ArgumentParser
 
 /// `weir transcode-worker`: decodes and encodes for the server that started it. The server talks to it through standard input.
 /// For internal use.

@@ -1,7 +1,7 @@
-internal import Base
-internal import Settings
 internal import ArgumentParser
+internal import Base
 internal import Glibc
+internal import Settings
 
 /// The program: finds the command, runs it, and turns an error into one line and an exit status: 0 ok, 1 failed, 2 usage, 78
 /// configuration.

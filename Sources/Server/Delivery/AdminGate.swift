@@ -1,7 +1,7 @@
 package import Control
 package import HTTP
-package import Publishing
 internal import NIOHTTP1
+package import Publishing
 
 /// Checks whether a request may administer. It must carry an admin token, or a key with a scope, as a bearer token (RFC 6750
 /// §2.1), and must not come from a page of another origin. Without any, no request may, not even from this machine.

@@ -1,6 +1,6 @@
 internal import HTTP
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 internal import Synchronization
 
 /// Requests that wait for the state of a stream (`AwaitedState`). All that wait for the same are looked for with one look, and

@@ -1,8 +1,8 @@
 internal import HTTP
-internal import Publishing
-internal import Streams
 internal import NIOCore
 internal import NIOHTTP1
+internal import Publishing
+internal import Streams
 
 /// `/live/{stream}/status.json` with the field `Weir-Until`: the state of a stream for a page that waits for it. The request is held
 /// until there is something to play, so that the page need not ask often. Where no stream has that name the answer is 204, in place

@@ -1,8 +1,8 @@
 internal import FMP4
 internal import HTTP
+internal import NIOCore
 internal import Storage
 internal import Streams
-internal import NIOCore
 internal import Synchronization
 
 /// A segment sent while it is being made (LL-DASH chunks, LL-HLS byte ranges): first the bytes that exist, then each fragment

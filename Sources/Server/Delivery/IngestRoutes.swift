@@ -1,8 +1,8 @@
 package import HTTP
 package import MPEGTS
-package import Publishing
 internal import NIOCore
 internal import NIOHTTP1
+package import Publishing
 
 /// `POST /live/{stream}/ingest`, and PUT: a transport stream as the endless body of a request. The publish key is a bearer
 /// token (RFC 6750 §2.1) or `?key=`. `?program=` chooses one of several programmes, or each.

@@ -1,9 +1,9 @@
 internal import FMP4
 internal import HTTP
-internal import Playlists
-internal import Streams
 internal import NIOCore
 internal import NIOHTTP1
+internal import Playlists
+internal import Streams
 
 extension LiveRoutes {
   /// `/live/{stream}/manifest.mpp?from={time}`: the patch from the manifest published at that time, in milliseconds since 1970,

@@ -1,13 +1,13 @@
 internal import Base
 internal import FMP4
+internal import Glibc
 package import HTTP
+package import NIOCore
+internal import NIOHTTP1
 internal import Playlists
 internal import Publishing
 package import Recording
 package import Streams
-internal import Glibc
-package import NIOCore
-internal import NIOHTTP1
 
 /// `/live/{stream}/…`: playlists at permanent addresses, and media at addresses below an epoch that never change meaning.
 package struct LiveRoutes {

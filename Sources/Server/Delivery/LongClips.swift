@@ -1,8 +1,8 @@
 package import Base
 package import FMP4
+internal import NIOCore
 package import Recording
 package import Storage
-internal import NIOCore
 internal import Synchronization
 
 /// Memory for long clips. Their moovs take megabytes, and making one reads the headers of thousands of fragments. One is made at

@@ -1,11 +1,11 @@
 internal import FMP4
 internal import HTTP
+internal import NIOCore
+internal import NIOHTTP1
 internal import Playlists
 internal import Recording
 internal import Storage
 internal import Streams
-internal import NIOCore
-internal import NIOHTTP1
 
 /// `/live/{stream}/{epoch}/{rendition}/…`: media playlists, init segments, segments and parts. A request for media that is due
 /// next waits.

@@ -1,8 +1,8 @@
 internal import FMP4
 internal import HTTP
+internal import NIOCore
 internal import Storage
 internal import Streams
-internal import NIOCore
 internal import Synchronization
 
 /// The endless `stream.mp4`: the init segment, the fragments since the last key frame, then each new fragment. It ends with the

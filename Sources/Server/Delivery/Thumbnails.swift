@@ -1,14 +1,14 @@
 package import Base
 package import FMP4
 package import HTTP
-internal import Publishing
-internal import Storage
-internal import Streams
-internal import Transcode
 package import Logging
 package import NIOCore
 internal import NIOHTTP1
+internal import Publishing
+internal import Storage
+internal import Streams
 internal import Synchronization
+internal import Transcode
 
 /// `/live/{stream}/thumbnail.jpg`: the newest key frame that starts a segment, as a JPEG. A worker makes it on request, at most
 /// once for each segment, while a thread waits for the worker. A thumbnail that failed is not tried again for that segment.

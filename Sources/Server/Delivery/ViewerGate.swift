@@ -1,9 +1,9 @@
 package import Base
 package import Control
 package import HTTP
-package import Publishing
 package import NIOCore
 internal import NIOHTTP1
+package import Publishing
 
 /// Decides which requests may read what. A token stands before the path (`/~TOKEN/live/…`) or in the Authorization field. That of
 /// the path is verified before anything else. That of the field is looked at where a stream's rule asks for one.

@@ -1,12 +1,12 @@
 package import Base
 package import HTTP
+package import NIOCore
+internal import NIOHTTP1
 internal import Playlists
 internal import Publishing
 package import Streams
-package import WebRTC
-package import NIOCore
-internal import NIOHTTP1
 internal import Synchronization
+package import WebRTC
 
 /// `POST /whep/{stream}` (draft-ietf-wish-whep): a viewer by WebRTC offers to receive and gets an answer. `/whep/{stream}/{session}` is
 /// what it changes (PATCH) and ends (DELETE). Who may watch is asked as for other ways to watch.

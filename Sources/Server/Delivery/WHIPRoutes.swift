@@ -1,7 +1,7 @@
 package import HTTP
+package import NIOCore
 internal import Publishing
 package import WebRTC
-package import NIOCore
 
 /// `POST /whip/{stream}` (RFC 9725): a publisher by WebRTC offers its media and gets an answer. `/whip/{stream}/{session}` is
 /// what it changes (PATCH) and ends (DELETE). The publish key is a bearer token (RFC 6750 §2.1) or `?key=`.

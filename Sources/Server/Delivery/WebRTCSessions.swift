@@ -1,10 +1,10 @@
 internal import Base
 package import HTTP
+internal import NIOCore
+internal import NIOHTTP1
 package import Publishing
 internal import Storage
 internal import WebRTC
-internal import NIOCore
-internal import NIOHTTP1
 
 /// What addresses of WHIP and WHEP have in common: `/{first}/{stream}` takes offers, `/{first}/{stream}/{session}` is what a peer
 /// changes (PATCH) and ends (DELETE).

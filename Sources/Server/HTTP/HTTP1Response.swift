@@ -1,6 +1,6 @@
-internal import Storage
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
 
 /// A response in the form of HTTP/1.1 or 1.0 (RFC 9112): the bytes of its head, its body, and whether the connection
 /// continues.

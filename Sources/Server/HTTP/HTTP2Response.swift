@@ -1,6 +1,6 @@
-internal import Storage
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
 
 /// A response in the form of HTTP/2 (RFC 9113 §8.3.2): its encoded field section, and the body for DATA frames. The section
 /// depends on nothing that a connection has sent, so all connections get the same bytes.

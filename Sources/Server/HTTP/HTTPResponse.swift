@@ -1,6 +1,6 @@
-package import Storage
 internal import NIOCore
 package import NIOHTTP1
+package import Storage
 
 /// The response of a route. `HTTPServices` adds CORS. The connection adds Date, Content-Length or chunked framing, and nosniff;
 /// it handles HEAD, `If-None-Match`, `If-Range` and single ranges, and compresses when `compression` allows it.

@@ -1,5 +1,5 @@
-internal import Storage
 internal import NIOCore
+internal import Storage
 
 /// An endless body that is sent to one viewer. Stops the body when the viewer disconnects.
 final class LiveResponse {

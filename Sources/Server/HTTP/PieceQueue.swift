@@ -1,5 +1,5 @@
-internal import Storage
 internal import NIOCore
+internal import Storage
 
 /// Pieces that wait to be sent, in order.
 struct PieceQueue {

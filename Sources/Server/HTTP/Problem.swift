@@ -1,7 +1,7 @@
 internal import Base
-internal import Storage
 internal import NIOCore
 package import NIOHTTP1
+internal import Storage
 
 /// An error for a client (RFC 9457 `application/problem+json`): what failed, with which value and why, and what to do.
 package struct Problem: Sendable {

@@ -1,6 +1,6 @@
-internal import Storage
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
 
 /// The response to a request: a pure function of the request and the route's response. `HTTP1Response` and `HTTP2Response`
 /// encode it for their version.

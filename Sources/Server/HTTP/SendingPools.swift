@@ -1,7 +1,7 @@
 internal import Base
-internal import Storage
 internal import NIOCore
 internal import NIOPosix
+internal import Storage
 
 /// What connections share while they send: memory for bytes that are on their way to a socket and for responses of one client,
 /// and turns at a disk.

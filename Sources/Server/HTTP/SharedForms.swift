@@ -1,5 +1,5 @@
-internal import Storage
 internal import NIOCore
+internal import Storage
 
 /// The plain and the gzip form of a response that several clients get, for one version of HTTP. Each is encoded once a second,
 /// since it has the date. Confined to one event loop.

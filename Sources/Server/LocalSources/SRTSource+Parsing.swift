@@ -1,7 +1,7 @@
 internal import Base
+internal import Glibc
 internal import Local
 internal import SRT
-internal import Glibc
 
 extension SRTSource.Target {
   private static let advice = "write srt://HOST:PORT?streamid=ID&latency=120&passphrase-variable=NAME&program=NUMBER"

@@ -1,11 +1,11 @@
 internal import Base
 package import FMP4
 internal import HTTP
+package import Logging
+internal import NIOCore
 package import Publishing
 package import Storage
 package import Streams
-package import Logging
-internal import NIOCore
 
 /// The moving preview of a local source for its administrators, on air or off: an endless MP4. Like a recording it cuts the
 /// source's samples itself, since off the air there is no stream. It exists while it is watched: otherwise

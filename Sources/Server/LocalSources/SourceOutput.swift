@@ -1,7 +1,7 @@
 internal import Base
 package import FMP4
-package import Publishing
 package import NIOCore
+package import Publishing
 
 /// The gate through which a local source publishes. On air, its events go on to the registry. Off air, only its newest key frame
 /// is kept for previews: the source captures and encodes, but nothing is published. Going on or off air leaves the devices

@@ -1,9 +1,9 @@
 internal import Base
 package import FMP4
+internal import Logging
 package import Publishing
 package import Recording
 internal import Streams
-internal import Logging
 
 /// A recording of a local source, from a key frame until it or the source is stopped, on air or off. The published stream may not
 /// exist, and begins anew at time 0 each time the source goes on air. The recording therefore cuts the source's samples itself,

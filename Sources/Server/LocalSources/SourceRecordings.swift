@@ -1,7 +1,7 @@
+package import Logging
 package import Publishing
 package import Recording
 package import Streams
-package import Logging
 
 /// Starts, stops and cancels recordings of the local sources, on air and off.
 package struct SourceRecordings: Sendable {

@@ -1,6 +1,6 @@
 internal import FMP4
-internal import Streams
 internal import NIOCore
+internal import Streams
 
 /// Closed captions of a video, as HLS and DASH declare them.
 struct CaptionLines {

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Streams
 internal import NIOCore
+internal import Streams
 
 /// UTCTiming elements: clocks that clients synchronise with (ISO/IEC 23009-1 §5.8.4.11), best first.
 extension DASHManifest {

@@ -1,7 +1,7 @@
 internal import FMP4
 internal import HTTP
-internal import Streams
 internal import NIOCore
+internal import Streams
 
 /// The newest manifests of one epoch. Gives each version a publish time that never decreases (ISO/IEC 23009-1 §5.4), and
 /// makes patches from an older version to the newest (§5.15). A value type; the caller passes the time.

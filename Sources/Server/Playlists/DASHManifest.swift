@@ -1,7 +1,7 @@
 internal import Base
 package import FMP4
-package import Streams
 internal import NIOCore
+package import Streams
 
 /// A DASH manifest (ISO/IEC 23009-1 §5.3) of the one-track renditions: dynamic while the stream is live, static after its
 /// end. One Period for each run without a discontinuity, one AdaptationSet per track, SegmentTimeline in ticks. While GOPs

@@ -1,6 +1,6 @@
 internal import FMP4
-internal import Streams
 internal import NIOCore
+internal import Streams
 
 /// A group of audio renditions in one codec (EXT-X-MEDIA, RFC 8216bis §4.4.6.1): players choose among them by language.
 struct HLSAudioGroup {

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-package import Streams
 package import NIOCore
+package import Streams
 
 /// The I-frame playlist: key frames of the video as byte ranges of its segments (RFC 8216bis §4.4.3.6), for trick play and
 /// previews while seeking. Rendered from a window.

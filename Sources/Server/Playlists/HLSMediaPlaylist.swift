@@ -1,6 +1,6 @@
 internal import FMP4
-package import Streams
 package import NIOCore
+package import Streams
 
 /// A live media playlist (RFC 8216bis §4.4.3), rendered from a window. Uses no clock, lock or socket.
 package struct HLSMediaPlaylist {

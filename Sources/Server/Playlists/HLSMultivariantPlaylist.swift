@@ -1,6 +1,6 @@
 package import FMP4
-package import Streams
 package import NIOCore
+package import Streams
 
 /// The multivariant playlist (RFC 8216bis §4.4.6) at the stable address of a stream. It refers to the media playlists of the
 /// current epoch. Bandwidths are measured.

@@ -1,7 +1,7 @@
 internal import Base
 package import FMP4
-package import Streams
 package import NIOCore
+package import Streams
 
 /// Writes the lines of one segment after the other in a media playlist, live or recorded: first `writeHead` with the tags, then
 /// `write` with length and name. EXT-X-MAP is written only when the init segment changes.

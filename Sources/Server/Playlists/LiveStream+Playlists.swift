@@ -1,8 +1,8 @@
 package import Base
 package import FMP4
 package import HTTP
-package import Streams
 package import NIOCore
+package import Streams
 internal import Synchronization
 
 extension LiveStream {

@@ -1,8 +1,8 @@
 internal import Base
 internal import HTTP
-package import Streams
 internal import NIOCore
 internal import NIOPosix
+package import Streams
 internal import Synchronization
 
 /// The newest playlists and manifests of one epoch. Each version is rendered once, by the first request; concurrent requests

@@ -1,7 +1,7 @@
 internal import Base
 internal import Control
-package import Publishing
 internal import Glibc
+package import Publishing
 
 /// The texts of a configuration file, by setting. Whether a text is a possible value is decided where the setting is read.
 package struct ConfigFile: Sendable {

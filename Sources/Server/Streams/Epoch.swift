@@ -1,9 +1,9 @@
 internal import Base
 package import FMP4
+internal import NIOCore
 internal import Publishing
 package import Storage
 internal import Transcode
-internal import NIOCore
 
 /// The life of a stream under one address: from its first publisher to its end. It continues across reconnects and changes
 /// of parameters; what players were told stays true within it. A value type: media events go in, stored events come out, and

@@ -1,6 +1,6 @@
 package import FMP4
-package import Storage
 internal import NIOCore
+package import Storage
 
 /// A part of a segment in one rendition: EXT-X-PART of LL-HLS, a chunk of LL-DASH.
 package struct LivePart: Sendable {

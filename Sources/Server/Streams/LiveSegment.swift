@@ -1,7 +1,7 @@
 package import Base
 package import FMP4
-package import Storage
 internal import NIOCore
+package import Storage
 
 /// A fragment in the window: its byte range in the segment's memory, and the heads of the one-track layouts for the same
 /// media.

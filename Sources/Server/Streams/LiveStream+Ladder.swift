@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
+internal import Logging
 internal import Publishing
 internal import Transcode
-internal import Logging
 
 /// The ladder, and the audio in another codec. Video and audio of the source go to transcoders; the results go to the windows
 /// of the rungs. The source never waits for them.

@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
+internal import Logging
 internal import Publishing
 internal import Transcode
-internal import Logging
 
 /// Limits the memory of the stream's media.
 extension LiveStream {

@@ -1,9 +1,9 @@
-package import Publishing
 internal import Base
 package import FMP4
-internal import Transcode
 internal import Logging
 package import NIOCore
+package import Publishing
+internal import Transcode
 
 /// Those who follow the samples of a stream, each as it comes.
 extension LiveStream: WatchedStream {

@@ -1,8 +1,8 @@
 internal import Base
 package import FMP4
+package import NIOCore
 internal import Publishing
 package import Storage
-package import NIOCore
 
 /// Responses that grow with the stream: `stream.mp4`, and growing segments.
 extension LiveStream {

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Transcode
 internal import Synchronization
+internal import Transcode
 
 /// State of a stream for other parts of the server.
 extension LiveStream {

@@ -1,12 +1,12 @@
 package import Base
 internal import Control
 package import FMP4
-package import Publishing
-internal import Storage
-internal import Transcode
 internal import Logging
 package import NIOCore
+package import Publishing
+internal import Storage
 package import Synchronization
+internal import Transcode
 
 /// A stream, identified by its name; it outlives its publishers. One lock protects all state. It is held for microseconds: by
 /// the publisher's thread to store an event, and by viewers to take a view. The state consists of six independent values;

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Storage
 internal import NIOCore
+internal import Storage
 
 extension LiveWindow {
   /// Adds a fragment to the newest segment and stores its bytes in the segment's memory file. Of its heads only the interleaved

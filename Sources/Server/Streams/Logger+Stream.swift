@@ -1,5 +1,5 @@
-package import Publishing
 package import Logging
+package import Publishing
 
 extension Logger {
   /// A logger that names the stream in each line: before the message in text, as a field in JSON.

@@ -1,6 +1,6 @@
 package import FMP4
-package import Storage
 internal import NIOCore
+package import Storage
 
 /// The viewers of `stream.mp4` on one event loop. A fragment is passed once to each loop, and from there to its viewers by
 /// direct calls.

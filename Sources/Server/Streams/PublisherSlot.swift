@@ -1,8 +1,8 @@
 internal import Base
 internal import Control
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// Identifies one publication of a stream.
 struct PublicationToken: Hashable, Sendable {

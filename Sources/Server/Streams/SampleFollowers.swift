@@ -1,8 +1,8 @@
-internal import Publishing
 internal import Base
 internal import FMP4
-internal import Transcode
 internal import NIOCore
+internal import Publishing
+internal import Transcode
 
 /// Those who get a stream's samples before they are cut into fragments, and what they must know of them. Viewers by WebRTC take
 /// Opus alone, and no video with B-frames: of other media Opus and H.264 are made while there are such viewers. They get the

@@ -1,6 +1,6 @@
 internal import FMP4
-internal import Storage
 internal import NIOCore
+internal import Storage
 
 /// The responses of one event loop that send a segment which is still being made: its fragments so far at once, each later one
 /// when it is stored. `Subscribers` has one object of this type for each loop and rendition. So a new fragment costs one task per

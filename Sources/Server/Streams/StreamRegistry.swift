@@ -1,10 +1,10 @@
 package import Base
 package import Control
 internal import FMP4
-package import Publishing
-internal import Storage
 package import Logging
 internal import NIOCore
+package import Publishing
+internal import Storage
 internal import Synchronization
 
 /// All streams by name. Admits publishers.

@@ -1,7 +1,7 @@
 internal import FMP4
+internal import GRDB
 internal import Publishing
 internal import Storage
-internal import GRDB
 
 /// The table of live streams for the next process, one row each, and that of the distances of key frames. The first matters for a
 /// minute at most, the other for the first playlist of a name, so a damaged database, or one of a version before 4, is deleted. Calls

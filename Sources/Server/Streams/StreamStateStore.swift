@@ -1,9 +1,9 @@
 package import Base
 package import FMP4
-package import Publishing
 package import Logging
 internal import NIOCore
 internal import NIOPosix
+package import Publishing
 
 /// Stores the epochs of live streams outside of this process, so that the next one can resume them. Callers never block: a
 /// separate thread writes, and only the newest state of each stream.

@@ -1,6 +1,6 @@
 internal import FMP4
-internal import Storage
 package import NIOCore
+internal import Storage
 
 /// The subscribers of a stream: sinks (recorders, segment folders), followers of samples, growing responses, and waiting requests. The stream never
 /// waits for them.

@@ -1,7 +1,7 @@
 package import FMP4
+internal import NIOCore
 internal import Storage
 internal import Transcode
-internal import NIOCore
 
 /// A rung of an epoch, or its audio in another codec. It has its own window; segments have the numbers, times and parts of the
 /// source's (audio: within one audio frame). Missing media becomes a gap. A value type: fragments of the source and samples of

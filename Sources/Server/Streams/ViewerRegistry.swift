@@ -1,8 +1,8 @@
 package import Base
 package import Control
 package import FMP4
-package import Publishing
 internal import NIOCore
+package import Publishing
 internal import Synchronization
 
 /// The current viewers: clients that requested media or a playlist of a stream within its last three target durations, and
@@ -180,7 +180,8 @@ package final class ViewerRegistry: Sendable {
 
   /// Records a request of a client. False when it is new and the server is full. `lifetime` is how long it counts as a viewer
   /// from now on. `delivery` is the protocol, if the request shows it.
-  package func touch(stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: ViewerProtocol? = nil) -> Bool {
+  package func touch(stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: ViewerProtocol? = nil) -> Bool
+  {
     let now = clock.monotonic()
     let expiry = now &+ lifetime.nanoseconds
     let (isAdmitted, seat) = state.withLock { state -> (Bool, ViewerSeat?) in

@@ -1,16 +1,16 @@
 @testable import API
 @testable import Base
 import FMP4
+import Glibc
 import HTTP
 import LocalSources
-import Publishing
-import Storage
-@testable import Streams
-import Glibc
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Publishing
+import Storage
+@testable import Streams
 import StreamSupport
 import Support
 import Synchronization

@@ -1,8 +1,8 @@
 import Base
 @testable import Control
 import FMP4
-import Publishing
 import Glibc
+import Publishing
 import Support
 import Testing
 

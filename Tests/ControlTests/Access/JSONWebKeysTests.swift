@@ -1,8 +1,8 @@
 import Base
 @testable import Control
-import FMP4
 import Crypto
 import CryptoExtras
+import FMP4
 import ServerSupport
 import Synchronization
 import Testing

@@ -1,10 +1,10 @@
 import Base
 @testable import Control
-import Publishing
 import Crypto
 import CryptoExtras
 import Foundation
 import NIOCore
+import Publishing
 import ServerSupport
 import Synchronization
 import Testing

@@ -1,13 +1,13 @@
 @testable import Delivery
 import FMP4
-import Playlists
-import Publishing
-import Storage
-@testable import Streams
 import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import Playlists
+import Publishing
+import Storage
+@testable import Streams
 import StreamSupport
 import Support
 import Testing

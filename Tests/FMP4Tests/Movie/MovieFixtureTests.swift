@@ -1,6 +1,6 @@
 @testable import FMP4
-import RecordingFormat
 import NIOCore
+import RecordingFormat
 import Support
 import Testing
 

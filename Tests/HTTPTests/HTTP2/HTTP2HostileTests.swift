@@ -1,8 +1,8 @@
 @testable import HTTP
-import Storage
 import NIOCore
 import NIOHTTP2
 import ServerSupport
+import Storage
 import Synchronization
 import Testing
 

@@ -1,9 +1,9 @@
 import Base
 @testable import HTTP
-import Storage
 import NIOCore
 import NIOPosix
 import ServerSupport
+import Storage
 import Synchronization
 import Testing
 

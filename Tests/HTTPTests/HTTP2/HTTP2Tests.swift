@@ -1,10 +1,10 @@
 @testable import HTTP
-import Storage
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOSSL
 import ServerSupport
+import Storage
 import Synchronization
 import Testing
 

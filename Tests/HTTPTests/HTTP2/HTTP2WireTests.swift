@@ -1,12 +1,12 @@
 import Base
 @testable import HTTP
-import Storage
 import Logging
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import NIOPosix
 import ServerSupport
+import Storage
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
-@testable import HTTP
 import Glibc
+@testable import HTTP
 import Testing
 
 @Suite struct ControlSocketTests {

@@ -1,8 +1,8 @@
 @testable import HTTP
-import Storage
 import NIOCore
 import NIOSSL
 import ServerSupport
+import Storage
 import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPTLSTests {

@@ -1,5 +1,5 @@
-import HTTP
 import Glibc
+import HTTP
 import Logging
 import NIOSSL
 import Support

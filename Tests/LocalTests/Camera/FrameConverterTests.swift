@@ -1,7 +1,7 @@
+import CLibAV
 import FMP4
 import LibAV
 @testable import Local
-import CLibAV
 import NIOCore
 import Testing
 

@@ -1,6 +1,6 @@
+import CLibAV
 import LibAV
 @testable import Local
-import CLibAV
 import Testing
 
 @Suite("What is shown while a camera is away")

@@ -1,7 +1,7 @@
+import CLibAV
 @testable import FMP4
 import LibAV
 @testable import Local
-import CLibAV
 import Testing
 
 @Suite struct VideoFrameTests {

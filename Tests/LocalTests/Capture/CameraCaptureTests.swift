@@ -1,9 +1,9 @@
 import Base
+import CLibAV
 @testable import FMP4
 import LibAV
 @testable import Local
 import Publishing
-import CLibAV
 import Support
 import Synchronization
 import Testing

@@ -1,8 +1,8 @@
 import Base
 @testable import FMP4
 @testable import Local
-import Publishing
 import NIOCore
+import Publishing
 import Support
 import Testing
 

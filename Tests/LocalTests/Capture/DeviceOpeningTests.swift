@@ -1,6 +1,6 @@
 import Base
-@testable import Local
 import Glibc
+@testable import Local
 import Synchronization
 import Testing
 

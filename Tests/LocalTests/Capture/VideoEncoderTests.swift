@@ -1,9 +1,9 @@
-import FMP4
-@testable import LibAV
-@testable import Local
 import CLibAV
+import FMP4
 import Glibc
 import IngestSupport
+@testable import LibAV
+@testable import Local
 import NIOCore
 import Support
 import Testing

@@ -1,11 +1,11 @@
 import Base
 import FMP4
-@testable import Local
-import Publishing
 import IngestSupport
+@testable import Local
 import NIOCore
 import NIOEmbedded
 import NIOPosix
+import Publishing
 import Support
 import Synchronization
 import Testing

@@ -1,11 +1,11 @@
 import Base
 import FMP4
-@testable import Local
-import Publishing
 import Glibc
 import IngestSupport
+@testable import Local
 import NIOCore
 import NIOPosix
+import Publishing
 import Support
 import Testing
 

@@ -1,5 +1,5 @@
-@testable import Local
 import Glibc
+@testable import Local
 import Testing
 
 @Suite("Why a file cannot be a source")

@@ -1,9 +1,9 @@
 import Base
 import FMP4
 @testable import Local
-import Publishing
 import Logging
 import NIOCore
+import Publishing
 import Support
 import Synchronization
 import Testing

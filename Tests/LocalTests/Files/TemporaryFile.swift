@@ -1,6 +1,6 @@
 import FMP4
-@testable import Local
 import Glibc
+@testable import Local
 import NIOCore
 import Support
 import Testing

@@ -1,6 +1,6 @@
 import Base
-@testable import Local
 import CLibAV
+@testable import Local
 import Support
 import Testing
 

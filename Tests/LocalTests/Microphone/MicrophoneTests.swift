@@ -1,10 +1,10 @@
 import Base
-import FMP4
-import LibAV
-@testable import Local
 import CLibAV
+import FMP4
 import Glibc
 import IngestSupport
+import LibAV
+@testable import Local
 import NIOCore
 import Support
 import Synchronization

@@ -1,5 +1,5 @@
-@testable import Local
 import CLibAV
+@testable import Local
 import Testing
 
 @Suite struct SampleFormatTests {

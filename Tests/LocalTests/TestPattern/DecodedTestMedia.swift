@@ -1,8 +1,8 @@
+import CLibAV
 import FMP4
+import IngestSupport
 import LibAV
 @testable import Local
-import CLibAV
-import IngestSupport
 import Testing
 
 /// Events of the test source, and what an independent decoder sees and hears in them.

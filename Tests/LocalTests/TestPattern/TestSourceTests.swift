@@ -1,8 +1,8 @@
 import Base
 import FMP4
 @testable import Local
-import Publishing
 import Logging
+import Publishing
 import Support
 import Synchronization
 import Testing

@@ -1,6 +1,6 @@
 import FMP4
-@testable import Local
 import Glibc
+@testable import Local
 import Support
 import Testing
 

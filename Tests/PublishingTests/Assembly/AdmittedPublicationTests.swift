@@ -1,7 +1,7 @@
 @testable import Base
 import FMP4
-@testable import Publishing
 import NIOCore
+@testable import Publishing
 import Support
 import Testing
 

@@ -1,8 +1,8 @@
 import Base
 import FMP4
-@testable import Publishing
 import NIOCore
 import NIOPosix
+@testable import Publishing
 import Support
 import Synchronization
 import Testing

@@ -1,7 +1,7 @@
 import Base
 import FMP4
-@testable import Publishing
 import NIOCore
+@testable import Publishing
 import Support
 import Testing
 

@@ -1,6 +1,6 @@
 import FMP4
-@testable import Publishing
 import Logging
+@testable import Publishing
 import Testing
 
 @Suite("Tracks that cannot be read")

@@ -1,6 +1,6 @@
 import FMP4
-import Publishing
 import NIOCore
+import Publishing
 import Support
 import Testing
 

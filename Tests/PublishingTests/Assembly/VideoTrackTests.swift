@@ -1,6 +1,6 @@
 import FMP4
-@testable import Publishing
 import NIOCore
+@testable import Publishing
 import Support
 import Testing
 

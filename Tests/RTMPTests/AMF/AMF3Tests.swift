@@ -1,6 +1,6 @@
 import Base
-@testable import RTMP
 import NIOCore
+@testable import RTMP
 import Testing
 
 /// The numbers in brackets are sections of amf-file-format-spec.

@@ -1,8 +1,8 @@
 import Base
 import FMP4
+import NIOCore
 import Publishing
 @testable import RTMP
-import NIOCore
 import Testing
 
 @Suite("ActionScript values")

@@ -1,6 +1,6 @@
 import FMP4
-@testable import RTMP
 import NIOCore
+@testable import RTMP
 import Testing
 
 @Suite("Colours beside the bitstream")

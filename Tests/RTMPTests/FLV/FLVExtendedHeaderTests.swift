@@ -1,5 +1,5 @@
-@testable import RTMP
 import NIOCore
+@testable import RTMP
 import Testing
 
 /// Headers of Enhanced RTMP v2, as its document has them: ModEx, Multitrack, FourCC.

@@ -1,7 +1,7 @@
 import Base
 import FMP4
-@testable import RTMP
 import NIOCore
+@testable import RTMP
 import Testing
 
 @Suite("FLV and Enhanced RTMP tags")

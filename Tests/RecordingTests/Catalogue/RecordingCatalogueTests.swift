@@ -1,9 +1,9 @@
 import Base
-import Publishing
-@testable import Recording
 import Glibc
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import Recording
 import RecordingSupport
 import Support
 import Testing

@@ -1,9 +1,9 @@
 import Base
 import FMP4
-import Publishing
-@testable import Recording
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import Recording
 import RecordingSupport
 import Support
 import Synchronization

@@ -1,8 +1,8 @@
-@testable import Recording
-import Storage
 import Glibc
 import NIOCore
 import NIOPosix
+@testable import Recording
+import Storage
 import Support
 import Synchronization
 import Testing

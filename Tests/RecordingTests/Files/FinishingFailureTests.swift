@@ -1,12 +1,12 @@
 import Base
-import Publishing
-@testable import Recording
-import RecordingFormat
-import Storage
 import Glibc
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import Recording
+import RecordingFormat
 import RecordingSupport
+import Storage
 import Support
 import Synchronization
 import Testing

@@ -1,6 +1,6 @@
-@testable import Recording
 import Glibc
 import NIOCore
+@testable import Recording
 import Support
 import Testing
 

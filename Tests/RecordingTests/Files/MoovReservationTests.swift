@@ -1,12 +1,12 @@
 import Base
 @testable import FMP4
+import Glibc
+import NIOCore
 import Publishing
 @testable import Recording
 import RecordingFormat
-import Storage
-import Glibc
-import NIOCore
 import RecordingSupport
+import Storage
 import Support
 import Testing
 

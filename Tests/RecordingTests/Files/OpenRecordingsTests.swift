@@ -1,11 +1,11 @@
 import Base
 import FMP4
-import Publishing
-@testable import Recording
-import Storage
 import Glibc
 import NIOCore
+import Publishing
+@testable import Recording
 import RecordingSupport
+import Storage
 import Support
 import Testing
 

@@ -1,10 +1,10 @@
 import Base
 import FMP4
+import Glibc
+import NIOCore
 import Publishing
 @testable import Recording
 import RecordingFormat
-import Glibc
-import NIOCore
 import RecordingSupport
 import Support
 import Testing

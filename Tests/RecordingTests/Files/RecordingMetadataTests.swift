@@ -1,12 +1,12 @@
 import Base
 import FMP4
-import Publishing
-@testable import Recording
-import RecordingFormat
 import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import Recording
+import RecordingFormat
 import RecordingSupport
 import Support
 import Synchronization

@@ -1,10 +1,10 @@
 import Base
 import FMP4
+import Logging
 import Publishing
 @testable import Recording
-@testable import Streams
-import Logging
 import RecordingSupport
+@testable import Streams
 import Support
 import Testing
 

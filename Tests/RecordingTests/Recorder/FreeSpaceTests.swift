@@ -1,9 +1,9 @@
 import Base
 import FMP4
-@testable import Recording
-import Storage
 import Logging
+@testable import Recording
 import RecordingSupport
+import Storage
 import Support
 import Testing
 

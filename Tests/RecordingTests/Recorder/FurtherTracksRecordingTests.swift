@@ -1,11 +1,11 @@
 import FMP4
-@testable import Recording
-import Storage
-import Streams
 import Glibc
 import NIOCore
+@testable import Recording
 import RecordingSupport
 import ServerSupport
+import Storage
+import Streams
 import Support
 import Testing
 

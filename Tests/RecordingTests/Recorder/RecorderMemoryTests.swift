@@ -1,8 +1,8 @@
 import FMP4
 @testable import Recording
+import RecordingSupport
 import Storage
 import Streams
-import RecordingSupport
 import Support
 import Testing
 

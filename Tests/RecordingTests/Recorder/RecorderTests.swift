@@ -1,9 +1,9 @@
 import Base
 @testable import FMP4
-@testable import Recording
 import Glibc
 import NIOCore
 import NIOPosix
+@testable import Recording
 import RecordingSupport
 import Support
 import Testing

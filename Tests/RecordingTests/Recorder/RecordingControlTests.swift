@@ -1,14 +1,14 @@
 import Base
 import FMP4
 import HTTP
-import Publishing
-@testable import Recording
-import Storage
-@testable import Streams
 import Logging
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import Recording
 import RecordingSupport
+import Storage
+@testable import Streams
 import Support
 import Testing
 

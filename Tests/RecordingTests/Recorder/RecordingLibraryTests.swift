@@ -1,11 +1,11 @@
 import FMP4
-import Publishing
-@testable import Recording
-import Storage
 import Glibc
 import NIOCore
 import NIOPosix
+import Publishing
+@testable import Recording
 import RecordingSupport
+import Storage
 import Support
 import Testing
 

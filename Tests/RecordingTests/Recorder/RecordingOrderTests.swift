@@ -1,10 +1,10 @@
 import Base
 import FMP4
-import Publishing
-@testable import Recording
 import Glibc
 import Logging
 import NIOCore
+import Publishing
+@testable import Recording
 import RecordingSupport
 import Support
 import Testing

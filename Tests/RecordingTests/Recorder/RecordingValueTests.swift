@@ -1,8 +1,8 @@
 @testable import Base
-import FMP4
-@testable import Recording
 import CChecksum
+import FMP4
 import NIOCore
+@testable import Recording
 import RecordingSupport
 import Support
 import Testing

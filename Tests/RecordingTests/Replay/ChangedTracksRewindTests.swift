@@ -1,12 +1,12 @@
 import FMP4
 import HTTP
-import Publishing
-@testable import Recording
-@testable import Streams
 import Logging
 import NIOCore
+import Publishing
+@testable import Recording
 import RecordingSupport
 import ServerSupport
+@testable import Streams
 import StreamSupport
 import Support
 import Testing

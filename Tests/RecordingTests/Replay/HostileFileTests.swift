@@ -1,9 +1,9 @@
 @testable import FMP4
+import Glibc
+import NIOCore
 import Publishing
 @testable import Recording
 import Storage
-import Glibc
-import NIOCore
 import Support
 import Testing
 

@@ -1,12 +1,12 @@
 import FMP4
+import Glibc
 import HTTP
+import NIOCore
 import Publishing
 @testable import Recording
+import RecordingSupport
 import Storage
 @testable import Streams
-import Glibc
-import NIOCore
-import RecordingSupport
 import Support
 import Testing
 

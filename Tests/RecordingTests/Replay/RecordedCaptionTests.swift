@@ -1,10 +1,10 @@
 import FMP4
-import HTTP
-import Recording
-import Streams
 import Glibc
+import HTTP
 import NIOCore
+import Recording
 import RecordingSupport
+import Streams
 import Support
 import Testing
 

@@ -1,10 +1,10 @@
 import FMP4
 import HTTP
-@testable import Recording
-import Streams
 import NIOCore
+@testable import Recording
 import RecordingSupport
 import ServerSupport
+import Streams
 import Support
 import Testing
 

@@ -1,11 +1,11 @@
 import FMP4
+import Glibc
+import Logging
+import NIOCore
 import Publishing
 @testable import Recording
 import Storage
 @testable import Streams
-import Glibc
-import Logging
-import NIOCore
 import Support
 import Testing
 

@@ -1,6 +1,6 @@
+import Glibc
 @testable import Server
 import Settings
-import Glibc
 import Testing
 
 /// Sockets from descriptor 3 on: this process has others there, so only what is said about them is tested here. That they are

@@ -1,7 +1,7 @@
 import Base
+import NIOCore
 @testable import Server
 import Settings
-import NIOCore
 import Synchronization
 import Testing
 

@@ -1,10 +1,10 @@
 import Base
-import Recording
-@testable import Server
-import Settings
 import Logging
 import NIOCore
+import Recording
+@testable import Server
 import ServerSupport
+import Settings
 import Support
 import Synchronization
 import Testing

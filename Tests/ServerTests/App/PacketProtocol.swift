@@ -1,9 +1,9 @@
 import Base
 import FMP4
-import Publishing
 import Logging
 import NIOCore
 import NIOPosix
+import Publishing
 import Synchronization
 
 /// A protocol that is none of weir's, as one in Sources would be: packets over TCP with a track's number, a clock of 90 kHz in

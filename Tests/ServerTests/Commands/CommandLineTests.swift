@@ -1,7 +1,7 @@
-@testable import Server
-import Settings
 import ArgumentParser
 import FoundationEssentials
+@testable import Server
+import Settings
 import Testing
 
 @Suite struct CommandLineTests {

@@ -1,8 +1,8 @@
 import FMP4
+import Glibc
 import HTTP
 @testable import Server
 import Settings
-import Glibc
 import Testing
 
 @Suite struct DoctorTests {

@@ -1,5 +1,5 @@
-@testable import Server
 import Logging
+@testable import Server
 import Support
 import Testing
 

@@ -1,7 +1,7 @@
-@testable import Server
-import Settings
 import Glibc
 import Logging
+@testable import Server
+import Settings
 import Support
 import Testing
 

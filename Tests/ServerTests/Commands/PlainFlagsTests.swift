@@ -1,6 +1,6 @@
+import ArgumentParser
 @testable import Server
 import Settings
-import ArgumentParser
 import Support
 import Testing
 

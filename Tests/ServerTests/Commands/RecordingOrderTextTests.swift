@@ -1,7 +1,7 @@
 @testable import API
+import NIOCore
 import Recording
 @testable import Server
-import NIOCore
 import Testing
 
 @Suite struct RecordingOrderTextTests {

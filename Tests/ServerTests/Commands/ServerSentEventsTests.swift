@@ -1,6 +1,6 @@
 internal import API
-@testable internal import Server
 internal import NIOCore
+@testable internal import Server
 internal import Testing
 
 @Suite struct ServerSentEventsTests {

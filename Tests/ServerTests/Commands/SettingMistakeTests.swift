@@ -1,8 +1,8 @@
+import ArgumentParser
 import Base
 @testable import Recording
 @testable import Server
 @testable import Settings
-import ArgumentParser
 import Testing
 
 @Suite struct SettingMistakeTests {

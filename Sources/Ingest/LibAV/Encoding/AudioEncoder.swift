@@ -1,5 +1,5 @@
-package import FMP4
 internal import CLibAV
+package import FMP4
 internal import Glibc
 package import NIOCore
 

@@ -1,5 +1,5 @@
-internal import FMP4
 internal import CLibAV
+internal import FMP4
 
 /// An encoder in the list of `weir devices`.
 package struct EncoderListing: Sendable, Hashable {

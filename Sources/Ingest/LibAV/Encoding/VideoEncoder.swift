@@ -1,5 +1,5 @@
-package import FMP4
 package import CLibAV
+package import FMP4
 package import NIOCore
 
 /// Encodes video frames to H.264, HEVC or AV1 with libavcodec. Times are in ticks of its own time base. Used on one

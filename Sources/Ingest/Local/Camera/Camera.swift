@@ -1,6 +1,6 @@
 internal import Base
-internal import FMP4
 internal import CV4L2
+internal import FMP4
 internal import Glibc
 
 /// A running camera. The driver's buffers are mapped once and always given back. Used on one thread.

@@ -1,5 +1,5 @@
-internal import LibAV
 internal import CV4L2
+internal import LibAV
 
 /// A control of a camera: brightness, contrast, exposure …
 package struct CameraControl: Sendable, Hashable {

@@ -1,7 +1,7 @@
-internal import FMP4
-internal import LibAV
 internal import CV4L2
+internal import FMP4
 internal import Glibc
+internal import LibAV
 
 /// An open video device and its properties. Used on one thread.
 final class CameraHandle {

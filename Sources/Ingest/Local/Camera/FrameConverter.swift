@@ -1,6 +1,6 @@
-internal import LibAV
 internal import CLibAV
 internal import Glibc
+internal import LibAV
 
 /// Converts a camera's frames to the encoder's format: planar 4:2:0, limited range, in the encoder's size. Adds black
 /// bars if the aspect ratio differs. Used on one thread.

@@ -1,6 +1,6 @@
-internal import LibAV
 internal import CLibAV
 internal import Glibc
+internal import LibAV
 
 /// Decodes the frames of a camera that sends JPEGs. Used on one thread.
 final class JPEGDecoder {

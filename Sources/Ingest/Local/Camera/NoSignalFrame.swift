@@ -1,6 +1,6 @@
-internal import LibAV
 internal import CLibAV
 internal import Glibc
+internal import LibAV
 
 /// The slate shown while a camera is away: a dark frame with a text.
 enum NoSignalFrame {

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import LibAV
 internal import Glibc
+internal import LibAV
 internal import Logging
 internal import Synchronization
 

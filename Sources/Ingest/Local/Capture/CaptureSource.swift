@@ -1,8 +1,8 @@
 package import Base
 package import FMP4
 internal import LibAV
-package import Publishing
 package import Logging
+package import Publishing
 
 /// A camera and a microphone of this machine as a publisher. This process captures and encodes them and puts them on
 /// one timeline. A missing device is bridged by a slate or silence, and used again when it returns.

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import LibAV
 internal import Glibc
+internal import LibAV
 internal import Synchronization
 
 /// A frame on its way to the encoder. It has one owner at a time.

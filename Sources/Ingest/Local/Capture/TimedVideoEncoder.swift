@@ -1,7 +1,7 @@
 internal import Base
+internal import CLibAV
 internal import FMP4
 internal import LibAV
-internal import CLibAV
 internal import NIOCore
 
 /// Takes coded frames and their codec.

@@ -1,9 +1,9 @@
 internal import Base
 internal import FMP4
-internal import MPEGTS
-internal import Publishing
 internal import Logging
+internal import MPEGTS
 internal import NIOCore
+internal import Publishing
 internal import Synchronization
 
 /// Takes the datagrams of a socket. It follows one sender at a time: the first whose datagrams hold a transport stream, as

@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
 internal import MPEGTS
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// What one sender sends: a transport stream, published from its first media on. Confined to an event loop.
 final class DatagramSession {

@@ -1,8 +1,8 @@
 package import Base
 package import FMP4
-package import Publishing
 package import Logging
 package import NIOCore
+package import Publishing
 internal import Synchronization
 
 /// A transport stream that arrives by UDP, unicast or multicast, as a publisher. It is published once its media has come.

@@ -1,8 +1,8 @@
 package import Base
 package import FMP4
 internal import LibAV
-package import Publishing
 package import Logging
+package import Publishing
 
 /// A file of this machine as a publisher: demuxed but not decoded, and paced by the steady clock. At its end it begins
 /// again without a gap in its times.

@@ -1,7 +1,7 @@
 internal import Base
+internal import CLibAV
 internal import FMP4
 internal import LibAV
-internal import CLibAV
 internal import NIOCore
 
 /// The video or audio track of a file, and the conversion of its packets to samples.

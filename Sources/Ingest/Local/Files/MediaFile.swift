@@ -1,7 +1,7 @@
-internal import FMP4
-internal import LibAV
 internal import CLibAV
+internal import FMP4
 internal import Glibc
+internal import LibAV
 internal import NIOCore
 
 /// Demuxes a file with libavformat: coded video and audio, one unit after the other. Only regular files of this machine

@@ -1,8 +1,8 @@
 internal import Base
-internal import FMP4
-internal import LibAV
 internal import CLibAV
+internal import FMP4
 internal import Glibc
+internal import LibAV
 
 /// Aligns a microphone's samples with the monotonic clock. Converts them to 48 kHz and two channels, and stretches them
 /// slightly if the microphone's clock is fast or slow. Missing samples become silence. Used on one thread.

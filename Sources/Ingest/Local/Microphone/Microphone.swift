@@ -1,7 +1,7 @@
 internal import Base
-internal import FMP4
 internal import CALSA
 internal import CLibAV
+internal import FMP4
 internal import Glibc
 
 /// A running microphone (ALSA): interleaved samples, and the capture time of the first one. Used on one thread.

@@ -1,6 +1,6 @@
-internal import LibAV
 internal import CALSA
 internal import CLibAV
+internal import LibAV
 
 /// A sample format of microphones, and the format it is converted to.
 enum SampleFormat: CaseIterable, Sendable {

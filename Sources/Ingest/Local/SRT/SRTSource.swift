@@ -1,10 +1,10 @@
 package import Base
 package import FMP4
-package import Publishing
-package import SRT
 internal import Glibc
 package import Logging
 package import NIOCore
+package import Publishing
+package import SRT
 internal import Synchronization
 
 /// An SRT listener elsewhere, as a source of this server: it is called, and called again while it does not answer or

@@ -1,7 +1,7 @@
-internal import FMP4
-internal import LibAV
 internal import CLibAV
+internal import FMP4
 internal import Glibc
+internal import LibAV
 
 /// The frame that the test pattern is drawn into, in the encoder's format (planar YUV 4:2:0). Used on one thread.
 final class TestCanvas {

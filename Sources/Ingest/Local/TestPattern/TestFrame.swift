@@ -1,6 +1,6 @@
 internal import Base
-package import LibAV
 internal import Glibc
+package import LibAV
 
 /// The frames of the test source. Static parts are drawn once; each frame then changes only the moving parts.
 ///

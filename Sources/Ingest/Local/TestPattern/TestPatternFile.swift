@@ -1,7 +1,7 @@
-package import FMP4
-internal import LibAV
 internal import CLibAV
+package import FMP4
 internal import Glibc
+internal import LibAV
 
 /// The test pattern before encoding, as YUV4MPEG2 (planar 4:2:0), for comparison with a player's output. It depends
 /// only on the settings and the wall clock time of frame 0, like the source itself.

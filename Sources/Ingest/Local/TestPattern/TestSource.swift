@@ -1,8 +1,8 @@
 package import Base
 package import FMP4
 internal import LibAV
-package import Publishing
 package import Logging
+package import Publishing
 internal import Synchronization
 
 /// The built-in publisher: a moving test pattern with frame number and time, and a flash and a beep at each second. It

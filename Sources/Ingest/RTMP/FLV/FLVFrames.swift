@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// Makes access units of the tags of one track of H.264 or HEVC. A tag should be one. Some publishers send each NAL unit, or each
 /// slice, in a tag of its own; then tags are joined up to the one with which the next frame begins. As long as nothing says so, a

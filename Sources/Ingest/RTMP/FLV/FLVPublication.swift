@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// A publication whose media comes as FLV tags, with all tracks of Enhanced RTMP v2.
 struct FLVPublication {

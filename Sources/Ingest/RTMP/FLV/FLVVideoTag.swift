@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// Body of a video message, with its content: FLV's VideoTagHeader (FLV 10.1 E.4.3.1) or the extended one of Enhanced
 /// RTMP v2 ("Enhanced Video").

@@ -1,5 +1,5 @@
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// Puts frames of NAL units together, which come one by one, several in a packet, and in fragments.
 struct NALUnitAssembler<Payload: NALUnitPayload>: RTPFrameAssembler {

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// A pause of the sender within its connection. What comes behind it is no part of the media before it: it is published as the media
 /// of a sender that was lost and came back, behind a discontinuity, from a key frame on, and dated by its arrival.

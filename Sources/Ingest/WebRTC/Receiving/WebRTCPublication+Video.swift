@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import Logging
 internal import NIOCore
+internal import Publishing
 
 /// Frames of video.
 extension WebRTCPublication {

@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import Logging
 internal import NIOCore
+internal import Publishing
 
 /// A publication whose media comes by RTP: decrypted packets go in, media events and feedback for the sender come out.
 struct WebRTCPublication {

@@ -1,6 +1,6 @@
 package import Base
-package import Publishing
 package import NIOCore
+package import Publishing
 
 /// A client that sent an offer.
 package struct WebRTCClient: Sendable {

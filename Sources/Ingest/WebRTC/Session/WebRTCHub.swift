@@ -1,7 +1,7 @@
 internal import Base
-internal import Publishing
 internal import Logging
 internal import NIOCore
+internal import Publishing
 
 /// The sessions of a listener, and which of them a datagram is for. Used on one event loop.
 final class WebRTCHub: WebRTCDirectory {

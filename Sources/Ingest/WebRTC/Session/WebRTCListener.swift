@@ -1,10 +1,10 @@
 package import Base
 internal import FMP4
-package import Publishing
 internal import Glibc
 package import Logging
 package import NIOCore
 internal import NIOPosix
+package import Publishing
 internal import Synchronization
 
 /// WebRTC: one port of UDP and TCP for the media of all publishers and viewers. Their offers come by another way (`offer`,

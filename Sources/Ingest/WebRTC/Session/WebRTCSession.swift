@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import Logging
 internal import NIOCore
+internal import Publishing
 
 /// A publisher by WebRTC: the answer to its offer, the connection, and its publication. Used on the listener's event loop.
 final class WebRTCSession {

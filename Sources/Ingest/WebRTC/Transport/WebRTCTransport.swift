@@ -1,7 +1,7 @@
 internal import Base
-internal import Publishing
 internal import Logging
 internal import NIOCore
+internal import Publishing
 
 /// Whom a transport carries the media of. Called on the listener's event loop.
 protocol WebRTCTransportOwner: AnyObject {

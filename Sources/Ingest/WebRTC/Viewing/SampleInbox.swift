@@ -1,6 +1,6 @@
-internal import Publishing
 internal import FMP4
 internal import NIOCore
+internal import Publishing
 internal import Synchronization
 
 /// Takes a stream's events from its publisher's thread to the event loop of its viewers. Bounded: what exceeds it is left out,

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// Who gets the packets of a relay. Called on its event loop.
 protocol RelayViewer: AnyObject {

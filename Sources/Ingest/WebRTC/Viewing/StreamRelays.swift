@@ -1,6 +1,6 @@
-internal import Publishing
 internal import Base
 internal import NIOCore
+internal import Publishing
 
 /// The streams that are watched at a listener. Used on its event loop.
 final class StreamRelays {

@@ -1,8 +1,8 @@
-internal import Publishing
 internal import Base
 internal import FMP4
 internal import Logging
 internal import NIOCore
+internal import Publishing
 
 /// A viewer by WebRTC: the answer to its offer, its connection, and what it gets. Used on the listener's event loop.
 final class WebRTCViewer: RelayViewer {

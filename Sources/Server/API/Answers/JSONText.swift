@@ -1,9 +1,9 @@
 internal import Base
 internal import FMP4
-internal import HTTP
-internal import Storage
 internal import FoundationEssentials
+internal import HTTP
 package import NIOCore
+internal import Storage
 
 /// Encodes responses as JSON (RFC 8259): UTF-8, no white space, members in alphabetical order.
 package enum JSONText {

@@ -1,5 +1,5 @@
-internal import Settings
 internal import Glibc
+internal import Settings
 
 /// Whether the folders that weir writes to are there, have room, and are quick enough.
 enum FolderCheck {

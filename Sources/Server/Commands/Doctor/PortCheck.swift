@@ -1,7 +1,7 @@
 internal import Base
-internal import Settings
 internal import NIOCore
 internal import NIOPosix
+internal import Settings
 
 /// Whether the addresses to listen on are free, and who has them.
 enum PortCheck {

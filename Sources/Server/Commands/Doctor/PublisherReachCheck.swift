@@ -1,7 +1,7 @@
 internal import Base
-internal import Settings
 internal import NIOCore
 internal import NIOPosix
+internal import Settings
 
 /// Whether the addresses that publishers, and viewers by WebRTC, are told lead to a running server. By RTMP and WebRTC a connection
 /// is tried, by SRT a handshake.

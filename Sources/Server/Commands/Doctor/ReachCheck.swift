@@ -1,7 +1,7 @@
 internal import Base
 internal import Control
-internal import Settings
 internal import NIOCore
+internal import Settings
 
 /// Whether the addresses that weir tells others lead to it. Only a server that runs can be reached.
 enum ReachCheck {

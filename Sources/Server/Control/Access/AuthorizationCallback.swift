@@ -1,7 +1,7 @@
 internal import Base
-internal import Publishing
 internal import NIOCore
 internal import NIOHTTP1
+internal import Publishing
 internal import Synchronization
 
 /// Asks a server of the operator's whether somebody may publish. Its answers are kept for a while, so that a publisher that

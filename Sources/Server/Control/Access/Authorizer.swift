@@ -1,6 +1,6 @@
 package import Base
-package import Publishing
 package import Logging
+package import Publishing
 internal import Synchronization
 
 /// Decides who may publish, watch, record and administer: one for all protocols.

@@ -1,8 +1,8 @@
 internal import FMP4
+internal import Glibc
+internal import GRDB
 package import Publishing
 internal import Storage
-internal import GRDB
-internal import Glibc
 
 /// What was set over the API and outlives the process: keys, and settings of streams; and that publishers need a key. Calls block on the disk. A change is on
 /// the disk when the call returns. A damaged file is an error and is never replaced: its keys would be lost without notice.

@@ -1,5 +1,5 @@
-package import Base
 internal import AsyncHTTPClient
+package import Base
 internal import NIOCore
 
 /// The address of a key set. One request, without redirections, is answered within a time and a size, or fails.

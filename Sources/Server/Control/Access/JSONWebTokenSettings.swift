@@ -1,8 +1,8 @@
 package import Base
-internal import Storage
 internal import Glibc
 package import Logging
 internal import NIOCore
+internal import Storage
 
 /// The keys of tokens, and what tokens must state, as configured.
 package struct JSONWebTokenSettings: Sendable {

@@ -1,6 +1,6 @@
 internal import Base
-package import FMP4
 internal import Crypto
+package import FMP4
 package import NIOCore
 internal import Synchronization
 

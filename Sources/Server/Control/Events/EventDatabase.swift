@@ -1,6 +1,6 @@
 internal import FMP4
-internal import Storage
 internal import GRDB
+internal import Storage
 
 /// The log of events in the state folder, in a file of its own: `streams.sqlite` may be thrown away, events may not. One thread
 /// writes. A batch is durable when `write` returns, also over a power failure. Calls block on the disk.

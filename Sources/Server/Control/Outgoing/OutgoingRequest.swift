@@ -1,5 +1,5 @@
-package import Base
 internal import AsyncHTTPClient
+package import Base
 package import NIOCore
 package import NIOHTTP1
 internal import NIOPosix

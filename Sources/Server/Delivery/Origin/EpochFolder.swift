@@ -1,5 +1,5 @@
-internal import Storage
 internal import Glibc
+internal import Storage
 
 /// The folder of one epoch below `--segments`. It holds a marker file. The process that writes the folder keeps the marker
 /// locked.

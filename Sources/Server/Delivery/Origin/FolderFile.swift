@@ -1,6 +1,6 @@
-internal import Storage
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// Writes files that appear complete or not at all. Blocks on the disk.
 enum FolderFile {

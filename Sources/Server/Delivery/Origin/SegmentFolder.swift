@@ -1,12 +1,12 @@
 package import Base
 internal import FMP4
+internal import Glibc
+package import Logging
+internal import NIOCore
 internal import Playlists
 package import Publishing
 internal import Storage
 package import Streams
-internal import Glibc
-package import Logging
-internal import NIOCore
 internal import Synchronization
 
 /// Writes a stream's window of segments and playlists to a folder, for a web server or CDN. The tree is the same as below

@@ -1,7 +1,7 @@
-internal import Publishing
-internal import Streams
 internal import Glibc
 package import Logging
+internal import Publishing
+internal import Streams
 
 /// Removes what an earlier run left below `--segments`: no other process does, and its playlists name a stream that is not
 /// live. Only folders with weir's marker that no running process locks are cleaned, and only files with weir's names are

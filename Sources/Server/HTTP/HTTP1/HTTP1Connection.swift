@@ -1,7 +1,7 @@
-internal import Storage
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
 
 /// An HTTP/1.1 connection (RFC 9112). Requests are answered in order, one at a time. During a response, nothing more is read
 /// from the socket. `HTTP1Scanner` parses bytes and `SocketWriter` sends them; `RequestAssembler` checks requests and

@@ -1,6 +1,6 @@
-internal import Storage
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// A plain TCP socket that is written with system calls, beside NIO. Used only while the channel is active.
 struct PlainSocket {

@@ -1,7 +1,7 @@
 internal import Base
-internal import Storage
 internal import NIOCore
 internal import NIOPosix
+internal import Storage
 
 /// Sends pieces in order on one HTTP/1.1 connection, with as little memory as possible.
 ///

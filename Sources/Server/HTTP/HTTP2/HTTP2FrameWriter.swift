@@ -1,5 +1,5 @@
-internal import Storage
 internal import NIOCore
+internal import Storage
 
 /// Writes frames into one buffer, which then goes to the socket in one write (RFC 9113 §6). A value.
 struct HTTP2FrameWriter {

@@ -1,5 +1,5 @@
-internal import Storage
 internal import NIOCore
+internal import Storage
 
 /// The unsent bytes of one stream, and the client's window for it. `HTTP2Sender` takes from it.
 final class HTTP2Outbox {

@@ -1,6 +1,6 @@
 internal import Base
-internal import Storage
 internal import NIOCore
+internal import Storage
 
 /// Decides which stream of a connection sends next and how much. Streams take turns of `turnBytes`, within the windows of
 /// stream and connection and within `socketBytes`. A stream whose window stays closed holds no memory and does not block other

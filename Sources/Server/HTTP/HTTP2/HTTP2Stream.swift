@@ -1,8 +1,8 @@
 internal import Base
-internal import Storage
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
 
 /// One request of an HTTP/2 connection and its response (RFC 9113 §8.1). Confined to the connection's event loop.
 final class HTTP2Stream {

@@ -1,7 +1,7 @@
+internal import Glibc
+internal import GRDB
 internal import Publishing
 internal import Storage
-internal import GRDB
-internal import Glibc
 
 /// Annotations of recordings as rows of the catalogue. The files do not tell them.
 extension Database {

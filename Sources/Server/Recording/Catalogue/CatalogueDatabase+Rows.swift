@@ -1,7 +1,7 @@
 internal import FMP4
+internal import GRDB
 internal import Publishing
 internal import Storage
-internal import GRDB
 
 /// Reads and writes recordings as rows of the catalogue.
 extension Database {

@@ -1,10 +1,10 @@
 internal import Base
-package import Publishing
-internal import Storage
 internal import GRDB
 internal import Logging
 package import NIOCore
 internal import NIOPosix
+package import Publishing
+internal import Storage
 internal import Synchronization
 
 /// The list of recordings, in a database beside the files. The files are authoritative. The catalogue follows recordings by their

@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-internal import RecordingFormat
 internal import Glibc
 internal import NIOCore
+internal import RecordingFormat
 
 /// Makes an ordinary movie of a fragmented file in place. The file may have any name, and any program may have written it.
 package enum FragmentedFile {

@@ -1,6 +1,6 @@
 internal import Base
-internal import Storage
 internal import Glibc
+internal import Storage
 
 /// A file that a command works on, opened by path. Its calls wait for the disk.
 final class LockedFile {

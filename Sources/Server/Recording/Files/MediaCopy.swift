@@ -1,7 +1,7 @@
 internal import Base
-internal import Storage
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// Copies bytes from one file to another within the kernel.
 struct MediaCopy {

@@ -1,9 +1,9 @@
 internal import Base
 package import FMP4
-internal import RecordingFormat
-internal import Streams
 internal import Glibc
 internal import NIOCore
+internal import RecordingFormat
+internal import Streams
 
 /// Makes a movie of a recording that an earlier run left unfinished. A second run has the same result as one.
 struct RecordingSalvage {

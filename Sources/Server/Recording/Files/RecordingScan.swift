@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-internal import RecordingFormat
 internal import Glibc
 internal import NIOCore
+internal import RecordingFormat
 
 /// The contents of a fragmented file, read in one pass. Each header is read once. Media is read only to compare it with its
 /// checksum. Waits for the disk.

@@ -1,10 +1,10 @@
 package import Base
 package import FMP4
-package import Publishing
-package import Storage
 internal import Glibc
 package import NIOCore
 internal import NIOPosix
+package import Publishing
+package import Storage
 internal import Synchronization
 
 /// Listing, opening and retention of recordings.

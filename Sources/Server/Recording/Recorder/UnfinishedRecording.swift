@@ -1,5 +1,5 @@
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// A recording whose fragments are whole and whose movie is not made yet.
 struct UnfinishedRecording: Sendable {

@@ -1,7 +1,7 @@
 internal import Base
 internal import Control
-internal import Publishing
 internal import Crypto
+internal import Publishing
 
 /// `hooks:` of the configuration file: a list of where events are told. It has no flag: what runs programs comes from the file alone.
 struct HookReading {
