@@ -1,3 +1,4 @@
+internal import Publishing
 internal import Base
 internal import FMP4
 internal import NIOCore

@@ -1,3 +1,4 @@
+internal import Publishing
 internal import Base
 
 /// The clock of a programme: all of its tracks share the counter of 33 bits, so that they wrap together.

@@ -1,3 +1,4 @@
+internal import Publishing
 internal import API
 internal import Base
 internal import Control

@@ -1,3 +1,4 @@
+internal import API
 internal import ArgumentParser
 internal import Base
 internal import Recording

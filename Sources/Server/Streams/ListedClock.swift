@@ -1,3 +1,4 @@
+internal import Publishing
 internal import FMP4
 
 /// The clock by which an epoch's segments are dated. It follows that of the publication, but never contradicts what is listed.

@@ -28,7 +28,7 @@ package struct PeerTable {
     package var isNew: Bool
   }
 
-  var limits: PeerLimits
+  package var limits: PeerLimits
   private var peers: [String: Peer] = [:]
   private var unauthenticated = 0
 

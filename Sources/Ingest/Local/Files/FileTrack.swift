@@ -1,3 +1,4 @@
+internal import Publishing
 internal import Base
 internal import CLibAV
 internal import FMP4

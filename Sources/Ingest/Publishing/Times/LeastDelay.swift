@@ -1,3 +1,4 @@
+internal import Base
 /// The least delay of each time slice. Only the sample with the least delay counts, because a network only adds delay.
 /// A value type.
 struct LeastDelay: Sendable {

@@ -1,3 +1,4 @@
+internal import Base
 /// Finds out whether a publisher's clock is off, by the least delays of some slices of time. A clock that is off changes them
 /// steadily; a network does so in steps, and back. An uplink that is too narrow fills a queue, and that drains again: so delays
 /// must grow for half a minute, at one rate, and fall below those before.

@@ -1,3 +1,4 @@
+@testable import Publishing
 import Base
 import Support
 import Testing

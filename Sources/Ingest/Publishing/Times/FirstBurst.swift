@@ -1,3 +1,4 @@
+package import Base
 /// A publication that begins faster than real time: with the last seconds of a relay's stream, or with the first half second of
 /// ffmpeg 8. Its media seem to be made when they come, and turn out to be older with each sample. So nobody should be told when
 /// they were made before the burst is over.

@@ -1,4 +1,4 @@
-@testable import Base
+@testable import Publishing
 import Support
 import Testing
 

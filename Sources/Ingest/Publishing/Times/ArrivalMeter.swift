@@ -1,3 +1,4 @@
+package import Base
 /// Detects media that arrives more slowly than it plays, for example over a narrow uplink: the delay from timeline to
 /// arrival grows without end. A stall that is caught up does not count, because only the sample with the least delay of
 /// each time slice is used. Neither does a publisher's clock that is slightly slow.

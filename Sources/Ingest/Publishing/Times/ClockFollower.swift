@@ -1,3 +1,4 @@
+package import Base
 /// Follows a publisher's clock that is slightly fast or slow compared with this machine's. The times of day of its
 /// media then stay right. At 100 ppm, a time that is right at first is 8.6 s wrong a day later. Media times stay as
 /// published. Only the wall clock of media time 0 moves, rarely and in small steps.
@@ -11,7 +12,7 @@
 ///
 /// A clock that is off by more than small steps can follow (`ClockDrift`) has steps of its own: the delay is set again when its error
 /// is `longestError`.
-public struct ClockFollower: Sendable {
+package struct ClockFollower: Sendable {
   /// Slice in nanoseconds of which only the sample with the least delay counts.
   static let slice: Int64 = 30_000_000_000
   /// Slices that are compared.
@@ -28,12 +29,12 @@ public struct ClockFollower: Sendable {
   static let lower: Int64 = 5_000_000
   static let worthTelling: Int64 = 1_000_000
   /// Nanoseconds that no clock drifts within a few slices.
-  public static let sudden: Int64 = 100_000_000
+  package static let sudden: Int64 = 100_000_000
   /// Nanoseconds by which times of day may be wrong while a clock is off. Less than any segment.
   static let longestError: UInt64 = 500_000_000
 
   /// Used delay: arrival minus place on the timeline, which is the arrival of time 0.
-  public private(set) var told: MonotonicTime
+  package private(set) var told: MonotonicTime
   private var movedAt: MonotonicTime
   /// Least delays of complete slices, oldest first.
   private var delays: [MonotonicTime] = []
@@ -42,11 +43,11 @@ public struct ClockFollower: Sendable {
   private var (quick, slow) = (ClockDrift.quick, ClockDrift.slow)
 
   /// By how many thousandths the publisher's clock is off, from ten on. Positive: it is fast. Nil: it is not.
-  public var error: Int? { isStated ? nil : quick.error ?? slow.error }
+  package var error: Int? { isStated ? nil : quick.error ?? slow.error }
   /// The clock is off by more than small steps can follow.
-  public var isOff: Bool { !isStated && (quick.rate != nil || slow.rate != nil) }
+  package var isOff: Bool { !isStated && (quick.rate != nil || slow.rate != nil) }
   /// The publisher states times of day that hold: however late its media comes, its clock is right.
-  public var isStated = false
+  package var isStated = false
 
   /// The start phase: its beginning, the least delay, and value and time of the last decrease.
   private struct Beginning: Sendable {
@@ -69,20 +70,20 @@ public struct ClockFollower: Sendable {
   }
 
   /// Uses `delay` from `now` on.
-  public init(delay: MonotonicTime, now: MonotonicTime) {
+  package init(delay: MonotonicTime, now: MonotonicTime) {
     told = delay
     movedAt = now
     beginning = Beginning(delay, now: now)
   }
 
   /// Begins the start phase again, because the delay has proved to be lower.
-  public mutating func beginAgain(now: MonotonicTime) { beginning = Beginning(told, now: now) }
+  package mutating func beginAgain(now: MonotonicTime) { beginning = Beginning(told, now: now) }
 
   /// Whether the used delay may still be that of a first burst.
-  public var isBeginning: Bool { beginning != nil }
+  package var isBeginning: Bool { beginning != nil }
 
   /// Drops the measurements, because they no longer apply.
-  public mutating func forget() {
+  package mutating func forget() {
     delays = []
     direct = LeastDelay(slice: Self.slice)
     beginDrift()
@@ -95,7 +96,7 @@ public struct ClockFollower: Sendable {
 
   /// Takes a sample's place on the timeline, in nanoseconds, and its arrival. Returns the new delay to use, if it has
   /// changed.
-  public mutating func saw(_ time: Int64, now: MonotonicTime) -> MonotonicTime? {
+  package mutating func saw(_ time: Int64, now: MonotonicTime) -> MonotonicTime? {
     if beginning != nil { return begin(now &- time, now) }
     if let steady = steady(time, now), (steady &- told).magnitude >= Self.longestError { return tell(steady, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }

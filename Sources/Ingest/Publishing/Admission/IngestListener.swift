@@ -1,3 +1,4 @@
+package import Base
 package import NIOCore
 
 /// A way in for publishers. Its publications pass through the gate given at creation.

@@ -1,3 +1,4 @@
+package import Base
 package import FMP4
 
 /// One timeline for all tracks of a publication, in nanoseconds. When the publisher's clock jumps, media continues

@@ -1,4 +1,5 @@
-@testable import Base
+import Base
+@testable import Publishing
 import Support
 import Testing
 

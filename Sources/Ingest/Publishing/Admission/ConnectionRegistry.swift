@@ -1,3 +1,4 @@
+package import Base
 package import FMP4
 package import NIOCore
 internal import Synchronization
