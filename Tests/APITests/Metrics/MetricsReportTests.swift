@@ -8,7 +8,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Publishing
+@testable import Publishing
 import Storage
 @testable import Streams
 import StreamSupport

@@ -1,3 +1,4 @@
+import Base
 @testable import Publishing
 import Support
 import Testing

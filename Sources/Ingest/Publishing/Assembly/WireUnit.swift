@@ -2,7 +2,7 @@ public import FMP4
 public import NIOCore
 
 /// A coded video or audio frame from a container.
-public struct WireUnit {
+public struct WireUnit: Sendable {
   /// Its track. A track keeps its kind as long as the publication lasts.
   public var track: TrackID
   public var coding: CodecID

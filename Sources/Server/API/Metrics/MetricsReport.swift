@@ -1,11 +1,11 @@
-package import Base
+internal import Base
 package import Control
 internal import FMP4
 package import HTTP
 internal import Local
 package import LocalSources
 internal import NIOCore
-internal import Publishing
+package import Publishing
 package import Recording
 package import Streams
 internal import Transcode
