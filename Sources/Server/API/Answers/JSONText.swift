@@ -69,7 +69,8 @@ extension HTTPResponse {
   }
 }
 
-/// Unknown values are encoded as null, so every member is always present: of types in files that import this module.
+/// Unknown values are encoded as null, so every member is always present. This holds for types in files that see this
+/// extension, so what encodes answers elsewhere imports this module.
 extension KeyedEncodingContainer {
   package mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encode(value, forKey: key) }
   package mutating func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encode(value, forKey: key) }
