@@ -76,5 +76,7 @@ extension KeyedEncodingContainer {
   package mutating func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encode(value, forKey: key) }
   package mutating func encodeIfPresent(_ value: Int64?, forKey key: Key) throws { try encode(value, forKey: key) }
   package mutating func encodeIfPresent(_ value: Int?, forKey key: Key) throws { try encode(value, forKey: key) }
-  package mutating func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws { try encode(value, forKey: key) }
+  package mutating func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
+    try encode(value, forKey: key)
+  }
 }
