@@ -157,7 +157,7 @@ test-long: check rules test-deps build pack-deps ## what `make test` leaves out:
 # Empty where `make test` has checked already.
 CHECK = $(if $(CHECKED),,check)
 
-unit: $(if $(CHECKED),,tested) ## unit tests, several suites at a time (MODULES="FMP4 Ingest" picks some)
+unit: $(if $(CHECKED),,tested) ## unit tests, several suites at a time (MODULES="FMP4 RTMP" picks some)
 	.ci/quick "$(UNIT_TESTS)" $(MODULES)
 
 quick: tested unit ## build, and the unit tests (45 seconds when built; MODULES=FMP4 picks those of one module)
