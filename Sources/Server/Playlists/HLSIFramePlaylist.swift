@@ -9,7 +9,7 @@ package struct HLSIFramePlaylist {
   package let window: LiveWindow
   var rendition = Rendition.video
 
-  package init(window: LiveWindow, rendition: Rendition = Rendition.video) {
+  package init(window: LiveWindow, rendition: Rendition = .video) {
     (self.window, self.rendition) = (window, rendition)
   }
 

@@ -12,8 +12,8 @@ package struct HLSMediaPlaylist {
   var start = HLSStart.wholeSegment
 
   package init(
-    window: LiveWindow, rendition: Rendition = Rendition.interleaved, lowLatency: LowLatency? = nil,
-    start: HLSStart = HLSStart.wholeSegment
+    window: LiveWindow, rendition: Rendition = .interleaved, lowLatency: LowLatency? = nil,
+    start: HLSStart = .wholeSegment
   ) {
     (self.window, self.rendition, self.lowLatency, self.start) = (window, rendition, lowLatency, start)
   }

@@ -17,7 +17,7 @@ package struct HLSMultivariantPlaylist {
   package var video: Int?
 
   package init(
-    epoch: EpochView, layout: StreamSettings.HLSLayout = StreamSettings.HLSLayout.interleaved,
+    epoch: EpochView, layout: StreamSettings.HLSLayout = .interleaved,
     mediaPlaylist: String = MediaName.playlist, rewind: MediaTime? = nil, query: String = "", video: Int? = nil
   ) {
     (self.epoch, self.layout, self.mediaPlaylist, self.rewind, self.query) = (

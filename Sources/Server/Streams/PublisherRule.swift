@@ -14,7 +14,7 @@ package struct PublisherRule: Sendable, Hashable {
   /// The addresses that may publish; empty for all.
   package var from: [AddressRange] = []
 
-  package init(takeover: Takeover = Takeover.newest, from: [AddressRange] = []) {
+  package init(takeover: Takeover = .newest, from: [AddressRange] = []) {
     (self.takeover, self.from) = (takeover, from)
   }
 

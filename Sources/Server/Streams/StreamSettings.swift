@@ -55,17 +55,17 @@ package struct StreamSettings: Sendable {
 
   package init(
     partTarget: MediaTime = MediaTime(milliseconds: 200), segmentTarget: MediaTime = MediaTime(milliseconds: 2000),
-    targetDuration: TargetDuration = TargetDuration.automatic, window: MediaTime = MediaTime(milliseconds: 60_000),
+    targetDuration: TargetDuration = .automatic, window: MediaTime = MediaTime(milliseconds: 60_000),
     rewind: MediaTime? = nil, reconnectWindow: MediaTime = MediaTime(milliseconds: 30_000),
     publishers: PublisherRule = PublisherRule(), title: String? = nil, description: String? = nil,
     bounds: PublicationBounds.Limits = PublicationBounds.Limits(), publicURL: PublicURL? = nil,
     periodsToKeep: @escaping @Sendable (_ epoch: EpochView, _ count: Int) -> [KeptPeriod] = { _, _ in [] },
-    rotation: Rotation = Rotation.none, layout: HLSLayout = HLSLayout.interleaved,
-    partAddressing: PartAddressing = PartAddressing.url, ladder: [RungSpecification] = [],
+    rotation: Rotation = .none, layout: HLSLayout = .interleaved,
+    partAddressing: PartAddressing = .url, ladder: [RungSpecification] = [],
     audio: AudioSpecification? = nil, addsPlayableAudio: Bool = true, audioDefault: String? = nil,
     audioLanguages: [Int: String] = [:], audioNames: AudioNames = AudioNames(),
-    encodesForWebRTC: WebRTCEncoding = WebRTCEncoding.auto,
-    captions: CaptionDeclarations.Rule = CaptionDeclarations.Rule.found
+    encodesForWebRTC: WebRTCEncoding = .auto,
+    captions: CaptionDeclarations.Rule = .found
   ) {
     (self.partTarget, self.segmentTarget, self.targetDuration, self.window, self.rewind) = (
       partTarget, segmentTarget, targetDuration, window, rewind

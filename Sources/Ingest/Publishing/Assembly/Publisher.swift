@@ -17,7 +17,7 @@ package struct Publisher {
   package init(
     protocolName: String, remoteAddress: String, host: String?, localAddress: SocketAddress? = nil,
     gate: any PublishGate, logger: Logger,
-    credential: PublishRequest.Credential = PublishRequest.Credential.asConfigured
+    credential: PublishRequest.Credential = .asConfigured
   ) {
     (self.protocolName, self.remoteAddress, self.host, self.localAddress, self.gate) = (
       protocolName, remoteAddress, host, localAddress, gate

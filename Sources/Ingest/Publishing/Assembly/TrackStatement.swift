@@ -6,7 +6,7 @@ package struct TrackStatement: Sendable, Equatable {
   package var language: String?
   package var role = TrackRole.main
 
-  package init(language: String? = nil, role: TrackRole = TrackRole.main) {
+  package init(language: String? = nil, role: TrackRole = .main) {
     (self.language, self.role) = (language, role)
   }
 }

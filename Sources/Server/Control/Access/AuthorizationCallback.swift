@@ -16,7 +16,7 @@ package final class AuthorizationCallback: Sendable {
 
     package init(
       url: String, patience: Duration = Duration.seconds(2), memory: Duration = Duration.seconds(10),
-      otherwise: Otherwise = Otherwise.refuse
+      otherwise: Otherwise = .refuse
     ) {
       (self.url, self.patience, self.memory, self.otherwise) = (url, patience, memory, otherwise)
     }

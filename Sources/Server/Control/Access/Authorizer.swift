@@ -19,7 +19,7 @@ package final class Authorizer: Sendable {
     package init(
       publishKeys: PublishKeys = PublishKeys(), adminToken: Secret? = nil,
       callback: AuthorizationCallback.Settings? = nil, keys: [AccessKey] = [],
-      publishers: PublishersRule = PublishersRule.auto
+      publishers: PublishersRule = .auto
     ) {
       (self.publishKeys, self.adminToken, self.callback, self.keys, self.publishers) = (
         publishKeys, adminToken, callback, keys, publishers

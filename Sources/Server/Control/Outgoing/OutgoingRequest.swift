@@ -15,7 +15,7 @@ package struct OutgoingRequest: Sendable {
   package var patience = Duration.seconds(5)
 
   package init(
-    method: HTTPMethod = HTTPMethod.GET, url: String, fields: [(name: String, value: String)] = [],
+    method: HTTPMethod = .GET, url: String, fields: [(name: String, value: String)] = [],
     body: ByteBuffer? = nil, patience: Duration = Duration.seconds(5)
   ) {
     (self.method, self.url, self.fields, self.body, self.patience) = (method, url, fields, body, patience)

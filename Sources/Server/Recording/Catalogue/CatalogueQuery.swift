@@ -28,8 +28,8 @@ package struct CatalogueQuery: Sendable, Hashable {
   package var after: CatalogueCursor?
 
   package init(
-    stream: StreamName? = nil, order: Order = Order.newest, from: WallTime? = nil, to: WallTime? = nil,
-    selection: Selection = Selection.kept, limit: Int = standardLimit, after: CatalogueCursor? = nil
+    stream: StreamName? = nil, order: Order = .newest, from: WallTime? = nil, to: WallTime? = nil,
+    selection: Selection = .kept, limit: Int = standardLimit, after: CatalogueCursor? = nil
   ) {
     (self.stream, self.order, self.from, self.to, self.selection) = (stream, order, from, to, selection)
     (self.limit, self.after) = (limit, after)

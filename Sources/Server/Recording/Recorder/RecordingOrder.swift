@@ -9,7 +9,7 @@ package struct RecordingOrder: Sendable, Hashable {
   package var maximumBytes: UInt64?
 
   package init(
-    title: RecordingTitle? = nil, tracks: TrackChoice = TrackChoice.all, maximumDuration: Int64? = nil,
+    title: RecordingTitle? = nil, tracks: TrackChoice = .all, maximumDuration: Int64? = nil,
     maximumBytes: UInt64? = nil
   ) {
     (self.title, self.tracks, self.maximumDuration, self.maximumBytes) = (title, tracks, maximumDuration, maximumBytes)

@@ -18,9 +18,9 @@ package struct RecordingPolicy: Sendable, Hashable {
   package var tracks = TrackChoice.all
 
   package init(
-    start: Start = Start.automatic, syncInterval: Int64 = 1_000_000_000, maximumDuration: Int64? = nil,
-    maximumBytes: UInt64? = nil, split: RecordingSplit = RecordingSplit.never, filesPerHour: Int = 120,
-    naming: RecordingNaming = RecordingNaming.standard, tracks: TrackChoice = TrackChoice.all
+    start: Start = .automatic, syncInterval: Int64 = 1_000_000_000, maximumDuration: Int64? = nil,
+    maximumBytes: UInt64? = nil, split: RecordingSplit = .never, filesPerHour: Int = 120,
+    naming: RecordingNaming = .standard, tracks: TrackChoice = .all
   ) {
     (self.start, self.syncInterval, self.maximumDuration, self.maximumBytes, self.split) = (
       start, syncInterval, maximumDuration, maximumBytes, split
