@@ -2,7 +2,7 @@ package import Base
 package import FMP4
 package import Transcode
 
-/// Settings that are common to all streams of a server.
+/// Settings of a stream, made by `StreamOptions`; which streams share them: `StreamProfiles`.
 package struct StreamSettings: Sendable {
   package var partTarget = MediaTime(milliseconds: 200)
   package var segmentTarget = MediaTime(milliseconds: 2000)
