@@ -1,4 +1,4 @@
-@testable import Ingest
+@testable import MPEGTS
 import NIOCore
 
 /// Seeds that other programs made: the transport streams of `Tests/Fixtures`, and what lies in them.

@@ -1,9 +1,11 @@
 @testable import FMP4
-import Glibc
-@testable import Ingest
-import NIOCore
-@testable import Server
+@testable import Publishing
+@testable import Recording
+@testable import RecordingFormat
 @testable import Storage
+@testable import Streams
+import Glibc
+import NIOCore
 
 /// A file in the folder of recordings, from any origin: opened, listed, played, sought, clipped and looked at.
 extension FuzzTarget {

@@ -1,4 +1,5 @@
-@testable import Ingest
+@testable import FMP4
+@testable import WebRTC
 
 /// Packets and offers that a fuzzer hardly finds by itself, and that the senders of the captures do not send: each way through a
 /// parser has one.

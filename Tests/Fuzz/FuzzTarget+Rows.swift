@@ -1,9 +1,9 @@
-@testable import Basics
+@testable import API
 @testable import FMP4
+@testable import Recording
+@testable import Streams
 import Foundation
 import GRDB
-@testable import Ingest
-@testable import Server
 
 /// What stands in a database: types and values need not be ours.
 extension FuzzTarget {

@@ -1,4 +1,5 @@
-@testable import Ingest
+@testable import Publishing
+@testable import SRT
 import NIOCore
 
 /// What the worker of SRT reads of callers, and what it and the server read of each other.

@@ -1,5 +1,5 @@
 @testable import FMP4
-@testable import Ingest
+@testable import RTMP
 import NIOCore
 import Support
 

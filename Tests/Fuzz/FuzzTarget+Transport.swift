@@ -1,5 +1,7 @@
+@testable import Base
 @testable import FMP4
-@testable import Ingest
+@testable import MPEGTS
+@testable import Publishing
 import NIOCore
 import Support
 

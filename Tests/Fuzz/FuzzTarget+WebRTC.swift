@@ -1,5 +1,7 @@
+@testable import Base
 @testable import FMP4
-@testable import Ingest
+@testable import Publishing
+@testable import WebRTC
 import NIOCore
 import Support
 

@@ -1,9 +1,11 @@
-@testable import Basics
-@testable import FMP4
+@testable import Base
 @testable import HTTP
-@testable import Ingest
+@testable import Playlists
+@testable import Publishing
+@testable import Recording
+@testable import Settings
+@testable import Streams
 import NIOCore
-@testable import Server
 
 /// Words that stand in addresses and fields.
 extension FuzzTarget {

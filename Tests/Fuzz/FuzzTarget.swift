@@ -1,9 +1,11 @@
 @testable import FMP4
-import Glibc
 @testable import HTTP
-@testable import Ingest
+@testable import MPEGTS
+@testable import RTMP
+@testable import RecordingFormat
+@testable import WebRTC
+import Glibc
 import NIOCore
-@testable import Server
 
 /// A parser of bytes that untrusted clients send, or that lie in files: it may refuse them, never trap.
 enum FuzzTarget: String, CaseIterable {

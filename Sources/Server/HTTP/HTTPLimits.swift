@@ -1,6 +1,7 @@
 internal import NIOCore
 
-/// Limits of the HTTP server: for one connection, for one address, and for all. The defaults suit the public Internet; tests shorten the times.
+/// Limits of the HTTP server: for one connection, for one address, and for all. The defaults suit the public Internet; tests
+/// shorten the times.
 package struct HTTPLimits: Sendable {
   /// The longest request target, in bytes; beyond it 414.
   var targetBytes = 4096
