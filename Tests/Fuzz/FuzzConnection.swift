@@ -5,6 +5,7 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import NIOPosix
+@testable import Storage
 
 /// A whole connection of HTTP/2, with routes that answer, wait and break, and a socket that may be full. A frame of a type from
 /// 0xF0 on is an order to the server as well; its first byte says how much.

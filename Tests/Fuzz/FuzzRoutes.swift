@@ -1,9 +1,9 @@
 @testable import Base
-@testable import HTTP
-@testable import Storage
 import Glibc
+@testable import HTTP
 import NIOCore
 import NIOHTTP1
+@testable import Storage
 
 /// The routes of a connection that is fuzzed. The first byte of a path says how a request is answered, the next two how long the
 /// answer is. What takes its time waits for an order. Used by one thread.

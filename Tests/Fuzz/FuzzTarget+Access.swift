@@ -1,11 +1,11 @@
 @testable import Control
 @testable import Delivery
 @testable import FMP4
+import FoundationEssentials
 @testable import HTTP
+import NIOCore
 @testable import Publishing
 @testable import Settings
-import FoundationEssentials
-import NIOCore
 
 extension FuzzTarget {
   /// The bytes as a token, as the claims of one, and as a key set. Signatures are never right, and never asked for.

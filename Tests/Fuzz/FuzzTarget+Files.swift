@@ -1,11 +1,11 @@
 @testable import FMP4
+import Glibc
+import NIOCore
 @testable import Publishing
 @testable import Recording
 @testable import RecordingFormat
 @testable import Storage
 @testable import Streams
-import Glibc
-import NIOCore
 
 /// A file in the folder of recordings, from any origin: opened, listed, played, sought, clipped and looked at.
 extension FuzzTarget {

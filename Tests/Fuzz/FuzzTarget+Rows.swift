@@ -1,9 +1,9 @@
 @testable import API
 @testable import FMP4
-@testable import Recording
-@testable import Streams
 import Foundation
 import GRDB
+@testable import Recording
+@testable import Streams
 
 /// What stands in a database: types and values need not be ours.
 extension FuzzTarget {

@@ -1,6 +1,6 @@
+import NIOCore
 @testable import Publishing
 @testable import SRT
-import NIOCore
 
 /// What the worker of SRT reads of callers, and what it and the server read of each other.
 extension FuzzTarget {

@@ -1,6 +1,6 @@
 @testable import FMP4
-@testable import RTMP
 import NIOCore
+@testable import RTMP
 import Support
 
 extension FuzzTarget {

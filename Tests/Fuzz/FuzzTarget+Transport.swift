@@ -1,8 +1,8 @@
 @testable import Base
 @testable import FMP4
 @testable import MPEGTS
-@testable import Publishing
 import NIOCore
+@testable import Publishing
 import Support
 
 /// MPEG transport streams, and their parts without the packets around them.

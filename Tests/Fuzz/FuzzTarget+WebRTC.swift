@@ -1,9 +1,9 @@
 @testable import Base
 @testable import FMP4
-@testable import Publishing
-@testable import WebRTC
 import NIOCore
+@testable import Publishing
 import Support
+@testable import WebRTC
 
 /// What publishers by WebRTC send: before they are authenticated (STUN, offers), and what they have encrypted (RTP, RTCP).
 extension FuzzTarget {

@@ -1,11 +1,13 @@
+@testable import API
 @testable import Base
+@testable import FMP4
 @testable import HTTP
+import NIOCore
 @testable import Playlists
 @testable import Publishing
 @testable import Recording
 @testable import Settings
 @testable import Streams
-import NIOCore
 
 /// Words that stand in addresses and fields.
 extension FuzzTarget {

@@ -1,11 +1,12 @@
+@testable import Base
 @testable import FMP4
+import Glibc
 @testable import HTTP
 @testable import MPEGTS
-@testable import RTMP
-@testable import RecordingFormat
-@testable import WebRTC
-import Glibc
 import NIOCore
+@testable import RecordingFormat
+@testable import RTMP
+@testable import WebRTC
 
 /// A parser of bytes that untrusted clients send, or that lie in files: it may refuse them, never trap.
 enum FuzzTarget: String, CaseIterable {

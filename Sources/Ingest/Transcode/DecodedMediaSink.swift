@@ -114,7 +114,7 @@ final class DecodedMediaSink: MediaSink {
 
   func receive(_ event: MediaEvent) -> SinkVerdict {
     state.withLock { state in
-      guard state.verdict == .accepted else { return state.verdict }
+      guard case .accepted = state.verdict else { return state.verdict }
       switch event {
       case .tracks(let tracks): use(tracks, &state)
       case .sample(let sample):
@@ -241,7 +241,7 @@ final class DecodedMediaSink: MediaSink {
 
   /// Counts frames that the stream does not get.
   private func lose(_ frames: Int, _ kind: MediaKind, _ state: State) {
-    guard frames > 0, !state.hasEnded, state.verdict == .accepted else { return }
+    guard frames > 0, !state.hasEnded, case .accepted = state.verdict else { return }
     for _ in 0..<frames { inner.lost(kind) }
   }
 
@@ -315,7 +315,7 @@ final class DecodedMediaSink: MediaSink {
 
   private func forward(_ event: MediaEvent, _ state: inout State) {
     if case .tracks = event { state.hasBegun = true }
-    guard state.verdict == .accepted, case .closed(let reason) = inner.receive(event) else { return }
+    guard case .accepted = state.verdict, case .closed(let reason) = inner.receive(event) else { return }
     state.verdict = .closed(reason)
     for decoder in state.decoders.values { dismiss(decoder, &state) }
   }
