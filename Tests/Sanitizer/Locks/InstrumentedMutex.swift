@@ -2,11 +2,11 @@ internal import Glibc
 
 /// A mutex that Thread Sanitizer sees. `Synchronization.Mutex` waits in the kernel by a call of its own when it is taken, so the
 /// sanitizer takes what it protects for a race.
-package struct InstrumentedMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
+public struct InstrumentedMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   private let handle: UnsafeMutablePointer<pthread_mutex_t>
   private let value: UnsafeMutablePointer<Value>
 
-  package init(_ initial: consuming sending Value) {
+  public init(_ initial: consuming sending Value) {
     handle = .allocate(capacity: 1)
     handle.initialize(to: pthread_mutex_t())
     precondition(pthread_mutex_init(handle, nil) == 0)
@@ -21,7 +21,7 @@ package struct InstrumentedMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendab
     handle.deallocate()
   }
 
-  package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+  public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     pthread_mutex_lock(handle)
