@@ -279,14 +279,14 @@ players: check test-deps ## real players on each shape of stream, HLSJS= DASHJS=
 	  $(PYTHON) Tests/Players --report .build/players.json $(ARGS)
 
 bench: build bench-deps test-deps ## speed, side by side with ffmpeg and nginx
-	PYTHONPATH="$(HARNESS)" WEIR_BIN="$(abspath $(BIN))" $(PYTHON) Benchmarks/run.py $(ARGS)
+	PYTHONPATH="$(HARNESS):$(HARNESS)/browser" WEIR_BIN="$(abspath $(BIN))" $(PYTHON) Benchmarks/run.py $(ARGS)
 
 # The same build with exclusivity checks, which are on where nothing turns them off.
 CHECKED_RELEASE := $(filter-out -Xswiftc -enforce-exclusivity=unchecked,$(RELEASE)) --scratch-path .build/exclusive
 
 exclusivity: build bench-deps test-deps ## what exclusivity checks would cost: two builds side by side (15 minutes when built)
 	$(SWIFT) build $(CHECKED_RELEASE) --product weir
-	PYTHONPATH="$(HARNESS)" WEIR_BIN="$(abspath $(BIN))" WEIR_CHECKED="$$($(SWIFT) build $(CHECKED_RELEASE) --show-bin-path)/weir" \
+	PYTHONPATH="$(HARNESS):$(HARNESS)/browser" WEIR_BIN="$(abspath $(BIN))" WEIR_CHECKED="$$($(SWIFT) build $(CHECKED_RELEASE) --show-bin-path)/weir" \
 	  $(PYTHON) Benchmarks/run.py --only exclusivity $(ARGS)
 
 # Remote packets can overflow older ones (CVE-2026-55868, CVE-2026-55869).
