@@ -34,7 +34,9 @@ let ingestModules = [
 ]
 let modules =
   ingestModules + [
-    "Storage", "HTTP", "Control", "Streams", "Playlists", "Recording", "Delivery", "LocalSources", "API", "Settings",
+    "Storage", "HTTP", "Control", "Streams", "Playlists", "RecordingFiles", "Recording", "Delivery", "LocalSources",
+    "API",
+    "Settings",
   ]
 let ingest: [Target.Dependency] = ingestModules.map { .target(name: $0) }
 let server: [Target.Dependency] = modules.map { .target(name: $0) }
@@ -193,22 +195,30 @@ let package = Package(
       name: "Playlists", dependencies: ["Streams", "HTTP", "Base", "FMP4", nio, nioPosix],
       path: "Sources/Server/Playlists", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
 
-    // Recordings: written, found, kept, played. Knows no route.
+    // Recordings on disk: their files and indexes; found, titled, kept. Knows no recorder and no reader.
+    .target(
+      name: "RecordingFiles",
+      dependencies: [
+        "Streams", "Storage", "Publishing", "Base", "RecordingFormat", "FMP4", nio, nioPosix, logging, grdb,
+      ],
+      path: "Sources/Server/RecordingFiles", exclude: ["README.md", "Catalogue/README.md"], cSettings: gnuSource,
+      swiftSettings: house),
+
+    // Recordings: written and played. Knows no route.
     .target(
       name: "Recording",
       dependencies: [
-        "Playlists", "Streams", "Control", "HTTP", "Storage", "Publishing", "Base", "RecordingFormat", "FMP4", nio,
-        nioPosix, logging, grdb,
+        "RecordingFiles", "Playlists", "Streams", "Control", "HTTP", "Storage", "Publishing", "Base", "RecordingFormat",
+        "FMP4", nio, nioPosix, logging,
       ],
-      path: "Sources/Server/Recording", exclude: ["README.md", "Catalogue/README.md"], cSettings: gnuSource,
-      swiftSettings: house),
+      path: "Sources/Server/Recording", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
 
     // Routes of media: live, recorded, by WebRTC, uploaded; live segments in a folder. Knows no JSON.
     .target(
       name: "Delivery",
       dependencies: [
-        "Recording", "Playlists", "Streams", "Control", "HTTP", "Storage", "WebRTC", "MPEGTS", "Transcode",
-        "Publishing", "Base", "RecordingFormat", "FMP4", nio, nioHTTP1, logging,
+        "Recording", "RecordingFiles", "Playlists", "Streams", "Control", "HTTP", "Storage", "WebRTC", "MPEGTS",
+        "Transcode", "Publishing", "Base", "RecordingFormat", "FMP4", nio, nioHTTP1, logging,
       ],
       path: "Sources/Server/Delivery", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
 
@@ -225,8 +235,8 @@ let package = Package(
     .target(
       name: "API",
       dependencies: [
-        "Delivery", "LocalSources", "Recording", "Streams", "Control", "HTTP", "Storage", "Local", "LibAV",
-        "Transcode", "Publishing", "Base", "FMP4", "CWeb", nio, nioPosix, nioHTTP1, logging,
+        "Delivery", "LocalSources", "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Storage", "Local",
+        "LibAV", "Transcode", "Publishing", "Base", "FMP4", "CWeb", nio, nioPosix, nioHTTP1, logging,
       ],
       path: "Sources/Server/API", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
     // The files of web/, embedded by #embed.
@@ -236,8 +246,8 @@ let package = Package(
     .target(
       name: "Settings",
       dependencies: [
-        "LocalSources", "Recording", "Playlists", "Streams", "Control", "HTTP", "SRT", "LibAV", "Transcode",
-        "Publishing", "Base", "FMP4", nio, logging, crypto, .product(name: "Yams", package: "Yams"),
+        "LocalSources", "Recording", "RecordingFiles", "Playlists", "Streams", "Control", "HTTP", "SRT", "LibAV",
+        "Transcode", "Publishing", "Base", "FMP4", nio, logging, crypto, .product(name: "Yams", package: "Yams"),
       ],
       path: "Sources/Server/Settings", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
 
@@ -250,8 +260,9 @@ let package = Package(
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
       ],
       exclude: [
-        "API", "CWeb", "Control", "Delivery", "HTTP", "LocalSources", "Playlists", "Recording", "Settings", "Storage",
-        "Streams", "Commands/Doctor/CMachine", "App/README.md", "Commands/README.md", "README.md",
+        "API", "CWeb", "Control", "Delivery", "HTTP", "LocalSources", "Playlists", "Recording", "RecordingFiles",
+        "Settings",
+        "Storage", "Streams", "Commands/Doctor/CMachine", "App/README.md", "Commands/README.md", "README.md",
       ],
       cSettings: gnuSource,
       swiftSettings: house),
@@ -282,7 +293,9 @@ let package = Package(
     // The same, with recordings.
     .target(
       name: "RecordingSupport",
-      dependencies: ["Recording", "Streams", "Publishing", "FMP4", "Support", nioPosix, logging],
+      dependencies: [
+        "Recording", "RecordingFiles", "Streams", "Publishing", "FMP4", "Support", nioPosix, logging,
+      ],
       path: "Tests/RecordingSupport",
       swiftSettings: testing),
 
@@ -360,10 +373,13 @@ let package = Package(
         "StreamSupport", nio, nioPosix, logging,
       ], swiftSettings: testing),
     .testTarget(
+      name: "RecordingFilesTests", dependencies: ["RecordingFiles", "Storage", "Base", "Support", nio, nioPosix],
+      cSettings: gnuSource, swiftSettings: testing),
+    .testTarget(
       name: "RecordingTests",
       dependencies: [
-        "Recording", "Streams", "HTTP", "Storage", "Publishing", "Base", "RecordingFormat", "FMP4", "CChecksum",
-        "Support", "ServerSupport", "StreamSupport", "RecordingSupport", nio, nioPosix, logging,
+        "Recording", "RecordingFiles", "Streams", "HTTP", "Storage", "Publishing", "Base", "RecordingFormat", "FMP4",
+        "CChecksum", "Support", "ServerSupport", "StreamSupport", "RecordingSupport", nio, nioPosix, logging,
       ], cSettings: gnuSource, swiftSettings: testing),
     .testTarget(
       name: "DeliveryTests",
@@ -374,27 +390,27 @@ let package = Package(
     .testTarget(
       name: "LocalSourcesTests",
       dependencies: [
-        "LocalSources", "Recording", "Streams", "Local", "LibAV", "Publishing", "Base", "FMP4", "Support",
-        "RecordingSupport", nio, nioPosix, logging,
+        "LocalSources", "Recording", "RecordingFiles", "Streams", "Local", "LibAV", "Publishing", "Base", "FMP4",
+        "Support", "RecordingSupport", nio, nioPosix, logging,
       ], swiftSettings: testing),
     .testTarget(
       name: "APITests",
       dependencies: [
-        "API", "LocalSources", "Delivery", "Recording", "Streams", "Control", "HTTP", "Storage", "Publishing", "Base",
-        "FMP4", "Support", "ServerSupport", "StreamSupport", "RecordingSupport", nio, nioPosix, nioEmbedded, nioHTTP1,
-        logging,
+        "API", "LocalSources", "Delivery", "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Storage",
+        "Publishing", "Base", "FMP4", "Support", "ServerSupport", "StreamSupport", "RecordingSupport", nio, nioPosix,
+        nioEmbedded, nioHTTP1, logging,
       ], swiftSettings: testing),
     .testTarget(
       name: "SettingsTests",
       dependencies: [
-        "Settings", "LocalSources", "Recording", "Playlists", "Streams", "Control", "HTTP", "Transcode", "LibAV",
-        "Publishing", "Base", "FMP4", "Support", "StreamSupport", nio, logging,
+        "Settings", "LocalSources", "Recording", "RecordingFiles", "Playlists", "Streams", "Control", "HTTP",
+        "Transcode", "LibAV", "Publishing", "Base", "FMP4", "Support", "StreamSupport", nio, logging,
       ], swiftSettings: testing),
     .testTarget(
       name: "ServerTests",
       dependencies: [
-        "Server", "Settings", "API", "Recording", "HTTP", "Publishing", "Base", "FMP4", "Support", "ServerSupport", nio,
-        nioPosix, logging, argumentParser,
+        "Server", "Settings", "API", "Recording", "RecordingFiles", "HTTP", "Publishing", "Base", "FMP4", "Support",
+        "ServerSupport", nio, nioPosix, logging, argumentParser,
       ], cSettings: gnuSource, swiftSettings: testing),
   ],
   swiftLanguageModes: [.v6]

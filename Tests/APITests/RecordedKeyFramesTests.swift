@@ -1,7 +1,8 @@
 @testable import API
 import Base
 import FMP4
-@testable import Recording
+import Recording
+import RecordingFiles
 import RecordingSupport
 import Support
 import Testing

@@ -3,6 +3,7 @@ import Base
 import FMP4
 import NIOCore
 import Recording
+import RecordingFiles
 import Testing
 
 /// What the body of a request for one recording says.

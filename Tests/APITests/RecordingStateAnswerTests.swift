@@ -1,6 +1,7 @@
 @testable import API
 import NIOCore
 @testable import Recording
+import RecordingFiles
 import Testing
 
 @Suite struct RecordingStateAnswerTests {

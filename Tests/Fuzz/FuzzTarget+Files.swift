@@ -3,6 +3,7 @@ import Glibc
 import NIOCore
 @testable import Publishing
 @testable import Recording
+@testable import RecordingFiles
 @testable import RecordingFormat
 @testable import Storage
 @testable import Streams

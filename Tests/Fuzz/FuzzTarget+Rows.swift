@@ -2,7 +2,7 @@
 @testable import FMP4
 import Foundation
 import GRDB
-@testable import Recording
+@testable import RecordingFiles
 @testable import Streams
 
 /// What stands in a database: types and values need not be ours.

@@ -5,7 +5,7 @@
 import NIOCore
 @testable import Playlists
 @testable import Publishing
-@testable import Recording
+@testable import RecordingFiles
 @testable import Settings
 @testable import Streams
 

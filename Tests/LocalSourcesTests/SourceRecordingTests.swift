@@ -7,6 +7,7 @@ import NIOCore
 import NIOPosix
 import Publishing
 @testable import Recording
+@testable import RecordingFiles
 import RecordingSupport
 import Streams
 import Support

@@ -1,4 +1,4 @@
-@testable package import Recording
+@testable package import RecordingFiles
 internal import Synchronization
 
 /// A disk with an exact number of free bytes, which no other program changes. Bytes are written to the real disk.

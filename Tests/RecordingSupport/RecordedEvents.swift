@@ -1,4 +1,4 @@
-@testable package import Recording
+package import RecordingFiles
 internal import Synchronization
 
 /// What was told of recordings.

@@ -4,6 +4,7 @@ package import Logging
 internal import NIOPosix
 package import Publishing
 @testable package import Recording
+package import RecordingFiles
 @testable package import Streams
 package import Support
 internal import Testing

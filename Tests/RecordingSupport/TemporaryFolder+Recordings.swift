@@ -1,5 +1,5 @@
 internal import Publishing
-@testable internal import Recording
+@testable internal import RecordingFiles
 package import Support
 
 extension TemporaryFolder {

@@ -1,5 +1,5 @@
 import Glibc
-@testable import Recording
+@testable import RecordingFiles
 import Synchronization
 
 /// A disk that fails at one of the calls with which a file is written and finished, counted from 1: at that one alone,

@@ -1,4 +1,4 @@
-@testable import Recording
+import Recording
 import RecordingFormat
 
 extension RecordingPolicy {

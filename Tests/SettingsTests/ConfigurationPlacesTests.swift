@@ -1,6 +1,6 @@
 import Glibc
 @testable import HTTP
-@testable import Recording
+import RecordingFiles
 @testable import Settings
 import Testing
 

@@ -1,7 +1,7 @@
 internal import Base
 internal import Delivery
 internal import HTTP
-internal import Recording
+internal import RecordingFiles
 
 /// The routes, by what they are about.
 extension APITable {

@@ -2,7 +2,7 @@ package import Base
 internal import FMP4
 internal import HTTP
 internal import Publishing
-internal import Recording
+internal import RecordingFiles
 
 extension CatalogueQuery {
   /// `?stream=&from=&to=&state=&sort=&limit=&cursor=`; a missing or empty value does not restrict the query.

@@ -1,6 +1,6 @@
 internal import Delivery
 internal import HTTP
-internal import Recording
+internal import RecordingFiles
 internal import Streams
 
 /// Whether an address names exactly one thing of one stream, by its form: what `Router` would look for. A cache that asks about an

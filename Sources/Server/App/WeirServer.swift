@@ -3,22 +3,23 @@ internal import Base
 internal import Control
 internal import Delivery
 internal import FMP4
-internal import Glibc
 internal import HTTP
 internal import Local
 internal import LocalSources
-internal import Logging
 internal import MPEGTS
-internal import NIOCore
-internal import NIOPosix
 internal import Publishing
 internal import Recording
-internal import ServiceLifecycle
+internal import RecordingFiles
 internal import Settings
 internal import Streams
 internal import Transcode
-internal import UnixSignals
 internal import WebRTC
+internal import Glibc
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import ServiceLifecycle
+internal import UnixSignals
 
 /// The server, assembled from its parts: first its members, then start and stop.
 struct WeirServer {

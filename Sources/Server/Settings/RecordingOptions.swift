@@ -1,6 +1,7 @@
 internal import Base
 internal import LocalSources
 internal import Recording
+internal import RecordingFiles
 
 /// What is recorded, where, how, and how long it is kept.
 package struct RecordingOptions: TitledSettings {

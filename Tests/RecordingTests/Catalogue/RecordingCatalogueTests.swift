@@ -4,6 +4,7 @@ import NIOCore
 import NIOPosix
 import Publishing
 @testable import Recording
+@testable import RecordingFiles
 import RecordingSupport
 import Support
 import Testing

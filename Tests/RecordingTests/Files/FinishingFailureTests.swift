@@ -4,6 +4,7 @@ import NIOCore
 import NIOPosix
 import Publishing
 @testable import Recording
+@testable import RecordingFiles
 import RecordingFormat
 import RecordingSupport
 import Storage

@@ -4,6 +4,7 @@ import Glibc
 import NIOCore
 import Publishing
 @testable import Recording
+import RecordingFiles
 import RecordingSupport
 import Storage
 import Support

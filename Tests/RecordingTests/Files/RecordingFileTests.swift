@@ -4,6 +4,7 @@ import Glibc
 import NIOCore
 import Publishing
 @testable import Recording
+@testable import RecordingFiles
 import RecordingFormat
 import RecordingSupport
 import Support

@@ -3,7 +3,8 @@ import Glibc
 import NIOCore
 import NIOPosix
 import Publishing
-@testable import Recording
+import Recording
+@testable import RecordingFiles
 import RecordingSupport
 import Support
 import Testing

@@ -3,6 +3,7 @@ import FMP4
 import Logging
 import Publishing
 @testable import Recording
+import RecordingFiles
 import RecordingSupport
 @testable import Streams
 import Support

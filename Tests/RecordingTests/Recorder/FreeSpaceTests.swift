@@ -2,6 +2,7 @@ import Base
 import FMP4
 import Logging
 @testable import Recording
+@testable import RecordingFiles
 import RecordingSupport
 import Storage
 import Support

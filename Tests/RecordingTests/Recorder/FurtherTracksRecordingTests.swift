@@ -2,6 +2,7 @@ import FMP4
 import Glibc
 import NIOCore
 @testable import Recording
+@testable import RecordingFiles
 import RecordingSupport
 import ServerSupport
 import Storage

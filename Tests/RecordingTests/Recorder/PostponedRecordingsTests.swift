@@ -1,6 +1,7 @@
 import Base
 import Publishing
 @testable import Recording
+@testable import RecordingFiles
 import Support
 import Testing
 

@@ -1,5 +1,6 @@
 import FMP4
-@testable import Recording
+import Recording
+import RecordingFiles
 import RecordingSupport
 import Storage
 import Streams

@@ -4,6 +4,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 @testable import Recording
+import RecordingFiles
 import RecordingSupport
 import Support
 import Testing

@@ -6,6 +6,7 @@ import NIOCore
 import NIOPosix
 import Publishing
 @testable import Recording
+import RecordingFiles
 import RecordingSupport
 import Storage
 @testable import Streams

@@ -1,5 +1,6 @@
 import Publishing
 @testable import Recording
+import RecordingFiles
 import Support
 import Testing
 

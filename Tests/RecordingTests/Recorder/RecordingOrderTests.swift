@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import Publishing
 @testable import Recording
+@testable import RecordingFiles
 import RecordingSupport
 import Support
 import Testing

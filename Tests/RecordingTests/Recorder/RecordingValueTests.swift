@@ -3,6 +3,7 @@ import CChecksum
 import FMP4
 import NIOCore
 @testable import Recording
+@testable import RecordingFiles
 import RecordingSupport
 import Support
 import Testing

@@ -3,6 +3,7 @@ import Glibc
 import NIOCore
 import Publishing
 @testable import Recording
+import RecordingFiles
 import Storage
 import Support
 import Testing

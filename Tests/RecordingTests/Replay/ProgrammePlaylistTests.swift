@@ -4,6 +4,7 @@ import HTTP
 import NIOCore
 import Publishing
 @testable import Recording
+@testable import RecordingFiles
 import RecordingSupport
 import Storage
 @testable import Streams

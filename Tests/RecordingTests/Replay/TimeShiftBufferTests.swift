@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import Publishing
 @testable import Recording
+import RecordingFiles
 import Storage
 @testable import Streams
 import Support

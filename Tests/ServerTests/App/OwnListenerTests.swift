@@ -1,7 +1,7 @@
 import Base
 import Logging
 import NIOCore
-import Recording
+import RecordingFiles
 @testable import Server
 import ServerSupport
 import Settings

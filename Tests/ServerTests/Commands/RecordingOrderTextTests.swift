@@ -1,6 +1,7 @@
 @testable import API
 import NIOCore
 import Recording
+import RecordingFiles
 @testable import Server
 import Testing
 

@@ -1,6 +1,7 @@
 internal import FMP4
 internal import Publishing
 package import Recording
+package import RecordingFiles
 
 /// The state of the newest recording of a stream or a source.
 package struct RecordingStateAnswer: APIObject {

@@ -4,11 +4,12 @@ internal import FMP4
 package import HTTP
 internal import Local
 package import LocalSources
-internal import NIOCore
 package import Publishing
 package import Recording
+internal import RecordingFiles
 package import Streams
 internal import Transcode
+internal import NIOCore
 
 /// Gathers the figures of `/metrics` when they are requested. It only reads counters that streams, viewers, recordings, sources
 /// and connections keep anyway. The API reports the same figures of a stream.

@@ -1,4 +1,5 @@
 internal import Base
+internal import RecordingFiles
 
 /// Recordings that could not be finished because of the disk, each with the time of its next attempt. A value.
 struct PostponedRecordings: Sendable {

@@ -1,10 +1,10 @@
 internal import Base
 package import FMP4
+package import Publishing
+package import Streams
 internal import Logging
 package import NIOCore
 internal import NIOPosix
-package import Publishing
-package import Streams
 internal import Synchronization
 
 /// Follows a stream and writes it to a disk: a recording, or a time-shift buffer, whose file has no name. The stream only puts

@@ -1,4 +1,5 @@
 package import Base
+package import RecordingFiles
 internal import Synchronization
 
 /// Counters of recording events, lost seconds and finishing times since the start of the server.
@@ -26,7 +27,7 @@ package final class RecordingCounters: RecordingObserver {
 
   var figures: Figures { state.withLock { $0 } }
 
-  func receive(_ event: RecordingEvent) {
+  package func receive(_ event: RecordingEvent) {
     let name: String
     switch event.kind {
     case .progressed: return

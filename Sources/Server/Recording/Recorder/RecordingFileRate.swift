@@ -1,5 +1,6 @@
 internal import Base
 internal import Publishing
+internal import RecordingFiles
 internal import Synchronization
 
 /// Counts the files that each stream begins within an hour. The limit protects the disk from a publisher that keeps changing its

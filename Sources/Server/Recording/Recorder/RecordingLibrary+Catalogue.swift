@@ -1,10 +1,11 @@
 package import Base
 package import FMP4
+package import Publishing
+internal import RecordingFiles
+package import Storage
 internal import Glibc
 package import NIOCore
 internal import NIOPosix
-package import Publishing
-package import Storage
 internal import Synchronization
 
 /// Listing, opening and retention of recordings.

@@ -1,3 +1,4 @@
+package import RecordingFiles
 /// What a request for one recording asks for, beside the settings of its stream.
 package struct RecordingOrder: Sendable, Hashable {
   /// Its name; nil for one that consists of stream and time.

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Publishing
+internal import RecordingFiles
 
 /// What recorders give, in order. It is taken on the thread that does the work, which may wait: nothing that follows happens
 /// before the receiver returns.

@@ -1,4 +1,5 @@
 internal import FMP4
+package import RecordingFiles
 
 /// What is recorded automatically, how long recordings and files may grow, and how much a power failure may cost.
 package struct RecordingPolicy: Sendable, Hashable {

@@ -1,4 +1,5 @@
 internal import Base
+internal import RecordingFiles
 internal import Logging
 internal import NIOCore
 

@@ -1,3 +1,4 @@
+package import RecordingFiles
 /// Progress of a recording, in numbers.
 package struct RecordingProgress: Sendable, Hashable {
   /// Path of the file below the recordings folder: `cam/20261121T072410Z.mp4`. While it is written, the name on disk ends in

@@ -1,6 +1,7 @@
 internal import Base
 internal import Control
 internal import Publishing
+internal import RecordingFiles
 
 /// Tells of recordings in the log of events. Each is written before the file has its final name, or before a client gets the
 /// response; and it is shown once the file has that name. Runs on the threads of recordings, which may wait.

@@ -1,13 +1,14 @@
 package import Base
 package import FMP4
+package import Publishing
+package import RecordingFiles
+internal import RecordingFormat
+internal import Storage
+internal import Streams
 internal import Glibc
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-package import Publishing
-internal import RecordingFormat
-internal import Storage
-internal import Streams
 
 /// Everything that can be replayed: recordings being written, finished ones opened recently, and the files that rewinding needs
 /// for each epoch of a stream.
@@ -178,7 +179,7 @@ package final class RecordingArchive: RecordingObserver {
   // MARK: Removal
 
   /// Releases a removed file, which occupies the disk for as long as it is open here.
-  func receive(_ event: RecordingEvent) {
+  package func receive(_ event: RecordingEvent) {
     guard case .deleted = event.kind else { return }
     let key = Key(stream: event.facts.stream, name: event.facts.name.stem)
     let epochs = state.withLock { state in

@@ -1,7 +1,8 @@
 internal import Base
 internal import FMP4
-internal import NIOCore
+internal import RecordingFiles
 package import RecordingFormat
+internal import NIOCore
 
 /// Checks which part of a recording is whole. Reads the header of every fragment and compares its checksum.
 package struct RecordingCheck {

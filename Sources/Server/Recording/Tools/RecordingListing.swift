@@ -1,4 +1,5 @@
 internal import Base
+package import RecordingFiles
 
 /// Lists the recordings of a folder without changing the disk. Uses a copy of the catalogue in memory and corrects it from the
 /// files.
