@@ -1,6 +1,6 @@
 internal import Base
 internal import FMP4
-internal import RecordingFormat
+package import RecordingFormat
 internal import Glibc
 internal import NIOCore
 

@@ -1,5 +1,5 @@
 internal import Base
-internal import Storage
+package import Storage
 internal import Glibc
 
 /// A file that a command works on, opened by path. Its calls wait for the disk.

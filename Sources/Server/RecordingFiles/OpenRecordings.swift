@@ -1,6 +1,6 @@
 package import Base
-internal import Storage
-internal import Glibc
+package import Storage
+package import Glibc
 internal import Synchronization
 
 /// The finished recordings being read. Each file is open once, for any number of readers. Its descriptor is charged to the budget

@@ -1,5 +1,5 @@
-internal import FMP4
-internal import Publishing
+package import FMP4
+package import Publishing
 
 /// An event of one recording. The catalogue, the log and the API follow recordings by these, in order.
 package struct RecordingEvent: Sendable, Hashable {

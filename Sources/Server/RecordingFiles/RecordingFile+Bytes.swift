@@ -1,6 +1,6 @@
 internal import Base
 internal import Storage
-internal import NIOCore
+package import NIOCore
 
 /// Reads and writes at any position of a file. Offsets are those of the file itself.
 extension RecordingFile {

@@ -1,4 +1,4 @@
-internal import FMP4
+package import FMP4
 internal import RecordingFormat
 internal import Glibc
 internal import NIOCore

@@ -1,8 +1,8 @@
 internal import Base
 internal import RecordingFormat
-internal import Storage
+package import Storage
 internal import Glibc
-internal import NIOCore
+package import NIOCore
 
 /// The file of a recording, from its first fragment to the finished movie. Every call may wait for the disk. It is used on one
 /// pool thread at a time, never on an event loop.

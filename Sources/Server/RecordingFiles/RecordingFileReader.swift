@@ -1,8 +1,8 @@
-internal import FMP4
-internal import RecordingFormat
-internal import Storage
+package import FMP4
+package import RecordingFormat
+package import Storage
 internal import Glibc
-internal import NIOCore
+package import NIOCore
 
 /// Reads headers and boxes of a recording's file on a pool thread; it may wait for the disk. Offsets count from the first
 /// recorded byte, also after that byte has moved.

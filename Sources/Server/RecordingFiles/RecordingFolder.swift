@@ -1,5 +1,5 @@
 package import Publishing
-internal import Storage
+package import Storage
 package import Glibc
 internal import Synchronization
 

@@ -1,5 +1,5 @@
-internal import FMP4
-internal import NIOCore
+package import FMP4
+package import NIOCore
 
 /// The index as bytes. They stand in the `free` box between a finished movie's `moov` and its media, after the
 /// `RecordingMetadata`. With them a recording can be opened without a look at every fragment. If they are invalid, they are

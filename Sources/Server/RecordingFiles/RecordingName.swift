@@ -1,5 +1,5 @@
-internal import Base
-internal import FMP4
+package import Base
+package import FMP4
 
 /// The name of a recording: a stem with its UTC start (made by `RecordingNaming`), and a number from 2 on where stems are equal.
 /// Any other name is no recording and never reaches the file system.

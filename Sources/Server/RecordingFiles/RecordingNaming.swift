@@ -1,5 +1,5 @@
 package import Base
-internal import Publishing
+package import Publishing
 
 /// The pattern of recording names: `--record-name`. Each stream has a folder, and each file name contains the time, so a
 /// recording can be found by its name alone.

@@ -3,7 +3,7 @@ package import FMP4
 internal import RecordingFormat
 internal import Streams
 internal import Glibc
-internal import NIOCore
+package import NIOCore
 
 /// Makes a movie of a recording that an earlier run left unfinished. A second run has the same result as one.
 package struct RecordingSalvage {

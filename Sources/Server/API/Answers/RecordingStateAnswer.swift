@@ -1,6 +1,6 @@
 internal import FMP4
 internal import Publishing
-package import Recording
+internal import Recording
 package import RecordingFiles
 
 /// The state of the newest recording of a stream or a source.

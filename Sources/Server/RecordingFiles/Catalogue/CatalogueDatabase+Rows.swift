@@ -1,5 +1,5 @@
-internal import FMP4
-internal import Publishing
+package import FMP4
+package import Publishing
 internal import Storage
 internal import GRDB
 

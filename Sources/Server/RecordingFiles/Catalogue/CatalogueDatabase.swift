@@ -1,6 +1,6 @@
 internal import Storage
 internal import Glibc
-internal import GRDB
+package import GRDB
 
 /// The tables of the catalogue. All but annotations can be read from the files again, so a damaged database or one of another version
 /// is discarded, and its annotations are taken over. Calls wait for the disk.

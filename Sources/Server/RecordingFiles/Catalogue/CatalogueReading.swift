@@ -1,6 +1,6 @@
 internal import FMP4
 internal import Publishing
-internal import GRDB
+package import GRDB
 
 /// Compares the catalogue with the folders, a few hundred files in each step. New files are read, and rows without a file are
 /// removed. The catalogue may change between two steps.

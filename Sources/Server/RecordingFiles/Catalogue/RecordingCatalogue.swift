@@ -1,8 +1,8 @@
-internal import Base
+package import Base
 package import Publishing
 internal import Storage
 internal import GRDB
-internal import Logging
+package import Logging
 package import NIOCore
 internal import NIOPosix
 internal import Synchronization

@@ -1,4 +1,4 @@
-internal import FMP4
+package import FMP4
 internal import Streams
 internal import Glibc
 internal import Logging
