@@ -51,6 +51,15 @@ import Testing
     #expect(patterns == patterns.sorted(), "routes of one address stand together")
   }
 
+  /// Otherwise whoever must not watch a stream could ask there.
+  @Test func theGateKnowsTheStreamOfEachAddress() {
+    for route in APITable.routes {
+      let path = route.pattern.split(separator: "/").map { $0 == "{stream}" ? "cam" : String($0) }
+      let hasStream = route.pattern.contains("{stream}")
+      #expect(ViewerGate.stream(at: path) == (hasStream ? "cam" : nil), "\(route.pattern)")
+    }
+  }
+
   @Test func aPathSaysWhatStandsInItsPlaces() throws {
     #expect(
       try #require(APITable.find(["api", "v1", "streams", "cam", "recording", "stop"])).values == ["cam", "stop"])

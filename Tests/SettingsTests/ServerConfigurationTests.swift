@@ -138,7 +138,10 @@ import Testing
 
   @Test func twoListenersNeedTwoPortsUnlessTheSystemChooses() throws {
     #expect(complaint(["rtmp": [":8080"]]) == "--rtmp :8080: --http listens there already; choose another port")
+    #expect(
+      complaint(["srt": [":9"], "webrtc": [":9"]]) == "--webrtc :9: --srt listens there already; choose another port")
     #expect(try load(["http": [":0"], "rtmp": [":0"]]).rtmp.port == 0)
+    #expect(try load(["http": [":9"], "srt": [":9"]]).http.port == 9, "one is of TCP, the other of UDP")
   }
 
   @Test func recordingIsOffOnlyWhereNothingStrongerAsksForIt() throws {

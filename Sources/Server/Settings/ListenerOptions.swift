@@ -52,20 +52,24 @@ struct ListenerOptions: TitledSettings {
     }
   }
 
-  /// Checks that no two listeners have the same address, unless the system chooses the port.
+  /// Checks that no two listeners of TCP, and none of UDP, have the same address, unless the system chooses the port.
   func checkAddresses(_ given: SettingSources) throws(ConfigurationError) {
-    var taken: [ListenAddress: SettingName] = [:]
-    func take(_ setting: some SettingDeclaration, _ address: ListenAddress?) throws(ConfigurationError) {
+    func take(
+      _ setting: some SettingDeclaration, _ address: ListenAddress?, of taken: inout [ListenAddress: SettingName]
+    ) throws(ConfigurationError) {
       guard let address, address.port != 0 else { return }
       if let other = taken.updateValue(setting.name, forKey: address) {
         throw given.error(setting, "\(other.flag) listens there already", "choose another port")
       }
     }
-    try take(http, given[http])
-    try take(https, given[https])
-    try take(rtmp, given[rtmp])
-    try take(rtmps, given[rtmps])
-    try take(webRTC, given[webRTC])
+    var (tcp, udp): ([ListenAddress: SettingName], [ListenAddress: SettingName]) = ([:], [:])
+    try take(http, given[http], of: &tcp)
+    try take(https, given[https], of: &tcp)
+    try take(rtmp, given[rtmp], of: &tcp)
+    try take(rtmps, given[rtmps], of: &tcp)
+    try take(webRTC, given[webRTC], of: &tcp)
+    try take(srt, given[srt], of: &udp)
+    try take(webRTC, given[webRTC], of: &udp)
   }
 }
 
