@@ -4,6 +4,7 @@
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import Publishing
 import Testing
 
 @Suite struct APITableTests {
@@ -56,7 +57,7 @@ import Testing
     for route in APITable.routes {
       let path = route.pattern.split(separator: "/").map { $0 == "{stream}" ? "cam" : String($0) }
       let hasStream = route.pattern.contains("{stream}")
-      #expect(ViewerGate.stream(at: path) == (hasStream ? "cam" : nil), "\(route.pattern)")
+      #expect(ViewerGate.stream(at: path) == (hasStream ? StreamName("cam") : nil), "\(route.pattern)")
     }
   }
 
