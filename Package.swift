@@ -231,12 +231,21 @@ let package = Package(
       ],
       path: "Sources/Server/LocalSources", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
 
-    // The API: its table, answers and description; metrics; pages.
+    // What the API answers and takes as JSON, and its schemas. Knows no route.
+    .target(
+      name: "Answers",
+      dependencies: [
+        "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Storage", "Local", "Transcode", "Publishing",
+        "Base", "FMP4", nio,
+      ],
+      path: "Sources/Server/Answers", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
+
+    // The API: its table and description; metrics; pages.
     .target(
       name: "API",
       dependencies: [
-        "Delivery", "LocalSources", "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Storage", "Local",
-        "LibAV", "Transcode", "Publishing", "Base", "FMP4", "CWeb", nio, nioPosix, nioHTTP1, logging,
+        "Answers", "Delivery", "LocalSources", "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Storage",
+        "Local", "LibAV", "Transcode", "Publishing", "Base", "FMP4", "CWeb", nio, nioPosix, nioHTTP1, logging,
       ],
       path: "Sources/Server/API", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
     // The files of web/, embedded by #embed.
@@ -260,9 +269,9 @@ let package = Package(
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
       ],
       exclude: [
-        "API", "CWeb", "Control", "Delivery", "HTTP", "LocalSources", "Playlists", "Recording", "RecordingFiles",
-        "Settings",
-        "Storage", "Streams", "Commands/Doctor/CMachine", "App/README.md", "Commands/README.md", "README.md",
+        "API", "Answers", "CWeb", "Control", "Delivery", "HTTP", "LocalSources", "Playlists", "Recording",
+        "RecordingFiles", "Settings", "Storage", "Streams", "Commands/Doctor/CMachine", "App/README.md",
+        "Commands/README.md", "README.md",
       ],
       cSettings: gnuSource,
       swiftSettings: house),
@@ -394,9 +403,16 @@ let package = Package(
         "Support", "RecordingSupport", nio, nioPosix, logging,
       ], swiftSettings: testing),
     .testTarget(
+      name: "AnswersTests",
+      dependencies: [
+        "Answers", "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Publishing", "Base", "FMP4", "Support",
+        nio,
+      ], swiftSettings: testing),
+    .testTarget(
       name: "APITests",
       dependencies: [
-        "API", "LocalSources", "Delivery", "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Storage",
+        "API", "Answers", "LocalSources", "Delivery", "Recording", "RecordingFiles", "Streams", "Control", "HTTP",
+        "Storage",
         "Publishing", "Base", "FMP4", "Support", "ServerSupport", "StreamSupport", "RecordingSupport", nio, nioPosix,
         nioEmbedded, nioHTTP1, logging,
       ], swiftSettings: testing),
@@ -409,7 +425,8 @@ let package = Package(
     .testTarget(
       name: "ServerTests",
       dependencies: [
-        "Server", "Settings", "API", "Recording", "RecordingFiles", "HTTP", "Publishing", "Base", "FMP4", "Support",
+        "Server", "Settings", "API", "Answers", "Recording", "RecordingFiles", "HTTP", "Publishing", "Base", "FMP4",
+        "Support",
         "ServerSupport", nio, nioPosix, logging, argumentParser,
       ], cSettings: gnuSource, swiftSettings: testing),
   ],

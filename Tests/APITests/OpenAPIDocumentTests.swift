@@ -1,4 +1,5 @@
 @testable import API
+import Answers
 import Base
 import Delivery
 import FoundationEssentials

@@ -1,4 +1,4 @@
-@testable import API
+import Answers
 @testable import FMP4
 import Foundation
 import GRDB

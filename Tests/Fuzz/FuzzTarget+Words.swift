@@ -1,4 +1,3 @@
-@testable import API
 @testable import Base
 @testable import FMP4
 @testable import HTTP

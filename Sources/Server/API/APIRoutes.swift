@@ -1,11 +1,12 @@
+internal import Answers
 package import Base
 internal import Control
 package import Delivery
 package import HTTP
-package import NIOCore
 internal import Publishing
 package import Recording
 package import Streams
+package import NIOCore
 
 /// The handlers of `/api/v1/…` (APITable) and `/time`, for programs and the pages.
 package struct APIRoutes {

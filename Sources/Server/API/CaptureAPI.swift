@@ -1,10 +1,11 @@
+internal import Answers
 internal import Base
 internal import Delivery
 internal import HTTP
 internal import Local
 package import LocalSources
-internal import NIOCore
 internal import Publishing
+internal import NIOCore
 
 /// The state of local sources, and `POST /api/v1/streams/{stream}/capture/…`, which changes a camera or a microphone while it is
 /// live. The body is written as in a source: `v4l2:/dev/video2?rotate=90`, `alsa:hw:1,0`, `brightness=128&contrast=3`.

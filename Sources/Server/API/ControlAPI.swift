@@ -1,13 +1,14 @@
+internal import Answers
 package import Base
 package import Control
 internal import Delivery
 internal import FMP4
 internal import HTTP
+internal import Publishing
+package import Streams
 package import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import Publishing
-package import Streams
 
 /// `/api/v1/keys…` and settings: what is changed while the server runs, and outlives it.
 package struct ControlAPI {

@@ -1,10 +1,11 @@
+internal import Answers
 internal import Base
 package import Control
 internal import Delivery
 internal import HTTP
+internal import Publishing
 internal import NIOCore
 internal import NIOHTTP1
-internal import Publishing
 
 /// `/api/v1/events`: what happened, as a stream of events or as a page.
 package struct EventsAPI: Sendable {

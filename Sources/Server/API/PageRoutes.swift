@@ -1,8 +1,8 @@
 internal import Delivery
 internal import HTTP
+internal import Publishing
 internal import NIOCore
 internal import NIOHTTP1
-internal import Publishing
 
 /// The pages and their files.
 package struct PageRoutes {

@@ -1,3 +1,4 @@
+internal import Answers
 internal import Delivery
 internal import FMP4
 internal import HTTP

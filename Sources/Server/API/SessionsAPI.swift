@@ -1,11 +1,12 @@
+package import Answers
 internal import Base
 internal import Delivery
 internal import FMP4
 internal import HTTP
-internal import NIOCore
-internal import NIOPosix
 internal import Publishing
 internal import Streams
+internal import NIOCore
+internal import NIOPosix
 
 /// `/api/v1/sessions`: the publishers, and the viewers whose responses have no end. Other viewers are only counted: a player of
 /// HLS or DASH has no connection of its own.

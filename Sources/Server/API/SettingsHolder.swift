@@ -1,3 +1,4 @@
+package import Answers
 package import Publishing
 internal import Synchronization
 

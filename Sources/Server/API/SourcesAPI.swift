@@ -1,13 +1,14 @@
+internal import Answers
 internal import Base
 internal import Delivery
 internal import FMP4
 internal import HTTP
 internal import Local
 package import LocalSources
-internal import NIOCore
-internal import NIOPosix
 package import Publishing
 internal import Recording
+internal import NIOCore
+internal import NIOPosix
 
 /// `/api/v1/sources` and `/api/v1/devices`: the local sources, running or not, and the capture devices of this machine. Both need
 /// the admin token, because they describe the machine and listing devices opens them.

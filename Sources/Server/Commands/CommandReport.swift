@@ -1,6 +1,6 @@
-internal import API
-internal import ArgumentParser
+internal import Answers
 internal import Base
+internal import ArgumentParser
 internal import Glibc
 internal import NIOCore
 

@@ -1,4 +1,5 @@
 internal import API
+internal import Answers
 internal import Base
 internal import Recording
 internal import RecordingFiles

@@ -1,4 +1,4 @@
-@testable import API
+import Answers
 import NIOCore
 import Recording
 import RecordingFiles

@@ -1,4 +1,4 @@
-internal import API
+internal import Answers
 internal import NIOCore
 @testable internal import Server
 internal import Testing

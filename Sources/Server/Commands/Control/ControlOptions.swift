@@ -1,4 +1,5 @@
 internal import API
+internal import Answers
 internal import ArgumentParser
 internal import NIOCore
 internal import NIOHTTP1

@@ -1,4 +1,4 @@
-internal import API
+internal import Answers
 internal import Base
 
 /// One line of `weir doctor`: what was looked at, what was found, and what to do about it.

@@ -1,8 +1,8 @@
-internal import Base
-internal import HTTP
+package import Base
+package import HTTP
 
 /// The body of a successful response.
-enum APIResult: Sendable {
+package enum APIResult: Sendable {
   case json(any APIObject.Type)
   /// The same, or without an end as `text/event-stream`, as the client prefers.
   case jsonOrEvents(any APIObject.Type)
@@ -16,7 +16,7 @@ enum APIResult: Sendable {
 }
 
 /// The body of a request.
-enum APIBody: Sendable {
+package enum APIBody: Sendable {
   case json(any APIObject.Type)
   /// Plain text; what it is, with an example.
   case text(String, example: String)
@@ -25,8 +25,8 @@ enum APIBody: Sendable {
 }
 
 /// An item of the query, or a field of the request.
-struct APIParameter: Sendable {
-  enum Value: Sendable {
+package struct APIParameter: Sendable {
+  package enum Value: Sendable {
     case text
     /// A time as RFC 3339 writes it.
     case time
@@ -34,20 +34,20 @@ struct APIParameter: Sendable {
     case words([String])
   }
 
-  enum Place: String, Sendable {
+  package enum Place: String, Sendable {
     case query, header
   }
 
-  let name: String
+  package let name: String
   let value: Value
-  let place: Place
-  let meaning: String
+  package let place: Place
+  package let meaning: String
 
-  init(_ name: String, _ value: Value, in place: Place = .query, _ meaning: String) {
+  package init(_ name: String, _ value: Value, in place: Place = .query, _ meaning: String) {
     (self.name, self.value, self.place, self.meaning) = (name, value, place, meaning)
   }
 
-  var schema: JSONTree {
+  package var schema: JSONTree {
     switch value {
     case .text: .object([("type", .text("string"))])
     case .time: .object([("type", .text("string")), ("format", .text("date-time"))])
@@ -62,13 +62,13 @@ struct APIParameter: Sendable {
 }
 
 /// A place of an address, as `{stream}`.
-struct APIPlace: Sendable {
-  let name: String
-  let meaning: String
+package struct APIPlace: Sendable {
+  package let name: String
+  package let meaning: String
   /// A regular expression (ECMA-262) that the values match; the route says more.
-  let pattern: String
+  package let pattern: String
 
-  static let all = [
+  package static let all = [
     APIPlace(name: "stream", meaning: "The name of a stream.", pattern: namePattern),
     APIPlace(name: "source", meaning: "The name of one of the server's own sources.", pattern: namePattern),
     APIPlace(

@@ -1,11 +1,11 @@
 internal import Base
-internal import RecordingFiles
+package import RecordingFiles
 internal import FoundationEssentials
 internal import NIOCore
 
 /// The body of a request that sets the annotations on a recording: `{"name": "Interview", "note": "second take"}`. A member that is
 /// missing, null or empty removes what was said.
-struct AnnotationBody: Decodable {
+package struct AnnotationBody: Decodable {
   /// It is no JSON object with these members.
   struct Malformed: Error {}
 
@@ -14,7 +14,7 @@ struct AnnotationBody: Decodable {
 
   private enum CodingKeys: String, CodingKey, CaseIterable { case name, note }
 
-  init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let known = CodingKeys.allCases.map(\.rawValue)
     let keys = try decoder.container(keyedBy: AnyKey.self).allKeys
     if let other = keys.first(where: { !known.contains($0.stringValue) }) {
@@ -27,7 +27,7 @@ struct AnnotationBody: Decodable {
   }
 
   /// Throws `Malformed` or a `ValueError`.
-  static func annotation(in body: ByteBuffer) throws -> RecordingAnnotation {
+  package static func annotation(in body: ByteBuffer) throws -> RecordingAnnotation {
     let read: AnnotationBody
     do {
       read = try JSONDecoder().decode(AnnotationBody.self, from: Data(body.readableBytesView))
@@ -53,11 +53,11 @@ struct AnnotationBody: Decodable {
 }
 
 /// The same for the API's description.
-struct AnnotationRequest: APIObject {
+package struct AnnotationRequest: APIObject {
   let name: String?
   let note: String?
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "name": "Name of the recording and of its download; null or nothing leaves the one that its file has.",
     "note": "What there is to say about it, with line ends; null or nothing removes it.",
   ]

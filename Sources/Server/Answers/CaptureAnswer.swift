@@ -1,7 +1,7 @@
-internal import Local
+package import Local
 
 /// The state of a source's camera and microphone.
-struct CaptureAnswer: APIObject {
+package struct CaptureAnswer: APIObject {
   let video: Video?
   let audio: Audio?
 
@@ -35,7 +35,7 @@ struct CaptureAnswer: APIObject {
     let skewMicroseconds: Int64
   }
 
-  init(_ status: CaptureStatus) {
+  package init(_ status: CaptureStatus) {
     video = status.video.map { camera in
       Video(
         device: camera.device, name: camera.name, mode: camera.mode, state: camera.state.word,
@@ -54,14 +54,14 @@ struct CaptureAnswer: APIObject {
 }
 
 /// A control of a camera, as in `weir devices --json` and the API.
-struct ControlAnswer: APIObject {
+package struct ControlAnswer: APIObject {
   let name: String
   let value: Int32
   let minimum: Int32
   let maximum: Int32
   let `default`: Int32
 
-  init(_ control: CameraControl) {
+  package init(_ control: CameraControl) {
     (name, value, `default`) = (control.name, control.value, control.standard)
     (minimum, maximum) = (control.minimum, control.maximum)
   }

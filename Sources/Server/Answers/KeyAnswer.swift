@@ -1,5 +1,5 @@
-internal import Control
-internal import FMP4
+package import Control
+package import FMP4
 
 /// A key with a name.
 package struct KeyAnswer: APIObject {
@@ -23,7 +23,7 @@ package struct KeyAnswer: APIObject {
     "note": "What the key changes for others, in words: the first one to publish with makes all publishers need one."
   ]
 
-  init(_ key: AccessKey, text: String? = nil, note: String? = nil, now: WallTime) {
+  package init(_ key: AccessKey, text: String? = nil, note: String? = nil, now: WallTime) {
     let grant = key.grant
     func patterns(_ action: AccessAction) -> [String] { (grant.streams[action] ?? []).map(\.description) }
     name = grant.name
@@ -49,7 +49,7 @@ package struct KeysAnswer: APIObject, PagedAnswer {
     "total": "How many there are in all.",
   ]
 
-  init(_ page: (keys: [AccessKey], isMore: Bool, total: Int), now: WallTime) {
+  package init(_ page: (keys: [AccessKey], isMore: Bool, total: Int), now: WallTime) {
     keys = page.keys.map { KeyAnswer($0, now: now) }
     next = page.isMore ? page.keys.last?.grant.name : nil
     total = page.total

@@ -1,23 +1,36 @@
-internal import FMP4
+package import FMP4
 internal import Publishing
-internal import Streams
+package import Streams
 internal import Transcode
 
 /// `/api/v1/streams`: all streams, and the properties of this server.
 package struct ServerAnswer: APIObject {
-  let version: String
+  package let version: String
   package let streams: [StreamAnswer]
-  let publishKeyRequired: Bool
+  package let publishKeyRequired: Bool
   /// Whether an admin token is configured, which changes need.
-  let writable: Bool
-  let records: Bool
-  let rtmpPort: Int?
-  let rtmpsPort: Int?
-  let srtPort: Int?
-  let webRTCPort: Int?
-  let capacity: [String: Int]
-  let publicURL: String?
-  let embedFrom: [String]
+  package let writable: Bool
+  package let records: Bool
+  package let rtmpPort: Int?
+  package let rtmpsPort: Int?
+  package let srtPort: Int?
+  package let webRTCPort: Int?
+  package let capacity: [String: Int]
+  package let publicURL: String?
+  package let embedFrom: [String]
+
+  package init(
+    version: String, streams: [StreamAnswer], publishKeyRequired: Bool, writable: Bool, records: Bool, rtmpPort: Int?,
+    rtmpsPort: Int?, srtPort: Int?, webRTCPort: Int?, capacity: [String: Int], publicURL: String?, embedFrom: [String]
+  ) {
+    (self.version, self.streams, self.publishKeyRequired, self.writable, self.records) = (
+      version, streams, publishKeyRequired, writable, records
+    )
+    (self.rtmpPort, self.rtmpsPort, self.srtPort, self.webRTCPort, self.capacity) = (
+      rtmpPort, rtmpsPort, srtPort, webRTCPort, capacity
+    )
+    (self.publicURL, self.embedFrom) = (publicURL, embedFrom)
+  }
 
   package static let notes: [String: FieldNote] = [
     "publishKeyRequired": "Whether publishers need a key.",
@@ -192,7 +205,7 @@ package struct StreamAnswer: APIObject {
   }
 
   /// `base`: what absolute paths begin with.
-  init(
+  package init(
     _ status: StreamStatus, _ settings: StreamSettings, viewers: Int, recording: RecordingStateAnswer?,
     capture: CaptureAnswer?, player: PlayerChoice, now: WallTime, base: String
   ) {

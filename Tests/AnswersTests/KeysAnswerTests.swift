@@ -1,4 +1,4 @@
-@testable import API
+import Answers
 @testable import Control
 import FMP4
 import NIOCore

@@ -1,9 +1,9 @@
-internal import Base
-internal import FMP4
-internal import FoundationEssentials
-internal import HTTP
-package import NIOCore
+package import Base
+package import FMP4
+package import HTTP
 internal import Storage
+internal import FoundationEssentials
+package import NIOCore
 
 /// Encodes responses as JSON (RFC 8259): UTF-8, no white space, members in alphabetical order.
 package enum JSONText {
@@ -20,7 +20,7 @@ package enum JSONText {
   }
 
   /// An object whose members keep their order.
-  static func encode(inOrder members: [(name: String, value: any Encodable)]) -> ByteBuffer {
+  package static func encode(inOrder members: [(name: String, value: any Encodable)]) -> ByteBuffer {
     var text = ByteBuffer()
     for (index, member) in members.enumerated() {
       text.writeString("\(index == 0 ? "{" : ",")\(LogText.json(member.name)):")
@@ -31,7 +31,7 @@ package enum JSONText {
   }
 
   /// Reads the body of a request.
-  static func decode<Value: Decodable>(_ type: Value.Type, from body: ByteBuffer) throws(ValueError) -> Value {
+  package static func decode<Value: Decodable>(_ type: Value.Type, from body: ByteBuffer) throws(ValueError) -> Value {
     do {
       return try JSONDecoder().decode(type, from: Data(body.readableBytesView))
     } catch let error as DecodingError {
@@ -53,14 +53,14 @@ package enum JSONText {
   }
 
   /// `2026-11-21T12:03:04.567Z`.
-  static func time(_ time: WallTime) -> String { UTCText(time).internet }
+  package static func time(_ time: WallTime) -> String { UTCText(time).internet }
 }
 
 extension HTTPResponse {
   /// A response of the API.
-  static func json(_ answer: some Encodable) -> HTTPResponse { json(text: JSONText.encode(answer)) }
+  package static func json(_ answer: some Encodable) -> HTTPResponse { json(text: JSONText.encode(answer)) }
 
-  static func json(text: ByteBuffer, cache: CachePolicy = .never) -> HTTPResponse {
+  package static func json(text: ByteBuffer, cache: CachePolicy = .never) -> HTTPResponse {
     HTTPResponse(
       headers: [
         HeaderField("Content-Type", ContentType.json.rawValue), HeaderField("Cache-Control", cache.value),

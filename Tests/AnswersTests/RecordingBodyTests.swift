@@ -1,4 +1,4 @@
-@testable import API
+@testable import Answers
 import Base
 import FMP4
 import NIOCore

@@ -1,12 +1,14 @@
-internal import Base
+package import Base
 
 /// The JSON Schemas (draft 2020-12) of the API's objects. Each type is described once, by running its `init(from:)` on a decoder
 /// that notes which members it reads, and as what. All members are required: what is unknown is null.
-final class SchemaBook {
-  private(set) var schemas: [String: JSONTree] = [:]
+package final class SchemaBook {
+  package private(set) var schemas: [String: JSONTree] = [:]
+
+  package init() {}
 
   /// The schema of a type, or a reference to it.
-  func schema(of type: any Decodable.Type) -> JSONTree {
+  package func schema(of type: any Decodable.Type) -> JSONTree {
     if let simple = type as? any SimpleSchema.Type { return simple.schema(in: self) }
     let name = Self.name(of: type)
     if schemas[name] == nil {
@@ -19,7 +21,9 @@ final class SchemaBook {
     return Self.reference(name)
   }
 
-  static func reference(_ name: String) -> JSONTree { .object([("$ref", .text("#/components/schemas/\(name)"))]) }
+  package static func reference(_ name: String) -> JSONTree {
+    .object([("$ref", .text("#/components/schemas/\(name)"))])
+  }
 
   /// The type's name without its module: `StreamLadder` for `StreamAnswer.Ladder`.
   static func name(of type: any Any.Type) -> String {

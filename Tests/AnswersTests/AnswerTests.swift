@@ -1,4 +1,4 @@
-@testable import API
+import Answers
 import HTTP
 import NIOCore
 import NIOHTTP1

@@ -11,12 +11,12 @@ package struct FieldNote: Sendable, ExpressibleByStringLiteral {
   private init(_ text: String, _ keywords: [(String, JSONTree)]) { (self.text, self.keywords) = (text, keywords) }
 
   /// A text that is one of these words.
-  static func words(_ words: [String], _ text: String) -> FieldNote {
+  package static func words(_ words: [String], _ text: String) -> FieldNote {
     FieldNote(text, [("enum", .list(words.map(JSONTree.text)))])
   }
 
   /// A time as RFC 3339 writes it, in UTC.
-  static func time(_ text: String) -> FieldNote { FieldNote(text, [("format", .text("date-time"))]) }
+  package static func time(_ text: String) -> FieldNote { FieldNote(text, [("format", .text("date-time"))]) }
 }
 
 /// An answer of the API, or a body that it takes, as a JSON object. It is `Codable` so that its JSON Schema can be made from its

@@ -1,13 +1,13 @@
 internal import Base
 internal import FMP4
-internal import Recording
+package import Recording
 internal import RecordingFiles
 internal import FoundationEssentials
 internal import NIOCore
 
 /// The body of a request that starts a recording, a JSON object: `{"name": "Interview", "tracks": "audio", "limits":
 /// {"duration": "90m", "bytes": "2GB"}}`. No member is required, and no other is allowed. No body is an empty object.
-struct RecordingBody: Decodable {
+package struct RecordingBody: Decodable {
   /// It is no JSON object with these members.
   struct Malformed: Error {}
 
@@ -42,7 +42,7 @@ struct RecordingBody: Decodable {
 
   private enum CodingKeys: String, CodingKey, CaseIterable { case name, tracks, limits }
 
-  init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     try Self.check(decoder, CodingKeys.allCases.map(\.rawValue))
     let values = try decoder.container(keyedBy: CodingKeys.self)
     name = try values.decodeIfPresent(String.self, forKey: .name)
@@ -59,7 +59,7 @@ struct RecordingBody: Decodable {
   }
 
   /// What a body orders. Throws `Malformed` or a `ValueError`.
-  static func order(in body: ByteBuffer) throws -> RecordingOrder {
+  package static func order(in body: ByteBuffer) throws -> RecordingOrder {
     if body.readableBytes == 0 { return RecordingOrder() }
     do {
       return try JSONDecoder().decode(RecordingBody.self, from: Data(body.readableBytesView)).order
@@ -125,7 +125,7 @@ struct RecordingBody: Decodable {
 }
 
 /// The same for the API's description.
-struct RecordingRequest: APIObject {
+package struct RecordingRequest: APIObject {
   let name: String?
   let tracks: String?
   let limits: Limits?
@@ -137,7 +137,7 @@ struct RecordingRequest: APIObject {
     static let notes: [String: FieldNote] = ["duration": "`90m`; 1s to 366d.", "bytes": "`2GB`."]
   }
 
-  static let notes: [String: FieldNote] = [
+  package static let notes: [String: FieldNote] = [
     "name": "Name of the recording and of its download.",
     "tracks": .words(["all", "audio", "video"], "Which tracks are recorded; also a list of track numbers."),
   ]

@@ -1,4 +1,4 @@
-@testable import API
+@testable import Answers
 import NIOCore
 @testable import Recording
 import RecordingFiles

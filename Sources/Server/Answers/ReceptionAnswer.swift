@@ -1,7 +1,7 @@
-internal import Local
+package import Local
 
 /// What a source received from a network, since its start.
-struct ReceptionAnswer: APIObject {
+package struct ReceptionAnswer: APIObject {
   let state: String
   /// Why datagrams are ignored for the moment.
   let problem: String?
@@ -17,7 +17,7 @@ struct ReceptionAnswer: APIObject {
   let damaged: Int
   let scrambled: Int
 
-  init(_ status: ReceptionStatus) {
+  package init(_ status: ReceptionStatus) {
     (state, problem) =
       switch status.state {
       case .waiting: ("waiting", nil)

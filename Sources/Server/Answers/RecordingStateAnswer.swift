@@ -1,6 +1,6 @@
 internal import FMP4
 internal import Publishing
-internal import Recording
+package import Recording
 package import RecordingFiles
 
 /// The state of the newest recording of a stream or a source.
@@ -19,7 +19,7 @@ package struct RecordingStateAnswer: APIObject {
     "seconds": "Of media.",
   ]
 
-  init(_ recorder: Recorder) { self.init(recorder.state, warning: recorder.warning) }
+  package init(_ recorder: Recorder) { self.init(recorder.state, warning: recorder.warning) }
 
   init(_ state: RecordingState, warning: String? = nil) {
     var (known, problem): (RecordingProgress?, String?) = (nil, warning)
@@ -104,7 +104,7 @@ package struct EntryAnswer: APIObject {
   ]
 
   /// `undoSeconds`: seconds for which a deletion can be undone; nil if not known. `base`: what absolute paths begin with.
-  init(_ entry: RecordingEntry, undoSeconds: Int64? = nil, base: String = "") {
+  package init(_ entry: RecordingEntry, undoSeconds: Int64? = nil, base: String = "") {
     let base = "\(base)/recordings/\(entry.stream)/"
     let isServed = entry.isPlayable && entry.deletedAt == nil
     (stream, file, name, state) = (entry.stream.description, entry.file, entry.shownTitle, entry.state.rawValue)
@@ -122,16 +122,26 @@ package struct EntryAnswer: APIObject {
 }
 
 /// `/api/v1/storage`.
-struct StorageAnswer: APIObject {
-  let freeBytes: Int64?
-  let totalBytes: Int64?
-  let recordedBytes: Int64
-  let deletedBytes: Int64
-  let keepFreeBytes: Int64
-  let undoSeconds: Int64
-  let writable: Bool
+package struct StorageAnswer: APIObject {
+  package let freeBytes: Int64?
+  package let totalBytes: Int64?
+  package let recordedBytes: Int64
+  package let deletedBytes: Int64
+  package let keepFreeBytes: Int64
+  package let undoSeconds: Int64
+  package let writable: Bool
 
-  static let notes: [String: FieldNote] = [
+  package init(
+    freeBytes: Int64?, totalBytes: Int64?, recordedBytes: Int64, deletedBytes: Int64, keepFreeBytes: Int64,
+    undoSeconds: Int64, writable: Bool
+  ) {
+    (self.freeBytes, self.totalBytes, self.recordedBytes, self.deletedBytes, self.keepFreeBytes) = (
+      freeBytes, totalBytes, recordedBytes, deletedBytes, keepFreeBytes
+    )
+    (self.undoSeconds, self.writable) = (undoSeconds, writable)
+  }
+
+  package static let notes: [String: FieldNote] = [
     "deletedBytes": "Of recordings that can still be restored.",
     "keepFreeBytes": "Room that recordings leave to others (--keep-free).",
     "undoSeconds": "How long a deletion can be taken back.",
