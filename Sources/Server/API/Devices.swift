@@ -1,4 +1,4 @@
-package import Answers
+internal import Answers
 internal import Base
 internal import FMP4
 package import LibAV
