@@ -82,8 +82,8 @@ final class ConnectionLimiter: Sendable {
     var isControl = false
   }
 
-  /// Connections of all that there can be at once which only addresses without another one get.
-  private static let forNewcomers = 4
+  /// Connections of all that there can be at once which only addresses without a refused one get.
+  private static let reserved = 4
   /// Connections of an address beyond those that it may have, which may only probe.
   static let probesPerAddress = 4
 
@@ -158,9 +158,10 @@ final class ConnectionLimiter: Sendable {
     return counts.withLock { counts in
       counts.numbered += 1
       let number = counts.numbered
-      // The last ones are for addresses that have none: a crowd must not keep a probe away.
-      let isNewcomer = counts.perAddress[address] == nil
-      guard client.isControl || counts.connections < descriptors.connections - (isNewcomer ? 0 : Self.forNewcomers)
+      // The last ones are for addresses that have none refused: a crowd must not keep a probe away, also from where viewers are.
+      func mayTakeReserve() -> Bool { !counts.refused.contains { $0.address == address } }
+      let isNear = counts.connections >= descriptors.connections - Self.reserved
+      guard client.isControl || !isNear || counts.connections < descriptors.connections && mayTakeReserve()
       else { return (.dropped, number, nil, false) }
       guard
         client.isProxy
@@ -180,7 +181,7 @@ final class ConnectionLimiter: Sendable {
       } else if counts.refused.count >= refusedCapacity, !client.isControl {
         // The response of a full server also needs memory and a descriptor. Those that were told to go may not have gone yet.
         displaced = displaceRefused(&counts)
-        guard displaced != nil || isNewcomer && counts.refused.count < refusedCapacity + Self.forNewcomers else {
+        guard displaced != nil || counts.refused.count < refusedCapacity + Self.reserved && mayTakeReserve() else {
           return (.dropped, number, nil, false)
         }
       }
