@@ -21,7 +21,7 @@ package struct SteadyStream: Sendable {
         settings.window = MediaTime(milliseconds: Int64(segments) * 2000)
         return settings
       }, clock: clock.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
     let name = try #require(StreamName("cam"))
     let sink = try await registry.admit(
       PublishRequest(

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import Publishing
 @testable import Streams
+import StreamSupport
 import Support
 import Synchronization
 import Testing
@@ -20,7 +21,7 @@ import Transcode
     let registry = StreamRegistry(
       settings: { _ in settings }, workers: .process(executable: "/nothing", arguments: []), room: room,
       clock: .system(), logger: logger
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
     let sink = try await registry.admit(
       PublishRequest(stream: name, key: nil, protocolName: "test", remoteAddress: "10.0.0.1:5") { _ in })
     sink.warn(.rarelyPlayed("AC-3"))
@@ -56,13 +57,13 @@ import Transcode
 
   @Test func `Where the setting is the source's audio, there is a warning instead`() async throws {
     let stream = try await publishing(
-      StreamSettings(addsPlayableAudio: false), [[try SyntheticMedia.video(), try surround()]])
+      StreamSettings { $0.addsPlayableAudio = false }, [[try SyntheticMedia.video(), try surround()]])
     #expect(stream.epoch.rungs.isEmpty && stream.epoch.layout == .interleaved)
     #expect(stream.status.warnings.count == 1)
   }
 
   @Test func `Another codec that the setting names is the only one`() async throws {
-    let settings = StreamSettings(layout: .separate, audio: AudioSpecification(.opus))
+    let settings = StreamSettings { ($0.layout, $0.audio) = (.separate, AudioSpecification(.opus)) }
     let stream = try await publishing(settings, [[try SyntheticMedia.video(), try surround()]])
     #expect(stream.epoch.rungs.map(\.rendition) == [.transcodedAudio(.opus)])
   }

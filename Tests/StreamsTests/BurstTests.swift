@@ -14,7 +14,7 @@ import Testing
 
     /// `group`: the distance of key frames, if the name was published before.
     init(group: MediaTime? = nil) {
-      driver = EpochDriver(StreamSettings(layout: .separate), knownGroup: group)
+      driver = EpochDriver(StreamSettings { $0.layout = .separate }, knownGroup: group)
     }
 
     mutating func receive(_ event: MediaEvent) throws {

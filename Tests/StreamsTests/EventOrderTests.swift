@@ -21,7 +21,7 @@ import Testing
     settings.reconnectWindow = MediaTime(milliseconds: 0)
     let registry = StreamRegistry(
       settings: { [settings] _ in settings }, clock: .system(), logger: logger, events: log
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
     let name = try #require(StreamName("cam"))
     var wanted: [EventKind] = []
     for round in 0..<20 {
@@ -60,7 +60,7 @@ import Testing
     try second.begin(folder: folder.path)
     let registry = StreamRegistry(
       settings: { _ in StreamSettings() }, clock: .system(), logger: logger, events: second
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
     func entry(_ epoch: String) -> StreamStateEntry {
       StreamStateEntry(
         record: EpochRecord(

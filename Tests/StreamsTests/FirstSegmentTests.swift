@@ -12,7 +12,7 @@ import Testing
   private let registry = StreamRegistry(
     settings: { _ in StreamSettings() }, clock: .system(),
     logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-  ) { _, _, _ in [] }
+  ) { _, _, _, _ in [] }
 
   /// Publishes the test pattern with key frames ten seconds apart while the test looks at the stream.
   private func published(_ test: (LiveStream) async throws -> Void) async throws {

@@ -58,7 +58,7 @@ import Transcode
         return settings
       },
       workers: launcher(starts), clock: .system(), logger: logger
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
     let source = TestSource(
       name: name,
       settings: TestSourceSettings(width: 320, height: 180, keyFrameInterval: 1800, videoBitRate: 300_000),

@@ -22,7 +22,7 @@ import Testing
     let registry = StreamRegistry(
       settings: { _ in StreamSettings() }, authorizer: authorizer, clock: clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in
+    ) { _, _, _, _ in
       authorizer.follow(fresh)
       return []
     }

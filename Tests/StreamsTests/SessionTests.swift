@@ -15,7 +15,7 @@ import Testing
     StreamRegistry(
       settings: { _ in StreamSettings() }, clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
   }
 
   private final class Told: Sendable {

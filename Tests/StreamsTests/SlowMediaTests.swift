@@ -28,7 +28,7 @@ import Testing
           return settings
         }, memory: memory, clock: time.clock,
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-      ) { _, _, _ in [] }
+      ) { _, _, _, _ in [] }
       let name = try #require(StreamName("cam"))
       let sink = try await registry.admit(
         PublishRequest(

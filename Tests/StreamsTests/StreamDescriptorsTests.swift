@@ -71,7 +71,7 @@ import Testing
     let registry = StreamRegistry(
       settings: { _ in StreamSettings() }, descriptors: budget, sinksPerStream: 1, clock: clock.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [slow] }
+    ) { _, _, _, _ in [slow] }
     let room = budget.streams
     _ = try await registry.admit(try request("cam")).receive(.end(.finished))
     registry.tend()
@@ -90,7 +90,7 @@ import Testing
     let registry = StreamRegistry(
       settings: { _ in StreamSettings() }, descriptors: DescriptorBudget(limit: 600), sinksPerStream: 1,
       clock: ManualClock().clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in
+    ) { _, _, _, _ in
       let sink = SlowSink()
       made.withLock { $0.append(sink) }
       return [sink]
@@ -111,7 +111,7 @@ import Testing
     StreamRegistry(
       settings: { _ in StreamSettings() }, descriptors: budget, clock: ManualClock().clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
   }
 
   private func request(_ name: String) throws -> PublishRequest {

@@ -33,7 +33,7 @@ import Testing
       settings: { _ in StreamSettings() },
       authorizer: Authorizer(Authorizer.Rules(publishKeys: keys), clock: hands.clock), clock: hands.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
   }
 
   private func request(

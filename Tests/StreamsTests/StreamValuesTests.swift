@@ -120,30 +120,44 @@ import Testing
 
   @Test func whoWasDetachedStaysAwayUntilTheNextEpoch() {
     var subscribers = Subscribers()
-    #expect(subscribers.makeSinks(of: "a") { _ in [Sink()] } && subscribers.sinks.count == 1)
+    #expect(
+      subscribers.makeSinks(of: Epoch(id: "a", settings: StreamSettings())) { _, _ in [Sink()] }
+        && subscribers.sinks.count == 1)
     subscribers.detach { _ in true }
-    #expect(subscribers.makeSinks(of: "a") { _ in [Sink()] } && subscribers.sinks.isEmpty)
+    #expect(
+      subscribers.makeSinks(of: Epoch(id: "a", settings: StreamSettings())) { _, _ in [Sink()] }
+        && subscribers.sinks.isEmpty)
     subscribers.beginEpoch()
-    #expect(subscribers.makeSinks(of: "b") { _ in [Sink()] } && subscribers.sinks.count == 1)
+    #expect(
+      subscribers.makeSinks(of: Epoch(id: "b", settings: StreamSettings())) { _, _ in [Sink()] }
+        && subscribers.sinks.count == 1)
   }
 
   @Test func tooManyOpenFilesAreToldAndMakeNoMore() {
     var subscribers = Subscribers()
     for number in 0..<ClosingSinks.limit {
-      #expect(subscribers.makeSinks(of: "\(number)") { _ in [Sink(isClosing: true)] })
+      #expect(
+        subscribers.makeSinks(of: Epoch(id: "\(number)", settings: StreamSettings())) { _, _ in [Sink(isClosing: true)]
+        })
       subscribers.end()
     }
-    #expect(!subscribers.makeSinks(of: "last") { _ in [Sink()] } && subscribers.sinks.isEmpty)
+    #expect(
+      !subscribers.makeSinks(of: Epoch(id: "last", settings: StreamSettings())) { _, _ in [Sink()] }
+        && subscribers.sinks.isEmpty)
   }
 
   @Test func `Recordings that were stopped by hand count until their files are closed`() {
     var subscribers = Subscribers()
-    #expect(subscribers.makeSinks(of: "a") { _ in (0..<ClosingSinks.limit - 1).map { _ in Sink(isClosing: true) } })
+    #expect(
+      subscribers.makeSinks(of: Epoch(id: "a", settings: StreamSettings())) { _, _ in
+        (0..<ClosingSinks.limit - 1).map { _ in Sink(isClosing: true) }
+      })
     subscribers.detach { _ in true }
     let hasRoom = subscribers.hasRoomForSinks()
     #expect(hasRoom)
     subscribers.beginEpoch()
-    #expect(subscribers.makeSinks(of: "b") { _ in [Sink(isClosing: true), Sink()] })
+    #expect(
+      subscribers.makeSinks(of: Epoch(id: "b", settings: StreamSettings())) { _, _ in [Sink(isClosing: true), Sink()] })
     subscribers.detach { $0.isClosing }
     let stillHasRoom = subscribers.hasRoomForSinks()
     #expect(!stillHasRoom && subscribers.sinks.count == 1)

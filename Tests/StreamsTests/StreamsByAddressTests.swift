@@ -25,7 +25,7 @@ import Testing
       authorizer: Authorizer(Authorizer.Rules(publishKeys: keys), clock: time.clock), names: limits,
       descriptors: descriptors.map { DescriptorBudget(limit: $0) } ?? .unlimited, clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
   }
 
   private func request(_ name: String, key: String? = nil, from host: String?) throws -> PublishRequest {

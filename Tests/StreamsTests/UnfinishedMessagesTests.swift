@@ -22,7 +22,7 @@ import Testing
     StreamRegistry(
       settings: { _ in StreamSettings() }, memory: memory, clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
   }
 
   private func request(_ name: String, _ evictions: Evictions = Evictions()) throws -> PublishRequest {

@@ -3,6 +3,7 @@ import FMP4
 import Logging
 import Publishing
 @testable import Streams
+import StreamSupport
 import Support
 import Synchronization
 import Testing
@@ -21,12 +22,12 @@ import Transcode
   ) -> StreamRegistry {
     var limits = NameAllowance.Limits()
     (limits.streams, limits.names, limits.namesPerMinute) = (streams, names, min(16, names))
-    let made = StreamSettings(layout: .separate, audio: AudioSpecification(.opus))
+    let made = StreamSettings { ($0.layout, $0.audio) = (.separate, AudioSpecification(.opus)) }
     return StreamRegistry(
       settings: { "\($0)".hasPrefix("made") ? made : StreamSettings() }, names: limits, descriptors: descriptors,
       clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
   }
 
   /// Publishes by RTMP, or makes an offer, a second later than the one before.

@@ -25,7 +25,7 @@ import { base, root } from "../media/root.js";
  * @property {string} name
  * @property {string | null} [title] As configured.
  * @property {string | null} [description] As configured.
- * @property {"live" | "starting" | "reconnecting" | "ended"} state
+ * @property {"live" | "starting" | "reconnecting" | "offAir" | "ended"} state
  * @property {string} protocol
  * @property {string} startedAt ISO 8601.
  * @property {number} ageSeconds

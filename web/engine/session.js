@@ -10,7 +10,7 @@ import { MSEEngine } from "./mse-engine.js";
 import { NativeEngine } from "./native-engine.js";
 
 /**
- * @typedef {"looking" | "notStarted" | "starting" | "playing" | "waiting" | "reconnecting" | "ended" | "unplayable" |
+ * @typedef {"looking" | "notStarted" | "starting" | "playing" | "waiting" | "reconnecting" | "offAir" | "ended" | "unplayable" |
  *   "full" | "unreachable"} Phase
  */
 
@@ -255,7 +255,7 @@ export class WatchSession extends EventTarget {
       if (this.#full) pause = Math.max(pause, 1000 * (result.retryAfter || 2));
       this.retryAt = performance.now() + pause;
       await this.#sleep(pause, "request");
-      while (this.stream?.state === "reconnecting" && !signal.aborted && !this.engine.playsFromWindow) {
+      while ((this.stream?.state === "reconnecting" || this.stream?.state === "offAir") && !signal.aborted && !this.engine.playsFromWindow) {
         await this.#sleep(ASK_MILLISECONDS);
       }
     }
@@ -380,7 +380,7 @@ export class WatchSession extends EventTarget {
     switch (this.stream.state) {
       case "ended": return "ended";
       case "starting": return "starting";
-      case "reconnecting": return "reconnecting";
+      case "reconnecting": case "offAir": return this.stream.state;
       default:
         // An attempt that was not refused within this time has been admitted.
         if (this.#full && !(this.#connected && performance.now() > this.#triedAt + ADMITTED_MILLISECONDS)) return "full";

@@ -19,14 +19,14 @@ const TYPING_MILLISECONDS = 120;
 /** @typedef {import("../api/api.js").Stream} Stream */
 /** @typedef {ReturnType<typeof streamCard>} Card */
 
-const RANKS = /** @type {Record<string, number>} */ ({ live: 0, starting: 1, reconnecting: 2, ended: 3 });
+const RANKS = /** @type {Record<string, number>} */ ({ live: 0, starting: 1, reconnecting: 2, offAir: 3, ended: 4 });
 const { compare } = new Intl.Collator(language, { numeric: true });
 /** @param {Stream} stream */
 const titleOf = (stream) => stream.title || stream.name;
 /** @param {Stream} a @param {Stream} b */
 const byTitle = (a, b) => compare(titleOf(a), titleOf(b)) || (a.name < b.name ? -1 : 1);
 /** @param {Stream} a @param {Stream} b */
-const byState = (a, b) => (RANKS[a.state] ?? 4) - (RANKS[b.state] ?? 4) || byTitle(a, b);
+const byState = (a, b) => (RANKS[a.state] ?? 5) - (RANKS[b.state] ?? 5) || byTitle(a, b);
 
 /** @param {Stream} stream @returns {number} The lower, the worse. */
 export function troubleOf(stream) {

@@ -18,7 +18,7 @@ import { Stage } from "../ui/stage.js";
 /** Texts of the badge, by phase. */
 const BADGES = {
   looking: "", notStarted: "badge.notStarted", starting: "state.starting", playing: "state.live", waiting: "state.live",
-  reconnecting: "state.reconnecting", ended: "state.ended", unplayable: "state.live", full: "badge.full",
+  reconnecting: "state.reconnecting", offAir: "state.offAir", ended: "state.ended", unplayable: "state.live", full: "badge.full",
   unreachable: "badge.unreachable",
 };
 /** The panels below the player are loaded after the first frame, but no later than this. */

@@ -22,7 +22,7 @@ const ANSWER_MILLISECONDS = 15_000;
 /** @param {StreamRecording | null} recording */
 const isActive = (recording) => ["idle", "running", "failed"].includes(recording?.state ?? "");
 /** @param {Stream | null} stream */
-const isLive = (stream) => stream?.state === "live" || stream?.state === "reconnecting";
+const isLive = (stream) => ["live", "reconnecting", "offAir"].includes(stream?.state ?? "");
 
 export class RecordingPanel {
   #panel = byId("recording", HTMLElement);

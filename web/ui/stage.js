@@ -68,7 +68,7 @@ export class Stage {
     if (phase === "waiting" && performance.now() - this.#phaseSince < MESSAGE_DELAY_MILLISECONDS) return;
     const [title, text] = this.#words(session);
     const canRetry = phase === "unreachable" || phase === "full";
-    this.say(title, text, canRetry ? t("watch.tryNow") : null, ["looking", "starting", "waiting", "reconnecting"].includes(phase));
+    this.say(title, text, canRetry ? t("watch.tryNow") : null, ["looking", "starting", "waiting", "reconnecting", "offAir"].includes(phase));
   }
 
   /** @param {string} title @param {string} text @param {string | null} action @param {boolean} busy */
@@ -91,7 +91,7 @@ export class Stage {
   #words(session) {
     switch (session.phase) {
       case "looking": case "waiting": return [t(`phase.${session.phase}`), ""];
-      case "notStarted": case "starting": case "reconnecting": case "ended":
+      case "notStarted": case "starting": case "reconnecting": case "offAir": case "ended":
         return [t(`phase.${session.phase}`), t(`phase.${session.phase}Text`)];
       case "unplayable": return [
         t("phase.unplayable", { codecs: listed(session.unplayable.map(codecName)) }),

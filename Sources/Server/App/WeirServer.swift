@@ -3,23 +3,23 @@ internal import Base
 internal import Control
 internal import Delivery
 internal import FMP4
+internal import Glibc
 internal import HTTP
 internal import Local
 internal import LocalSources
+internal import Logging
 internal import MPEGTS
+internal import NIOCore
+internal import NIOPosix
 internal import Publishing
 internal import Recording
 internal import RecordingFiles
+internal import ServiceLifecycle
 internal import Settings
 internal import Streams
 internal import Transcode
-internal import WebRTC
-internal import Glibc
-internal import Logging
-internal import NIOCore
-internal import NIOPosix
-internal import ServiceLifecycle
 internal import UnixSignals
+internal import WebRTC
 
 /// The server, assembled from its parts: first its members, then start and stop.
 struct WeirServer {
@@ -118,11 +118,12 @@ struct WeirServer {
       authorizer: authorizer, names: configuration.nameLimits, descriptors: descriptors,
       memory: media, room: workers, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger,
       stateStore: stateStore, events: events, waker: waker
-    ) { stream, epoch, requested in
+    ) { stream, epoch, requested, isNew in
       let rewinds = profiles.now[stream].settings.rewind != nil
+      let recorder = requested == .asConfigured ? library?.makeRecorder(stream: stream, epoch: epoch) : nil
+      guard isNew else { return recorder.map { [$0] } ?? [] }
       var sinks: [any FragmentSink] =
         rewinds ? [RewindRetention(stream: stream, epoch: epoch, archive: archive)] : []
-      let recorder = requested == .asConfigured ? library?.makeRecorder(stream: stream, epoch: epoch) : nil
       if let recorder { sinks.append(recorder) }
       // Viewers go back in a recording of all tracks, else in a buffer.
       if rewinds, recorder == nil || profiles.now[stream].recording.tracks != .all {
@@ -228,9 +229,9 @@ struct WeirServer {
   private func resumeStreams() async {
     guard let stateStore else { return }
     do {
-      let patience = configuration.streams.all.map(\.settings.reconnectWindow).max() ?? MediaTime(milliseconds: 0)
+      let profiles = configuration.streams
       let entries = try await NIOSingletons.posixBlockingThreadPool.runIfActive {
-        try stateStore.begin(patience: patience)
+        try stateStore.begin { profiles[$0].settings }
       }
       streams.know(stateStore.groups)
       streams.resume(entries)

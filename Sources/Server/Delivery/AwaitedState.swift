@@ -51,7 +51,7 @@ struct AwaitedState: Sendable {
     guard goal != .now else { return true }
     guard let stream = streams.stream(name) else { return false }
     switch stream.phase {
-    case .live, .reconnecting: return true
+    case .live, .reconnecting, .offAir: return true
     case .starting: return goal == .starting && !stream.status.tracks.isEmpty
     case .ended: return false
     }

@@ -84,6 +84,12 @@ struct StreamOptions: TitledSettings {
   let reconnectWindow = Setting(
     "reconnect-window", at: "streams.*.reconnectWindow", .duration(.zero ... .seconds(86_400)), default: "30s",
     "How long a stream waits for a lost publisher.")
+  let end = Setting<EndWord>(
+    "end", at: "streams.*.end", .word, default: "publisher",
+    "What ends a stream: its publisher's stop; nobody publishing for --linger; nothing but a request.")
+  let linger = Setting(
+    "linger", at: "streams.*.linger", .duration(.seconds(1) ... .seconds(30 * 86_400)),
+    "How long a stream of --end linger waits for the next publisher; without it --reconnect-window.")
   let segments = Setting(
     "segments", at: "segments.folder", .folder, "Folder to write rolling segments and playlists to.")
   let state = Setting(
@@ -121,6 +127,7 @@ struct StreamOptions: TitledSettings {
     settings.window = MediaTime(try given[window])
     settings.rewind = try given[rewind].map { MediaTime($0) }
     settings.reconnectWindow = MediaTime(try given[reconnectWindow])
+    settings.end = try endRule(given)
     settings.bounds.jumpsPerMinute = try given[maxJumps]
     settings.bounds.changesPerMinute = try given[maxChanges]
     settings.publishers = PublisherRule(takeover: try given[takeover], from: try given[publishFrom])
@@ -144,6 +151,20 @@ struct StreamOptions: TitledSettings {
     return settings
   }
 
+  private func endRule(_ given: SettingSources) throws(ConfigurationError) -> StreamSettings.EndRule {
+    let word = try given[end]
+    let (time, standard) = (try given[linger], try given[reconnectWindow])
+    if time != nil, word != .linger {
+      throw given.error(
+        linger, "only a stream of \(end.name.flag) linger waits that long", "add \(end.name.flag) linger")
+    }
+    switch word {
+    case .publisher: return .publisher
+    case .linger: return .linger(MediaTime(time ?? standard))
+    case .never: return .never
+    }
+  }
+
   private func checkDurations(_ given: SettingSources) throws(ConfigurationError) {
     let segment = try given[segmentDuration]
     let text = DurationText.text(segment)
@@ -164,6 +185,11 @@ struct StreamOptions: TitledSettings {
         "use \((segment.wholeMilliseconds &+ 999) / 1000) or more, or auto")
     }
   }
+}
+
+/// What ends a stream.
+enum EndWord: String, CaseIterable, Sendable {
+  case publisher, linger, never
 }
 
 extension StreamSettings.TargetDuration {

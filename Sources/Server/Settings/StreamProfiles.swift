@@ -34,7 +34,11 @@ package struct StreamProfiles: Sendable {
     }
     standard = try profile(given)
     var entries: [(StreamPattern, StreamProfile)] = []
-    for (pattern, sources) in try given.ofStreams { entries.append((pattern, try profile(sources))) }
+    for (pattern, sources) in try given.ofStreams {
+      var profile = try profile(sources)
+      profile.settings.isOfOneName = pattern.name != nil
+      entries.append((pattern, profile))
+    }
     self.entries = entries
     index = StreamPatternIndex(entries.map(\.0))
     hasViewersRules = ([standard] + entries.map(\.1)).contains { $0.viewers != .open }

@@ -8,8 +8,10 @@ struct EpochLife: Sendable {
   var epoch: Epoch
   private(set) var phase: StreamPhase
   private(set) var phaseSince: MonotonicTime
-  /// When its last publisher left, after the end.
+  /// When its last publisher left, of a stream that waits for the next one or has ended.
   private(set) var offAirSince: MonotonicTime?
+  /// Its last publisher had a key, or is a source of this server.
+  var isHeld = false
   let startedAt: WallTime
   /// The key frame interval of the previous epoch.
   private let lastGroup: MediaTime?
@@ -45,13 +47,16 @@ struct EpochLife: Sendable {
   mutating func renew(with next: Epoch, startedAt: WallTime, now: MonotonicTime) {
     var life = EpochLife(next, .starting, startedAt: startedAt, knownGroup: knownGroup, now: now)
     life.previous = (epoch, renderings, now &+ StreamSettings.endedAvailability.nanoseconds)
-    (life.isLeaving, life.hasLetGo) = (isLeaving, hasLetGo)
+    (life.isLeaving, life.hasLetGo, life.isHeld) = (isLeaving, hasLetGo, isHeld)
     self = life
   }
 
   mutating func enter(_ phase: StreamPhase, now: MonotonicTime) {
     guard self.phase != phase else { return }
-    offAirSince = phase != .ended ? nil : self.phase == .reconnecting ? phaseSince : now
+    switch phase {
+    case .starting, .live, .reconnecting: offAirSince = nil
+    case .offAir, .ended: offAirSince = offAirSince ?? (self.phase == .reconnecting ? phaseSince : now)
+    }
     self.phase = phase
     phaseSince = now
   }
@@ -63,6 +68,7 @@ struct EpochLife: Sendable {
   var record: EpochRecord? {
     var record = epoch.record
     record?.startedAt = startedAt
+    record?.isHeld = isHeld
     return record
   }
 

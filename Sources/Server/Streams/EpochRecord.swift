@@ -24,6 +24,8 @@ struct EpochRecord: Sendable, Hashable {
   var initVersion: Int
   /// The number of breaks of the timeline.
   var breaks: Int
+  /// Its last publisher had a key, or is a source of the server.
+  var isHeld = false
   /// All media ends before this, in milliseconds of the epoch's timeline.
   var mediaEnd: Int64
   /// The end of the media at the time of writing, in milliseconds of the epoch's timeline.

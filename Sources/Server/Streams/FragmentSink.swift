@@ -16,6 +16,9 @@ package protocol FragmentSink: AnyObject, Sendable {
   /// What is wrong with it at present, as a sentence; nil if nothing is.
   var warning: String? { get }
 
+  /// The sink ends when the publisher stops, though the stream waits for the next one.
+  var endsWithPublication: Bool { get }
+
   /// The sink received the end event and still has open files.
   var isClosing: Bool { get }
 }
@@ -24,6 +27,7 @@ extension FragmentSink {
   package var splitsAt: MediaTime? { nil }
   package var tellsDates: Bool { false }
   package var warning: String? { nil }
+  package var endsWithPublication: Bool { false }
   package var isClosing: Bool { false }
 }
 

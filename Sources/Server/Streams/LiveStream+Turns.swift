@@ -7,6 +7,8 @@ internal import Publishing
 enum StreamTurn: Sendable {
   /// The publisher was lost: viewers wait for it, if there is anything to watch.
   case lost(EndReason)
+  /// The publisher stopped, or did not return in time: the stream waits for the next one.
+  case stopped(EndReason)
   /// A publisher is back.
   case resumed
   case ended(EndReason)
@@ -38,6 +40,11 @@ extension LiveStream {
       switch turn {
       case .lost(let reason):
         tell(.streamInterrupted, because: reason.text, by: who, of: state.publisher.lastLink, state)
+      case .stopped(let reason):
+        // A loss was told when it came.
+        state.life.phase == .reconnecting
+          ? EventTicket.settled
+          : tell(.streamInterrupted, because: reason.text, by: who, of: state.publisher.lastLink, state)
       case .resumed: tell(.streamResumed, because: nil, state)
       case .ended(let reason):
         state.life.phase == .ended
@@ -63,6 +70,14 @@ extension LiveStream {
         return self.turn(.ended(reason), &state)
       }
       state.life.enter(.reconnecting, now: clock.monotonic())
+    case .stopped(let reason):
+      stamp.change()
+      interrupt(&state)
+      guard state.life.epoch.initSegment != nil || state.life.epoch.window.isResumed else {
+        return self.turn(.ended(reason), &state)
+      }
+      state.subscribers.endPublication(reason)
+      state.life.enter(.offAir, now: clock.monotonic())
     case .resumed:
       stamp.change()
       state.life.enter(state.life.epoch.window.hasBegun ? .live : .starting, now: clock.monotonic())

@@ -26,7 +26,7 @@ extension LiveStream {
       }
       return StreamStatus(
         name: name, phase: life.phase, epoch: life.epoch.id, protocolName: publisher.lastProtocol,
-        startedAt: life.startedAt, endedAt: life.offAirSince.map(clock.reading.wallTime),
+        startedAt: life.startedAt, endedAt: life.phase == .ended ? life.offAirSince.map(clock.reading.wallTime) : nil,
         tracks: life.epoch.initSegment?.tracks ?? [],
         bitrate: life.epoch.window.recentBitrate, longestGroup: life.epoch.longestGroup,
         targetDuration: life.epoch.window.targetDuration,

@@ -85,7 +85,9 @@ package final class LiveStream: Sendable {
       epoch, record == nil ? .starting : .reconnecting, startedAt: record?.startedAt ?? wall,
       knownGroup: record?.longestGroup ?? knownGroup, now: clock.monotonic())
     state = RankedMutex(.stream, State(publisher: PublisherSlot(settings.bounds), life: life))
-    if let record { state.withLock { $0.turns.begunEpoch = record.epoch } }
+    if let record {
+      state.withLock { ($0.turns.begunEpoch, $0.life.isHeld) = (record.epoch, record.isHeld) }
+    }
   }
 
   /// The settings of the current epoch.
@@ -102,11 +104,11 @@ package final class LiveStream: Sendable {
   // MARK: Publishers
 
   /// Gives the name to a publisher, as `PublisherSlot.admit` does. The caller evicts the former publisher, without the stream's
-  /// lock. `settings` are those of a new epoch, and `makeSinks` is called with its name.
+  /// lock. `settings` are those of a new epoch; `makeSinks` is as in `Subscribers`.
   func admit(
     _ request: PublishRequest, _ proof: Authorizer.Proof, takeover rule: PublisherRule.Takeover = .newest,
     settings: StreamSettings,
-    makeSinks: (_ epoch: String) -> [any FragmentSink]
+    makeSinks: (_ epoch: String, _ isNew: Bool) -> [any FragmentSink]
   ) throws(PublishRefusal) -> PublisherSlot.Change {
     let now = clock.monotonic()
     return try state.withLock { state throws(PublishRefusal) in
@@ -121,7 +123,8 @@ package final class LiveStream: Sendable {
         interrupt(&state)
       }
       if state.life.phase == .ended { renewEpoch(settings, request.keyFrames, &state, now: now) }
-      if !state.subscribers.makeSinks(of: state.life.epoch.id, makeSinks) {
+      state.life.isHeld = proof.right != .anonymous || request.origin == .server
+      if !state.subscribers.makeSinks(of: state.life.epoch, makeSinks) {
         let count = state.subscribers.closing.count()
         logger.error(
           "this publication is not recorded: the files of \(count) earlier ones are still being written; look at the disk's speed"
@@ -173,7 +176,9 @@ package final class LiveStream: Sendable {
       case .end(let reason):
         state.publisher.release()
         switch reason {
-        case .finished, .shutdown: turn(state.life.isLeaving ? .lost(reason) : .ended(reason), &state)
+        case .finished where state.life.isLeaving, .shutdown where state.life.isLeaving: turn(.lost(reason), &state)
+        case .finished where endRule(state) != .publisher: turn(.stopped(reason), &state)
+        case .finished, .shutdown: turn(.ended(reason), &state)
         case .connectionLost, .failed, .replaced: turn(.lost(reason), &state)
         }
         return .accepted
@@ -290,6 +295,11 @@ package final class LiveStream: Sendable {
     _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
   }
 
+  /// What happens when the publisher stops.
+  private func endRule(_ state: borrowing State) -> StreamSettings.EndRule {
+    settings.endRule(isHeld: state.life.isHeld)
+  }
+
   /// Ends the stream when its publisher has not returned in time. The registry calls it regularly. Returns false when the
   /// stream has ended and nothing of it is available any more.
   func tend() -> Bool {
@@ -303,8 +313,22 @@ package final class LiveStream: Sendable {
       case .reconnecting:
         if age >= LiveWindow.firstGapAfter.nanoseconds { beginOutage(&state) }
         if age >= settings.reconnectWindow.nanoseconds, state.turns.pending == nil {
-          logger.notice("ended, because its publisher did not return in time")
-          turn(.ended(.connectionLost("the publisher did not return in time")), &state)
+          let reason = EndReason.connectionLost("the publisher did not return in time")
+          if endRule(state) == .publisher {
+            logger.notice("ended, because its publisher did not return in time")
+            turn(.ended(reason), &state)
+          } else {
+            turn(.stopped(reason), &state)
+          }
+        }
+        return true
+      case .offAir:
+        if age >= LiveWindow.firstGapAfter.nanoseconds { beginOutage(&state) }
+        if case .linger(let time) = endRule(state), state.turns.pending == nil,
+          now &- (state.life.offAirSince ?? now) >= time.nanoseconds
+        {
+          logger.notice("ended, because no publisher came in time")
+          turn(.ended(.connectionLost("no publisher came in time")), &state)
         }
         return true
       case .ended:

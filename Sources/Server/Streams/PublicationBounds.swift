@@ -11,10 +11,6 @@ package struct PublicationBounds: Sendable {
     package var jumpsPerMinute = 120
     /// Changes of codec, frame size and other parameters per minute.
     package var changesPerMinute = 30
-
-    package init(jumpsPerMinute: Int = 120, changesPerMinute: Int = 30) {
-      (self.jumpsPerMinute, self.changesPerMinute) = (jumpsPerMinute, changesPerMinute)
-    }
   }
 
   /// A publication whose media clock advances by less than this share of real time is ended.

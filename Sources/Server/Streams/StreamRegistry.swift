@@ -18,7 +18,7 @@ package final class StreamRegistry: PublishGate {
   private let clock: SteadyClock
   private let logger: Logger
   private let makeSinks:
-    @Sendable (_ stream: StreamName, _ epoch: String, _ requested: PublishRequest.RecordingMode)
+    @Sendable (_ stream: StreamName, _ epoch: String, _ requested: PublishRequest.RecordingMode, _ isNew: Bool)
       -> [any FragmentSink]
   private let epochIDs = EpochID()
   /// Stores the streams for the next process; nil when no process resumes them.
@@ -59,7 +59,7 @@ package final class StreamRegistry: PublishGate {
     sinksPerStream: Int = 0,
     clock: SteadyClock, logger: Logger,
     stateStore: StreamStateStore? = nil, events: EventLog? = nil, waker: Waker = Waker(),
-    makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingMode) -> [any FragmentSink]
+    makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingMode, Bool) -> [any FragmentSink]
   ) {
     self.settings = settings
     self.workers = workers
@@ -195,8 +195,8 @@ package final class StreamRegistry: PublishGate {
     do throws(PublishRefusal) {
       return try stream.admit(
         request, proof, takeover: settings(stream.name).publishers.takeover, settings: next
-      ) { epoch in
-        makeSinks(request.stream, epoch, request.recording)
+      ) { epoch, isNew in
+        makeSinks(request.stream, epoch, request.recording, isNew)
       }
     } catch {
       _ = descriptors.exchange(next, for: former)

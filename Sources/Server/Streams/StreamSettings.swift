@@ -13,6 +13,10 @@ package struct StreamSettings: Sendable {
   package var rewind: MediaTime?
   /// How long a stream waits for a publisher whose connection was lost.
   package var reconnectWindow = MediaTime(milliseconds: 30_000)
+  /// What happens when its publisher stops.
+  package var end = EndRule.publisher
+  /// The settings are those of this name alone, not of a pattern or of all streams.
+  package var isOfOneName = false
 
   /// Which publishers it takes.
   package var publishers = PublisherRule()
@@ -53,33 +57,30 @@ package struct StreamSettings: Sendable {
   /// Which closed captions playlists declare.
   package var captions = CaptionDeclarations.Rule.found
 
-  package init(
-    partTarget: MediaTime = MediaTime(milliseconds: 200), segmentTarget: MediaTime = MediaTime(milliseconds: 2000),
-    targetDuration: TargetDuration = .automatic, window: MediaTime = MediaTime(milliseconds: 60_000),
-    rewind: MediaTime? = nil, reconnectWindow: MediaTime = MediaTime(milliseconds: 30_000),
-    publishers: PublisherRule = PublisherRule(), title: String? = nil, description: String? = nil,
-    bounds: PublicationBounds.Limits = PublicationBounds.Limits(), publicURL: PublicURL? = nil,
-    periodsToKeep: @escaping @Sendable (_ epoch: EpochView, _ count: Int) -> [KeptPeriod] = { _, _ in [] },
-    rotation: Rotation = .none, layout: HLSLayout = .interleaved,
-    partAddressing: PartAddressing = .url, ladder: [RungSpecification] = [],
-    audio: AudioSpecification? = nil, addsPlayableAudio: Bool = true, audioDefault: String? = nil,
-    audioLanguages: [Int: String] = [:], audioNames: AudioNames = AudioNames(),
-    encodesForWebRTC: WebRTCEncoding = .auto,
-    captions: CaptionDeclarations.Rule = .found
-  ) {
-    (self.partTarget, self.segmentTarget, self.targetDuration, self.window, self.rewind) = (
-      partTarget, segmentTarget, targetDuration, window, rewind
-    )
-    (self.reconnectWindow, self.publishers, self.title, self.description, self.bounds) = (
-      reconnectWindow, publishers, title, description, bounds
-    )
-    (self.publicURL, self.periodsToKeep, self.rotation, self.layout, self.partAddressing) = (
-      publicURL, periodsToKeep, rotation, layout, partAddressing
-    )
-    (self.ladder, self.audio, self.addsPlayableAudio, self.audioDefault, self.audioLanguages) = (
-      ladder, audio, addsPlayableAudio, audioDefault, audioLanguages
-    )
-    (self.audioNames, self.encodesForWebRTC, self.captions) = (audioNames, encodesForWebRTC, captions)
+  package init() {}
+
+  /// What happens to a stream when its publisher stops, or was lost and has not returned in `reconnectWindow`.
+  package enum EndRule: Sendable, Hashable {
+    /// It ends.
+    case publisher
+    /// It waits this long for the next publisher, counted from when the last one left.
+    case linger(MediaTime)
+    /// It waits for the next publisher, however long.
+    case never
+  }
+
+  /// The rule that holds: a name that anybody may take ends with its publisher.
+  ///
+  /// - Parameter isHeld: its last publisher had a key, or is a source of this server.
+  func endRule(isHeld: Bool) -> EndRule { isHeld || isOfOneName ? end : .publisher }
+
+  /// How long the stream may be without a publisher; nil without limit.
+  func patience(isHeld: Bool) -> MediaTime? {
+    switch endRule(isHeld: isHeld) {
+    case .publisher: reconnectWindow
+    case .linger(let time): max(time, reconnectWindow)
+    case .never: nil
+    }
   }
 
   /// What is encoded because of WebRTC.

@@ -12,7 +12,7 @@ struct StreamStateDatabase: Sendable {
   /// Name of the file in the state folder.
   static let fileName = "streams.sqlite"
   /// Increased with each change of the schema.
-  private static let version = 5
+  private static let version = 6
 
   static func open(folder: String) throws -> StreamStateDatabase {
     try DatabaseError.replacingDamaged("\(folder)/\(fileName)") { try StreamStateDatabase(path: $0) }.database
@@ -31,12 +31,18 @@ struct StreamStateDatabase: Sendable {
           promisesIndependence INTEGER NOT NULL, nextSequenceNumber INTEGER NOT NULL, nextPeriod INTEGER NOT NULL,
           initVersion INTEGER NOT NULL, breaks INTEGER NOT NULL, mediaEnd INTEGER NOT NULL, knownEnd INTEGER NOT NULL,
           clockOffset INTEGER NOT NULL, listedFrom INTEGER NOT NULL, periods TEXT NOT NULL,
-          inits TEXT NOT NULL
+          inits TEXT NOT NULL, isHeld INTEGER NOT NULL DEFAULT 0
         ) WITHOUT ROWID;
         DROP TABLE IF EXISTS distance;
         CREATE TABLE distance (name TEXT NOT NULL UNIQUE, ticks INTEGER NOT NULL, timescale INTEGER NOT NULL);
         """,
-      changes: [4: "ALTER TABLE stream ADD COLUMN inits TEXT NOT NULL DEFAULT '';"])
+      changes: [
+        4: """
+        ALTER TABLE stream ADD COLUMN inits TEXT NOT NULL DEFAULT '';
+        ALTER TABLE stream ADD COLUMN isHeld INTEGER NOT NULL DEFAULT 0;
+        """,
+        5: "ALTER TABLE stream ADD COLUMN isHeld INTEGER NOT NULL DEFAULT 0;",
+      ])
   }
 
   /// All streams. Rows that this program cannot have written are skipped.
@@ -118,7 +124,7 @@ extension StreamStateEntry {
       let known = Self.count(row.value("knownEnd")), known <= end, let offset = Self.moment(row.value("clockOffset")),
       let listedFrom = Self.moment(row.value("listedFrom")),
       let periods = (row.value("periods") as String?).flatMap(KeptPeriod.parse),
-      let inits = (row.value("inits") as String?).flatMap(KeptInit.parse)
+      let inits = (row.value("inits") as String?).flatMap(KeptInit.parse), let isHeld = row.value("isHeld") as Int?
     else { return nil }
     record = EpochRecord(
       epoch: epoch, startedAt: startedAt, availabilityStart: available, targetDuration: target,
@@ -126,6 +132,7 @@ extension StreamStateEntry {
       longestGroup: Self.length(row.value("groupTicks"), row.value("groupTimescale")),
       promisesIndependence: independence != 0,
       nextSequenceNumber: max(1, number), nextPeriod: period, initVersion: version, breaks: breaks,
+      isHeld: isHeld != 0,
       mediaEnd: Int64(end), knownEnd: Int64(known), clockOffset: offset, listedFrom: listedFrom, periods: periods,
       inits: inits)
     self.contract = contract
@@ -147,14 +154,14 @@ extension StreamStateEntry {
 
   fileprivate func put(_ name: StreamName, in database: Database) throws {
     try database.execute(
-      sql: "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      sql: "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       arguments: [
         name.description, contract, writtenAt, record.epoch, record.startedAt, record.availabilityStart,
         record.targetDuration, record.partTarget?.ticks, record.partTarget.map { Int64($0.timescale) },
         record.longestGroup?.ticks, record.longestGroup.map { Int64($0.timescale) }, record.promisesIndependence,
         record.nextSequenceNumber, record.nextPeriod, record.initVersion, record.breaks, record.mediaEnd,
         record.knownEnd, record.clockOffset, record.listedFrom, KeptPeriod.text(of: record.periods),
-        KeptInit.text(of: record.inits),
+        KeptInit.text(of: record.inits), record.isHeld,
       ])
   }
 }

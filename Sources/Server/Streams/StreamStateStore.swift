@@ -1,5 +1,5 @@
 package import Base
-package import FMP4
+internal import FMP4
 package import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -37,16 +37,17 @@ package final class StreamStateStore: Sendable {
     self.logger = logger
   }
 
-  /// Opens or creates the database. Returns the streams that were live when the last process ended, at most `patience` ago;
-  /// deletes the others. Before this call, nothing is written. Blocks on the disk; throws its errors.
-  package func begin(patience: MediaTime) throws -> [StreamName: StreamStateEntry] {
+  /// Opens or creates the database. Returns the streams that were live or waiting when the last process ended, and whose patience
+  /// by `settings` is not over; deletes the others. Before this call, nothing is written. Blocks on the disk; throws its errors.
+  package func begin(settings: (StreamName) -> StreamSettings) throws -> [StreamName: StreamStateEntry] {
     let database = try StreamStateDatabase.open(folder: folder)
     // Without them streams begin as unknown ones do; that is no reason to keep no state.
     let groups = (try? database.groups()) ?? KnownGOPDurations()
     state.withLock { ($0.database, $0.groups) = (database, groups) }
     let now = clock.wallTime
     let all = try database.entries()
-    let fresh = all.filter { _, entry in
+    let fresh = all.filter { name, entry in
+      guard let patience = settings(name).patience(isHeld: entry.record.isHeld) else { return true }
       let grace = patience.nanoseconds &+ Int64(entry.record.targetDuration + 1) &* 1_000_000_000
       return now &- entry.writtenAt <= grace
     }

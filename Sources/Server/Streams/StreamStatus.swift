@@ -9,6 +9,8 @@ package enum StreamPhase: String, Sendable, Hashable, CaseIterable {
   case live
   /// The publisher's connection was lost; playlists wait for its return.
   case reconnecting
+  /// Off air: the publisher has stopped, or did not return; playlists wait for the next one (`StreamSettings.EndRule`).
+  case offAir
   case ended
 }
 

@@ -12,6 +12,8 @@ package struct Subscribers: Sendable {
   var closing = ClosingSinks()
   /// The epoch of `sinks`. A sink that was detached is not made again for it.
   private var sinksEpoch = ""
+  /// Sinks have ended with a publication of this epoch, and are made again with the next.
+  private var awaitsPublication = false
   /// The fragments of the newest segment, if decoding can start with it, for a recording that starts now.
   private var newestSegment: [PublishedFragment] = []
   private var audiences: [ObjectIdentifier: (audience: LoopViewers, count: Int)] = [:]
@@ -76,13 +78,28 @@ package struct Subscribers: Sendable {
 
   // MARK: Sinks
 
-  /// Makes the sinks of a new epoch. False when older sinks have too many open files; then none are made.
-  mutating func makeSinks(of epoch: String, _ make: (_ epoch: String) -> [any FragmentSink]) -> Bool {
-    guard sinksEpoch != epoch else { return true }
-    sinksEpoch = epoch
-    let mayMake = hasRoomForSinks()
-    sinks = mayMake ? make(epoch) : []
-    return mayMake
+  /// Makes the sinks of a new epoch, and those of a publication after one that stopped. False when older sinks have too many open
+  /// files; then none are made.
+  ///
+  /// - Parameter make: gets the epoch's name, and whether it is new. Otherwise only what ends with a publication is made.
+  mutating func makeSinks(of epoch: borrowing Epoch, _ make: (_ epoch: String, _ isNew: Bool) -> [any FragmentSink])
+    -> Bool
+  {
+    let isNew = sinksEpoch != epoch.id
+    guard isNew || awaitsPublication else { return true }
+    (sinksEpoch, awaitsPublication) = (epoch.id, false)
+    if isNew { sinks = [] }
+    guard hasRoomForSinks() else { return false }
+    let made = make(epoch.id, isNew)
+    if isNew { sinks = made } else { for sink in made { attach(sink, to: epoch) } }
+    return true
+  }
+
+  /// The publication is over, and the stream waits for the next one: recordings end.
+  mutating func endPublication(_ reason: EndReason) {
+    for sink in sinks where sink.endsWithPublication { sink.receive(.end(reason)) }
+    detach(where: \.endsWithPublication)
+    (newestSegment, awaitsPublication) = ([], true)
   }
 
   /// Fewer than `ClosingSinks.limit` sinks that are over have files open still.

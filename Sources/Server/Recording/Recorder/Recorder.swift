@@ -1,10 +1,10 @@
 internal import Base
 package import FMP4
-package import Publishing
-package import Streams
 internal import Logging
 package import NIOCore
 internal import NIOPosix
+package import Publishing
+package import Streams
 internal import Synchronization
 
 /// Follows a stream and writes it to a disk: a recording, or a time-shift buffer, whose file has no name. The stream only puts
@@ -65,6 +65,8 @@ package final class Recorder: FragmentSink {
   }
 
   package var splitsAt: MediaTime? { latest.splitsAt }
+
+  package var endsWithPublication: Bool { target == .recording }
 
   /// The state of the recording.
   package var state: RecordingState { latest.value }
