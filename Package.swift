@@ -35,8 +35,7 @@ let ingestModules = [
 let modules =
   ingestModules + [
     "Storage", "HTTP", "Control", "Streams", "Playlists", "RecordingFiles", "Recording", "Delivery", "LocalSources",
-    "API",
-    "Settings",
+    "Answers", "API", "Settings",
   ]
 let ingest: [Target.Dependency] = ingestModules.map { .target(name: $0) }
 let server: [Target.Dependency] = modules.map { .target(name: $0) }
@@ -195,7 +194,7 @@ let package = Package(
       name: "Playlists", dependencies: ["Streams", "HTTP", "Base", "FMP4", nio, nioPosix],
       path: "Sources/Server/Playlists", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
 
-    // Recordings on disk: their files and indexes; found, titled, kept. Knows no recorder and no reader.
+    // Recordings on disk: their files and indexes; found, titled, kept. Knows no recorder and no playback.
     .target(
       name: "RecordingFiles",
       dependencies: [
@@ -235,8 +234,8 @@ let package = Package(
     .target(
       name: "Answers",
       dependencies: [
-        "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Storage", "Local", "Transcode", "Publishing",
-        "Base", "FMP4", nio,
+        "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Storage", "Local", "LibAV", "Transcode",
+        "Publishing", "Base", "FMP4", nio,
       ],
       path: "Sources/Server/Answers", exclude: ["README.md"], cSettings: gnuSource, swiftSettings: house),
 
@@ -382,8 +381,10 @@ let package = Package(
         "StreamSupport", nio, nioPosix, logging,
       ], swiftSettings: testing),
     .testTarget(
-      name: "RecordingFilesTests", dependencies: ["RecordingFiles", "Storage", "Base", "Support", nio, nioPosix],
-      cSettings: gnuSource, swiftSettings: testing),
+      name: "RecordingFilesTests",
+      dependencies: [
+        "RecordingFiles", "Recording", "Storage", "Publishing", "Base", "Support", "RecordingSupport", nio, nioPosix,
+      ], cSettings: gnuSource, swiftSettings: testing),
     .testTarget(
       name: "RecordingTests",
       dependencies: [
@@ -405,8 +406,8 @@ let package = Package(
     .testTarget(
       name: "AnswersTests",
       dependencies: [
-        "Answers", "Recording", "RecordingFiles", "Streams", "Control", "HTTP", "Publishing", "Base", "FMP4", "Support",
-        nio,
+        "Answers", "Recording", "RecordingFiles", "Control", "HTTP", "Publishing", "Base", "FMP4", "Support",
+        "RecordingSupport", nio, nioPosix, nioHTTP1,
       ], swiftSettings: testing),
     .testTarget(
       name: "APITests",
@@ -425,7 +426,7 @@ let package = Package(
     .testTarget(
       name: "ServerTests",
       dependencies: [
-        "Server", "Settings", "API", "Answers", "Recording", "RecordingFiles", "HTTP", "Publishing", "Base", "FMP4",
+        "Server", "Settings", "Answers", "Recording", "RecordingFiles", "HTTP", "Publishing", "Base", "FMP4",
         "Support",
         "ServerSupport", nio, nioPosix, logging, argumentParser,
       ], cSettings: gnuSource, swiftSettings: testing),

@@ -1,5 +1,5 @@
-@testable import API
 import Answers
+@testable import API
 import Base
 @testable import Control
 @testable import Delivery
@@ -37,7 +37,8 @@ import Testing
     defer { withExtendedLifetime(folder) { database.close() } }
     let api = ControlAPI(
       authorizer: authorizer,
-      streams: StreamRegistry(settings: { _ in StreamSettings() }, clock: .system(), logger: logger) { _, _, _ in [] },
+      streams: StreamRegistry(settings: { _ in StreamSettings() }, clock: .system(), logger: logger) { _, _, _, _ in []
+      },
       database: database, settings: SettingsHolder(), events: events, clock: .system(), logger: logger)
     func closings() -> [Event] { events.newest(9).events.filter { $0.kind == .accessClosed } }
 

@@ -30,17 +30,4 @@ import Testing
   @Test func stringsAreEscaped() {
     #expect(text(["a\"b\\c\n\u{1}é"]) == #"["a\"b\\c\n\u0001é"]"#)
   }
-
-  @Test func aProblemSaysWhatAndWhy() throws {
-    let kind = ProblemKind("not-there", .notFound, "Not \"found\"", "It is not there.")
-    let problem = Problem(kind, "a\nb", help: "See \\ /api/v1.")
-    guard case .pieces(let pieces) = problem.response.body, case .bytes(let bytes)? = pieces.first else {
-      Issue.record("no body")
-      return
-    }
-    #expect(
-      String(buffer: bytes)
-        == #"{"type":"about:blank","status":404,"code":"not-there","title":"Not \"found\"","detail":"a\u000ab","help":"See \\ /api/v1."}"#
-    )
-  }
 }

@@ -174,7 +174,7 @@ import Testing
     let registry = StreamRegistry(
       settings: { _ in StreamSettings() }, clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
     let name = try #require(StreamName("cam"))
     let sink = try await registry.admit(
       PublishRequest(

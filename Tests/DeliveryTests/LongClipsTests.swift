@@ -87,7 +87,7 @@ import Testing
     let archive = RecordingArchive(folder: folder.path)
     let streams = StreamRegistry(
       settings: { _ in StreamSettings() }, clock: .system(), logger: logger
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
     let routes = ReplayRoutes(
       archive: archive, streams: streams, layout: { _ in .interleaved }, longClips: LongClips(memory: .unlimited))
     var ends: [CInt] = [0, 0]

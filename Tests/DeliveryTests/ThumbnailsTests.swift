@@ -40,7 +40,7 @@ import Testing
   private func stream(_ tracks: [TrackDescription], seconds: Int) async throws -> (LiveStream, any MediaSink) {
     let registry = StreamRegistry(
       settings: { _ in StreamSettings() }, clock: clock, logger: logger
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
     let name = try #require(StreamName("cam"))
     let request = PublishRequest(stream: name, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5") { _ in }
     let sink = try await registry.admit(request)

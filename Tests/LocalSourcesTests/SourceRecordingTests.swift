@@ -78,7 +78,7 @@ import Testing
       self.library = library
       registry = StreamRegistry(
         settings: { _ in StreamSettings() }, clock: .system(), logger: logger
-      ) { stream, epoch, requested in
+      ) { stream, epoch, requested, _ in
         requested == .asConfigured ? library.makeRecorder(stream: stream, epoch: epoch).map { [$0] } ?? [] : []
       }
       library.follow(registry)

@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test func aPatchLeadsToExactlyTheNewestManifestOrTakesItsOwnAddressAway() throws {
-    var driver = EpochDriver(StreamSettings(window: MediaTime(milliseconds: 16_000)))
+    var driver = EpochDriver(StreamSettings { $0.window = MediaTime(milliseconds: 16_000) })
     var history = DASHHistory()
     var editions: [(time: Int64, root: XMLElement)] = []
     var (exact, ended) = (0, 0)

@@ -28,7 +28,7 @@ import Testing
 
   /// `seconds` of a stream on a known grid.
   private func driver(seconds: Int, layout: StreamSettings.HLSLayout = .interleaved) throws -> EpochDriver {
-    var driver = EpochDriver(StreamSettings(layout: layout))
+    var driver = EpochDriver(StreamSettings { $0.layout = layout })
     try driver.publish(seconds: seconds, isSteady: true)
     return driver
   }

@@ -38,7 +38,7 @@ import Transcode
 
   /// Five seconds of media, an outage of `outage` seconds, which may be listed while it lasts, and four seconds of media.
   private func driver(
-    outage: Double, isBegun: Bool = false, _ settings: StreamSettings = StreamSettings(layout: .separate)
+    outage: Double, isBegun: Bool = false, _ settings: StreamSettings = StreamSettings { $0.layout = .separate }
   ) throws -> EpochDriver {
     var driver = EpochDriver(settings)
     try driver.publish(seconds: 5, isSteady: true)
@@ -71,7 +71,7 @@ import Transcode
   @Test(arguments: Array(150...156), [1, 3, 9])
   func aListEndsWithTheLongestTrackOfALostPublisher(frames: Int, more: Int) throws {
     for layout in [StreamSettings.HLSLayout.interleaved, .separate] {
-      var driver = EpochDriver(StreamSettings(layout: layout))
+      var driver = EpochDriver(StreamSettings { $0.layout = layout })
       driver.epoch.startPublication()
       try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
       try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
@@ -103,7 +103,7 @@ import Transcode
   /// The camera stands still, and the audio goes on for up to as long as it is waited for. Frames into a segment of 60.
   @Test(arguments: [StreamSettings.HLSLayout.interleaved, .separate], [1, 30, 57])
   func noSegmentIsLongerThanTheTargetWhereAudioGoesOn(layout: StreamSettings.HLSLayout, frames: Int) throws {
-    var driver = EpochDriver(StreamSettings(layout: layout))
+    var driver = EpochDriver(StreamSettings { $0.layout = layout })
     driver.epoch.startPublication()
     try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
     try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
@@ -127,7 +127,7 @@ import Transcode
 
   /// Manifests list the second that has come of two that were announced: what a player asks for next is waited for.
   @Test func whatFollowsASegmentThatWasCutShortHasAnAddress() throws {
-    var driver = EpochDriver(StreamSettings(layout: .separate))
+    var driver = EpochDriver(StreamSettings { $0.layout = .separate })
     try driver.publish(seconds: 5, isSteady: true)
     #expect(driver.epoch.window.segments.last?.span(of: .video)?.announced?.duration == 60_000)
     try driver.interrupt()
@@ -145,7 +145,7 @@ import Transcode
 
   /// hls.js goes back where it has played beyond the end of a list that stands still.
   @Test func anOutageThatLastsIsListedOnceByAShortGap() throws {
-    var driver = EpochDriver(StreamSettings(layout: .separate))
+    var driver = EpochDriver(StreamSettings { $0.layout = .separate })
     let isBegunBefore = driver.epoch.beginOutage()
     try driver.publish(seconds: 5, isSteady: true)
     let isBegunLive = driver.epoch.beginOutage()
@@ -189,7 +189,7 @@ import Transcode
 
   /// Publications of a second, each two seconds after the one before, and none with a second key frame.
   @Test func aPublisherThatComesAndGoesIsListedTenSecondsAfterItsBeginning() throws {
-    var driver = EpochDriver(StreamSettings(layout: .separate))
+    var driver = EpochDriver(StreamSettings { $0.layout = .separate })
     for number in 0...5 {
       #expect(driver.epoch.window.targetDuration == nil, "\(number)")
       try driver.publish(seconds: 1, wall: EpochDriver.wall + Int64(number) * 2_000_000_000, isSteady: true)
@@ -200,7 +200,7 @@ import Transcode
   }
 
   @Test func anOutageWithinTheFirstGroupOfPicturesIsListedToo() throws {
-    var driver = EpochDriver(StreamSettings(layout: .separate))
+    var driver = EpochDriver(StreamSettings { $0.layout = .separate })
     try driver.publish(seconds: 1, isSteady: true)
     #expect(driver.epoch.window.targetDuration == nil)
     try driver.interrupt()
@@ -218,14 +218,14 @@ import Transcode
   }
 
   @Test func anOutageLongerThanAllThatIsKeptTakesFewNumbers() throws {
-    let settings = StreamSettings(window: MediaTime(milliseconds: 20_000))
+    let settings = StreamSettings { $0.window = MediaTime(milliseconds: 20_000) }
     let epoch = try driver(outage: 90_000, settings).epoch
     #expect(epoch.window.nextSequenceNumber < 30)
     #expect(try lines(epoch.window, .interleaved).allSatisfy { !$0.isGap }, "no list begins with a gap")
   }
 
   @Test func thePeriodBeforeALongOutageStaysListedForAWhile() throws {
-    let settings = StreamSettings(window: MediaTime(milliseconds: 20_000))
+    let settings = StreamSettings { $0.window = MediaTime(milliseconds: 20_000) }
     let epoch = try driver(outage: 60, settings).epoch
     let view = epoch.viewWithRungs
     let early = DASHManifest(epoch: view, source: .server).root(publishTime: EpochDriver.wall + 70_000_000_000)
@@ -236,7 +236,9 @@ import Transcode
   }
 
   @Test func rungsHaveTheSameGapsAndStayPlayable() throws {
-    let settings = StreamSettings(layout: .separate, ladder: [RungSpecification(shortSide: 90, bitRate: 100_000)])
+    let settings = StreamSettings {
+      ($0.layout, $0.ladder) = (.separate, [RungSpecification(shortSide: 90, bitRate: 100_000)])
+    }
     var driver = EpochDriver(settings)
     func publish(wall: WallTime) throws {
       let start = driver.epoch.mediaEnd

@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test func listedSegmentsCoverThreeTargetDurationsAndMemoryKeepsThemAsLongAgain() throws {
-    var driver = EpochDriver(StreamSettings(window: MediaTime(milliseconds: 10_000)))
+    var driver = EpochDriver(StreamSettings { $0.window = MediaTime(milliseconds: 10_000) })
     try driver.publish(seconds: 60)
     let window = driver.epoch.window
     let listed = window.listed
@@ -84,7 +84,7 @@ import Testing
   }
 
   @Test func theDiscontinuitySequenceCountsTagsThatLeftTheList() throws {
-    var driver = EpochDriver(StreamSettings(window: MediaTime(milliseconds: 16_000)))
+    var driver = EpochDriver(StreamSettings { $0.window = MediaTime(milliseconds: 16_000) })
     for _ in 0..<4 {
       try driver.publish(seconds: 6)
       try driver.interrupt()

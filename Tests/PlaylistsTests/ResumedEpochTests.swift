@@ -127,7 +127,7 @@ import Transcode
   /// Who joined before the process died asks the next one for the init segment of its list, also before media comes.
   @Test(arguments: [StreamSettings.HLSLayout.interleaved, .separate])
   func initSegmentsOfTheProcessBeforeStay(layout: StreamSettings.HLSLayout) throws {
-    var driver = try interrupted(StreamSettings(layout: layout))
+    var driver = try interrupted(StreamSettings { $0.layout = layout })
     let known = try #require(driver.epoch.initSegment)
     func judge(_ epoch: Epoch) throws {
       let kept = epoch.viewWithRungs.keptInits
@@ -139,17 +139,17 @@ import Transcode
     }
     // Killed: the record is the newest that was written.
     var record = try #require(driver.epoch.wholeRecord?.withMargin())
-    try judge(Epoch(resuming: record, settings: StreamSettings(layout: layout).asServed))
+    try judge(Epoch(resuming: record, settings: StreamSettings { $0.layout = layout }.asServed))
     try driver.interrupt()
     record = try #require(driver.epoch.wholeRecord)
-    let after = try resumed(record, seconds: 5, settings: StreamSettings(layout: layout))
+    let after = try resumed(record, seconds: 5, settings: StreamSettings { $0.layout = layout })
     try judge(after)
     #expect(after.initsToKeep.map(\.version) == [1, 1, 1, 2, 2, 2], "of two processes")
   }
 
   /// A manifest lists the Period before a long outage, whose media is in memory no more.
   @Test func initSegmentsOfAKeptPeriodStay() throws {
-    var driver = EpochDriver(StreamSettings(window: MediaTime(milliseconds: 20_000)))
+    var driver = EpochDriver(StreamSettings { $0.window = MediaTime(milliseconds: 20_000) })
     try driver.publish(seconds: 5)
     try driver.interrupt()
     driver.epoch.startPublication()

@@ -9,9 +9,12 @@ import Transcode
 
 /// Rungs as playlists and manifests show them; their frames are synthetic.
 @Suite struct TranscodedRenditionTests {
-  private static let settings = StreamSettings(
-    layout: .separate,
-    ladder: [RungSpecification(shortSide: 120, bitRate: 200_000), RungSpecification(shortSide: 90, bitRate: 100_000)])
+  private static let settings = StreamSettings {
+    ($0.layout, $0.ladder) = (
+      .separate,
+      [RungSpecification(shortSide: 120, bitRate: 200_000), RungSpecification(shortSide: 90, bitRate: 100_000)]
+    )
+  }
 
   /// `seconds` of a source, and of its rungs the frames of those groups (of two seconds, from 0).
   private func driver(seconds: Int, groups: [Int]) throws -> EpochDriver {
@@ -111,7 +114,7 @@ import Transcode
 
   /// Nine seconds of a source, and of its audio in Opus the frames of those seconds.
   private func sounding(seconds: Range<Int>) throws -> Epoch {
-    var driver = EpochDriver(StreamSettings(layout: .separate, audio: AudioSpecification(.opus)))
+    var driver = EpochDriver(StreamSettings { ($0.layout, $0.audio) = (.separate, AudioSpecification(.opus)) })
     try driver.publish(seconds: 9, isSteady: true)
     let codec = Codec(try Opus.Configuration(channels: 2, preSkip: 312))
     let track = TrackDescription(id: .audio, codec: codec, timescale: 48_000, frameDuration: 960)

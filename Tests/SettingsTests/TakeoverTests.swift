@@ -22,7 +22,7 @@ import Testing
       authorizer: Authorizer(Authorizer.Rules(publishKeys: configuration.publishKeys), clock: time.clock),
       clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
   }
 
   private func publisher(

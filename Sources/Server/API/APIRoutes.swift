@@ -3,38 +3,38 @@ package import Base
 internal import Control
 package import Delivery
 package import HTTP
+package import NIOCore
 internal import Publishing
 package import Recording
 package import Streams
-package import NIOCore
 
 /// The handlers of `/api/v1/…` (APITable) and `/time`, for programs and the pages.
 package struct APIRoutes {
-  package let streams: StreamRegistry
-  package let viewers: ViewerRegistry
-  package let recordings: RecordingLibrary?
-  package let captures: CaptureAPI
-  package let sources: SourcesAPI
-  package let replay: ReplayRoutes
-  package let events: EventsAPI
-  package let authorize: AuthorizeAPI
+  let streams: StreamRegistry
+  let viewers: ViewerRegistry
+  let recordings: RecordingLibrary?
+  let captures: CaptureAPI
+  let sources: SourcesAPI
+  let replay: ReplayRoutes
+  let events: EventsAPI
+  let authorize: AuthorizeAPI
   /// Checks whether a client may change things.
-  package let gate: AdminGate
-  package let clock: SteadyClock
+  let gate: AdminGate
+  let clock: SteadyClock
   /// For the publishing instructions on the pages.
-  package let ports: PublisherPorts
+  let ports: PublisherPorts
   var publishKeyRequired: Bool { gate.authorizer.isClosed }
   /// For the pages' links; nil if none is configured.
-  package let publicURL: PublicURL?
+  let publicURL: PublicURL?
   /// How the pages play.
-  package let player: PlayerChoice
-  package let oEmbed: OEmbedAPI
+  let player: PlayerChoice
+  let oEmbed: OEmbedAPI
   /// The origins whose pages may embed the player.
-  package let embedFrom: Reloadable<[String]>
-  package let capacity: @Sendable () -> ServerCapacity
-  package let control: ControlAPI
+  let embedFrom: Reloadable<[String]>
+  let capacity: @Sendable () -> ServerCapacity
+  let control: ControlAPI
   /// For the list of streams: a list of a thousand takes tens of milliseconds, too long for an event loop.
-  package let lists: SingleFlight<ListKey, ByteBuffer>
+  let lists: SingleFlight<ListKey, ByteBuffer>
 
   package init(
     streams: StreamRegistry, viewers: ViewerRegistry, recordings: RecordingLibrary?, captures: CaptureAPI,

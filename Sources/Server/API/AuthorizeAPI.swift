@@ -6,11 +6,11 @@ internal import NIOHTTP1
 
 /// `/api/v1/authorize`: whether a viewer may have what an address names, for caches that answer in weir's place.
 package struct AuthorizeAPI {
-  package let gate: ViewerGate
+  let gate: ViewerGate
   /// How long a cache may go by the answer, in seconds.
-  package let recheck: @Sendable () -> Int64
+  let recheck: @Sendable () -> Int64
   /// Whether the API has an address.
-  package let isOfAPI: @Sendable ([String]) -> Bool
+  let isOfAPI: @Sendable ([String]) -> Bool
 
   package init(
     gate: ViewerGate, recheck: @escaping @Sendable () -> Int64, isOfAPI: @escaping @Sendable ([String]) -> Bool

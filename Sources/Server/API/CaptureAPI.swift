@@ -4,13 +4,13 @@ internal import Delivery
 internal import HTTP
 internal import Local
 package import LocalSources
-internal import Publishing
 internal import NIOCore
+internal import Publishing
 
 /// The state of local sources, and `POST /api/v1/streams/{stream}/capture/…`, which changes a camera or a microphone while it is
 /// live. The body is written as in a source: `v4l2:/dev/video2?rotate=90`, `alsa:hw:1,0`, `brightness=128&contrast=3`.
 package struct CaptureAPI {
-  package let sources: SourceRegistry
+  let sources: SourceRegistry
 
   package init(sources: SourceRegistry) {
     self.sources = sources

@@ -4,22 +4,22 @@ package import Control
 internal import Delivery
 internal import FMP4
 internal import HTTP
-internal import Publishing
-package import Streams
 package import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import Publishing
+package import Streams
 
 /// `/api/v1/keys…` and settings: what is changed while the server runs, and outlives it.
 package struct ControlAPI {
-  package let authorizer: Authorizer
-  package let streams: StreamRegistry
+  let authorizer: Authorizer
+  let streams: StreamRegistry
   /// Nil without a state folder. Then nothing can be changed, since it would be forgotten.
-  package let database: ControlDatabase?
-  package let settings: SettingsHolder
-  package let events: EventLog?
-  package let clock: SteadyClock
-  package let logger: Logger
+  let database: ControlDatabase?
+  let settings: SettingsHolder
+  let events: EventLog?
+  let clock: SteadyClock
+  let logger: Logger
 
   package init(
     authorizer: Authorizer, streams: StreamRegistry, database: ControlDatabase?, settings: SettingsHolder,

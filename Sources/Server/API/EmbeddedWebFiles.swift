@@ -1,5 +1,5 @@
-internal import HTTP
 internal import CWeb
+internal import HTTP
 internal import NIOCore
 
 /// The files of web/ that are embedded in the binary, by their path below web/ (`pages/index.html`).

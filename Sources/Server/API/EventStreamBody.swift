@@ -1,7 +1,7 @@
 internal import Control
 internal import HTTP
-internal import Storage
 internal import NIOCore
+internal import Storage
 internal import Synchronization
 
 /// Events as they come, as server-sent events (WHATWG HTML §9.2): first those behind the client's last one, then each new one. A

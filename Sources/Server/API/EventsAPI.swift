@@ -3,14 +3,14 @@ internal import Base
 package import Control
 internal import Delivery
 internal import HTTP
-internal import Publishing
 internal import NIOCore
 internal import NIOHTTP1
+internal import Publishing
 
 /// `/api/v1/events`: what happened, as a stream of events or as a page.
 package struct EventsAPI: Sendable {
-  package let log: EventLog
-  package let hooks: Hooks
+  let log: EventLog
+  let hooks: Hooks
   let streams = EventStreams()
 
   package init(log: EventLog, hooks: Hooks) {

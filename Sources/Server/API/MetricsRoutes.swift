@@ -1,9 +1,9 @@
 package import Base
 internal import HTTP
-internal import Storage
-internal import Streams
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
+internal import Streams
 internal import Synchronization
 
 /// `/metrics`, `/healthz` and `/readyz` for monitoring. Open to every client, as all reading is. They contain no key and no

@@ -16,8 +16,8 @@ package struct OEmbedAPI: Sendable {
   /// The largest limit of a side that is understood.
   static let largestSide = 100_000
 
-  package let publicURL: PublicURL?
-  package let settings: @Sendable (StreamName) -> StreamSettings
+  let publicURL: PublicURL?
+  let settings: @Sendable (StreamName) -> StreamSettings
 
   package init(publicURL: PublicURL?, settings: @escaping @Sendable (StreamName) -> StreamSettings) {
     (self.publicURL, self.settings) = (publicURL, settings)

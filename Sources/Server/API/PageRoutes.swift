@@ -1,13 +1,13 @@
 internal import Delivery
 internal import HTTP
-internal import Publishing
 internal import NIOCore
 internal import NIOHTTP1
+internal import Publishing
 
 /// The pages and their files.
 package struct PageRoutes {
-  package let files: WebFiles
-  package let sharing: PageSharing
+  let files: WebFiles
+  let sharing: PageSharing
 
   package init(files: WebFiles, sharing: PageSharing) {
     (self.files, self.sharing) = (files, sharing)

@@ -24,8 +24,8 @@ package struct PageSharing: Sendable {
   static let mark = "<title>weir</title>"
   static let onlyThisServer = "'self'"
 
-  package let publicURL: PublicURL?
-  package let settings: @Sendable (StreamName) -> StreamSettings
+  let publicURL: PublicURL?
+  let settings: @Sendable (StreamName) -> StreamSettings
   /// The origins whose pages may embed the player; `*` stands for all.
   let embedders: @Sendable () -> [String]
 

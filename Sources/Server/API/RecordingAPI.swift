@@ -2,11 +2,11 @@ internal import Answers
 internal import Base
 internal import Delivery
 internal import HTTP
+internal import NIOCore
+internal import NIOHTTP1
 internal import Publishing
 internal import Recording
 internal import RecordingFiles
-internal import NIOCore
-internal import NIOHTTP1
 
 /// `/api/v1/recordings…` and `/api/v1/storage`: lists and changes recordings.
 struct RecordingAPI {

@@ -2,10 +2,10 @@ internal import Answers
 internal import Control
 internal import Delivery
 internal import HTTP
-internal import Publishing
-internal import Streams
 internal import NIOCore
 internal import NIOHTTP1
+internal import Publishing
+internal import Streams
 
 /// `/api/v1/refusals`: the publications refused recently, with reasons, the newest first. With the admin token: all of them, with
 /// addresses. Without it: those of the name in `stream`, without addresses. Publishers may type a key in place of the name. Names

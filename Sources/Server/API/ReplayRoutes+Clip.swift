@@ -2,11 +2,11 @@ internal import Base
 internal import Delivery
 internal import FMP4
 internal import HTTP
+internal import NIOCore
 internal import Publishing
 internal import Recording
 internal import RecordingFiles
 internal import Storage
-internal import NIOCore
 
 /// `/api/v1/recordings/{stream}/{file}/clip?from&to`: a range of a recording as an ordinary MP4. `from` and `to` are seconds of
 /// the recording or UTC times; by default the start and the end.

@@ -2,10 +2,10 @@ internal import Answers
 internal import Delivery
 internal import FMP4
 internal import HTTP
+internal import NIOCore
 internal import Publishing
 internal import Recording
 internal import RecordingFiles
-internal import NIOCore
 
 /// `/api/v1/recordings/{stream}/{file}/keyframes`: the times at which decoding can begin, and their wall-clock times. They come
 /// from the index in the recording's own file, or from the part written so far.

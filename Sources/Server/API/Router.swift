@@ -4,19 +4,19 @@ package import NIOCore
 
 /// Chooses the routes by the first segment of the path.
 package struct Router: HTTPResponder {
-  package let live: LiveRoutes
-  package let ingest: IngestRoutes
-  package let whip: WHIPRoutes
-  package let whep: WHEPRoutes
-  package let api: APIRoutes
-  package let recordings: RecordingRoutes
-  package let replay: ReplayRoutes
-  package let pages: PageRoutes
-  package let metrics: MetricsRoutes
+  let live: LiveRoutes
+  let ingest: IngestRoutes
+  let whip: WHIPRoutes
+  let whep: WHEPRoutes
+  let api: APIRoutes
+  let recordings: RecordingRoutes
+  let replay: ReplayRoutes
+  let pages: PageRoutes
+  let metrics: MetricsRoutes
   /// Checks whether a request may have a body.
-  package let gate: AdminGate
+  let gate: AdminGate
   /// Checks whether a request may read what it is for.
-  package let viewers: ViewerGate
+  let viewers: ViewerGate
 
   package init(
     live: LiveRoutes, ingest: IngestRoutes, whip: WHIPRoutes, whep: WHEPRoutes, api: APIRoutes,

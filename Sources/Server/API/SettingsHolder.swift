@@ -18,9 +18,9 @@ package protocol SettingsControl: Sendable {
 
 /// Why settings were refused: one line that names the setting, the value, and what to do.
 package struct SettingsMistake: Error {
-  package let text: String
+  let text: String
   /// The request is right, but the server cannot do it: no state folder, or a disk that fails.
-  package var isOfServer = false
+  var isOfServer = false
 
   package init(text: String, isOfServer: Bool = false) {
     (self.text, self.isOfServer) = (text, isOfServer)

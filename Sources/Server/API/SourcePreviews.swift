@@ -2,13 +2,13 @@ package import Base
 package import Delivery
 internal import HTTP
 internal import LocalSources
+internal import NIOCore
+internal import NIOHTTP1
 internal import Publishing
 internal import Storage
 internal import Streams
-internal import Transcode
-internal import NIOCore
-internal import NIOHTTP1
 internal import Synchronization
+internal import Transcode
 
 /// `/api/v1/sources/{source}/preview.jpg`: the newest key frame of a local source, on air or off. A worker makes it, as for
 /// thumbnails, once for each key frame.

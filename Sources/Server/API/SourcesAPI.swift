@@ -5,20 +5,20 @@ internal import FMP4
 internal import HTTP
 internal import Local
 package import LocalSources
-package import Publishing
-internal import Recording
 internal import NIOCore
 internal import NIOPosix
+package import Publishing
+internal import Recording
 
 /// `/api/v1/sources` and `/api/v1/devices`: the local sources, running or not, and the capture devices of this machine. Both need
 /// the admin token, because they describe the machine and listing devices opens them.
 package struct SourcesAPI {
-  package let sources: SourceRegistry
-  package let previews: SourcePreviews
+  let sources: SourceRegistry
+  let previews: SourcePreviews
   /// Nil if nothing is recorded.
-  package let recordings: SourceRecordings?
+  let recordings: SourceRecordings?
   /// A new film of a source.
-  package let film: @Sendable (StreamName) -> SourceFilm
+  let film: @Sendable (StreamName) -> SourceFilm
 
   package init(
     sources: SourceRegistry, previews: SourcePreviews, recordings: SourceRecordings?,

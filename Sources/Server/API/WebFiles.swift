@@ -1,9 +1,9 @@
-internal import HTTP
-internal import Storage
 internal import Glibc
+internal import HTTP
 internal import NIOCore
 internal import NIOHTTP1
 package import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// The files of web/: embedded in the binary, or read from a folder during development (`--web`). Pages carry a

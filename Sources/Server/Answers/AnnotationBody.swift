@@ -1,7 +1,7 @@
 internal import Base
-package import RecordingFiles
 internal import FoundationEssentials
 package import NIOCore
+package import RecordingFiles
 
 /// The body of a request that sets the annotations on a recording: `{"name": "Interview", "note": "second take"}`. A member that is
 /// missing, null or empty removes what was said.

@@ -54,14 +54,14 @@ package struct CaptureAnswer: APIObject {
 }
 
 /// A control of a camera, as in `weir devices --json` and the API.
-package struct ControlAnswer: APIObject {
+struct ControlAnswer: APIObject {
   let name: String
   let value: Int32
   let minimum: Int32
   let maximum: Int32
   let `default`: Int32
 
-  package init(_ control: CameraControl) {
+  init(_ control: CameraControl) {
     (name, value, `default`) = (control.name, control.value, control.standard)
     (minimum, maximum) = (control.minimum, control.maximum)
   }

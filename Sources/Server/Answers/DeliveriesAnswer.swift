@@ -2,8 +2,8 @@ package import Control
 
 /// `/api/v1/events/deliveries`
 package struct DeliveriesAnswer: APIObject {
-  package let deliveries: [Delivery]
-  package let hooks: [Hook]
+  let deliveries: [Delivery]
+  let hooks: [Hook]
 
   package init(deliveries: [Delivery], hooks: [Hook]) {
     (self.deliveries, self.hooks) = (deliveries, hooks)

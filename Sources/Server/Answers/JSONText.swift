@@ -1,9 +1,9 @@
 package import Base
 package import FMP4
-package import HTTP
-internal import Storage
 internal import FoundationEssentials
+package import HTTP
 package import NIOCore
+internal import Storage
 
 /// Encodes responses as JSON (RFC 8259): UTF-8, no white space, members in alphabetical order.
 package enum JSONText {
@@ -20,7 +20,7 @@ package enum JSONText {
   }
 
   /// An object whose members keep their order.
-  package static func encode(inOrder members: [(name: String, value: any Encodable)]) -> ByteBuffer {
+  static func encode(inOrder members: [(name: String, value: any Encodable)]) -> ByteBuffer {
     var text = ByteBuffer()
     for (index, member) in members.enumerated() {
       text.writeString("\(index == 0 ? "{" : ",")\(LogText.json(member.name)):")

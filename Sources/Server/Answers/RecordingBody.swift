@@ -1,9 +1,9 @@
 internal import Base
 internal import FMP4
-package import Recording
-internal import RecordingFiles
 internal import FoundationEssentials
 package import NIOCore
+package import Recording
+internal import RecordingFiles
 
 /// The body of a request that starts a recording, a JSON object: `{"name": "Interview", "tracks": "audio", "limits":
 /// {"duration": "90m", "bytes": "2GB"}}`. No member is required, and no other is allowed. No body is an empty object.

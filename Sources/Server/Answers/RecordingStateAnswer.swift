@@ -123,13 +123,13 @@ package struct EntryAnswer: APIObject {
 
 /// `/api/v1/storage`.
 package struct StorageAnswer: APIObject {
-  package let freeBytes: Int64?
-  package let totalBytes: Int64?
-  package let recordedBytes: Int64
-  package let deletedBytes: Int64
-  package let keepFreeBytes: Int64
-  package let undoSeconds: Int64
-  package let writable: Bool
+  let freeBytes: Int64?
+  let totalBytes: Int64?
+  let recordedBytes: Int64
+  let deletedBytes: Int64
+  let keepFreeBytes: Int64
+  let undoSeconds: Int64
+  let writable: Bool
 
   package init(
     freeBytes: Int64?, totalBytes: Int64?, recordedBytes: Int64, deletedBytes: Int64, keepFreeBytes: Int64,

@@ -1,6 +1,6 @@
 /// Settings, and where each value comes from.
 package struct SettingsAnswer: APIObject {
-  package var settings: [Setting]
+  var settings: [Setting]
 
   package init(settings: [Setting]) {
     self.settings = settings
@@ -8,13 +8,13 @@ package struct SettingsAnswer: APIObject {
 
   package struct Setting: APIObject {
     /// The place in the configuration file: `limits.viewers`.
-    package let place: String
+    let place: String
     /// As text; null for a key or token.
-    package let value: String?
+    let value: String?
     /// `--flag`, `VARIABLE`, `weir.yaml:3:5`, `API` or `default`.
-    package let from: String
+    let from: String
     /// When a change takes effect: `now`, `next epoch` or `restart`.
-    package let effect: String
+    let effect: String
 
     package init(place: String, value: String?, from: String, effect: String) {
       (self.place, self.value, self.from, self.effect) = (place, value, from, effect)

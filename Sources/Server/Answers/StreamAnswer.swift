@@ -5,19 +5,19 @@ internal import Transcode
 
 /// `/api/v1/streams`: all streams, and the properties of this server.
 package struct ServerAnswer: APIObject {
-  package let version: String
+  let version: String
   package let streams: [StreamAnswer]
-  package let publishKeyRequired: Bool
+  let publishKeyRequired: Bool
   /// Whether an admin token is configured, which changes need.
-  package let writable: Bool
-  package let records: Bool
-  package let rtmpPort: Int?
-  package let rtmpsPort: Int?
-  package let srtPort: Int?
-  package let webRTCPort: Int?
-  package let capacity: [String: Int]
-  package let publicURL: String?
-  package let embedFrom: [String]
+  let writable: Bool
+  let records: Bool
+  let rtmpPort: Int?
+  let rtmpsPort: Int?
+  let srtPort: Int?
+  let webRTCPort: Int?
+  let capacity: [String: Int]
+  let publicURL: String?
+  let embedFrom: [String]
 
   package init(
     version: String, streams: [StreamAnswer], publishKeyRequired: Bool, writable: Bool, records: Bool, rtmpPort: Int?,
@@ -87,7 +87,8 @@ package struct StreamAnswer: APIObject {
   package static let notes: [String: FieldNote] = [
     "state": .words(
       StreamPhase.allCases.map(\.rawValue),
-      "starting: nothing can be played yet. reconnecting: the publisher is away, and playlists wait for it."),
+      "starting: nothing can be played yet. reconnecting: the publisher is away, and playlists wait for it. "
+        + "offAir: the publisher has stopped, and playlists wait for the next publisher."),
     "protocol": "How it is published.",
     "title": "As configured.",
     "description": "As configured.",

@@ -1,5 +1,5 @@
-internal import API
 internal import Answers
+internal import API
 internal import Control
 internal import Publishing
 internal import Settings

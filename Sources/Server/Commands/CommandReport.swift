@@ -1,6 +1,6 @@
 internal import Answers
-internal import Base
 internal import ArgumentParser
+internal import Base
 internal import Glibc
 internal import NIOCore
 

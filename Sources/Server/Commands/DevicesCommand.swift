@@ -1,4 +1,4 @@
-internal import API
+internal import Answers
 internal import ArgumentParser
 internal import LibAV
 internal import Local

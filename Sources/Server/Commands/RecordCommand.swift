@@ -1,9 +1,9 @@
 internal import Answers
+internal import ArgumentParser
 internal import Base
 internal import Recording
 internal import RecordingFiles
 internal import RecordingFormat
-internal import ArgumentParser
 
 /// `weir record`: work on recordings without a server.
 struct RecordCommand: ParsableCommand {

@@ -1,11 +1,11 @@
-internal import API
 internal import Answers
+internal import API
+internal import ArgumentParser
 internal import Base
+internal import NIOCore
 internal import Recording
 internal import RecordingFiles
 internal import Settings
-internal import ArgumentParser
-internal import NIOCore
 
 /// `weir record list`: lists recordings from the catalogue and the files. Changes nothing.
 struct RecordListCommand: ParsableCommand {

@@ -1,11 +1,11 @@
 internal import Base
 internal import FMP4
 internal import HTTP
+internal import NIOCore
 internal import Recording
 internal import RecordingFiles
 internal import Storage
 internal import Streams
-internal import NIOCore
 
 /// Media that has left the window and is still on disk: the same addresses with the same bytes.
 extension MediaRoutes {

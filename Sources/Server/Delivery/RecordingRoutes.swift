@@ -1,9 +1,9 @@
 package import HTTP
+package import NIOCore
 internal import Publishing
 package import Recording
 internal import RecordingFiles
 internal import Storage
-package import NIOCore
 
 /// `/recordings/{stream}/{file}`: finished recordings with byte ranges, and their thumbnails (`….jpg`).
 package struct RecordingRoutes {

@@ -1,17 +1,17 @@
 package import Base
 internal import FMP4
+internal import Glibc
 internal import HTTP
+package import Logging
+internal import NIOCore
+internal import NIOHTTP1
 package import Recording
 internal import RecordingFiles
 internal import RecordingFormat
 internal import Storage
 internal import Streams
-internal import Transcode
-internal import Glibc
-package import Logging
-internal import NIOCore
-internal import NIOHTTP1
 internal import Synchronization
+internal import Transcode
 
 /// `/recordings/{stream}/{name}.jpg`: a key frame near the first tenth of a recording, as a JPEG. A worker makes it at the first
 /// request, while one thread waits for the worker. Thumbnails are made one after another and stored beside the recording. A

@@ -1,12 +1,12 @@
 package import Base
 internal import FMP4
 package import HTTP
+package import NIOCore
 package import Publishing
 package import Recording
 internal import RecordingFiles
 internal import Storage
 package import Streams
-package import NIOCore
 
 /// `/recordings/{stream}/{name}/…`: a recording as HLS and DASH, finished or being written. `{name}` is the name of its file
 /// without the ending. Segments count from 1, and an address never stands for different bytes.

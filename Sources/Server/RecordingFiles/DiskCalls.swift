@@ -1,5 +1,5 @@
-internal import Storage
 internal import Glibc
+internal import Storage
 
 /// The system calls that write a recording's file, insert its moov, and read the free space of its disk. Tests replace them with
 /// calls that fail, and with a disk that fills up.

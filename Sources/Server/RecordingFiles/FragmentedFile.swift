@@ -1,8 +1,8 @@
 internal import Base
 internal import FMP4
-package import RecordingFormat
 internal import Glibc
 internal import NIOCore
+internal import RecordingFormat
 
 /// Makes an ordinary movie of a fragmented file in place. The file may have any name, and any program may have written it.
 package enum FragmentedFile {
@@ -64,7 +64,7 @@ package enum FragmentedFile {
     RecordingError("\(LogText.escaped(file.path)): \(try scan(file).content.objection)")
   }
 
-  package static func scan(
+  static func scan(
     _ file: LockedFile, behind room: MoovReservation? = nil, _ progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(RecordingError) -> RecordingScan {
     let start = min(file.size, UInt64(room?.length ?? 0))

@@ -1,6 +1,6 @@
 internal import Base
-package import Storage
 internal import Glibc
+package import Storage
 
 /// A file that a command works on, opened by path. Its calls wait for the disk.
 package final class LockedFile {
@@ -75,10 +75,10 @@ package final class LockedFile {
   /// Sets the size after a change.
   func noteSize(_ size: UInt64) { self.size = size }
 
-  package var reader: RecordingFileReader { RecordingFileReader(file: shared) }
+  var reader: RecordingFileReader { RecordingFileReader(file: shared) }
 
   /// A reader whose offsets count from byte `start`.
-  package func reader(from start: UInt64) -> RecordingFileReader {
+  func reader(from start: UInt64) -> RecordingFileReader {
     start > 0 ? RecordingFileReader(file: SharedFile(shared, shiftedBy: Int(clamping: start))) : reader
   }
 }

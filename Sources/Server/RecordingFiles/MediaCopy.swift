@@ -1,14 +1,14 @@
 internal import Base
-internal import Storage
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// Copies bytes from one file to another within the kernel.
 package struct MediaCopy {
-  package let source: CInt
-  package let target: CInt
+  let source: CInt
+  let target: CInt
   /// Path of the target, for messages.
-  package let path: String
+  let path: String
 
   package init(source: CInt, target: CInt, path: String) {
     (self.source, self.target, self.path) = (source, target, path)

@@ -1,7 +1,7 @@
-internal import RecordingFormat
-internal import Storage
 internal import Glibc
 internal import NIOCore
+internal import RecordingFormat
+internal import Storage
 
 /// Inserts a movie's moov before the fragments of a file, whose blocks stay in place on the disk. Also undoes an insertion that a
 /// crash interrupted. A crash at any point leaves the fragmented file, the movie, or a file that begins with zeros. `takeBack`

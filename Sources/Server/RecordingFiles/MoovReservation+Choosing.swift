@@ -1,7 +1,7 @@
 internal import FMP4
+internal import Glibc
 internal import RecordingFormat
 internal import Storage
-internal import Glibc
 
 /// Whether a file reserves room at its start for the moov, and how much.
 extension MoovReservation {

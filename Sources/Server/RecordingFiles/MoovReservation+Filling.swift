@@ -1,7 +1,7 @@
 internal import FMP4
-internal import RecordingFormat
 internal import Glibc
 internal import NIOCore
+internal import RecordingFormat
 
 /// Finds and fills the reservation at the start of a file. Waits for the disk.
 extension MoovReservation {

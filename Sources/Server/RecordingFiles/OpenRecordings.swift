@@ -1,6 +1,6 @@
 package import Base
-package import Storage
 package import Glibc
+package import Storage
 internal import Synchronization
 
 /// The finished recordings being read. Each file is open once, for any number of readers. Its descriptor is charged to the budget

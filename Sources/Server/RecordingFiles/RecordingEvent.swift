@@ -48,15 +48,15 @@ package struct RecordingFacts: Sendable, Hashable {
   /// Why it ended early; nil where nothing is missing at the end.
   package var failure: String?
   /// The name that a client gave to it.
-  package var title: String?
+  var title: String?
   /// Closed captions that its playlists declare, as `CaptionDeclarations` writes them; nil for none.
-  package var captions: String?
-  package var visibility = RecordingVisibility.whileWritten
+  var captions: String?
+  package var visibility: RecordingVisibility
 
   package init(
     stream: StreamName, name: RecordingName, startedAt: WallTime, seconds: Double, bytes: UInt64, codecs: [String],
     gaps: [RecordingGap], failure: String? = nil, title: String? = nil, captions: String? = nil,
-    visibility: RecordingVisibility = RecordingVisibility.whileWritten
+    visibility: RecordingVisibility = .whileWritten
   ) {
     (self.stream, self.name, self.startedAt, self.seconds, self.bytes) = (stream, name, startedAt, seconds, bytes)
     (self.codecs, self.gaps, self.failure, self.title, self.captions) = (codecs, gaps, failure, title, captions)

@@ -1,6 +1,6 @@
 internal import Base
-internal import Storage
 package import NIOCore
+internal import Storage
 
 /// Reads and writes at any position of a file. Offsets are those of the file itself.
 extension RecordingFile {

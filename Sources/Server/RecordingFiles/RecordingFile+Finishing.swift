@@ -1,7 +1,7 @@
 package import FMP4
-internal import RecordingFormat
 internal import Glibc
 internal import NIOCore
+internal import RecordingFormat
 
 extension RecordingFile {
   /// What may be done to make a movie of the fragments.

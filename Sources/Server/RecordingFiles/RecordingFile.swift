@@ -1,8 +1,8 @@
 internal import Base
-internal import RecordingFormat
-package import Storage
 internal import Glibc
 package import NIOCore
+internal import RecordingFormat
+package import Storage
 
 /// The file of a recording, from its first fragment to the finished movie. Every call may wait for the disk. It is used on one
 /// pool thread at a time, never on an event loop.

@@ -1,8 +1,8 @@
 package import FMP4
-package import RecordingFormat
-package import Storage
 internal import Glibc
 package import NIOCore
+package import RecordingFormat
+package import Storage
 
 /// Reads headers and boxes of a recording's file on a pool thread; it may wait for the disk. Offsets count from the first
 /// recorded byte, also after that byte has moved.

@@ -1,6 +1,6 @@
+package import Glibc
 package import Publishing
 package import Storage
-package import Glibc
 internal import Synchronization
 
 /// An open folder: the recordings folder, or the folder of a stream in it. Its files are opened by single names without following

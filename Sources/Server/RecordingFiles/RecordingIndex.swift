@@ -1,6 +1,6 @@
 package import FMP4
-package import Streams
 internal import NIOCore
+package import Streams
 
 /// Byte positions of a recording's segments, and the data for its playlists: 80 bytes for a segment of video and audio. Built
 /// while the recording is written, or from its file. A value; it holds no media and no headers.

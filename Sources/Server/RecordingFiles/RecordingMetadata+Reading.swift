@@ -1,6 +1,6 @@
-internal import RecordingFormat
 internal import Glibc
 internal import NIOCore
+internal import RecordingFormat
 
 /// Reads the metadata of a file. Waits for the disk.
 extension RecordingMetadata {

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Streams
 package import NIOCore
+internal import Streams
 
 /// Metadata in a finished recording, from which a lost catalogue can be rebuilt: the exact start, the gaps, why it ended before
 /// its stream, and whether it was salvaged. It stands at the beginning of the `free` box between `moov` and media, which players

@@ -1,28 +1,28 @@
 internal import Base
 package import FMP4
-internal import RecordingFormat
-internal import Streams
 internal import Glibc
 package import NIOCore
+internal import RecordingFormat
+internal import Streams
 
 /// Makes a movie of a recording that an earlier run left unfinished. A second run has the same result as one.
 package struct RecordingSalvage {
-  package let file: RecordingFile
+  let file: RecordingFile
   /// The movie's title, if the recording has no name of its own.
-  package let title: String
-  package let effort: RecordingFile.Effort
+  let title: String
+  let effort: RecordingFile.Effort
   /// The recorder's metadata; nil if only the file tells.
-  package var metadata: RecordingMetadata?
+  let metadata: RecordingMetadata?
   /// The stored index for the finished file, if it is known and nothing of the file is torn.
-  package var index: ByteBuffer?
+  let index: ByteBuffer?
   /// Why it ended early, if neither `metadata` nor the file tells.
-  package var failure: String?
+  let failure: String?
   /// Bytes that stay free on the disk where a copy is made.
-  package var keepFree: Int64 = 0
+  let keepFree: Int64
   /// Called with the bytes of the file that are done.
-  package var onProgress: (Work, UInt64) -> Void = { _, _ in }
+  let onProgress: (Work, UInt64) -> Void
   /// Called before the file gets its final name, with its bytes.
-  package var beforeFinalName: (Contents, UInt64) -> Void = { _, _ in }
+  let beforeFinalName: (Contents, UInt64) -> Void
 
   package init(
     file: RecordingFile, title: String, effort: RecordingFile.Effort, metadata: RecordingMetadata? = nil,

@@ -1,28 +1,28 @@
 internal import Base
 internal import FMP4
-package import RecordingFormat
 internal import Glibc
 internal import NIOCore
+internal import RecordingFormat
 
 /// The contents of a fragmented file, read in one pass. Each header is read once. Media is read only to compare it with its
 /// checksum. Waits for the disk.
-package struct RecordingScan {
-  package let content: RecordingScanner.Content
+struct RecordingScan {
+  let content: RecordingScanner.Content
   /// The notes in the file with their offsets, including notes of parts that are not whole.
   let notes: [(offset: UInt64, content: ByteBuffer)]
   /// Index of the part that is whole.
   let index: RecordingIndex
-  package let compared: RecordingScanner.ComparedCounts
+  let compared: RecordingScanner.ComparedCounts
 
   /// Whether fragments are compared with the seals before them.
-  package enum Seals: Sendable {
+  enum Seals: Sendable {
     /// Seals are skipped, as players do.
     case ignored
     case heeded(RecordingScanner.Comparison)
   }
 
   /// Scans the file from byte `start` on; `size` is its total size. `progress` receives the bytes done.
-  package init(
+  init(
     _ descriptor: CInt, path: String, from start: UInt64 = 0, size: UInt64, seals: Seals, progress: (UInt64) -> Void
   ) throws(RecordingError) {
     // Headers lie far apart: without this hint the system would read ahead between them.

@@ -52,7 +52,7 @@ struct ListenerOptions: TitledSettings {
     }
   }
 
-  /// Checks that no two listeners of TCP, and none of UDP, have the same address, unless the system chooses the port.
+  /// Checks that no two listeners of TCP, and no two of UDP, have the same address, unless the system chooses the port.
   func checkAddresses(_ given: SettingSources) throws(ConfigurationError) {
     func take(
       _ setting: some SettingDeclaration, _ address: ListenAddress?, of taken: inout [ListenAddress: SettingName]

@@ -2,10 +2,10 @@ package import Base
 package import Control
 package import HTTP
 package import LocalSources
+package import Logging
 package import Publishing
 package import RecordingFiles
 package import Streams
-package import Logging
 
 /// The whole configuration of `weir serve`, parsed and checked, from flags, environment and defaults. The checks against this
 /// machine are in `ServerConfiguration+Places.swift`.

@@ -34,7 +34,7 @@ import Testing
     registry = StreamRegistry(
       settings: { _ in StreamSettings() }, clock: hands.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    ) { _, _, _ in [] }
+    ) { _, _, _, _ in [] }
     viewers = ViewerRegistry(limit: 10_000, clock: hands.clock)
     report = MetricsReport(
       streams: registry, viewers: viewers, recordings: nil, sources: SourceRegistry([]), traffic: HTTPTraffic(),

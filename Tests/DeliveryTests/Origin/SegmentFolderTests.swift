@@ -61,7 +61,7 @@ import Testing
     let sink = SegmentFolder(
       stream: try #require(StreamName("cam")), folder: folder, thread: thread,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    var driver = EpochDriver(StreamSettings(window: MediaTime(milliseconds: window)))
+    var driver = EpochDriver(StreamSettings { $0.window = MediaTime(milliseconds: window) })
     try driver.publish(seconds: seconds)
     try driver.end()
     for event in driver.events {
@@ -171,7 +171,7 @@ import Testing
       thread.start()
       let sink = SegmentFolder(
         stream: try #require(StreamName("cam")), folder: folder, thread: thread, logger: quiet)
-      var driver = EpochDriver(StreamSettings(window: MediaTime(milliseconds: 120_000)))
+      var driver = EpochDriver(StreamSettings { $0.window = MediaTime(milliseconds: 120_000) })
       try driver.publish(seconds: 40)
       try driver.end()
       // The disk does not answer until everything has come.

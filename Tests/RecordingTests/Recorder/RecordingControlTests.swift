@@ -39,7 +39,7 @@ import Testing
           settings.rewind = rewind
           return settings
         }, clock: .system(), logger: logger
-      ) { stream, epoch, requested in
+      ) { stream, epoch, requested, _ in
         guard requested == .asConfigured, let recorder = library.makeRecorder(stream: stream, epoch: epoch) else {
           return []
         }

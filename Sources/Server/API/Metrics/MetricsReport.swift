@@ -4,24 +4,24 @@ internal import FMP4
 package import HTTP
 internal import Local
 package import LocalSources
+internal import NIOCore
 package import Publishing
 package import Recording
 internal import RecordingFiles
 package import Streams
 internal import Transcode
-internal import NIOCore
 
 /// Gathers the figures of `/metrics` when they are requested. It only reads counters that streams, viewers, recordings, sources
 /// and connections keep anyway. The API reports the same figures of a stream.
 package struct MetricsReport: Sendable {
-  package let streams: StreamRegistry
-  package let viewers: ViewerRegistry
-  package let recordings: RecordingLibrary?
-  package let sources: SourceRegistry
-  package let traffic: HTTPTraffic
-  package let capacity: @Sendable () -> ServerCapacity
-  package var attempts = AdminAttempts()
-  package var viewerAttempts = AdminAttempts(of: .viewers)
+  let streams: StreamRegistry
+  let viewers: ViewerRegistry
+  let recordings: RecordingLibrary?
+  let sources: SourceRegistry
+  let traffic: HTTPTraffic
+  let capacity: @Sendable () -> ServerCapacity
+  var attempts = AdminAttempts()
+  var viewerAttempts = AdminAttempts(of: .viewers)
   /// Publisher connections that were closed before any data was read, or had to wait.
   let refusals: @Sendable () -> ConnectionRefusals
 
@@ -120,7 +120,7 @@ package struct MetricsReport: Sendable {
       add(of: audience[status.name] ?? [:], subject, &sheet)
     }
     if overview.departed.publications > 0 { add(of: overview.departed, .other, &sheet) }
-    for phase in [StreamPhase.starting, .live, .reconnecting, .ended] {
+    for phase in StreamPhase.allCases {
       sheet.add(.streams, phases[phase] ?? 0, [("state", phase.rawValue)])
     }
   }

@@ -1,7 +1,7 @@
 internal import Answers
+internal import AsyncHTTPClient
 internal import Base
 internal import HTTP
-internal import AsyncHTTPClient
 internal import NIOCore
 internal import NIOHTTP1
 

@@ -1,5 +1,5 @@
-internal import API
 internal import Answers
+internal import API
 internal import ArgumentParser
 internal import NIOCore
 internal import NIOHTTP1

@@ -1,7 +1,7 @@
 internal import Answers
+internal import ArgumentParser
 internal import Base
 internal import FMP4
-internal import ArgumentParser
 internal import NIOHTTP1
 
 /// `weir keys`: the keys with names of the running server.

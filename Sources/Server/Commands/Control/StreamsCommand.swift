@@ -1,6 +1,6 @@
 internal import Answers
-internal import Base
 internal import ArgumentParser
+internal import Base
 internal import NIOHTTP1
 
 /// `weir streams`: the streams of the running server.

@@ -1,7 +1,7 @@
 internal import Answers
-internal import Settings
 internal import ArgumentParser
 internal import NIOCore
+internal import Settings
 
 /// `weir doctor`: looks whether `weir serve` with the same settings would work on this machine. Changes nothing.
 struct DoctorCommand: AsyncParsableCommand {

@@ -1,6 +1,6 @@
 internal import Answers
-internal import Settings
 internal import ArgumentParser
+internal import Settings
 
 /// The flags of all settings, made from their declarations (`ServerOptions`), a section of the help for each title.
 /// ArgumentParser finds the flags of a type through a mirror.

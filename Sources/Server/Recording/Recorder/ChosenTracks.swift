@@ -1,8 +1,8 @@
 internal import FMP4
-internal import Storage
-internal import Streams
 internal import Glibc
 internal import NIOCore
+internal import Storage
+internal import Streams
 
 /// Takes the chosen tracks out of the fragments of a stream. The media of a fragment lies run by run, so those of the chosen
 /// tracks are copied behind a head of their own. A value; it reads memory files.

@@ -1,7 +1,7 @@
 internal import Base
 internal import FMP4
-internal import Streams
 internal import NIOCore
+internal import Streams
 
 /// The items that a recorder or a time-shift buffer has received and not written yet, in order. When memory is short it leaves
 /// out whole groups of pictures. A value; it uses no thread and no disk.

@@ -1,11 +1,11 @@
 internal import Base
 internal import FMP4
-internal import Publishing
-internal import RecordingFiles
-internal import Streams
 internal import Glibc
 internal import Logging
 internal import NIOPosix
+internal import Publishing
+internal import RecordingFiles
+internal import Streams
 internal import Synchronization
 
 /// Makes movies of fragmented files: those of an earlier run, and those whose file system needs a copy.

@@ -1,11 +1,11 @@
 internal import Base
 internal import FMP4
+internal import NIOCore
 internal import Publishing
 internal import RecordingFiles
 internal import RecordingFormat
 internal import Storage
 internal import Streams
-internal import NIOCore
 
 /// The file that a recording is writing, and the contents of its movie so far. Every call may wait for the disk.
 struct RecordingInProgress {

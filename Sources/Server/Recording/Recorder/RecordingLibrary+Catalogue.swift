@@ -1,11 +1,11 @@
 package import Base
 package import FMP4
-package import Publishing
-internal import RecordingFiles
-package import Storage
 internal import Glibc
 package import NIOCore
 internal import NIOPosix
+package import Publishing
+internal import RecordingFiles
+package import Storage
 internal import Synchronization
 
 /// Listing, opening and retention of recordings.
@@ -93,8 +93,7 @@ extension RecordingLibrary {
   /// Bytes of the recordings, and the free and total bytes of the disk.
   package func storage(on eventLoop: any EventLoop) -> EventLoopFuture<RecordingStorage> {
     catalogue.read(on: eventLoop) { database in
-      let bytes = try database.read { try $0.bytesByStream() }.values.reduce(0, &+)
-      let deleted = try database.read { try $0.deleted(before: nil) }.reduce(0) { $0 + Int64($1.bytes) }
+      let (bytes, deleted) = try database.bytes()
       let space = try? RecordingFolder.open(self.folder).space
       return RecordingStorage(
         recordedBytes: bytes, deletedBytes: deleted, freeBytes: space?.free, totalBytes: space?.total)

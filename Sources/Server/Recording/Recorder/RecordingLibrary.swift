@@ -1,12 +1,12 @@
 internal import Base
 package import Control
 internal import FMP4
-package import Publishing
-package import RecordingFiles
-package import Streams
 package import Logging
 package import NIOCore
 package import NIOPosix
+package import Publishing
+package import RecordingFiles
+package import Streams
 internal import Synchronization
 
 /// The folder of recordings. Makes a recorder for each new epoch; lists and opens finished recordings. All disk work is done on

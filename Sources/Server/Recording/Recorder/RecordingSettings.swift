@@ -1,7 +1,7 @@
 internal import Base
-internal import RecordingFiles
 internal import Logging
 internal import NIOCore
+internal import RecordingFiles
 
 /// What the recorders of a server have in common.
 struct RecordingSettings: Sendable {

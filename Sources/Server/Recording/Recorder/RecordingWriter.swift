@@ -1,12 +1,12 @@
 internal import Base
 internal import FMP4
+internal import Glibc
+internal import Logging
+internal import NIOCore
 internal import Publishing
 internal import RecordingFiles
 internal import Storage
 internal import Streams
-internal import Glibc
-internal import Logging
-internal import NIOCore
 
 /// The part of a recorder that works with the disk. It handles events in order, on one thread at a time, and may wait for the
 /// disk in every call. After a disk error it finishes the file as well as possible and goes on in another one.

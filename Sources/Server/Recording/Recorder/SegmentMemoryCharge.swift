@@ -1,6 +1,6 @@
+internal import NIOCore
 internal import Storage
 internal import Streams
-internal import NIOCore
 
 /// The segments of which a recorder's queue keeps something in memory, oldest first, and what each is charged to the budget.
 ///

@@ -1,6 +1,6 @@
 package import Base
-package import Publishing
 package import Logging
+package import Publishing
 
 /// Makes the time-shift buffers of a server: recorders whose files have no name. They share one thread and the memory for media
 /// that waits for the disk.

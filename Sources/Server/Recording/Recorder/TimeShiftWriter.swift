@@ -1,11 +1,11 @@
 internal import Base
 internal import FMP4
+internal import Glibc
+internal import Logging
 internal import Publishing
 internal import RecordingFiles
 internal import Storage
 internal import Streams
-internal import Glibc
-internal import Logging
 
 /// Keeps on disk what leaves the live window of a stream that is not recorded. The file has no name, so it disappears with its
 /// last reader, also after a crash. It holds no sample tables, and returns to the file system what is out of reach, because a

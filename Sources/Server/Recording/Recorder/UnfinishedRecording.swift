@@ -1,6 +1,6 @@
+internal import NIOCore
 internal import Publishing
 internal import RecordingFiles
-internal import NIOCore
 
 /// A recording whose fragments are whole and whose movie is not made yet.
 struct UnfinishedRecording: Sendable {

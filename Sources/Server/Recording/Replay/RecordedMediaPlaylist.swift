@@ -1,8 +1,8 @@
 internal import FMP4
+internal import NIOCore
 internal import Playlists
 internal import RecordingFiles
 internal import Streams
-internal import NIOCore
 
 /// The media playlist of one rendition of a recording, with its complete segments. Viewers of the live stream get only the
 /// segments that are whole. The text only grows, so each segment of a ten-hour playlist costs one more line.

@@ -1,14 +1,14 @@
 package import Base
 package import FMP4
+internal import Glibc
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
 package import Publishing
 package import RecordingFiles
 internal import RecordingFormat
 internal import Storage
 internal import Streams
-internal import Glibc
-internal import Logging
-internal import NIOCore
-internal import NIOPosix
 
 /// Everything that can be replayed: recordings being written, finished ones opened recently, and the files that rewinding needs
 /// for each epoch of a stream.

@@ -1,7 +1,7 @@
 internal import FMP4
+internal import NIOCore
 internal import RecordingFiles
 internal import Streams
-internal import NIOCore
 
 /// The files of an epoch in the order of the programme, and the gaps between them. A recording may be split, stopped and started,
 /// or interrupted by the disk; a time-shift buffer may hold the media in between. A value.

@@ -1,8 +1,8 @@
 package import FMP4
+package import NIOCore
 internal import RecordingFiles
 internal import RecordingFormat
 package import Storage
-package import NIOCore
 
 /// A range of a recording as a movie: a new moov, and the media in place.
 package struct RecordingClip: Sendable {

@@ -1,11 +1,11 @@
 package import Base
 internal import FMP4
 package import HTTP
+internal import NIOCore
 internal import Playlists
 internal import RecordingFiles
 internal import Storage
 package import Streams
-internal import NIOCore
 
 /// A document rendered for a recording.
 package enum ReplayDocument: Sendable, Hashable {

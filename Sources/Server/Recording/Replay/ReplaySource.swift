@@ -1,12 +1,12 @@
 internal import Base
 internal import FMP4
 internal import HTTP
+package import NIOCore
 package import Publishing
 package import RecordingFiles
 internal import RecordingFormat
 package import Storage
 package import Streams
-package import NIOCore
 
 /// A recording or a time-shift buffer that can be replayed: its index and its file, finished or being written. Rendered documents
 /// are kept until the content changes. Calls may wait for the disk, except `add` and the other calls that report what is written.

@@ -1,11 +1,11 @@
 internal import Base
 package import FMP4
 package import HTTP
+package import NIOCore
 internal import Playlists
 internal import Publishing
 internal import RecordingFiles
 package import Streams
-package import NIOCore
 
 /// The files of one epoch, written by its recorder and its time-shift buffers. Live addresses beyond the window in memory are
 /// served from here, if the segment is whole: an address never stands for different bytes.

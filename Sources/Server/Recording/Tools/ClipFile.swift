@@ -1,10 +1,10 @@
 internal import Base
 internal import FMP4
+internal import Glibc
+internal import NIOCore
 internal import Publishing
 internal import RecordingFiles
 internal import Storage
-internal import Glibc
-internal import NIOCore
 
 /// Writes a clip of a file to a file of its own.
 package enum ClipFile {

@@ -1,7 +1,7 @@
-internal import Publishing
-internal import Storage
 internal import Glibc
 internal import GRDB
+internal import Publishing
+internal import Storage
 
 /// Annotations of recordings as rows of the catalogue. The files do not tell them.
 extension Database {

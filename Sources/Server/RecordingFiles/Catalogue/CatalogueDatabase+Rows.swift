@@ -1,7 +1,7 @@
-package import FMP4
-package import Publishing
-internal import Storage
+internal import FMP4
 internal import GRDB
+internal import Publishing
+internal import Storage
 
 /// Reads and writes recordings as rows of the catalogue.
 extension Database {
@@ -50,7 +50,7 @@ extension Database {
   }
 
   /// The page, newest first, and the total number, of the streams that `shows` chooses.
-  package func page(
+  func page(
     _ query: CatalogueQuery, showing shows: ((StreamName) -> Bool)? = nil
   ) throws -> (entries: [RecordingEntry], total: Int) {
     var conditions: [String] = []
@@ -98,7 +98,7 @@ extension Database {
   }
 
   /// Deleted recordings, those deleted first coming first; nil `before` means all.
-  package func deleted(before: WallTime?) throws -> [RecordingEntry] {
+  func deleted(before: WallTime?) throws -> [RecordingEntry] {
     try rows("deletedAt IS NOT NULL AND deletedAt < ? ORDER BY deletedAt", [before ?? .max])
   }
 
@@ -109,7 +109,7 @@ extension Database {
   }
 
   /// Bytes of recordings that are not deleted, by stream.
-  package func bytesByStream() throws -> [StreamName: Int64] {
+  func bytesByStream() throws -> [StreamName: Int64] {
     let rows = try Row.fetchAll(
       self,
       sql: """

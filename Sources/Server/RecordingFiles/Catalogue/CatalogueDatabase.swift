@@ -1,6 +1,6 @@
-internal import Storage
 internal import Glibc
-package import GRDB
+internal import GRDB
+internal import Storage
 
 /// The tables of the catalogue. All but annotations can be read from the files again, so a damaged database or one of another version
 /// is discarded, and its annotations are taken over. Calls wait for the disk.
@@ -47,7 +47,7 @@ package struct CatalogueDatabase: Sendable {
   }
 
   /// A copy in memory of the database in a folder, which stays unchanged; empty if there is none that can be read.
-  package static func copy(folder: String) throws -> CatalogueDatabase {
+  static func copy(folder: String) throws -> CatalogueDatabase {
     let path = "\(folder)/\(fileName)"
     var configuration = configuration
     configuration.readonly = true
@@ -76,6 +76,16 @@ package struct CatalogueDatabase: Sendable {
     // What the catalogue loses in a power failure is read from the files again.
     configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
     return configuration
+  }
+
+  /// Bytes of all recordings, and of the deleted ones that can still be restored.
+  package func bytes() throws -> (kept: Int64, deleted: Int64) {
+    try writer.read { database in
+      (
+        try database.bytesByStream().values.reduce(0, &+),
+        try database.deleted(before: nil).reduce(0) { $0 + Int64($1.bytes) }
+      )
+    }
   }
 
   // MARK: The table
@@ -120,11 +130,11 @@ package struct CatalogueDatabase: Sendable {
   }
 
   /// Runs `change` in a transaction: all of it takes effect, or nothing.
-  package func write<Value>(_ change: (Database) throws -> Value) throws -> Value {
+  func write<Value>(_ change: (Database) throws -> Value) throws -> Value {
     try writer.write { try change($0) }
   }
 
-  package func read<Value>(_ look: (Database) throws -> Value) throws -> Value {
+  func read<Value>(_ look: (Database) throws -> Value) throws -> Value {
     try writer.read { try look($0) }
   }
 

@@ -48,7 +48,7 @@ package struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
   /// Its seconds or bytes, where the list is ordered by them.
   package var measure: Double?
 
-  package init(_ entry: RecordingEntry, by order: CatalogueQuery.Order) {
+  init(_ entry: RecordingEntry, by order: CatalogueQuery.Order) {
     startedAt = entry.startedAt
     key = entry.key
     measure =

@@ -1,12 +1,12 @@
 internal import FMP4
+internal import GRDB
 internal import Publishing
-package import GRDB
 
 /// Compares the catalogue with the folders, a few hundred files in each step. New files are read, and rows without a file are
 /// removed. The catalogue may change between two steps.
-package struct CatalogueReading {
+struct CatalogueReading {
   /// On whose behalf it reads.
-  package enum Reader: Sendable {
+  enum Reader: Sendable {
     /// The server that records here: any recording that it did not begin itself is no longer running.
     case owner
     /// A command that only reads.
@@ -18,7 +18,7 @@ package struct CatalogueReading {
   private var streams: [StreamName]
   private var current: Current?
   /// Number of files examined.
-  package private(set) var filesSeen = 0
+  private(set) var filesSeen = 0
 
   private struct Current {
     var stream: StreamName
@@ -33,20 +33,20 @@ package struct CatalogueReading {
 
   private static let filesInStep = 500
 
-  package init(folder: String, reader: Reader) throws(RecordingError) {
+  init(folder: String, reader: Reader) throws(RecordingError) {
     root = try RecordingFolder.open(folder)
     self.reader = reader
     streams = try root.streams()
   }
 
   /// Begins the comparison: removes rows of streams without a folder.
-  package func forgetLostStreams(_ database: Database) throws {
+  func forgetLostStreams(_ database: Database) throws {
     let there = Set(streams.map(\.description))
     for stream in try database.streams() where !there.contains(stream) { try database.removeAll(of: stream) }
   }
 
   /// One step. False when nothing is left to do. `running` are the recordings that this server is writing.
-  package mutating func step(_ database: Database, running: Set<RecordingKey>) throws -> Bool {
+  mutating func step(_ database: Database, running: Set<RecordingKey>) throws -> Bool {
     if current == nil {
       guard let stream = streams.popLast() else { return false }
       current = try Self.begin(stream, in: root, database)

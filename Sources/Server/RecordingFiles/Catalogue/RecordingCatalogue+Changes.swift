@@ -1,8 +1,8 @@
 package import FMP4
-internal import Publishing
-internal import Streams
 internal import Logging
 package import NIOCore
+internal import Publishing
+internal import Streams
 
 /// Changes to finished recordings on request. All of them run on the catalogue's thread.
 extension RecordingCatalogue {

@@ -1,10 +1,10 @@
 package import Base
-package import Publishing
-internal import Storage
 internal import GRDB
 package import Logging
 package import NIOCore
 internal import NIOPosix
+package import Publishing
+internal import Storage
 internal import Synchronization
 
 /// The list of recordings, in a database beside the files. The files are authoritative. The catalogue follows recordings by their

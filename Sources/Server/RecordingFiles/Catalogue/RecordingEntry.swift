@@ -68,7 +68,7 @@ package struct RecordingEntry: Sendable, Hashable {
   package var file: String { name.finished }
 
   /// Path of its file below the recordings folder.
-  package var place: String {
+  var place: String {
     let folder = deletedAt == nil ? "\(stream)" : "\(stream)/\(RecordingFolder.deletedName)"
     return "\(folder)/\(isPlayable ? name.finished : name.unfinished)"
   }

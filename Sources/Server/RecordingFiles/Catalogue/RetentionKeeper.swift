@@ -1,7 +1,7 @@
 package import FMP4
-internal import Streams
 internal import Glibc
 internal import Logging
+internal import Streams
 
 /// Applies the retention rules: once a second while anything is live, and when `due` otherwise. Runs on the catalogue's thread; it may wait for the disk.
 package struct RetentionKeeper {

@@ -1,8 +1,7 @@
 internal import Base
 internal import FMP4
-internal import RecordingFiles
-package import RecordingFormat
 internal import NIOCore
+package import RecordingFormat
 
 /// Checks which part of a recording is whole. Reads the header of every fragment and compares its checksum.
 package struct RecordingCheck {

@@ -1,11 +1,10 @@
 internal import Base
-package import RecordingFiles
 
 /// Lists the recordings of a folder without changing the disk. Uses a copy of the catalogue in memory and corrects it from the
 /// files.
 package struct RecordingListing {
-  package let folder: String
-  package let query: CatalogueQuery
+  let folder: String
+  let query: CatalogueQuery
 
   package init(folder: String, query: CatalogueQuery) {
     (self.folder, self.query) = (folder, query)

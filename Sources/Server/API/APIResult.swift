@@ -1,8 +1,9 @@
-package import Base
-package import HTTP
+internal import Answers
+internal import Base
+internal import HTTP
 
 /// The body of a successful response.
-package enum APIResult: Sendable {
+enum APIResult: Sendable {
   case json(any APIObject.Type)
   /// The same, or without an end as `text/event-stream`, as the client prefers.
   case jsonOrEvents(any APIObject.Type)
@@ -16,7 +17,7 @@ package enum APIResult: Sendable {
 }
 
 /// The body of a request.
-package enum APIBody: Sendable {
+enum APIBody: Sendable {
   case json(any APIObject.Type)
   /// Plain text; what it is, with an example.
   case text(String, example: String)
@@ -25,8 +26,8 @@ package enum APIBody: Sendable {
 }
 
 /// An item of the query, or a field of the request.
-package struct APIParameter: Sendable {
-  package enum Value: Sendable {
+struct APIParameter: Sendable {
+  enum Value: Sendable {
     case text
     /// A time as RFC 3339 writes it.
     case time
@@ -34,20 +35,20 @@ package struct APIParameter: Sendable {
     case words([String])
   }
 
-  package enum Place: String, Sendable {
+  enum Place: String, Sendable {
     case query, header
   }
 
-  package let name: String
+  let name: String
   let value: Value
-  package let place: Place
-  package let meaning: String
+  let place: Place
+  let meaning: String
 
-  package init(_ name: String, _ value: Value, in place: Place = .query, _ meaning: String) {
+  init(_ name: String, _ value: Value, in place: Place = .query, _ meaning: String) {
     (self.name, self.value, self.place, self.meaning) = (name, value, place, meaning)
   }
 
-  package var schema: JSONTree {
+  var schema: JSONTree {
     switch value {
     case .text: .object([("type", .text("string"))])
     case .time: .object([("type", .text("string")), ("format", .text("date-time"))])
@@ -62,13 +63,13 @@ package struct APIParameter: Sendable {
 }
 
 /// A place of an address, as `{stream}`.
-package struct APIPlace: Sendable {
-  package let name: String
-  package let meaning: String
+struct APIPlace: Sendable {
+  let name: String
+  let meaning: String
   /// A regular expression (ECMA-262) that the values match; the route says more.
-  package let pattern: String
+  let pattern: String
 
-  package static let all = [
+  static let all = [
     APIPlace(name: "stream", meaning: "The name of a stream.", pattern: namePattern),
     APIPlace(name: "source", meaning: "The name of one of the server's own sources.", pattern: namePattern),
     APIPlace(
