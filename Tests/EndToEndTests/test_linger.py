@@ -2,6 +2,7 @@
 nothing."""
 
 import json
+import re
 import subprocess
 
 from harness import boxes, hls, packets, publishers, sources, tools
@@ -55,11 +56,20 @@ def test_viewers_stay_over_a_clean_stop_and_each_publication_has_its_recording(s
 
 
 def test_a_name_that_anybody_may_take_ends_with_its_publisher(start, tmp_path):
-    weir = start("--config", configuration(tmp_path, {"*": {"end": "never"}, "channel": {}}))
+    weir = start("--config", configuration(tmp_path, {"*": {"end": "never"}, "channel": {"audioCodec": "opus"}}))
     running = [publishers.ffmpeg("short", f"{weir.rtmp}/live/{name}", rate=4) for name in ("channel", "passer-by")]
     publishers.wait_all(running, 20)
     weir.wait_state("passer-by", "ended")
-    assert weir.wait_state("channel", "offAir")
+    assert weir.wait_state("channel", "offAir")["warnings"] == []
+    # Nobody encodes for a stream without a publisher. Its other audio goes on with the next.
+    weir.wait(lambda: not weir.children(), 10, "the end of the worker")
+    again = publishers.ffmpeg("short", f"{weir.rtmp}/live/channel")
+    weir.wait(lambda: len(weir.children()) == 1, 10, "another worker")
+    opus = f"{weir.web}/live/channel/" + re.search(r'URI="([^"]+opus[^"]+)"', weir.get("/live/channel/index.m3u8").text)[1]
+    before = hls.parse_media(weir.get(opus.removeprefix(weir.web)).text, opus).segments[-1].sequence
+    again.wait(20)
+    weir.wait(
+        lambda: hls.parse_media(weir.get(opus.removeprefix(weir.web)).text, opus).segments[-1].sequence > before, 10, "its Opus")
 
 
 def test_it_waits_on_after_a_crash_until_it_is_told_to_end(start, tmp_path):

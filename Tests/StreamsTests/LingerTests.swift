@@ -38,17 +38,20 @@ import Testing
 
   private let name: StreamName
   private let hands = ManualClock()
+  private let settings = Reloadable(StreamSettings())
   private let sinks = Made()
 
   init() throws { name = try #require(StreamName("cam")) }
 
-  private func registry(_ end: StreamSettings.EndRule, isOfOneName: Bool = true, key: String? = nil) -> StreamRegistry {
+  private func registry(
+    _ end: StreamSettings.EndRule, isOfOneName: Bool = true, key: String? = nil, authorizer: Authorizer? = nil
+  ) -> StreamRegistry {
     var keys = PublishKeys()
     if let key { keys.add(Secret(key), for: .all) }
-    let settings = StreamSettings { ($0.end, $0.isOfOneName) = (end, isOfOneName) }
+    settings.now = StreamSettings { ($0.end, $0.isOfOneName) = (end, isOfOneName) }
     return StreamRegistry(
-      settings: { _ in settings },
-      authorizer: Authorizer(Authorizer.Rules(publishKeys: keys), clock: hands.clock), clock: hands.clock,
+      settings: { [settings] _ in settings.now },
+      authorizer: authorizer ?? Authorizer(Authorizer.Rules(publishKeys: keys), clock: hands.clock), clock: hands.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { [sinks] _, _, _, isNew in
       let made = (isNew ? [false, true] : [true]).map(Sink.init)
@@ -136,6 +139,43 @@ import Testing
     pass(30, registry)
     #expect(made[2].seen.ends == [.connectionLost("the publisher did not return in time")])
     #expect(made[0].seen.ends.isEmpty)
+  }
+
+  @Test func aRuleThatIsTakenBackEndsAStreamThatWaits() async throws {
+    let registry = registry(.never)
+    try await publish(4, in: registry, end: .finished)
+    let stream = try #require(registry.stream(name))
+    pass(100, registry)
+    #expect(stream.phase == .offAir)
+    settings.now = StreamSettings()
+    pass(1, registry)
+    #expect(stream.phase == .ended)
+  }
+
+  @Test func aKeyThatIsRevokedLetsNothingWait() async throws {
+    var keys = PublishKeys()
+    keys.add(Secret("k"), for: .all)
+    let authorizer = Authorizer(Authorizer.Rules(publishKeys: keys), clock: hands.clock)
+    let registry = registry(.never, isOfOneName: false, authorizer: authorizer)
+    try await publish(4, in: registry, key: "k", end: .finished)
+    let stream = try #require(registry.stream(name))
+    registry.endRevoked()
+    pass(1, registry)
+    #expect(stream.phase == .offAir)
+    authorizer.follow(Authorizer.Rules())
+    registry.endRevoked()
+    pass(1, registry)
+    #expect(stream.phase == .ended)
+  }
+
+  @Test func aPublicationWithoutMediaLeavesNothingThatWaits() async throws {
+    let registry = registry(.never)
+    let request = PublishRequest(
+      stream: name, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5", host: "10.0.0.1"
+    ) { _ in }
+    let sink = try await registry.admit(request)
+    #expect(sink.receive(.end(.finished)) == .accepted)
+    #expect(registry.stream(name)?.phase == .ended)
   }
 
   @Test func aRequestEndsIt() async throws {

@@ -70,7 +70,8 @@ export function streamCard(name) {
 function figuresOf(stream, operates) {
   const length = format.duration(stream.ageSeconds);
   if (stream.state === "ended") return t("stream.wasOnAir", { length });
-  const parts = [many("stream.viewers", stream.viewers), t("stream.onAir", { length })];
+  const parts = [many("stream.viewers", stream.viewers)];
+  if (stream.state !== "offAir") parts.push(t("stream.onAir", { length }));
   if (operates) {
     if (stream.bitrate > 0) parts.push(format.bitrate(stream.bitrate));
     parts.push(KINDS.includes(stream.protocol) ? t(`kind.${stream.protocol}`) : t("stream.via", { protocol: stream.protocol }));

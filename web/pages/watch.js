@@ -146,7 +146,8 @@ function showSummary(session) {
       parts.push(...stream.tracks.map(format.track));
       if (stream.bitrate > 0) parts.push(format.bitrate(stream.bitrate));
     }
-    parts.push(t("stream.onAir", { length: format.duration(stream.ageSeconds) }), many("stream.viewers", stream.viewers));
+    if (stream.state !== "offAir") parts.push(t("stream.onAir", { length: format.duration(stream.ageSeconds) }));
+    parts.push(many("stream.viewers", stream.viewers));
     if (stream.recording?.state === "running") parts.push(t("stream.recorded"));
   }
   setText(byId("summary", HTMLElement), parts.join(" · "));

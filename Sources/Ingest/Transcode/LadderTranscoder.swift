@@ -22,6 +22,8 @@ package final class LadderTranscoder: Sendable {
     /// Track of the samples that are appended. Nil if it is not transcoded.
     var source: TrackDescription?
     var isFinishing = false
+    /// Nothing is to come for a while: no worker is kept.
+    var isResting = false
     /// Bytes on their way to the worker's socket.
     var sending = 0
     var status = TranscodeStatus()
@@ -52,6 +54,7 @@ package final class LadderTranscoder: Sendable {
     shared.withLock { shared in
       let plan = track.flatMap { TranscodePlan(source: $0, aim: aim) }
       shared.source = plan?.source
+      shared.isResting = false
       shared.status.rungs = plan.map { plan in plan.numbers.map { aim.names[$0] } } ?? []
       shared.backlog.drain()
       guard let plan else { return }
@@ -82,6 +85,15 @@ package final class LadderTranscoder: Sendable {
   /// Handles a break of the timeline: outputs everything fed so far. The next sample must be a key frame.
   package func drain() {
     shared.withLock { $0.backlog.drain() }
+    wake.signal()
+  }
+
+  /// Handles a pause of any length: outputs everything fed so far, and ends the worker. The next `use` starts another one.
+  package func rest() {
+    shared.withLock { shared in
+      shared.backlog.drain()
+      shared.isResting = true
+    }
     wake.signal()
   }
 

@@ -16,7 +16,7 @@ package enum TranscodeEvent: Sendable {
 /// State of a stream's transcoding.
 package struct TranscodeStatus: Sendable, Hashable {
   package enum Worker: String, Sendable, Hashable {
-    /// Nothing to do: no video, or no rung is smaller than the video.
+    /// Nothing to do: no video, no rung that is smaller than the video, or no publisher for a while.
     case idle
     case running
     /// It was lost and will be started again.

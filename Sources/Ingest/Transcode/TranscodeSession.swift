@@ -42,6 +42,7 @@ struct TranscodeSession {
         host.shared.withLock { $0.sending = sending }
         try receive(&events, now)
         try watch(now)
+        dismiss(now)
       } catch {
         lose("\(error)", &events, now)
       }
@@ -50,7 +51,8 @@ struct TranscodeSession {
       host.give(events)
       if isOver { break }
       if events.isEmpty || worker == nil {
-        host.wait(for: worker?.socket, writing: outgoing.readableBytes > 0, milliseconds: worker == nil ? 100 : 250)
+        let idle: Int32 = isResting ? 10_000 : 100
+        host.wait(for: worker?.socket, writing: outgoing.readableBytes > 0, milliseconds: worker == nil ? idle : 250)
       }
     }
     _ = worker?.end()
@@ -116,7 +118,9 @@ struct TranscodeSession {
 
   private var hasWork: Bool {
     // A source that is over at once still has what it sent.
-    host.shared.withLock { $0.source != nil && (!$0.isFinishing || (!hasBegun && !$0.backlog.isEmpty)) }
+    host.shared.withLock {
+      $0.source != nil && !$0.isResting && (!$0.isFinishing || (!hasBegun && !$0.backlog.isEmpty))
+    }
   }
 
   private mutating func send(_ plan: TranscodePlan, _ now: MonotonicTime) {
@@ -184,6 +188,21 @@ struct TranscodeSession {
   private func watch(_ now: MonotonicTime) throws(WorkerLost) {
     guard worker != nil, !conversation.isSilent, now &- lastWord > TranscodeLimits.silence else { return }
     throw WorkerLost("it has sent nothing for \(TranscodeLimits.silence / 1_000_000_000) s")
+  }
+
+  private var isResting: Bool { host.shared.withLock { $0.isResting && !$0.isFinishing && $0.backlog.isEmpty } }
+
+  /// Ends a worker that has nothing to do for a while, once it has given everything.
+  private mutating func dismiss(_ now: MonotonicTime) {
+    guard worker != nil, isResting, outgoing.readableBytes == 0, conversation.isSilent else { return }
+    _ = worker?.end()
+    worker = nil
+    (conversation, notBefore) = (TranscodeConversation(), now)
+    reader = TranscodeFrameReader(limit: conversation.longestReply)
+    host.shared.withLock { shared in
+      shared.status.worker = .idle
+      shared.status.processID = nil
+    }
   }
 
   private mutating func lose(_ reason: String, _ events: inout [TranscodeEvent], _ now: MonotonicTime) {

@@ -120,7 +120,10 @@ struct WeirServer {
       stateStore: stateStore, events: events, waker: waker
     ) { stream, epoch, requested, isNew in
       let rewinds = profiles.now[stream].settings.rewind != nil
-      let recorder = requested == .asConfigured ? library?.makeRecorder(stream: stream, epoch: epoch) : nil
+      // A recording that was started by hand may wait for this publication.
+      let isRecorded = library?.isRecording(stream) == true
+      let recorder =
+        requested == .asConfigured && !isRecorded ? library?.makeRecorder(stream: stream, epoch: epoch) : nil
       guard isNew else { return recorder.map { [$0] } ?? [] }
       var sinks: [any FragmentSink] =
         rewinds ? [RewindRetention(stream: stream, epoch: epoch, archive: archive)] : []

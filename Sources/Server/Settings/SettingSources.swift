@@ -56,6 +56,11 @@ package struct SettingSources: Sendable {
     sources(of: setting).first { !$0.isEmpty } ?? []
   }
 
+  /// Nobody has set it.
+  func isStandard(_ setting: some SettingDeclaration) -> Bool {
+    texts(of: setting).allSatisfy { if case .standard = $0.origin { true } else { false } }
+  }
+
   /// The texts that a stream has of its own.
   func ownTexts(of setting: some SettingDeclaration) -> [GivenText] { own[setting.name] ?? [] }
 

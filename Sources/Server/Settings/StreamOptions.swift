@@ -154,7 +154,8 @@ struct StreamOptions: TitledSettings {
   private func endRule(_ given: SettingSources) throws(ConfigurationError) -> StreamSettings.EndRule {
     let word = try given[end]
     let (time, standard) = (try given[linger], try given[reconnectWindow])
-    if time != nil, word != .linger {
+    // Where `end` is set, it may be to except a stream from what holds for all.
+    if time != nil, word != .linger, given.isStandard(end) {
       throw given.error(
         linger, "only a stream of \(end.name.flag) linger waits that long", "add \(end.name.flag) linger")
     }

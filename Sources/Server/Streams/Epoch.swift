@@ -156,11 +156,15 @@ package struct Epoch: Sendable {
     EpochView(id: id, window: window, availabilityStart: availabilityStart ?? .zero, layout: layout)
   }
 
+  /// What manifests state as the longest time without a publisher, of a stream that waits however long.
+  private static let longestPatience = MediaTime(milliseconds: 86_400_000)
+
   /// The view with the rungs.
   var viewWithRungs: EpochView {
     var view = EpochView(
       id: id, window: window, availabilityStart: availabilityStart ?? .zero, rungs: rungs, version: version,
-      keptPeriods: keptPeriods, patience: settings.reconnectWindow, publicURL: settings.publicURL, layout: layout)
+      keptPeriods: keptPeriods, patience: settings.patience() ?? Self.longestPatience, publicURL: settings.publicURL,
+      layout: layout)
     view.presentation = EpochView.Presentation(
       layout: settings.layout, addressing: settings.partAddressing, rewind: settings.rewind,
       audioNames: settings.audioNames)

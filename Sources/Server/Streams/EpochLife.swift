@@ -41,7 +41,10 @@ struct EpochLife: Sendable {
   }
 
   /// No media has come, neither in this epoch nor in one that is still available.
-  var isEmpty: Bool { epoch.initSegment == nil && !epoch.window.isResumed && previous == nil }
+  var isEmpty: Bool { isWithoutMedia && previous == nil }
+
+  /// No media has come in this epoch.
+  var isWithoutMedia: Bool { epoch.initSegment == nil && !epoch.window.isResumed }
 
   /// Replaces this epoch by the next one.
   mutating func renew(with next: Epoch, startedAt: WallTime, now: MonotonicTime) {

@@ -43,7 +43,7 @@ extension LiveStream {
   /// wait.
   func handOver() {
     let former = state.withLock { state -> PublisherSlot.Holder? in
-      makeTurn(&state)
+      makeTurns(&state)
       guard state.life.phase != .ended else { return nil }
       state.life.isLeaving = true
       let former = state.publisher.release()

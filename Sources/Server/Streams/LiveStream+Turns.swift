@@ -2,6 +2,7 @@ internal import Base
 internal import Control
 internal import FMP4
 internal import Publishing
+internal import Transcode
 
 /// A change of a stream's phase.
 enum StreamTurn: Sendable {
@@ -35,7 +36,7 @@ extension LiveStream {
   ///
   /// - Parameter who: who caused it; nil for the publisher.
   func turn(_ turn: StreamTurn, by who: String? = nil, _ state: inout State) {
-    makeTurn(&state)
+    makeTurns(&state)
     let ticket =
       switch turn {
       case .lost(let reason):
@@ -58,6 +59,11 @@ extension LiveStream {
     if !waits { makeTurn(&state) }
   }
 
+  /// Makes the change that was told, and what it leads to.
+  func makeTurns(_ state: inout State) {
+    while state.turns.pending != nil { makeTurn(&state) }
+  }
+
   /// Makes the change that was told, if there is one.
   func makeTurn(_ state: inout State) {
     guard let (turn, _) = state.turns.pending else { return }
@@ -66,17 +72,16 @@ extension LiveStream {
     case .lost(let reason):
       stamp.change()
       interrupt(&state)
-      guard state.life.epoch.initSegment != nil || state.life.epoch.window.isResumed else {
-        return self.turn(.ended(reason), &state)
-      }
+      guard !state.life.isWithoutMedia else { return self.turn(.ended(reason), &state) }
       state.life.enter(.reconnecting, now: clock.monotonic())
     case .stopped(let reason):
       stamp.change()
       interrupt(&state)
-      guard state.life.epoch.initSegment != nil || state.life.epoch.window.isResumed else {
-        return self.turn(.ended(reason), &state)
-      }
+      guard !state.life.isWithoutMedia else { return self.turn(.ended(reason), &state) }
       state.subscribers.endPublication(reason)
+      state.warnings.beginPublication()
+      state.life.transcoder?.rest()
+      state.life.audioTranscoder?.rest()
       state.life.enter(.offAir, now: clock.monotonic())
     case .resumed:
       stamp.change()

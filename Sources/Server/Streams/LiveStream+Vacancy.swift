@@ -38,7 +38,7 @@ extension LiveStream {
     let (gives, former) = state.withLock { state -> (Bool, PublisherSlot.Holder?) in
       guard vacancy(state) != nil else { return (false, nil) }
       // Nobody has seen it, so its events are not waited for: another stream of this name may begin at once.
-      while state.turns.pending != nil { makeTurn(&state) }
+      makeTurns(&state)
       guard state.life.phase != .ended else { return (true, nil) }
       let former = state.publisher.dismiss(Self.gaveWay)
       turn(.ended(Self.gaveWay), &state)

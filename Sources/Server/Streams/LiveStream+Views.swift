@@ -28,7 +28,7 @@ extension LiveStream {
         name: name, phase: life.phase, epoch: life.epoch.id, protocolName: publisher.lastProtocol,
         startedAt: life.startedAt, endedAt: life.phase == .ended ? life.offAirSince.map(clock.reading.wallTime) : nil,
         tracks: life.epoch.initSegment?.tracks ?? [],
-        bitrate: life.epoch.window.recentBitrate, longestGroup: life.epoch.longestGroup,
+        bitrate: life.phase == .offAir ? 0 : life.epoch.window.recentBitrate, longestGroup: life.epoch.longestGroup,
         targetDuration: life.epoch.window.targetDuration,
         warnings: state.warnings.texts + state.subscribers.sinks.compactMap(\.warning), anchor: life.epoch.anchor,
         residentBytes: life.epoch.heldBytes, playlistRenders: counters.playlistRenders, counters: counters,

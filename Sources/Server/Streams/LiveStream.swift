@@ -50,6 +50,8 @@ package final class LiveStream: Sendable {
     var cues = StreamCues()
     /// Bytes of media that had come when the memory was last counted.
     var countedIntake = 0
+    /// What the publisher's stop does, as the settings have it now, and whether they are those of this name alone.
+    var end: (rule: StreamSettings.EndRule, isOfOneName: Bool)
     /// When its media last needed more memory than they may have.
     var outgrewAt: MonotonicTime?
   }
@@ -84,7 +86,8 @@ package final class LiveStream: Sendable {
     let life = EpochLife(
       epoch, record == nil ? .starting : .reconnecting, startedAt: record?.startedAt ?? wall,
       knownGroup: record?.longestGroup ?? knownGroup, now: clock.monotonic())
-    state = RankedMutex(.stream, State(publisher: PublisherSlot(settings.bounds), life: life))
+    state = RankedMutex(
+      .stream, State(publisher: PublisherSlot(settings.bounds), life: life, end: (settings.end, settings.isOfOneName)))
     if let record {
       state.withLock { ($0.turns.begunEpoch, $0.life.isHeld) = (record.epoch, record.isHeld) }
     }
@@ -114,7 +117,7 @@ package final class LiveStream: Sendable {
     return try state.withLock { state throws(PublishRefusal) in
       stamp.change()
       let admitted = try state.publisher.admit(request, proof, takeover: rule, now: now)
-      makeTurn(&state)
+      makeTurns(&state)
       if let former = admitted.former {
         logger.warning(
           "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(former.remoteAddress)")
@@ -142,6 +145,7 @@ package final class LiveStream: Sendable {
     _ settings: StreamSettings, _ keyFrames: PublishRequest.KeyFrames, _ state: inout State, now: MonotonicTime
   ) {
     currentSettings.now = settings
+    state.end = (settings.end, settings.isOfOneName)
     state.publisher.limit(by: settings.bounds)
     let wall = clock.wallTime
     let last = state.life.epoch
@@ -177,7 +181,7 @@ package final class LiveStream: Sendable {
         state.publisher.release()
         switch reason {
         case .finished where state.life.isLeaving, .shutdown where state.life.isLeaving: turn(.lost(reason), &state)
-        case .finished where endRule(state) != .publisher: turn(.stopped(reason), &state)
+        case .finished where endRule(state) != .publisher && !state.life.isWithoutMedia: turn(.stopped(reason), &state)
         case .finished, .shutdown: turn(.ended(reason), &state)
         case .connectionLost, .failed, .replaced: turn(.lost(reason), &state)
         }
@@ -297,14 +301,16 @@ package final class LiveStream: Sendable {
 
   /// What happens when the publisher stops.
   private func endRule(_ state: borrowing State) -> StreamSettings.EndRule {
-    settings.endRule(isHeld: state.life.isHeld)
+    state.end.rule.holding(isOfOneName: state.end.isOfOneName, isHeld: state.life.isHeld)
   }
 
   /// Ends the stream when its publisher has not returned in time. The registry calls it regularly. Returns false when the
-  /// stream has ended and nothing of it is available any more.
-  func tend() -> Bool {
+  /// stream has ended and nothing of it is available any more. `present` are the name's settings now: a stream that waits may have
+  /// had its own for months.
+  func tend(by present: StreamSettings? = nil) -> Bool {
     let now = clock.monotonic()
     return state.withLock { state in
+      if let present { state.end = (present.end, present.isOfOneName) }
       if state.life.forgetPrevious(now: now) { stamp.change() }
       state.subscribers.waiting.giveUp(now: now) { state.life.view() }
       let age = now &- state.life.phaseSince
@@ -324,11 +330,16 @@ package final class LiveStream: Sendable {
         return true
       case .offAir:
         if age >= LiveWindow.firstGapAfter.nanoseconds { beginOutage(&state) }
-        if case .linger(let time) = endRule(state), state.turns.pending == nil,
-          now &- (state.life.offAirSince ?? now) >= time.nanoseconds
-        {
-          logger.notice("ended, because no publisher came in time")
-          turn(.ended(.connectionLost("no publisher came in time")), &state)
+        let reason: String? =
+          switch endRule(state) {
+          case .publisher: "nothing lets it wait any longer: its settings or its key have changed"
+          case .linger(let time):
+            now &- (state.life.offAirSince ?? now) >= time.nanoseconds ? "no publisher came in time" : nil
+          case .never: nil
+          }
+        if let reason, state.turns.pending == nil {
+          logger.notice("ended: \(reason)")
+          turn(.ended(.connectionLost(reason)), &state)
         }
         return true
       case .ended:
@@ -348,6 +359,10 @@ package final class LiveStream: Sendable {
 
   /// Ends a publication whose key no longer gives the right to the name. The stream waits for another publisher.
   func endRevoked(unless isValid: (Secret) -> Bool) {
+    state.withLock { state in
+      // A stream that waits does so because of its last publisher's key.
+      if state.publisher.holder == nil, let key = state.publisher.lastKey, !isValid(key) { state.life.isHeld = false }
+    }
     let isOver = dismiss(.failed("the key that it was published with has been revoked")) { holder in
       holder.key.map { !isValid($0) } ?? false
     }
@@ -379,7 +394,7 @@ package final class LiveStream: Sendable {
     let former = state.withLock { state in
       let former = state.publisher.release()
       turn(.ended(.shutdown), &state)
-      makeTurn(&state)
+      makeTurns(&state)
       return former
     }
     former?.evict(.shutdown)

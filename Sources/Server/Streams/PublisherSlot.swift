@@ -50,6 +50,8 @@ struct PublisherSlot: Sendable {
   private(set) var lastAddress: String?
   /// The same when the last publisher had no key.
   private(set) var anonymousHost: String?
+  /// The key of the last publisher; nil if it needed none.
+  private(set) var lastKey: Secret?
   /// What is known of the key frames of the last publisher.
   private(set) var keyFrames = PublishRequest.KeyFrames.asItsEncoderHasThem
   /// Whether the last publisher's connection was made. True before there was one.
@@ -106,6 +108,7 @@ struct PublisherSlot: Sendable {
     hasConnected = request.connection == .made
     lastAddress = request.origin == .server ? nil : request.remoteAddress
     anonymousHost = right == .anonymous ? request.host : nil
+    lastKey = proof.key
     let token = PublicationToken(number: publications)
     leader = (nil, false)
     holder = Holder(

@@ -375,7 +375,7 @@ package final class StreamRegistry: PublishGate {
   /// Ends streams whose publisher did not return and removes ended ones. Call about once a second.
   package func tend() {
     defer { countClosing() }
-    for stream in all where !stream.tend() {
+    for stream in all where !stream.tend(by: settings(stream.name)) {
       state.withLock { state in
         // A publisher may have arrived in between: they are admitted under this lock.
         guard state.streams[stream.name] === stream, !stream.tend() else { return }

@@ -67,16 +67,16 @@ package struct StreamSettings: Sendable {
     case linger(MediaTime)
     /// It waits for the next publisher, however long.
     case never
+
+    /// The rule that holds: a name that anybody may take ends with its publisher.
+    ///
+    /// - Parameter isHeld: its last publisher had a key, or is a source of this server.
+    func holding(isOfOneName: Bool, isHeld: Bool) -> EndRule { isHeld || isOfOneName ? self : .publisher }
   }
 
-  /// The rule that holds: a name that anybody may take ends with its publisher.
-  ///
-  /// - Parameter isHeld: its last publisher had a key, or is a source of this server.
-  func endRule(isHeld: Bool) -> EndRule { isHeld || isOfOneName ? end : .publisher }
-
   /// How long the stream may be without a publisher; nil without limit.
-  func patience(isHeld: Bool) -> MediaTime? {
-    switch endRule(isHeld: isHeld) {
+  func patience(isHeld: Bool = true) -> MediaTime? {
+    switch end.holding(isOfOneName: isOfOneName, isHeld: isHeld) {
     case .publisher: reconnectWindow
     case .linger(let time): max(time, reconnectWindow)
     case .never: nil

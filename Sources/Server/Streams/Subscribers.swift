@@ -88,10 +88,10 @@ package struct Subscribers: Sendable {
     let isNew = sinksEpoch != epoch.id
     guard isNew || awaitsPublication else { return true }
     (sinksEpoch, awaitsPublication) = (epoch.id, false)
-    if isNew { sinks = [] }
     guard hasRoomForSinks() else { return false }
     let made = make(epoch.id, isNew)
-    if isNew { sinks = made } else { for sink in made { attach(sink, to: epoch) } }
+    // A recording that was started while the stream waited is there already.
+    if isNew { sinks += made } else { for sink in made { attach(sink, to: epoch) } }
     return true
   }
 

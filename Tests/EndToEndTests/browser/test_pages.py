@@ -60,7 +60,8 @@ def open_home(browser, server):
 @MOSTLY_CHROMIUM
 def test_the_home_page_lists_a_stream_with_state_codecs_and_viewers(browser, demo):
     open_home(browser, demo)
-    browser.wait("document.querySelectorAll('#streams > li').length === 1")
+    # What is not painted yet has no text (content-visibility).
+    browser.wait("document.querySelectorAll('#streams > li').length === 1 && document.querySelector('#streams > li').innerText !== ''")
     card = browser.evaluate("document.querySelector('#streams > li').innerText")
     assert "demo" in card and "Live" in card
     assert "H.264 320×180, 30 fps" in card and "AAC 48 kHz, stereo" in card

@@ -226,7 +226,7 @@ package final class RecordingLibrary: Sendable {
     registers.streams.withLock { $0.registry }?.stream(name)
   }
 
-  /// A recorder for a new epoch of a stream; nil unless streams are recorded automatically.
+  /// A recorder for a new publication of a stream; nil unless streams are recorded automatically.
   package func makeRecorder(stream: StreamName, epoch: String) -> (any FragmentSink)? {
     let settings = settings(of: stream)
     guard settings.policy.start == .automatic else { return nil }
