@@ -79,7 +79,6 @@ extension LiveStream {
       interrupt(&state)
       guard !state.life.isWithoutMedia else { return self.turn(.ended(reason), &state) }
       state.subscribers.endPublication(reason)
-      state.warnings.beginPublication()
       state.life.transcoder?.rest()
       state.life.audioTranscoder?.rest()
       state.life.enter(.offAir, now: clock.monotonic())

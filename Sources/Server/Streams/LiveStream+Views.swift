@@ -30,7 +30,9 @@ extension LiveStream {
         tracks: life.epoch.initSegment?.tracks ?? [],
         bitrate: life.phase == .offAir ? 0 : life.epoch.window.recentBitrate, longestGroup: life.epoch.longestGroup,
         targetDuration: life.epoch.window.targetDuration,
-        warnings: state.warnings.texts + state.subscribers.sinks.compactMap(\.warning), anchor: life.epoch.anchor,
+        // Those of a publisher that has left tell nobody anything.
+        warnings: (life.phase == .offAir ? [] : state.warnings.texts) + state.subscribers.sinks.compactMap(\.warning),
+        anchor: life.epoch.anchor,
         residentBytes: life.epoch.heldBytes, playlistRenders: counters.playlistRenders, counters: counters,
         skew: publisher.skew, link: publisher.holder?.link, cues: state.cues,
         captions: life.epoch.window.captions.captions(of: .video), content: publisher.content,
