@@ -90,12 +90,16 @@ class Scene:
 
     # What happens
 
-    def away(self, seconds: float, film: Film | None = None) -> None:
-        """The publisher's connection is lost, and it returns with another film."""
+    def away(self, seconds: float, film: Film | None = None, cleanly: bool = False) -> None:
+        """The publisher's connection is lost, or it stops, and it returns with another film."""
         film = film or Film(first=SECOND)
         film.path()  # Made now where it is needed for the first time: that takes longer than the outage.
         gone = time.time() * 1000
-        self.publisher.kill()
+        if cleanly:
+            self.publisher.interrupt()
+            self.publisher.outcome(10)
+        else:
+            self.publisher.kill()
         time.sleep(seconds)
         self.publish(film)
         self.expectation.outages.append((gone, time.time() * 1000))

@@ -1,6 +1,8 @@
 """The shapes of streams that are shown to players."""
 
 import dataclasses
+import pathlib
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -92,6 +94,19 @@ def returned(scene: Scene) -> None:
     scene.away(12, Film(first=SECOND, container="flv"))
 
 
+def rested(scene: Scene) -> None:
+    """The publisher stops, and the next one comes two minutes later. The stream waits for it (docs/channels.md)."""
+    time.sleep(15)
+    scene.away(120, Film(first=SECOND, size=(640, 360)), cleanly=True)
+
+
+def channel() -> tuple[str, ...]:
+    """Flags of a server whose stream waits for the next publisher."""
+    path = pathlib.Path(tempfile.gettempdir()) / "weir-players-channel.yaml"
+    path.write_text(f"streams:\n  {NAME}:\n    end: never\n")
+    return ("--config", str(path))
+
+
 def ended(scene: Scene) -> None:
     time.sleep(20)
     scene.finish()
@@ -143,6 +158,8 @@ SHAPES = [
     Shape("return-burst", "the publisher returns with a burst of 4.2 s", act=returned, players=ALL_PLAYERS),
     Shape("burst-10", "the publisher began with 10 s at once", burst=10, film=Film(container="flv"), act=strictly,
           players=ALL_PLAYERS),
+    Shape("off-air", "the publisher stops, and the next one comes after two minutes with another size", flags=channel(), window=60,
+          act=rested, seconds=165, players=ALL_PLAYERS),
     Shape("end", "the stream ends", act=ended, seconds=35),
     Shape("kill", "kill -9 of weir behind a supervisor's sockets", act=killed, supervised=True, players=ALL_PLAYERS),
     Shape("open-gop", "H.264 with open groups of pictures", film=Film(video=X264_OPEN)),
