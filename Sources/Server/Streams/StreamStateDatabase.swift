@@ -4,8 +4,8 @@ internal import Publishing
 internal import Storage
 
 /// The table of live streams for the next process, one row each, and that of the distances of key frames. The first matters
-/// while a stream waits, the other for the first playlist of a name, so a damaged database, or one of a version before 4, is deleted. Calls
-/// block on the disk.
+/// while a stream waits, the other for the first playlist of a name. A damaged database, or one of a version before 4, is
+/// therefore deleted. Calls block on the disk.
 struct StreamStateDatabase: Sendable {
   private let queue: DatabaseQueue
 
