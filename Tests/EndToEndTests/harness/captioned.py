@@ -138,15 +138,17 @@ from gi.repository import Gst
 Gst.init(None)
 frames = [bytes.fromhex(f) for f in sys.argv[1].split(",")]
 pipe = Gst.parse_launch(
-    f"videotestsrc pattern=black num-buffers={len(frames)} ! video/x-raw,format=I420,width=320,height=180,framerate=30/1 ! o.video_sink "
-    "appsrc name=a format=time caps=closedcaption/x-cea-708,format=cc_data,framerate=30/1 ! o.cc_sink "
-    "cc708overlay name=o ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=s sync=false")
+    f"videotestsrc pattern=black num-buffers={len(frames)} ! video/x-raw,format=I420,width=320,height=180,framerate=180/1 ! o.video_sink "
+    "appsrc name=a format=time caps=closedcaption/x-cea-708,format=cc_data,framerate=180/1 ! o.cc_sink "
+    "cc708overlay name=o ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=s sync=true")
 source, sink = pipe.get_by_name("a"), pipe.get_by_name("s")
-# Captions are pushed first: pictures do not wait for them.
+# The decoder drops captions that come before it knows the pictures' size, and pictures do not wait for captions. So captions are
+# pushed behind the first picture, and the others keep to the clock, at six times their speed.
 pipe.set_state(Gst.State.PAUSED)
+pipe.get_state(Gst.CLOCK_TIME_NONE)
 for n, frame in enumerate(frames):
     buffer = Gst.Buffer.new_wrapped(frame)
-    buffer.pts, buffer.duration = n * Gst.SECOND // 30, Gst.SECOND // 30
+    buffer.pts, buffer.duration = n * Gst.SECOND // 180, Gst.SECOND // 180
     source.emit("push-buffer", buffer)
 source.emit("end-of-stream")
 pipe.set_state(Gst.State.PLAYING)
