@@ -29,7 +29,7 @@ NOT_RUN = {
     ("access.md", "keys:"): "a file, which test_reload.py reads",
     ("access.md", "access:"): "a file, which test_viewer_tokens.py reads",
     ("access.md", "streams:"): "the same",
-    ("channels.md", "streams:"): "an entry of the configuration file: test_linger.py has both rules",
+    ("channels.md", "streams:"): "entries of the configuration file: test_linger.py and test_fallback.py have them",
     ("access.md", "{\"sub\""): "the claims of a token",
     ("access.md", "https://live.example.com"): "addresses; test_viewer_tokens.py asks for each kind",
     ("capture.md", "weir devices"): "it opens a camera; make test-devices has some",

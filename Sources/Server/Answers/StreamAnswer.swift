@@ -57,6 +57,8 @@ package struct StreamAnswer: APIObject {
   package let startedAt: String
   package let ageSeconds: Double
   package let viewers: Int
+  /// What viewers get; null while nobody sends.
+  let onAir: String?
   /// Bits a second.
   package let bitrate: Int
   let gopSeconds: Double?
@@ -89,6 +91,9 @@ package struct StreamAnswer: APIObject {
       StreamPhase.allCases.map(\.rawValue),
       "starting: nothing can be played yet. reconnecting: the publisher is away, and playlists wait for it. "
         + "offAir: the publisher has stopped, and playlists wait for the next publisher."),
+    "onAir": .words(
+      Input.allCases.map(\.rawValue),
+      "What viewers get. fallback: the publisher is away, and the stream's fallback takes its place. Null while nobody sends."),
     "protocol": "How it is published.",
     "title": "As configured.",
     "description": "As configured.",
@@ -213,6 +218,7 @@ package struct StreamAnswer: APIObject {
     self.player = player.rawValue
     (title, description) = (settings.title, settings.description)
     (name, state, `protocol`) = (status.name.description, status.phase.rawValue, status.protocolName)
+    onAir = status.onAir?.rawValue
     startedAt = JSONText.time(status.startedAt)
     ageSeconds = MediaTime(nanoseconds: (status.endedAt ?? now) &- status.startedAt).thousandths
     (self.viewers, bitrate) = (viewers, status.bitrate)

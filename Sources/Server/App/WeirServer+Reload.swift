@@ -119,6 +119,7 @@ extension WeirServer {
       },
       prepare: { configuration in
         try certificate.prepare(for: configuration, protocols)
+        try await checkFallbacks(of: configuration.streams)
         let followTokens = try await prepare(tokens, for: configuration.jwt)
         return {
           followTokens()
@@ -153,6 +154,7 @@ extension WeirServer {
     _ control: ControlDatabase?
   ) {
     profiles.now = configuration.streams
+    streams.open(channels: configuration.streams.names)
     embedFrom.now = configuration.embedFrom
     origins.now = configuration.crossOrigin
     viewersRules.change()

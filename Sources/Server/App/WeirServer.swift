@@ -41,6 +41,7 @@ struct WeirServer {
   let events: EventLog
   /// Woken by what begins, so that an idle server may sleep.
   let waker = Waker()
+  private let fallbacks: Fallbacks
   let hooks: Hooks
   let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
@@ -137,6 +138,9 @@ struct WeirServer {
       }
       return sinks
     }
+    fallbacks = Fallbacks(
+      streams: streams, segmentTarget: { profiles.now[$0].settings.segmentTarget }, clock: clock, logger: logger)
+    streams.use(fallbacks)
     library?.follow(streams, buffers: buffers)
     library?.tell(events)
     capacity.now = makeCapacity(of: configuration)
@@ -149,6 +153,7 @@ struct WeirServer {
   func run(openingPage: Bool = false) async throws {
     // Without this, a file at the size limit ends the server instead of being an error of its recording (EFBIG).
     signal(SIGXFSZ, SIG_IGN)
+    try await checkFallbacks(of: configuration.streams)
     await resumeEvents()
     await resumeStreams()
     await recordings?.finishLeftovers(patience: Self.leftoverPatience)
@@ -193,6 +198,7 @@ struct WeirServer {
     guard let page = pages["http"] else { throw ChannelError.unknownLocalAddress }
     let commands = try await listenToCommands(http)
     descriptors.onShortage { count in http.shedSoon(count) }
+    streams.open(channels: configuration.streams.names)
     settings.control = makeReloader(
       protocols, given: given, http: http, listening: listening, certificate: certificate, control: control,
       tokens: tokens)
@@ -212,6 +218,17 @@ struct WeirServer {
         logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
     try await services.run()
     logger.notice("stopped")
+  }
+
+  /// Opens the files of fallbacks, so that a mistake shows at start.
+  func checkFallbacks(of profiles: StreamProfiles) async throws(ConfigurationError) {
+    for case .file(let path)? in Set(profiles.all.map(\.settings.fallback)) {
+      do {
+        try await NIOSingletons.posixBlockingThreadPool.runIfActive { [fallbacks] in try fallbacks.check(path: path) }
+      } catch {
+        throw ConfigurationError(.configuration, "--fallback file:\(LogText.escaped(path)): \(error)")
+      }
+    }
   }
 
   /// Most leftovers are finished within milliseconds, so the first client finds them.

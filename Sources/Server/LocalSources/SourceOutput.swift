@@ -76,7 +76,7 @@ package final class SourceOutput: PublishGate, MediaSink {
     let isIn = state.withLock { state in
       // The run may have ended, or the state may have changed in the meantime.
       guard state.isWanted, state.request != nil, state.air == nil else { return false }
-      state.air = .atKeyFrame(sink)
+      state.air = .atKeyFrame(sink, state.tracks, state.anchor)
       return true
     }
     if isIn { request.onKeyFrameWanted?() } else { _ = sink.receive(.end(.finished)) }
@@ -108,7 +108,7 @@ package final class SourceOutput: PublishGate, MediaSink {
   /// Passes everything to a recording, from the next key frame on, until it closes or the run ends.
   func record(_ recording: any MediaSink) {
     let request = state.withLock { state in
-      state.recording = .atKeyFrame(recording)
+      state.recording = .atKeyFrame(recording, state.tracks, state.anchor)
       return state.request
     }
     request?.onKeyFrameWanted?()
@@ -127,7 +127,7 @@ package final class SourceOutput: PublishGate, MediaSink {
       guard let request = state.request else { return (nil, nil) }
       if let film = state.film?.sink as? SourceFilm, film.isActive { return (film, nil) }
       let film = make()
-      state.film = .atKeyFrame(film)
+      state.film = .atKeyFrame(film, state.tracks, state.anchor)
       return (film, request)
     }
     request?.onKeyFrameWanted?()
@@ -164,9 +164,9 @@ package final class SourceOutput: PublishGate, MediaSink {
     state.withLock { state in
       note(event, &state)
       let begun = (air: state.air?.hasBegun, recording: state.recording?.hasBegun)
-      if case .closed? = state.recording?.give(event, state.tracks, state.anchor) { state.recording = nil }
-      if case .closed? = state.film?.give(event, state.tracks, state.anchor) { state.film = nil }
-      let verdict = state.air?.give(event, state.tracks, state.anchor) ?? .accepted
+      if case .closed? = state.recording?.give(event) { state.recording = nil }
+      if case .closed? = state.film?.give(event) { state.film = nil }
+      let verdict = state.air?.give(event) ?? .accepted
       if begun.air == false { Self.tellCaptions(state.captions, to: state.air) }
       if begun.recording == false { Self.tellCaptions(state.captions, to: state.recording) }
       // A source whose sender is away asks again when it is back.

@@ -132,6 +132,9 @@ extension ConfigFile {
     for given in texts.values.joined() where given.isSecret {
       throw given.error("keys are not set here", "make one with POST /api/v1/keys")
     }
+    for given in texts["fallback", default: []] where given.text.hasPrefix("file:") {
+      throw given.error("files are not named here", "name it in the configuration file, or use test or stream:NAME")
+    }
     return texts.mapValues {
       $0.map { given in
         guard case .file(_, let path, _) = given.origin else { return given }

@@ -23,6 +23,9 @@ package struct RecordingOptions: TitledSettings {
       "all|audio|video|track,…",
       values: .pattern("^(all|(audio|video)(-[0-9]{1,2})?(,(audio|video)(-[0-9]{1,2})?)*)$"), AudioTracksText.choice),
     default: "all", "Tracks that are recorded: all of a kind, or these: video,audio-2.")
+  let recordFallback = Setting(
+    switch: "record-fallback", at: "streams.*.record.fallback",
+    "Record what the fallback puts in the place of a lost publisher, too.")
   let recordSync = Setting(
     "record-sync", at: "streams.*.record.sync", .nanoseconds(.zero ... .seconds(60)), default: "1s",
     "How much of a recording a power failure may take.")
@@ -81,6 +84,7 @@ package struct RecordingOptions: TitledSettings {
     policy.maximumDuration = try given[recordMaxDuration]
     policy.maximumBytes = try given[recordMaxSize].map { UInt64(clamping: $0) }
     policy.filesPerHour = try given[recordMaxFiles]
+    policy.holdsFallback = try given[recordFallback]
     return policy
   }
 

@@ -18,7 +18,7 @@ extension SettingDeclaration {
       "auth-callback", "auth-callback-timeout", "auth-callback-cache", "auth-callback-otherwise",
       "takeover", "publish-from", "jwt-secret", "jwt-key", "jwt-key-set", "jwt-key-set-staleness", "jwt-issuer",
       "jwt-audience", "jwt-clock-skew", "jwt-without-expiry", "viewers-recheck", "srt", "viewers", "srt-passphrase",
-      "srt-latency", "http", "https", "rtmp", "rtmps":
+      "srt-latency", "fallback", "fallback-after", "end", "linger", "http", "https", "rtmp", "rtmps":
       .now
     default: path?.isOfStreams ?? false ? .nextEpoch : .restart
     }

@@ -90,6 +90,14 @@ struct StreamOptions: TitledSettings {
   let linger = Setting(
     "linger", at: "streams.*.linger", .duration(.seconds(1) ... .seconds(30 * 86_400)),
     "How long a stream of --end linger waits for the next publisher; without it --reconnect-window.")
+  let fallback = Setting(
+    "fallback", at: "streams.*.fallback",
+    SettingText(
+      "test|file:path|stream:name", values: .pattern("^(test|file:.+|stream:.+)$"), Fallback.init(parsing:)),
+    "What takes the place of a publisher that is away: the test pattern, a film or a picture, another stream.")
+  let fallbackAfter = Setting(
+    "fallback-after", at: "streams.*.fallbackAfter", .duration(.seconds(1) ... .seconds(86_400)), default: "5s",
+    "How long a publisher may send no video until its fallback takes its place.")
   let segments = Setting(
     "segments", at: "segments.folder", .folder, "Folder to write rolling segments and playlists to.")
   let state = Setting(
@@ -128,6 +136,8 @@ struct StreamOptions: TitledSettings {
     settings.rewind = try given[rewind].map { MediaTime($0) }
     settings.reconnectWindow = MediaTime(try given[reconnectWindow])
     settings.end = try endRule(given)
+    settings.fallback = try given[fallback]
+    settings.fallbackAfter = MediaTime(try given[fallbackAfter])
     settings.bounds.jumpsPerMinute = try given[maxJumps]
     settings.bounds.changesPerMinute = try given[maxChanges]
     settings.publishers = PublisherRule(takeover: try given[takeover], from: try given[publishFrom])
@@ -184,6 +194,23 @@ struct StreamOptions: TitledSettings {
       throw given.error(
         targetDuration, "no segment may last longer than it, and segments aim at \(text)",
         "use \((segment.wholeMilliseconds &+ 999) / 1000) or more, or auto")
+    }
+  }
+}
+
+extension Fallback {
+  /// Parses `test`, `file:PATH` or `stream:NAME`.
+  init(parsing text: String) throws(ValueError) {
+    let advice = "write test, file:PATH or stream:NAME"
+    if text == "test" {
+      self = .test
+    } else if let path = text.rest(after: "file:") {
+      guard !path.isEmpty else { throw ValueError("no file is named", advice: advice) }
+      self = .file(path: path)
+    } else if let name = text.rest(after: "stream:") {
+      self = .stream(try StreamName(parsing: name))
+    } else {
+      throw ValueError("it is no fallback", advice: advice)
     }
   }
 }

@@ -33,10 +33,19 @@ package struct StreamProfiles: Sendable {
         viewers: try given[StreamOptions().viewers])
     }
     standard = try profile(given)
+    if case .stream? = standard.settings.fallback {
+      throw given.error(
+        StreamOptions().fallback, "one stream cannot be the fallback of all, and so of itself",
+        "set it below streams.NAME")
+    }
     var entries: [(StreamPattern, StreamProfile)] = []
     for (pattern, sources) in try given.ofStreams {
       var profile = try profile(sources)
       profile.settings.isOfOneName = pattern.name != nil
+      if case .stream(let other)? = profile.settings.fallback, pattern.matches(other) {
+        throw sources.error(
+          StreamOptions().fallback, "\(other) would be its own fallback", "name another stream, or use test or file:PATH")
+      }
       entries.append((pattern, profile))
     }
     self.entries = entries
@@ -50,6 +59,9 @@ package struct StreamProfiles: Sendable {
 
   /// The profiles by pattern, the most specific first, and that of all others.
   package var byPattern: [(pattern: StreamPattern, profile: StreamProfile)] { entries + [(.all, standard)] }
+
+  /// The names with settings of their own.
+  package var names: [StreamName] { entries.compactMap(\.pattern.name) }
 
   /// The standard profile, and all others.
   package var all: [StreamProfile] { [standard] + entries.map(\.profile) }

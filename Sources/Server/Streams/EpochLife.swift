@@ -10,6 +10,8 @@ struct EpochLife: Sendable {
   private(set) var phaseSince: MonotonicTime
   /// When its last publisher left, of a stream that waits for the next one or has ended.
   private(set) var offAirSince: MonotonicTime?
+  /// A stand-in is on air.
+  var isStoodIn = false
   /// Its last publisher had a key, or is a source of this server.
   var isHeld = false
   let startedAt: WallTime
@@ -52,6 +54,12 @@ struct EpochLife: Sendable {
     life.previous = (epoch, renderings, now &+ StreamSettings.endedAvailability.nanoseconds)
     (life.isLeaving, life.hasLetGo, life.isHeld) = (isLeaving, hasLetGo, isHeld)
     self = life
+  }
+
+  /// The phase as viewers have it: with a stand-in on air it is live, whatever its publisher does.
+  var shownPhase: StreamPhase {
+    if isStoodIn { return epoch.window.hasBegun ? .live : .starting }
+    return phase == .offAir && isWithoutMedia ? .starting : phase
   }
 
   mutating func enter(_ phase: StreamPhase, now: MonotonicTime) {
@@ -114,7 +122,7 @@ struct EpochLife: Sendable {
   /// The current view. It may reveal times of day, so the epoch counts as dated from then on.
   mutating func view() -> StreamView {
     if epoch.window.tellsDates { epoch.isDated = true }
-    return StreamView(epoch.viewWithRungs, renderings: renderings, phase: phase, hasLetGo: hasLetGo)
+    return StreamView(epoch.viewWithRungs, renderings: renderings, phase: shownPhase, hasLetGo: hasLetGo)
   }
 
   /// The view of an epoch that is still available.

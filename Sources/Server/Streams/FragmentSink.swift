@@ -19,6 +19,9 @@ package protocol FragmentSink: AnyObject, Sendable {
   /// The sink ends when the publisher stops, though the stream waits for the next one.
   var endsWithPublication: Bool { get }
 
+  /// The sink leaves out what a fallback put in a publisher's place.
+  var leavesOutStandIns: Bool { get }
+
   /// The sink received the end event and still has open files.
   var isClosing: Bool { get }
 }
@@ -28,6 +31,7 @@ extension FragmentSink {
   package var tellsDates: Bool { false }
   package var warning: String? { nil }
   package var endsWithPublication: Bool { false }
+  package var leavesOutStandIns: Bool { false }
   package var isClosing: Bool { false }
 }
 

@@ -71,17 +71,21 @@ extension LiveStream {
     switch turn {
     case .lost(let reason):
       stamp.change()
-      interrupt(&state)
+      if !state.air.isStoodIn { interrupt(&state) }
       guard !state.life.isWithoutMedia else { return self.turn(.ended(reason), &state) }
       state.life.enter(.reconnecting, now: clock.monotonic())
+      standIns?.tendSoon(self)
     case .stopped(let reason):
       stamp.change()
-      interrupt(&state)
+      if !state.air.isStoodIn { interrupt(&state) }
       guard !state.life.isWithoutMedia else { return self.turn(.ended(reason), &state) }
       state.subscribers.endPublication(reason)
-      state.life.transcoder?.rest()
-      state.life.audioTranscoder?.rest()
+      if !state.air.isStoodIn {
+        state.life.transcoder?.rest()
+        state.life.audioTranscoder?.rest()
+      }
       state.life.enter(.offAir, now: clock.monotonic())
+      standIns?.tendSoon(self)
     case .resumed:
       stamp.change()
       state.life.enter(state.life.epoch.window.hasBegun ? .live : .starting, now: clock.monotonic())
@@ -120,6 +124,7 @@ extension LiveStream {
         "startedAt": .text(UTCText(state.life.startedAt).internet), "link": link.map(EventValue.init) ?? .null,
         "received": EventValue(state.publisher.counters.intake),
         "tracks": .list((state.life.epoch.initSegment?.tracks ?? []).map(EventValue.init)),
+        "onAir": .text(orNull: state.onAir?.rawValue),
         "watch": .text("/watch/\(name)"),
         "hls": .text("/live/\(name)/index.m3u8"), "dash": .text("/live/\(name)/manifest.mpd"),
       ])

@@ -13,7 +13,7 @@ extension LiveStream {
   /// The current epoch.
   package var epoch: Epoch { state.withLock { $0.life.epoch } }
 
-  package var phase: StreamPhase { state.withLock { $0.life.phase } }
+  package var phase: StreamPhase { state.withLock { $0.life.shownPhase } }
 
   package var status: StreamStatus {
     state.withLock { state in
@@ -25,13 +25,14 @@ extension LiveStream {
         if let transcoder { counters.add(transcoder.status, of: kind) }
       }
       return StreamStatus(
-        name: name, phase: life.phase, epoch: life.epoch.id, protocolName: publisher.lastProtocol,
+        name: name, phase: life.shownPhase, onAir: state.onAir, epoch: life.epoch.id, protocolName: publisher.lastProtocol,
         startedAt: life.startedAt, endedAt: life.phase == .ended ? life.offAirSince.map(clock.reading.wallTime) : nil,
         tracks: life.epoch.initSegment?.tracks ?? [],
-        bitrate: life.phase == .offAir ? 0 : life.epoch.window.recentBitrate, longestGroup: life.epoch.longestGroup,
+        bitrate: life.shownPhase == .offAir ? 0 : life.epoch.window.recentBitrate, longestGroup: life.epoch.longestGroup,
         targetDuration: life.epoch.window.targetDuration,
         // Those of a publisher that has left tell nobody anything.
-        warnings: (life.phase == .offAir ? [] : state.warnings.texts) + state.subscribers.sinks.compactMap(\.warning),
+        warnings: (life.phase == .offAir ? [] : state.warnings.texts) + state.subscribers.sinks.compactMap(\.warning)
+          + (state.air.trouble.map { [$0] } ?? []),
         anchor: life.epoch.anchor,
         residentBytes: life.epoch.heldBytes, playlistRenders: counters.playlistRenders, counters: counters,
         skew: publisher.skew, link: publisher.holder?.link, cues: state.cues,

@@ -32,6 +32,8 @@ package final class LiveStream: Sendable {
   let events: EventLog?
   /// Limits the memory.
   let memory: WindowBudget
+  /// Nil where nobody stands in for publishers.
+  let standIns: StandIns?
   /// Holds the bytes of all epochs.
   private let store: SegmentStore
   let state: RankedMutex<State>
@@ -48,6 +50,7 @@ package final class LiveStream: Sendable {
     var warnings = StreamWarnings()
     var turns = StreamTurns()
     var cues = StreamCues()
+    var air = OnAir()
     /// Bytes of media that had come when the memory was last counted.
     var countedIntake = 0
     /// What the publisher's stop does, as the settings have it now, and whether they are those of this name alone.
@@ -61,7 +64,7 @@ package final class LiveStream: Sendable {
     knownGroup: MediaTime?, promisedGroup: MediaTime? = nil, workers: WorkerLauncher, room: WorkerRoom = .unlimited,
     roomForViewers: WorkerRoom = .unlimited, encoders: WorkerRoom = .unlimited, stateStore: StreamStateStore? = nil,
     events: EventLog? = nil,
-    memory: WindowBudget = .unlimited,
+    memory: WindowBudget = .unlimited, standIns: StandIns? = nil,
     store: SegmentStore = SegmentStore(name: SegmentStore.ofStreams), resuming record: EpochRecord? = nil
   ) {
     self.name = name
@@ -76,6 +79,7 @@ package final class LiveStream: Sendable {
     self.stateStore = stateStore
     self.events = events
     self.memory = memory
+    self.standIns = standIns
     self.logger = logger.of(name)
     let wall = clock.wallTime
     let epoch =
@@ -123,7 +127,8 @@ package final class LiveStream: Sendable {
           "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(former.remoteAddress)")
         tell(
           .streamInterrupted, because: EndReason.replaced.text, by: former.remoteAddress, of: former.link, state)
-        interrupt(&state)
+        if !state.air.isStoodIn { interrupt(&state) }
+        tellRelays(.end(.replaced), &state)
       }
       if state.life.phase == .ended { renewEpoch(settings, request.keyFrames, &state, now: now) }
       state.life.isHeld = proof.right != .anonymous || request.origin == .server
@@ -135,7 +140,9 @@ package final class LiveStream: Sendable {
       }
       state.warnings.beginPublication()
       state.cues.beginPublication()
-      state.life.epoch.startPublication(request.keyFrames)
+      // Its media follow those of the stand-in, with its first key frame.
+      if !state.air.isStoodIn { state.life.epoch.startPublication(request.keyFrames) }
+      state.air.beginPublication()
       begin(&state)
       return admitted
     }
@@ -169,6 +176,8 @@ package final class LiveStream: Sendable {
   /// Takes an event of a publication. Returns `.closed` when the publication no longer holds the name.
   func receive(_ event: MediaEvent, from token: PublicationToken) -> SinkVerdict {
     let now = clock.monotonic()
+    var over: (any FallbackRun)?
+    defer { over?.stop() }
     return state.withLock { state in
       guard state.publisher.holder?.token == token else {
         if let reason = state.publisher.dismissal(of: token) { return .closed(reason) }
@@ -179,6 +188,7 @@ package final class LiveStream: Sendable {
       case .tracks(let tracks): state.warnings.withdraw(missing: tracks)
       case .end(let reason):
         state.publisher.release()
+        tellRelays(event, &state)
         switch reason {
         case .finished where state.life.isLeaving, .shutdown where state.life.isLeaving: turn(.lost(reason), &state)
         case .finished where endRule(state) != .publisher && !state.life.isWithoutMedia: turn(.stopped(reason), &state)
@@ -199,27 +209,10 @@ package final class LiveStream: Sendable {
         state.life.epoch.noteArrival(of: state.publisher.lastStep, now: now)
       }
       do {
-        let version = state.life.epoch.window.version
-        let rungs = state.life.epoch.rungs.versions
-        let shifted = state.life.epoch.shift(event)
-        addPlayableAudio(for: shifted, &state)
-        let stored = try state.life.epoch.take(shifted)
-        feedLadder(shifted, &state)
-        state.subscribers.samples.receive(shifted)
-        _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
-        guard !stored.isEmpty else {
-          boundPending(&state)
-          if state.life.epoch.window.version != version { change(state.life) }
-          return .accepted
-        }
-        boundMemory(&state)
-        if state.life.wantsKeyFrame(
-          after: state.life.epoch.settings.segmentTarget, isAwaited: state.subscribers.waiting.isAwaited(.release),
-          of: state.publisher.holder?.keyFrames)
-        {
-          state.publisher.holder?.askForKeyFrame?()
-        }
-        publish(stored, &state)
+        tellRelays(event, &state)
+        let passed = passOnAir(event, &state)
+        over = passed.over
+        for event in passed.events { try feed(event, &state) }
         return .accepted
       } catch {
         logger.error("the stream ends, because its media cannot be stored: \(error)")
@@ -228,6 +221,31 @@ package final class LiveStream: Sendable {
         return .closed(.failed("the server has no memory for this stream: \(error)"))
       }
     }
+  }
+
+  /// Gives an event of what is on air to everybody.
+  func feed(_ event: MediaEvent, _ state: inout State) throws(StorageError) {
+    let version = state.life.epoch.window.version
+    let rungs = state.life.epoch.rungs.versions
+    let shifted = state.life.epoch.shift(event)
+    addPlayableAudio(for: shifted, &state)
+    let stored = try state.life.epoch.take(shifted)
+    feedLadder(shifted, &state)
+    state.subscribers.samples.receive(shifted)
+    _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
+    guard !stored.isEmpty else {
+      boundPending(&state)
+      if state.life.epoch.window.version != version { change(state.life) }
+      return
+    }
+    boundMemory(&state)
+    if state.life.wantsKeyFrame(
+      after: state.life.epoch.settings.segmentTarget, isAwaited: state.subscribers.waiting.isAwaited(.release),
+      of: state.air.isStoodIn ? nil : state.publisher.holder?.keyFrames)
+    {
+      if !state.air.isStoodIn { state.publisher.holder?.askForKeyFrame?() }
+    }
+    publish(stored, &state)
   }
 
   /// The publisher is connected.
@@ -317,7 +335,7 @@ package final class LiveStream: Sendable {
       switch state.life.phase {
       case .starting, .live: return true
       case .reconnecting:
-        if age >= LiveWindow.firstGapAfter.nanoseconds { beginOutage(&state) }
+        if age >= LiveWindow.firstGapAfter.nanoseconds, !state.air.isStoodIn { beginOutage(&state) }
         if age >= settings.reconnectWindow.nanoseconds, state.turns.pending == nil {
           let reason = EndReason.connectionLost("the publisher did not return in time")
           if endRule(state) == .publisher {
@@ -329,7 +347,7 @@ package final class LiveStream: Sendable {
         }
         return true
       case .offAir:
-        if age >= LiveWindow.firstGapAfter.nanoseconds { beginOutage(&state) }
+        if age >= LiveWindow.firstGapAfter.nanoseconds, !state.air.isStoodIn { beginOutage(&state) }
         let reason: String? =
           switch endRule(state) {
           case .publisher: "nothing lets it wait any longer: its settings or its key have changed"
@@ -382,6 +400,7 @@ package final class LiveStream: Sendable {
     let former = state.withLock { state -> PublisherSlot.Holder? in
       guard let holder = state.publisher.holder, applies(holder) else { return nil }
       let former = state.publisher.dismiss(reason)
+      tellRelays(.end(reason), &state)
       turn(.lost(reason), &state)
       return former
     }
@@ -417,6 +436,9 @@ package final class LiveStream: Sendable {
     _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
     finishLadder(&state)
     state.life.enter(.ended, now: clock.monotonic())
+    tellRelays(.end(reason), &state)
+    // Its next event is answered by the end.
+    (state.air.standIn, state.life.isStoodIn, state.subscribers.isStoodIn) = (nil, false, false)
     wake(&state)
   }
 

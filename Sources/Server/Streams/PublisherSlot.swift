@@ -32,6 +32,8 @@ struct PublisherSlot: Sendable {
     /// The name of the key, if it has one.
     let keyName: String?
     fileprivate(set) var lastReceived: MonotonicTime
+    /// When the last sample came of the track by which fragments are cut: video, where there is some.
+    fileprivate(set) var lastLeading: MonotonicTime
     /// The newest figures of its connection; nil where its protocol has none.
     fileprivate(set) var link: LinkFigures?
   }
@@ -115,7 +117,7 @@ struct PublisherSlot: Sendable {
       token: token, software: request.software, since: now, remoteAddress: request.remoteAddress, host: request.host,
       evict: request.onEviction,
       askForKeyFrame: request.onKeyFrameWanted, keyFrames: request.keyFrames, key: proof.key, keyName: proof.name,
-      lastReceived: now)
+      lastReceived: now, lastLeading: now)
     return (token, former)
   }
 
@@ -166,6 +168,7 @@ struct PublisherSlot: Sendable {
       counters.intake.bytes &+= sample.payload.readableBytes
       holder?.bytes &+= sample.payload.readableBytes
       let kind = ends.take(sample)
+      if leader.video == nil || sample.track == leader.video { holder?.lastLeading = now }
       if sample.track == leader.video, leader.awaitsKeyFrame {
         leader.awaitsKeyFrame = !sample.isSync
         if !sample.isSync { return countLost(.video) }

@@ -10,16 +10,17 @@ internal import Synchronization
 /// All streams by name. Admits publishers.
 package final class StreamRegistry: PublishGate {
   /// The settings of a stream that begins.
-  private let settings: @Sendable (StreamName) -> StreamSettings
+  let settings: @Sendable (StreamName) -> StreamSettings
   private let workers: WorkerLauncher
   private let authorizer: Authorizer
   private let descriptors: StreamDescriptors
   private let memory: WindowBudget
   private let clock: SteadyClock
-  private let logger: Logger
+  let logger: Logger
   private let makeSinks:
     @Sendable (_ stream: StreamName, _ epoch: String, _ requested: PublishRequest.RecordingMode, _ isNew: Bool)
       -> [any FragmentSink]
+  let standIns: StandIns
   private let epochIDs = EpochID()
   /// Stores the streams for the next process; nil when no process resumes them.
   private let stateStore: StreamStateStore?
@@ -62,6 +63,7 @@ package final class StreamRegistry: PublishGate {
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingMode, Bool) -> [any FragmentSink]
   ) {
     self.settings = settings
+    standIns = StandIns(settings: settings)
     self.workers = workers
     self.authorizer = authorizer ?? Authorizer(clock: clock)
     self.descriptors = StreamDescriptors(
@@ -313,8 +315,30 @@ package final class StreamRegistry: PublishGate {
       name: request.stream, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger,
       knownGroup: known, promisedGroup: request.keyFrames.promised(for: settings, measured: measured),
       workers: workers, room: room, roomForViewers: roomForViewers, encoders: encoders,
-      stateStore: stateStore, events: events, memory: memory,
+      stateStore: stateStore, events: events, memory: memory, standIns: standIns,
       store: store)
+  }
+
+  /// Begins a stream that waits for its first publisher, unless it is there.
+  func open(_ name: StreamName) throws(PublishRefusal) {
+    let request = PublishRequest(
+      stream: name, key: nil, protocolName: "", remoteAddress: "", recording: .whenAsked, origin: .server
+    ) { _ in }
+    let begun = try state.withLock { state throws(PublishRefusal) -> LiveStream? in
+      guard let reservation = try reserve(request, holder: nil, &state) else { return nil }
+      do throws(PublishRefusal) {
+        try makeRoom(for: name, holder: nil, &state)
+      } catch {
+        reservation.giveBack()
+        throw error
+      }
+      let stream = newStream(request, state.groups, reservation.store)
+      state.streams[name] = stream
+      if state.namedInMetrics.count < Self.namedInMetrics { state.namedInMetrics.insert(name) }
+      return stream
+    }
+    begun?.open { epoch, isNew in makeSinks(name, epoch, request.recording, isNew) }
+    waker.wake()
   }
 
   /// The distances of key frames that earlier processes measured. To be called before publishers come.
@@ -346,7 +370,7 @@ package final class StreamRegistry: PublishGate {
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
         workers: workers, room: room, roomForViewers: roomForViewers, encoders: encoders, stateStore: stateStore,
-        events: events, memory: memory, store: reservation.store,
+        events: events, memory: memory, standIns: standIns, store: reservation.store,
         resuming: record)
       state.withLock { state in
         state.streams[name] = stream
@@ -375,7 +399,9 @@ package final class StreamRegistry: PublishGate {
   /// Ends streams whose publisher did not return and removes ended ones. Call about once a second.
   package func tend() {
     defer { countClosing() }
-    for stream in all where !stream.tend(by: settings(stream.name)) {
+    for stream in all {
+      standIns.tend(stream)
+      guard !stream.tend(by: settings(stream.name)) else { continue }
       state.withLock { state in
         // A publisher may have arrived in between: they are admitted under this lock.
         guard state.streams[stream.name] === stream, !stream.tend() else { return }

@@ -15,6 +15,10 @@ package struct StreamSettings: Sendable {
   package var reconnectWindow = MediaTime(milliseconds: 30_000)
   /// What happens when its publisher stops.
   package var end = EndRule.publisher
+  /// What takes the place of a publisher that is away; nil for nothing.
+  package var fallback: Fallback?
+  /// After how long without video of its publisher.
+  package var fallbackAfter = MediaTime(milliseconds: 5000)
   /// The settings are those of this name alone, not of a pattern or of all streams.
   package var isOfOneName = false
 

@@ -18,6 +18,8 @@ package enum StreamPhase: String, Sendable, Hashable, CaseIterable {
 package struct StreamStatus: Sendable {
   package var name: StreamName
   package var phase: StreamPhase
+  /// What viewers get; nil while nobody sends.
+  package var onAir: Input?
   var epoch: String
   package var protocolName: String
   package var startedAt: WallTime

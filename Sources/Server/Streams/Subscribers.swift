@@ -21,6 +21,8 @@ package struct Subscribers: Sendable {
   private var followers: [Rendition?: [ObjectIdentifier: (followers: SegmentFollowers, oldest: Int)]] = [:]
   /// Counts fragments, for viewers that join between two of them.
   private var position = 0
+  /// A stand-in is on air: sinks that leave it out get nothing.
+  var isStoodIn = false
   /// An init segment arrived since this process started or resumed the epoch.
   private var hasInit = false
   /// The tracks of the newest init segment.
@@ -39,7 +41,7 @@ package struct Subscribers: Sendable {
 
   /// Passes an event to all subscribers of the source.
   package mutating func deliver(_ event: StoredEvent) {
-    for sink in sinks { sink.receive(event) }
+    for sink in sinks where !leavesOut(sink, event) { sink.receive(event) }
     switch event {
     case .fragment(let fragment):
       if fragment.fragment.startsSegment {
@@ -60,6 +62,12 @@ package struct Subscribers: Sendable {
     case .discontinuity: newestSegment = []
     case .segmentEnd, .clock, .redated, .end: break
     }
+  }
+
+  private func leavesOut(_ sink: any FragmentSink, _ event: StoredEvent) -> Bool {
+    guard isStoodIn, sink.leavesOutStandIns else { return false }
+    if case .end = event { return false }
+    return true
   }
 
   private mutating func deliver(_ pieces: @escaping @Sendable ([TrackID]?) -> [BodyPiece]) {
@@ -90,8 +98,7 @@ package struct Subscribers: Sendable {
     (sinksEpoch, awaitsPublication) = (epoch.id, false)
     guard hasRoomForSinks() else { return false }
     let made = make(epoch.id, isNew)
-    // A recording that was started while the stream waited is there already.
-    if isNew { sinks += made } else { for sink in made { attach(sink, to: epoch) } }
+    for sink in made { attach(sink, to: epoch) }
     return true
   }
 
@@ -99,8 +106,12 @@ package struct Subscribers: Sendable {
   mutating func endPublication(_ reason: EndReason) {
     for sink in sinks where sink.endsWithPublication { sink.receive(.end(reason)) }
     detach(where: \.endsWithPublication)
-    (newestSegment, awaitsPublication) = ([], true)
+    if !isStoodIn { newestSegment = [] }
+    awaitsPublication = true
   }
+
+  /// The next publication is the first of its epoch, which has begun without one.
+  mutating func awaitPublication() { awaitsPublication = true }
 
   /// Fewer than `ClosingSinks.limit` sinks that are over have files open still.
   mutating func hasRoomForSinks() -> Bool { closing.count() < ClosingSinks.limit }
@@ -109,7 +120,7 @@ package struct Subscribers: Sendable {
   mutating func attach(_ sink: any FragmentSink, to epoch: borrowing Epoch) {
     if let initSegment = epoch.initSegment { sink.receive(.initialization(initSegment)) }
     if let anchor = epoch.anchor { sink.receive(.clock(anchor)) }
-    for fragment in newestSegment { sink.receive(.fragment(fragment)) }
+    if !(isStoodIn && sink.leavesOutStandIns) { for fragment in newestSegment { sink.receive(.fragment(fragment)) } }
     sinks.append(sink)
   }
 

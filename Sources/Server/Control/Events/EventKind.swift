@@ -6,6 +6,8 @@ package enum EventKind: String, Sendable, Hashable, CaseIterable {
   case streamInterrupted = "stream.interrupted"
   /// A publisher continues the stream.
   case streamResumed = "stream.resumed"
+  /// A fallback takes the publisher's place, or the publisher is back on air.
+  case streamSwitched = "stream.switched"
   case streamEnded = "stream.ended"
   /// Something about the publication is bad for viewers.
   case streamWarned = "stream.warned"

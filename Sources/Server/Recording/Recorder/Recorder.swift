@@ -39,6 +39,7 @@ package final class Recorder: FragmentSink {
     self.target = target
     self.epoch = epoch
     self.threads = threads
+    leavesOutStandIns = target == .recording && !settings.policy.holdsFallback
     clock = settings.clock
     logger = settings.logger
     let latest = latest
@@ -67,6 +68,8 @@ package final class Recorder: FragmentSink {
   package var splitsAt: MediaTime? { latest.splitsAt }
 
   package var endsWithPublication: Bool { target == .recording }
+
+  package let leavesOutStandIns: Bool
 
   /// The state of the recording.
   package var state: RecordingState { latest.value }

@@ -17,6 +17,8 @@ package struct RecordingPolicy: Sendable, Hashable {
   var mostFilesPerHour: Int { filesPerHour + split.filesPerHour }
   package var naming = RecordingNaming.standard
   package var tracks = TrackChoice.all
+  /// What a fallback puts in the place of a lost publisher is recorded.
+  package var holdsFallback = false
 
   package init(
     start: Start = .automatic, syncInterval: Int64 = 1_000_000_000, maximumDuration: Int64? = nil,
