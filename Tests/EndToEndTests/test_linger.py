@@ -19,7 +19,7 @@ def configuration(folder, streams: dict):
 
 
 def test_viewers_stay_over_a_clean_stop_and_each_publication_has_its_recording(start, tmp_path):
-    weir = start("--config", configuration(tmp_path, {"cam": {"end": "linger", "linger": "2s"}}), "--admin-token", TOKEN)
+    weir = start("--config", configuration(tmp_path, {"cam": {"end": "linger", "linger": "5s"}}), "--admin-token", TOKEN)
     publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam", rate=4)
     index = hls.first_playlist(f"{weir.web}/live/cam/index.m3u8")
     watch = hls.Watch(f"{weir.web}/live/cam/index.m3u8")
@@ -28,7 +28,7 @@ def test_viewers_stay_over_a_clean_stop_and_each_publication_has_its_recording(s
         [tools.new_ffmpeg(), "-v", "error", "-live_start_index", "0", "-i", index, "-map", "0:v", "-f", "framehash", "-hash", "md5", "-"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        before = weir.wait_state("cam", "live")
+        before = weir.stream("cam")
         publisher.wait(20)
         away = weir.wait_state("cam", "offAir")
         assert away["startedAt"] == before["startedAt"]

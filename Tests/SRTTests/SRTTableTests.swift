@@ -27,6 +27,11 @@ import Testing
     }
   }
 
+  @Test func connectionsFitIntoTheMemory() {
+    // 256 MiB and 1 GiB; the usual 400 from 1.6 GiB on; the smallest machine.
+    #expect([256, 1024, 1600, 8].map { SRTLimits.connections(ofMemory: $0 << 20) } == [64, 256, 400, 16])
+  }
+
   @Test func theMostSpecificSettingsHold() throws {
     var table = SRTTable()
     table.entries = [Self.entry("cam", "0123456789", 300), Self.entry("cam*", nil, 200), Self.entry("*", nil, 100)]

@@ -61,6 +61,6 @@ import Testing
     for setting in ServerOptions.all where setting.path?.isOfStreams ?? false {
       #expect(setting.effect != .restart, "\(setting.name.flag)")
     }
-    #expect(ServerOptions.all.filter { $0.effect == .now }.count == 40)
+    #expect(ServerOptions.all.filter { $0.effect == .now }.count == 44)
   }
 }

@@ -17,6 +17,9 @@ package enum SRTLimits {
   /// Connections at a time, unless a setting says otherwise. Each costs a thread of libsrt, and up to 12 MB of packets while the
   /// server does not take them.
   static let connections = 400
+  /// As many as have a megabyte each of a quarter of the memory: libsrt's lists of a connection, which it makes and fills at once, its
+  /// buffers and a thread. `bytes` are those of all memory.
+  package static func connections(ofMemory bytes: Int) -> Int { max(16, bytes / (4 << 20)) }
   /// Those that one site needs: of many, an address may have them until nearly all are taken (`FairShare`).
   static let connectionsOfSite = 8
   /// Connections of an address that do not publish yet.

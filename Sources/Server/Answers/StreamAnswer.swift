@@ -93,7 +93,8 @@ package struct StreamAnswer: APIObject {
         + "offAir: the publisher has stopped, and playlists wait for the next publisher."),
     "onAir": .words(
       Input.allCases.map(\.rawValue),
-      "What viewers get. fallback: the publisher is away, and the stream's fallback takes its place. Null while nobody sends."),
+      "What viewers get. fallback: the publisher is away, and the stream's fallback takes its place. Null while nobody sends."
+    ),
     "protocol": "How it is published.",
     "title": "As configured.",
     "description": "As configured.",

@@ -1,6 +1,7 @@
 internal import Base
 internal import Control
 internal import HTTP
+internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import Publishing
@@ -69,6 +70,11 @@ extension PublisherProtocol {
     let (profiles, authorizer) = (server.profiles, server.authorizer)
     var limits = PeerLimits()
     limits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
+    let fitting = MemorySources().read().map { SRTLimits.connections(ofMemory: $0.limit) } ?? .max
+    if fitting < configuration.srtConnections {
+      server.logger.notice(
+        "at most \(fitting) SRT connections fit into this machine's memory, not \(configuration.srtConnections)")
+    }
     let listener = SRTListener(
       gate: server.decoding(streams), clock: clock, logger: server.logger, group: NIOSingletons.posixEventLoopGroup,
       limits: limits,
@@ -83,7 +89,7 @@ extension PublisherProtocol {
         SRTTable.Key(names: NamePattern(names.description), digest: key.digest)
       }
       table.busy = streams.heldNames
-      table.connections = UInt32(clamping: configuration.srtConnections)
+      table.connections = UInt32(clamping: min(configuration.srtConnections, fitting))
       table.defaultStream = configuration.srtDefaultStream
       return table
     }

@@ -1,7 +1,8 @@
 package import Base
 package import FMP4
-package import Local
+internal import Local
 package import Logging
+internal import NIOCore
 package import Publishing
 package import Streams
 internal import Synchronization
@@ -70,7 +71,7 @@ package final class Fallbacks: FallbackSources {
   private func still(_ stream: StreamName, _ gate: any PublishGate) -> (any FallbackRun)? {
     let known = state.withLock { $0.testCard }
     do {
-      let picture = try known ?? StillPicture(testCard: TestSourceSettings())
+      let picture = try known ?? StillPicture(testCard: TestSourceSettings(), at: clock.wallTime)
       state.withLock { $0.testCard = picture }
       return SourceRun(StillSource(name: stream, picture: picture, gate: gate, clock: clock, logger: logger))
     } catch {

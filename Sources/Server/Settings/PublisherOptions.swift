@@ -27,7 +27,8 @@ struct PublisherOptions: TitledSettings {
 
   let maxSRTConnections = Setting(
     "max-srt-connections", at: "limits.srtConnections", .count(1...600), default: "400",
-    "SRT connections at a time, such as 40 on a small machine: each has a thread and up to 12 MB.")
+    "SRT connections at a time, and no more than a quarter of the memory has megabytes: each has a thread and up to 12 MB."
+  )
 
   let srtDefaultStream = Setting(
     "srt-default-stream", at: "srt.defaultStream", SettingText("name", StreamName.init(parsing:)),

@@ -3,6 +3,7 @@ internal import Control
 internal import FMP4
 internal import LocalSources
 internal import Playlists
+internal import Publishing
 internal import Streams
 
 /// How streams are cut, what is kept of them, and what is transcoded.

@@ -44,7 +44,8 @@ package struct StreamProfiles: Sendable {
       profile.settings.isOfOneName = pattern.name != nil
       if case .stream(let other)? = profile.settings.fallback, pattern.matches(other) {
         throw sources.error(
-          StreamOptions().fallback, "\(other) would be its own fallback", "name another stream, or use test or file:PATH")
+          StreamOptions().fallback, "\(other) would be its own fallback",
+          "name another stream, or use test or file:PATH")
       }
       entries.append((pattern, profile))
     }

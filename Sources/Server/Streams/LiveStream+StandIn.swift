@@ -173,3 +173,11 @@ extension LiveStream {
     }
   }
 }
+
+extension LiveStream.State {
+  /// Nil while nobody sends.
+  var onAir: Input? {
+    if air.isStoodIn { return .fallback }
+    return publisher.holder == nil ? nil : .publisher
+  }
+}

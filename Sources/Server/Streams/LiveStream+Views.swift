@@ -25,10 +25,12 @@ extension LiveStream {
         if let transcoder { counters.add(transcoder.status, of: kind) }
       }
       return StreamStatus(
-        name: name, phase: life.shownPhase, onAir: state.onAir, epoch: life.epoch.id, protocolName: publisher.lastProtocol,
+        name: name, phase: life.shownPhase, onAir: state.onAir, epoch: life.epoch.id,
+        protocolName: publisher.lastProtocol,
         startedAt: life.startedAt, endedAt: life.phase == .ended ? life.offAirSince.map(clock.reading.wallTime) : nil,
         tracks: life.epoch.initSegment?.tracks ?? [],
-        bitrate: life.shownPhase == .offAir ? 0 : life.epoch.window.recentBitrate, longestGroup: life.epoch.longestGroup,
+        bitrate: life.shownPhase == .offAir ? 0 : life.epoch.window.recentBitrate,
+        longestGroup: life.epoch.longestGroup,
         targetDuration: life.epoch.window.targetDuration,
         // Those of a publisher that has left tell nobody anything.
         warnings: (life.phase == .offAir ? [] : state.warnings.texts) + state.subscribers.sinks.compactMap(\.warning)

@@ -430,16 +430,6 @@ package final class StreamRegistry: PublishGate {
     descriptors.budget.setClosing(DescriptorBudget.perSink * sinks)
   }
 
-  /// The streams for `/metrics`. A stream with its own series keeps it while it exists. The counters of other streams are kept
-  /// when they are removed, so that no counter decreases.
-  package struct Overview: Sendable {
-    package var streams: [LiveStream]
-    package var named: Set<StreamName>
-    package var departed: StreamCounters
-    /// Refused publishers, by reason.
-    package var rejections: [String: Int]
-  }
-
   package var overview: Overview {
     state.withLock { state in
       Overview(
@@ -501,18 +491,5 @@ extension StreamRegistry {
   /// Responds to all waiting requests with the current state.
   package func letGo() {
     for stream in all { stream.letGo() }
-  }
-}
-
-extension PublishRequest.KeyFrames {
-  /// The distance of key frames of an own source, and of a publisher that makes them as it is asked. Nil for others.
-  ///
-  /// - Parameter measured: that of the name's last publisher. Some say that they make them as they are asked and do not.
-  func promised(for settings: StreamSettings, measured: MediaTime?) -> MediaTime? {
-    switch self {
-    case .every(let distance): distance
-    case .asAsked: max(settings.segmentTarget, measured ?? .zero)
-    case .asItsEncoderHasThem: nil
-    }
   }
 }

@@ -5,6 +5,7 @@ them, or one of attacks.py, as that file does. ADDRESSES are those of the server
 import contextlib
 import itertools
 import json
+import os
 import pathlib
 import resource
 import select
@@ -164,7 +165,9 @@ def srt_callers(attacker: Flooder) -> None:
         caller.send(packet)
         return caller
 
-    for caller in attacker.hold("connections by SRT", 400, make):
+    held = attacker.hold("connections by SRT", 400, make)
+    attacker.hears(f"{sum(caller.is_open for caller in held)} of them are open")
+    for caller in held:
         caller.close()
 
 
@@ -244,6 +247,9 @@ def main() -> None:
         attacker, attack = Flooder(name, rtmp, web, folder, float(seconds), json.loads(addresses)), FLOODS[name]
     attack(attacker)
     attacker.tell()
+    # Without the destructors of libsrt, whose threads may crash in them.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -30,14 +30,15 @@ final class OrdinaryFile {
     bytes.reserveCapacity(most)
     while bytes.readableBytes < most {
       let place = bytes.readableBytes
+      var code: Int32 = 0
       let more = bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: most - place) { room in
-        max(0, pread(descriptor, room.baseAddress, min(room.count, most - place), off_t(place)))
+        let count = pread(descriptor, room.baseAddress, min(room.count, most - place), off_t(place))
+        if count < 0 { code = errno }
+        return max(count, 0)
       }
-      guard more > 0 else {
-        // It became shorter, or the disk fails.
-        if errno != 0, place < most { throw .unreadable(path, code: errno) }
-        break
-      }
+      guard code == 0 || code == EINTR else { throw .unreadable(path, code: code) }
+      // It became shorter.
+      if more == 0, code == 0 { break }
     }
     return bytes
   }

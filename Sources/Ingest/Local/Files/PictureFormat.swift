@@ -23,7 +23,8 @@ enum PictureFormat: String, Sendable, Hashable, CaseIterable {
     } else if has(Array("RIFF".utf8), at: 0), has(Array("WEBP".utf8), at: 8) {
       self = .webp
     } else if has(Array("BM".utf8), at: 0),
-      let header: UInt32 = bytes.getInteger(at: 14, endianness: .little), [12, 40, 52, 56, 64, 108, 124].contains(header)
+      let header: UInt32 = bytes.getInteger(at: 14, endianness: .little),
+      [12, 40, 52, 56, 64, 108, 124].contains(header)
     {
       // Its two letters alone could begin a text.
       self = .bmp

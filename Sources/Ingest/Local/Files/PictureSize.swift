@@ -11,8 +11,8 @@ struct PictureSize: Sendable, Hashable, CustomStringConvertible {
   /// Whether no side is longer than the other size's.
   func fits(in other: PictureSize) -> Bool { width <= other.width && height <= other.height }
 
-  /// The largest size of this shape within `most`, with even sides. It is never larger than this one. Sides are at least
-  /// 1 and at most a million.
+  /// The largest size of this shape within `most`, with even sides. It is never larger than this one. Sides are at
+  /// least 1 and at most a million.
   func scaled(into most: PictureSize) -> PictureSize {
     var size = self
     if !fits(in: most) {

@@ -27,8 +27,12 @@ package struct LateStart: Sendable {
     if case .end = event { return [event] }
     guard case .sample(let sample) = event, let start = start(with: sample) else { return [] }
     self.start = start
-    let clock = anchor.map { [MediaEvent.clock(Self.shift($0, by: start))] } ?? []
-    return clock + [.tracks(tracks)] + pass(event, start)
+    var events: [MediaEvent] = []
+    if var clock = anchor {
+      (clock.mediaTime, clock.wallTime) = (.zero, clock.wallTime(at: start))
+      events.append(.clock(clock))
+    }
+    return events + [.tracks(tracks)] + pass(event, start)
   }
 
   /// The start of a publication that can begin with this sample: a key frame, or audio if there is no video.
