@@ -420,6 +420,7 @@ def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, firefox, vp9_of_f
     # the same second and is not there yet. A segment may begin without a key frame, where the browser made it late: a decoder
     # then tells that it lacks references.
     weir.wait(lambda: 'type="static"' in weir.get(f"/live/{name}/manifest.mpd").body.decode(), 5, "a manifest that has ended")
+    periods = weir.get(f"/live/{name}/manifest.mpd").body.decode().count("<Period")
     dash = packets.probe(f"{weir.web}/live/{name}/manifest.mpd", "-v", "fatal")
     # A browser that is held up may send its sound more than two seconds late: then a file with it begins.
     *before, last = weir.whole_recordings(name)
@@ -427,7 +428,9 @@ def test_what_firefox_publishes_in_vp9_plays_in_chromium(weir, firefox, vp9_of_f
     videos = [packets.probe(file)["video"] for file in before] + [judge(last, 5)["video"]]
     # Those of the recording, one after the other.
     whole, read = [packet.digest for video in videos for packet in video], [packet.digest for packet in dash["video"]]
-    assert len(read) > 5 and read == whole[(begin := whole.index(read[0])):begin + len(read)], (len(read), len(whole))
+    # ffmpeg reads one Period. Another one begins where Firefox changes its size or is held up, which may be just before the end.
+    assert len(read) > (5 if periods == 1 else 0), (len(read), len(whole), periods)
+    assert read == whole[(begin := whole.index(read[0])):begin + len(read)], (len(read), len(whole), periods)
     assert len(whole) + lost >= 0.95 * sent["video"]["framesSent"], (len(whole), lost, sent["video"]["framesSent"])
     # A browser that is held up answers too late.
     assert lost <= 0.3 * sent["video"]["framesSent"], (lost, sent["video"]["framesSent"])
