@@ -139,6 +139,9 @@ import Testing
     #expect(stream.epoch.window.discontinuities == breaks + 2)
     let early = stream.status.counters.intake
     #expect(early.earlyFrames > 0 && early.lostFrames == 0)
+    // What was sent is taken or came early: 4 s, and all but the first key frame of another 4 s.
+    #expect(early.frames + early.earlyFrames == 120 + samples[(first + 1)...].count { $0.track == .video })
+    #expect(early.audioFrames + early.earlyAudioFrames == 187 + samples[(first + 1)...].count { $0.track == .audio })
   }
 
   @Test func whatIsOnAirContinuesWithoutHoleOrOverlap() async throws {

@@ -50,6 +50,8 @@ extension LiveStream {
       if let former { tell(.streamInterrupted, because: EndReason.shutdown.text, of: former.link, state) }
       stamp.change()
       interrupt(&state)
+      // Its next event is answered by the end.
+      state.dropStandIn()
       state.subscribers.deliver(.end(.shutdown))
       state.subscribers.end()
       if let stateStore, let record = state.life.record { note(record, in: stateStore) }

@@ -120,13 +120,12 @@ extension LiveStream {
     state.air.note(event)
     guard state.air.late != nil else { return ([event], nil) }
     let events = state.air.late?.take(event) ?? []
-    guard state.air.isStoodIn else { return (events, nil) }
-    guard state.air.late?.hasBegun == true else {
-      if case .sample(let sample) = event, let kind = state.air.tracks.first(where: { $0.id == sample.track })?.kind {
-        state.publisher.countEarly(kind)
-      }
-      return ([], nil)
+    if events.isEmpty, case .sample(let sample) = event,
+      let kind = state.air.tracks.first(where: { $0.id == sample.track })?.kind
+    {
+      state.publisher.countEarly(taken: kind)
     }
+    guard state.air.isStoodIn, state.air.late?.hasBegun == true else { return (events, nil) }
     let over = endStandIn(&state)
     state.life.epoch.startPublication(state.publisher.keyFrames)
     tell(.streamSwitched, because: nil, state)
@@ -180,4 +179,7 @@ extension LiveStream.State {
     if air.isStoodIn { return .fallback }
     return publisher.holder == nil ? nil : .publisher
   }
+
+  /// Nothing of the stand-in is taken any more.
+  mutating func dropStandIn() { (air.standIn, life.isStoodIn, subscribers.isStoodIn) = (nil, false, false) }
 }

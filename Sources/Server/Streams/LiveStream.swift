@@ -402,7 +402,7 @@ package final class LiveStream: Sendable {
     state.life.enter(.ended, now: clock.monotonic())
     tellRelays(.end(reason), &state)
     // Its next event is answered by the end.
-    (state.air.standIn, state.life.isStoodIn, state.subscribers.isStoodIn) = (nil, false, false)
+    state.dropStandIn()
     wake(&state)
   }
 

@@ -219,6 +219,15 @@ struct PublisherSlot: Sendable {
     }
   }
 
+  /// Counts a sample that was counted as taken as one that came early: viewers do not get it.
+  mutating func countEarly(taken kind: MediaKind) {
+    switch kind {
+    case .video: counters.intake.frames &-= 1
+    case .audio: counters.intake.audioFrames &-= 1
+    }
+    countEarly(kind)
+  }
+
   /// Counts a sample whose timestamp was wrong and is mended.
   mutating func countMended(_ kind: MediaKind) {
     switch kind {
